@@ -1,0 +1,52 @@
+"""What goes wrong for a reason that a person can mend: one line, and an exit status."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Something the user wrote cannot be used.
+
+    Args:
+        where: the file (or the option) that holds it.
+        field: dotted path of the field, ``""`` if the file as a whole is meant.
+        given: what stands there, in words or as the value itself.
+        allowed: what may stand there.
+    """
+
+    exit_status = 2
+
+    def __init__(self, where: str, field: str, given: object, allowed: str) -> None:
+        self.where = where
+        self.field = field
+        self.given = given
+        self.allowed = allowed
+        super().__init__(where, field, given, allowed)
+
+    def __str__(self) -> str:
+        """``FILE: faults[2].broker: 1044; allowed: 1001, 1002, 1003``."""
+        place = f"{self.where}: {self.field}" if self.field else self.where
+        return " ".join(f"{place}: {self.given}; allowed: {self.allowed}".splitlines())
+
+
+class BudgetSpent(RuntimeError):
+    """A scenario used more events than its budget (exit status 3 on the command line)."""
+
+    exit_status = 3
+
+    def __init__(self, scenario_id: str, budget: int) -> None:
+        self.scenario_id = scenario_id
+        self.budget = budget
+        super().__init__(scenario_id, budget)
+
+    def __str__(self) -> str:
+        """Name the scenario and the budget."""
+        return (
+            f"scenario {self.scenario_id}: event budget of {self.budget} events spent before the "
+            "horizon; allowed: a shorter horizon_ms, less load, or a larger --event-budget"
+        )
+
+
+class Refused(RuntimeError):
+    """An operation that was understood and is refused, with what to do instead (exit status 1)."""
+
+    exit_status = 1

@@ -1,0 +1,1 @@
+"""The experiment file, its configurations, and the night."""

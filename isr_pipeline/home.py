@@ -1,0 +1,72 @@
+"""Where everything that is made at run time lives: one folder, ignored by git."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The state folder and the places in it.
+
+    Attributes:
+        path: the folder itself; ``.state`` in the checkout unless ``ISR_PIPELINE_HOME`` names
+            another.
+        root: URI or path of the tables; ``<path>/tables`` unless ``ISR_PIPELINE_ROOT`` names
+            another (any Hadoop file system for the Spark jobs).
+    """
+
+    path: Path
+    root: str
+
+    @classmethod
+    def from_environment(cls) -> Home:
+        """Read ``ISR_PIPELINE_HOME`` and ``ISR_PIPELINE_ROOT``."""
+        path = Path(os.environ.get("ISR_PIPELINE_HOME") or REPOSITORY / ".state").resolve()
+        return cls(path=path, root=os.environ.get("ISR_PIPELINE_ROOT") or str(path / "tables"))
+
+    @property
+    def airflow(self) -> Path:
+        """AIRFLOW_HOME: its database, logs and generated password."""
+        return self.path / "airflow"
+
+    @property
+    def mlflow_uri(self) -> str:
+        """Tracking store: ``MLFLOW_TRACKING_URI``, else a SQLite file in the home."""
+        return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.path / 'mlflow.db'}"
+
+    @property
+    def mlflow_artifacts(self) -> Path:
+        """Artifact root of a local tracking store."""
+        return self.path / "mlartifacts"
+
+    @property
+    def locks(self) -> Path:
+        """Lock files: one night at a time writes."""
+        return self.path / "locks"
+
+    @property
+    def numba_cache(self) -> Path:
+        """Compiled kernels, one folder per digest of the kernel's sources."""
+        return self.path / "numba"
+
+    def night_dir(self, experiment: str, night: str) -> Path:
+        """Plan, verdict, report and figures of one night."""
+        return self.path / "nights" / experiment / night
+
+    def data_docs(self, experiment: str, night: str) -> Path:
+        """Data Docs of one night."""
+        return self.path / "data_docs" / experiment / night
+
+    def baseline_dir(self, experiment: str) -> Path:
+        """The accepted baseline of an experiment: its outcomes and who accepted it."""
+        return self.path / "baselines" / experiment
+
+
+def config_dir() -> Path:
+    """What an operator edits: ``config/`` unless ``ISR_PIPELINE_CONFIG`` names another folder."""
+    return Path(os.environ.get("ISR_PIPELINE_CONFIG") or REPOSITORY / "config")

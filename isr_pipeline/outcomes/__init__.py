@@ -1,0 +1,1 @@
+"""Tables: schemas, storage, metric definitions."""

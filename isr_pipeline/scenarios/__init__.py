@@ -1,0 +1,1 @@
+"""Fault scenarios: the file format, the generator, and their way into the kernel."""

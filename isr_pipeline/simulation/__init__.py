@@ -1,0 +1,1 @@
+"""The world in time: event queue, request path, controller, faults."""

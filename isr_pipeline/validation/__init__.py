@@ -1,0 +1,1 @@
+"""Great Expectations: no verdict from refused data."""

@@ -1,0 +1,1 @@
+"""Which configuration got worse, and how sure that is."""

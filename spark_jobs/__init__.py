@@ -1,0 +1,1 @@
+"""The Spark jobs of a night: argparse -> frozen config -> run(spark, config)."""
