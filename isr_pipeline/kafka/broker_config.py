@@ -1,0 +1,224 @@
+"""Kafka's broker configuration keys, as far as in-sync replicas and replica fetchers read them.
+
+Types, ranges and defaults are those of the release that a rule set stands for (0.8.2.2, 0.10.1.1,
+0.10.2.2, 2.2.2, 2.8.2, 3.6, 4.3; 0.10.2.2 for 4485-doc), read in Kafka's own KafkaConfig and
+ReplicationConfigs. A key of another release or controller is known everywhere and simply has no
+effect there, so that a grid of keys can be crossed with releases.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+RELEASES: tuple[str, ...] = (
+    "0.8.2",
+    "0.9-0.10.1",
+    "4485-doc",
+    "0.10.2-2.0",
+    "2.1-2.6",
+    "2.7-3.2",
+    "3.3-3.6",
+    "3.7+",
+)
+"""The rule sets in order of release; ``4485-doc`` (never released) stands where it was proposed."""
+
+KRAFT_RELEASES: tuple[str, ...] = RELEASES[RELEASES.index("2.7-3.2") :]
+"""Rule sets that know a KRaft controller."""
+
+TIME_LIMIT_US = 2**50
+"""Times are int64 microseconds in the kernel; a scenario may name none of this size or larger."""
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+Value = int | float | bool | str
+
+
+class Refusal(ValueError):
+    """A key or value that Kafka, or the simulated world, does not take.
+
+    Attributes:
+        allowed: what may stand there, in words.
+    """
+
+    def __init__(self, allowed: str) -> None:
+        super().__init__(allowed)
+        self.allowed = allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key.
+
+    Attributes:
+        name: exactly as Kafka (or the proposal) writes it.
+        type: ``int`` and ``long`` as in Kafka's ConfigDef, ``bool``, or ``list`` (a text).
+        default: the default of the newest rule set that has another one than ``earlier``.
+        low: smallest value; ``high``: largest.
+        earlier: rule set -> default there, where it differs.
+        unit_us: microseconds in one unit of the value, 0 if it is no time.
+        note: why the range or the default is what it is.
+    """
+
+    name: str
+    type: str
+    default: Value
+    low: int = 0
+    high: int = INT_MAX
+    earlier: Mapping[str, Value] = MappingProxyType({})
+    unit_us: int = 0
+    note: str = ""
+
+    def default_in(self, release: str) -> Value:
+        """Give the default in one rule set."""
+        return self.earlier.get(release, self.default)
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, for the reader of an error line."""
+        if self.type == "bool":
+            return "true, false"
+        if self.type == "list":
+            return "a text"
+        if self.low == 0 and self.high == 1:
+            return "0, 1"
+        return f"a whole number {self.low}..{self.highest}"
+
+    @property
+    def highest(self) -> int:
+        """Largest value, the limit on times included."""
+        if not self.unit_us:
+            return self.high
+        return min(self.high, (TIME_LIMIT_US - 1) // self.unit_us)
+
+    def check(self, value: object) -> Value:
+        """Give the value in its own type (20000.0 is the whole number 20000).
+
+        Raises:
+            Refusal: a wrong type or a value out of range.
+        """
+        if self.type == "bool" and isinstance(value, bool):
+            return value
+        if self.type == "list" and isinstance(value, str):
+            return value
+        if self.type in ("int", "long"):
+            whole = as_whole(value)
+            if whole is not None and self.low <= whole <= self.highest:
+                return whole
+        raise Refusal(self.allowed)
+
+
+def as_whole(value: object) -> int | None:
+    """Read a whole number: an int, or a float without a fraction; a boolean is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return int(value)
+    return None
+
+
+def _ms(name: str, type_: str, default: int, low: int = 0, **more: object) -> Key:
+    high = INT_MAX if type_ == "int" else LONG_MAX
+    return Key(name, type_, default, low, high, unit_us=1000, **more)  # type: ignore[arg-type]
+
+
+_BEFORE_0_11 = ("0.8.2", "0.9-0.10.1", "4485-doc", "0.10.2-2.0")
+_BEFORE_2_5 = (*_BEFORE_0_11, "2.1-2.6")
+
+
+def _until(releases: Iterable[str], value: Value) -> Mapping[str, Value]:
+    return MappingProxyType(dict.fromkeys(releases, value))
+
+
+_ALL = (
+    _ms("replica.lag.time.max.ms", "long", 30000, 2, earlier=_until(_BEFORE_2_5, 10000),
+        note="from 2 on, because half of it is the period of the isr-expiration tick"),
+    Key("replica.lag.max.messages", "long", 4000, 0, LONG_MAX, note="0.8.x only"),
+    _ms("replica.fetch.wait.max.ms", "int", 500),
+    Key("replica.fetch.min.bytes", "int", 1),
+    Key("replica.fetch.max.bytes", "int", 1048576),
+    Key("replica.fetch.response.max.bytes", "int", 10485760, note="from 0.10.1 on (KIP-74)"),
+    _ms("replica.fetch.backoff.ms", "int", 1000, note="0.8.2 does not read it"),
+    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker"),
+    _ms("replica.socket.timeout.ms", "int", 30000, 1),
+    _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000),
+    Key("min.insync.replicas", "int", 1, 1),
+    Key("unclean.leader.election.enable", "bool", False, earlier=_until(_BEFORE_0_11, True),
+        note="KIP-106 changed the default in 0.11"),
+    Key("num.io.threads", "int", 8, 1, 1024),
+    Key("num.network.threads", "int", 3, 1, 1024),
+    Key("queued.max.requests", "int", 500, 1, 100000),
+    Key("background.threads", "int", 10, 1, 1024),
+    _ms("request.timeout.ms", "int", 30000, 1),
+    _ms("zookeeper.session.timeout.ms", "int", 18000, 1, earlier=_until(_BEFORE_2_5, 6000)),
+    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft"),
+    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft"),
+    Key("auto.leader.rebalance.enable", "bool", True),
+    Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000),
+    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only"),
+    Key("controlled.shutdown.max.retries", "int", 3),
+    _ms("controlled.shutdown.retry.backoff.ms", "long", 5000),
+    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
+    Key("leader.replication.throttled.replicas", "list", ""),
+    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
+    Key("follower.replication.throttled.replicas", "list", ""),
+    Key("eligible.leader.replicas.version", "int", 0, 0, 1, note="KIP-966, from 4.0 on"),
+    Key("follower.fetch.pending.reads.insync.enable", "bool", False,
+        note="KIP-501, never released"),
+    _ms("follower.fetch.process.time.max.ms", "long", 500, 1,
+        note="KIP-501 Solution 2, never released; no other rule reads it"),
+)  # fmt: skip
+
+KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
+"""Every key that a scenario or a configuration may name."""
+
+
+def known(name: str) -> Key:
+    """Look a key up.
+
+    Raises:
+        Refusal: no such key; the text names close ones, or all.
+    """
+    if name in KEYS:
+        return KEYS[name]
+    raise Refusal(close_or_all(name, KEYS))
+
+
+def close_or_all(given: str, names: Iterable[str]) -> str:
+    """Name the close matches of a mistyped name, or all names if none is close."""
+    listed = list(names)
+    return ", ".join(difflib.get_close_matches(given, listed, n=3, cutoff=0.75) or listed)
+
+
+def tick_period_ms(release: str, lag_ms: int) -> int:
+    """Period of the isr-expiration task: the lag limit up to 0.10.1, then half of it.
+
+    KAFKA-4485 changed it (ReplicaManager.startup, 0.10.2.0); the division is Java's, of longs.
+    """
+    return lag_ms if release in ("0.8.2", "0.9-0.10.1") else lag_ms // 2
+
+
+def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
+    """Give every key's effective value: the given one, else the rule set's default.
+
+    Args:
+        release: one of :data:`RELEASES`.
+        config: the keys that were given.
+
+    Raises:
+        Refusal: an unknown release or key, or a value out of range.
+    """
+    if release not in RELEASES:
+        raise Refusal(close_or_all(release, RELEASES))
+    for name in config:
+        known(name)
+    return {
+        key.name: key.check(config[key.name]) if key.name in config else key.default_in(release)
+        for key in KEYS.values()
+    }
