@@ -1,0 +1,50 @@
+# Every command installs what it needs first (`make setup`; the second time it does nothing).
+# `make help` lists them.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+
+# Values of a night; empty = the default (tonight, the experiment `nightly`, Spark on this machine).
+NIGHT ?=
+EXPERIMENT ?=
+SPARK_MASTER ?=
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup nightly ui test lint format bench contest clean
+
+help:  ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  variables: NIGHT=2026-11-19 EXPERIMENT=smoke SPARK_MASTER='local[2]' PYTHON=python3.11"
+
+setup:  ## install everything into this checkout (.venv, .tools, .state)
+	@command -v $(PYTHON) >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 or 3.12, or name one: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) tools/setup.py
+
+nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT=, SPARK_MASTER=
+	@$(BIN)/isr-pipeline night run $(if $(NIGHT),--night '$(NIGHT)') \
+	  $(if $(EXPERIMENT),--experiment '$(EXPERIMENT)') $(if $(SPARK_MASTER),--spark-master '$(SPARK_MASTER)')
+
+ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
+	@exec $(BIN)/isr-pipeline ui
+
+test: setup lint  ## lint, types, and all tests (PYTEST_ARGS= to choose)
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: setup  ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup  ## let ruff rewrite the files
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+bench: setup  ## speed of the kernel and of a night
+	@$(BIN)/python -m benchmarks.speed
+
+contest: setup  ## how well regressions are detected
+	@$(BIN)/python -m benchmarks.detection
+
+clean:  ## remove the environment and all state (asks nothing)
+	rm -rf .venv .tools .state

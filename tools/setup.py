@@ -1,0 +1,179 @@
+"""Set-up: everything this checkout needs, into this checkout.
+
+Run by every ``make`` target. Needs Python 3.11 or 3.12 and the package index; root, Docker, Java
+and a home directory are not needed. Creates ``.tools/`` (uv, if none is on PATH), ``.venv/`` (the
+locked environment) and ``.state/`` (whatever a night makes). A second run compares one stamp and
+ends: no network, nothing reinstalled.
+
+Standard library only, and old syntax: an old Python must get as far as saying that it is too old.
+"""
+
+# ruff: noqa: T201 - a script that talks on the terminal
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+TOOLS = ROOT / ".tools"
+STATE = ROOT / ".state"
+STAMP = VENV / ".set-up"
+UV_VERSION = "0.13.9"
+UV_OLDEST = (0, 9, 0)  # knows [tool.uv] exclude-dependencies
+PYTHON_OLDEST, PYTHON_TOO_NEW = (3, 11), (3, 13)
+
+
+class SetUpError(Exception):
+    """What is missing and what to do, in one line."""
+
+
+def main():
+    """Bring the checkout to the locked state; exit status 1 and one line if that cannot be done."""
+    try:
+        set_up()
+    except SetUpError:
+        return 1
+    return 0
+
+
+def set_up():
+    """Do only what the stamp says is missing."""
+    wanted = fingerprint()
+    if STAMP.is_file() and STAMP.read_text() == wanted and (VENV / "bin" / "isr-pipeline").exists():
+        return
+    python = find_python()
+    uv = find_uv(python)
+    say("installing the locked environment into .venv (the first time 1 to 3 minutes)")
+    environment = dict(
+        os.environ,
+        UV_PROJECT_ENVIRONMENT=str(VENV),
+        UV_PYTHON_DOWNLOADS="never",
+        UV_CACHE_DIR=str(cache_folder()),
+    )
+    for name in ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH"):
+        environment.pop(name, None)
+    command = [uv, "sync", "--frozen", "--quiet", "--compile-bytecode", "--python", python]
+    run(
+        command,
+        "the locked environment could not be installed; check that the package index can be "
+        "reached (proxy and certificate variables) and that the disk has 3 GB free, then run "
+        "`make setup` again",
+        env=environment,
+    )
+    check_java()
+    STATE.mkdir(exist_ok=True)
+    STAMP.write_text(wanted)
+    say("ready")
+
+
+def fingerprint():
+    """Digest of all that decides what ``.venv`` holds; a moved checkout needs a new one."""
+    digest = hashlib.sha256(str(ROOT).encode())
+    for path in (ROOT / "pyproject.toml", ROOT / "uv.lock", Path(__file__)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest() + "\n"
+
+
+def find_python():
+    """First interpreter the environment can be built on: this one, else one on PATH."""
+    for candidate in (sys.executable, "python3", "python3.12", "python3.11", "python"):
+        path = shutil.which(candidate) if candidate else None
+        if path and PYTHON_OLDEST <= python_version(path) < PYTHON_TOO_NEW:
+            return path
+    raise SetUpError(
+        f"Python 3.11 or 3.12 is missing (this is {sys.version_info[0]}.{sys.version_info[1]}); "
+        "install one, or name it: make setup PYTHON=/path/to/python3.11"
+    )
+
+
+def python_version(path):
+    """``(3, 11)``, or ``(0, 0)`` if the file does not run."""
+    code = "import sys; print(*sys.version_info[:2])"
+    try:
+        text = subprocess.check_output([path, "-c", code], stderr=subprocess.DEVNULL, timeout=60)
+        major, minor = text.split()
+        return int(major), int(minor)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return 0, 0
+
+
+def find_uv(python):
+    """The uv on PATH if new enough, else one fetched into ``.tools/uv``."""
+    on_path = shutil.which("uv")
+    if on_path and uv_version(on_path) >= UV_OLDEST:
+        return on_path
+    own = TOOLS / "uv" / "bin" / "uv"
+    if own.exists() and uv_version(str(own)) >= UV_OLDEST:
+        return str(own)
+    say(f"fetching uv {UV_VERSION} into .tools")
+    shutil.rmtree(str(TOOLS / "uv"), ignore_errors=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--no-warn-script-location"]
+    if has_module(python, "ensurepip"):
+        run([python, "-m", "venv", str(TOOLS / "uv")], f"`{python} -m venv` failed")
+        install[0] = str(TOOLS / "uv" / "bin" / "python")
+    elif has_module(python, "pip"):
+        install += ["--target", str(TOOLS / "uv")]
+    else:
+        raise SetUpError(
+            f"{python} has neither venv nor pip; install python3-venv, or put uv on PATH"
+        )
+    run(
+        install + ["uv==" + UV_VERSION],
+        "uv could not be fetched; check that the package index can be reached (proxy and "
+        f"certificate variables), or put uv {UV_OLDEST[0]}.{UV_OLDEST[1]} or newer on PATH",
+    )
+    return str(own)
+
+
+def uv_version(path):
+    """``(0, 13, 9)``, or ``()`` if the file does not run."""
+    try:
+        words = subprocess.check_output([path, "--version"], stderr=subprocess.DEVNULL).split()
+        return tuple(int(part) for part in words[1].decode().split("+")[0].split(".")[:3])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return ()
+
+
+def has_module(python, name):
+    """Whether that interpreter can import a module (Debian ships venv without ensurepip)."""
+    command = [python, "-c", "import " + name]
+    return subprocess.call(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
+
+
+def cache_folder():
+    """Where uv keeps downloads: its own place, or ours if there is no home to put it in."""
+    if os.environ.get("UV_CACHE_DIR"):
+        return Path(os.environ["UV_CACHE_DIR"])
+    base = os.environ.get("XDG_CACHE_HOME")
+    home = os.environ.get("HOME")
+    if not base and home and os.access(home, os.W_OK):
+        base = str(Path(home) / ".cache")
+    return Path(base) / "uv" if base and os.access(base, os.W_OK) else TOOLS / "uv-cache"
+
+
+def check_java():
+    """Ask the installed package which Java Spark will use."""
+    command = [str(VENV / "bin" / "python"), "-m", "isr_pipeline.experiment.java"]
+    run(command, "no Java runtime for Spark was found; set JAVA_HOME to a Java 17 or 21")
+
+
+def run(command, failure, env=None):
+    """Run a command, its output below ours; ``failure`` is the line for the user."""
+    try:
+        status = subprocess.call(command, env=env, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise SetUpError(f"{failure} ({error})") from error
+    if status != 0:
+        raise SetUpError(failure)
+
+
+def say(text):
+    """One line of progress."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
