@@ -8,8 +8,6 @@ ends: no network, nothing reinstalled.
 Standard library only, and old syntax: an old Python must get as far as saying that it is too old.
 """
 
-# ruff: noqa: T201 - a script that talks on the terminal
-
 import hashlib
 import os
 import shutil
