@@ -1,0 +1,355 @@
+"""Tables as folders of Parquet files: read, replaced as a whole, identified by a digest.
+
+A table of one night is the folder ``<root>/<table>/experiment=E/night=YYYY-MM-DD``. It is written
+under another name beside it and renamed, so that the folder is either absent or complete. Names
+that begin with ``_`` are debris of an attempt that was cut off: no reader sees them (Spark and
+Arrow skip them too) and the next writer of that night removes them.
+
+This module needs Arrow alone: reading a night starts no Java.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from isr_pipeline.home import Home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+TABLES: dict[str, tuple[str, ...]] = {
+    "scenarios": ("panel", "scenario_id"),
+    "outcomes": ("panel", "config_id", "scenario_id"),
+    "events": ("panel", "config_id", "scenario_id", "seq"),
+    "summary": ("panel", "config_id", "metric", "stratum"),
+    "verdicts": ("config_id", "metric"),
+}
+"""Every table and its key, which is also the order of its rows."""
+
+LATER_TABLES: tuple[str, ...] = ("outcomes", "events", "summary", "verdicts")
+"""Tables made from the scenarios table: out of date once that is drawn anew."""
+
+_NIGHT = re.compile(r"^night=(\d{4}-\d{2}-\d{2})$")
+_LINEAGE = "_lineage.json"
+
+
+class TableMissing(LookupError):
+    """A table of a night that is not there (never made, or not finished)."""
+
+    def __init__(self, name: str, experiment: str, night: str) -> None:
+        self.name = name
+        self.experiment = experiment
+        self.night = night
+        super().__init__(name, experiment, night)
+
+    def __str__(self) -> str:
+        """Name the table and the night."""
+        return f"no {self.name} table of experiment {self.experiment}, night {self.night}"
+
+
+def root_path(root: str | None = None) -> Path:
+    """Return the folder that holds the tables.
+
+    Args:
+        root: path or ``file:`` URI; the home's root if None.
+
+    Raises:
+        ValueError: if the root lies on a file system that is not mounted here. Spark reads and
+            writes any Hadoop URI, but the rename that makes a table whole is a local one.
+    """
+    text = root or Home.from_environment().root
+    if "://" in text or text.startswith("file:"):
+        filesystem, path = pafs.FileSystem.from_uri(text)
+        if not isinstance(filesystem, pafs.LocalFileSystem):
+            msg = f"{text}: the table root must be a mounted folder; mount the store and name it"
+            raise ValueError(msg)
+        return Path(path)
+    return Path(text).resolve()
+
+
+def table_path(name: str, experiment: str, night: str, root: str | None = None) -> Path:
+    """Folder of one table of one night (which need not exist)."""
+    if name not in TABLES:
+        msg = f"unknown table {name!r}; tables are {', '.join(TABLES)}"
+        raise ValueError(msg)
+    return root_path(root) / name / f"experiment={experiment}" / f"night={night}"
+
+
+def has_table(name: str, experiment: str, night: str, root: str | None = None) -> bool:
+    """Tell whether a table of a night is there, whole."""
+    return table_path(name, experiment, night, root).is_dir()
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to write into, which takes the place of ``folder`` at the end.
+
+    If the block raises, or the process dies in it, ``folder`` stays as it was; what was
+    written is removed now, or by the next call for the same folder. A crash between the two
+    renames at the end leaves no table, never a half-written one.
+
+    Yields:
+        Folder beside the target, on the same file system, existing and empty.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    remove_debris(folder)
+    token = uuid.uuid4().hex[:8]
+    writing = folder.with_name(f"_writing-{folder.name}-{token}")
+    writing.mkdir()
+    try:
+        yield writing
+    except BaseException:
+        shutil.rmtree(writing, ignore_errors=True)
+        raise
+    _remove_checksums(writing)
+    replaced = folder.with_name(f"_replaced-{folder.name}-{token}")
+    if folder.exists():
+        folder.rename(replaced)
+    writing.rename(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+def remove_debris(folder: Path) -> None:
+    """Remove what attempts to replace ``folder`` left behind when they were cut off."""
+    for state in ("writing", "replaced"):
+        for debris in folder.parent.glob(f"_{state}-{folder.name}-*"):
+            shutil.rmtree(debris, ignore_errors=True)
+
+
+def _remove_checksums(folder: Path) -> None:
+    """Remove Hadoop's checksum files: a stale one beside a changed file is a puzzling error."""
+    for file in folder.glob(".*.crc"):
+        file.unlink()
+
+
+def write_table(
+    name: str,
+    experiment: str,
+    night: str,
+    rows: pd.DataFrame | pa.Table,
+    *,
+    schema: pa.Schema | None = None,
+    root: str | None = None,
+    lineage: dict[str, Any] | None = None,
+) -> Path:
+    """Replace a table of a night by ``rows``, in order of its key, as one file.
+
+    Args:
+        name: one of `TABLES`.
+        experiment: experiment name.
+        night: YYYY-MM-DD.
+        rows: data without the columns ``experiment`` and ``night``, which the path says.
+            A NaN in a data frame is written as null.
+        schema: Arrow schema to cast to; of the rows themselves if None.
+        root: table root; the home's if None.
+        lineage: what it was made from, kept beside the files (see `read_lineage`).
+
+    Returns:
+        The table's folder.
+    """
+    if isinstance(rows, pa.Table):
+        table = rows.cast(schema) if schema else rows
+    else:
+        table = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+    table = _sorted(table.replace_schema_metadata(), TABLES[name])
+    folder = table_path(name, experiment, night, root)
+    with replacing(folder) as writing:
+        pq.write_table(table, writing / "part-00000.parquet", compression="zstd")
+        if lineage is not None:
+            write_lineage(writing, lineage)
+    return folder
+
+
+def write_lineage(folder: Path, lineage: dict[str, Any]) -> None:
+    """Note beside a table's files what they were made from."""
+    (folder / _LINEAGE).write_text(json.dumps(lineage, sort_keys=True, indent=1) + "\n")
+
+
+def read_lineage(folder: Path) -> dict[str, Any]:
+    """What a table (or a shard's part) was made from; empty if nothing was noted."""
+    try:
+        content = json.loads((folder / _LINEAGE).read_text())
+    except FileNotFoundError:
+        return {}
+    return dict(content)
+
+
+def read_arrow(
+    name: str,
+    experiment: str,
+    night: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+    root: str | None = None,
+) -> pa.Table:
+    """Read a table of a night as Arrow, in order of its key.
+
+    Args:
+        name: one of `TABLES`.
+        experiment: experiment name.
+        night: YYYY-MM-DD.
+        columns: columns to read; all if None.
+        where: filter, such as ``pyarrow.compute.field("panel") == "regression"``.
+        root: table root; the home's if None.
+
+    Raises:
+        TableMissing: if it is not there.
+    """
+    folder = table_path(name, experiment, night, root)
+    if not folder.is_dir():
+        raise TableMissing(name, experiment, night)
+    dataset = ds.dataset(folder, format="parquet", partitioning=None)
+    keys = [key for key in TABLES[name] if key in dataset.schema.names]
+    wanted = None if columns is None else list(dict.fromkeys([*keys, *columns]))
+    table = _sorted(dataset.to_table(columns=wanted, filter=where), keys)
+    return table if columns is None else table.select(list(columns))
+
+
+def read_table(
+    name: str,
+    experiment: str,
+    night: str,
+    *,
+    columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+    root: str | None = None,
+) -> pd.DataFrame:
+    """Read a table of a night as a data frame, in order of its key; see `read_arrow`.
+
+    A null number is NaN (so a column of whole numbers with a null is one of floats).
+    """
+    table = read_arrow(name, experiment, night, columns=columns, where=where, root=root)
+    frame = table.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(type(frame))
+    return frame
+
+
+def count_rows(name: str, experiment: str, night: str, *, root: str | None = None) -> int:
+    """Rows of a table of a night, from the files' footers.
+
+    Raises:
+        TableMissing: if it is not there.
+    """
+    folder = table_path(name, experiment, night, root)
+    if not folder.is_dir():
+        raise TableMissing(name, experiment, night)
+    return int(ds.dataset(folder, format="parquet", partitioning=None).count_rows())
+
+
+def table_digest(name: str, experiment: str, night: str, *, root: str | None = None) -> str:
+    """Digest of a table's content, whatever its files, row groups and row order; see `digest`.
+
+    Raises:
+        TableMissing: if it is not there.
+    """
+    return digest(read_arrow(name, experiment, night, root=root), TABLES[name])
+
+
+def digest(rows: pd.DataFrame | pa.Table, key: Sequence[str] = ()) -> str:
+    """Digest of rows: equal if and only if the same values stand under the same column names.
+
+    Rows are taken in order of the key, columns in order of their names. Numbers count bit by bit
+    (so 0.0 and -0.0 differ), null is no value of its own type, and neither the width of an
+    integer nor the kind of a string column matters.
+
+    Returns:
+        SHA-256, 64 hexadecimal digits.
+    """
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)
+    table = _sorted(table, key)
+    content = hashlib.sha256(str(table.num_rows).encode())
+    for name in sorted(table.column_names):
+        kind, buffers = _canonical(table.column(name))
+        content.update(f"\n{name}:{kind}\n".encode())
+        for buffer in buffers:
+            content.update(buffer)
+    return content.hexdigest()
+
+
+def _canonical(column: pa.ChunkedArray) -> tuple[str, list[bytes]]:
+    """Kind of a column and its bytes: which are null, then the values."""
+    valid = pc.is_valid(column).to_numpy().tobytes()
+    if pa.types.is_floating(column.type):
+        values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy()
+        return "float", [valid, values.astype(">f8").tobytes()]
+    if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
+        values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+        return "int", [valid, values.astype(">i8").tobytes()]
+    if pa.types.is_null(column.type):
+        return "null", [valid]
+    texts = pc.fill_null(column.cast(pa.large_string()), "")
+    lengths = pc.binary_length(texts).to_numpy().astype(">i8").tobytes()
+    return "text", [valid, lengths, "".join(texts.to_pylist()).encode()]
+
+
+def _sorted(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Rows in order of the key; equal keys (a fault) in order of the other columns."""
+    names = [name for name in key if name in table.column_names]
+    names += sorted(name for name in table.column_names if name not in names)
+    sortable = [name for name in names if not pa.types.is_null(table.schema.field(name).type)]
+    return table.sort_by([(name, "ascending") for name in sortable]) if sortable else table
+
+
+def list_nights(experiment: str, *, table: str = "outcomes", root: str | None = None) -> list[str]:
+    """Nights of an experiment that have the table, oldest first."""
+    folder = root_path(root) / table / f"experiment={experiment}"
+    if not folder.is_dir():
+        return []
+    found = (_NIGHT.match(entry.name) for entry in folder.iterdir() if entry.is_dir())
+    return sorted(match.group(1) for match in found if match)
+
+
+def list_experiments(*, root: str | None = None) -> list[str]:
+    """Experiments that have a table of any night, by name."""
+    entries = root_path(root).glob("[!_]*/experiment=*")
+    return sorted({entry.name.removeprefix("experiment=") for entry in entries})
+
+
+def parts_path(
+    experiment: str, night: str, panel: str | None = None, root: str | None = None
+) -> Path:
+    """Folder of the shards' parts of a night's outcomes, not yet put together."""
+    folder = root_path(root) / "_parts" / f"experiment={experiment}" / f"night={night}"
+    return folder / f"panel={panel}" if panel else folder
+
+
+def delete_night(
+    experiment: str,
+    night: str,
+    *,
+    tables: Sequence[str] = tuple(TABLES),
+    root: str | None = None,
+) -> list[str]:
+    """Delete a night's tables, its shards' parts and debris.
+
+    Returns:
+        Names of the tables that were there.
+    """
+    deleted = []
+    for name in tables:
+        folder = table_path(name, experiment, night, root)
+        remove_debris(folder)
+        if folder.is_dir():
+            # Renamed first: a deletion that is cut off must not leave part of a table.
+            doomed = folder.with_name(f"_replaced-{folder.name}-{uuid.uuid4().hex[:8]}")
+            folder.rename(doomed)
+            shutil.rmtree(doomed)
+            deleted.append(name)
+    shutil.rmtree(parts_path(experiment, night, root=root), ignore_errors=True)
+    return deleted
