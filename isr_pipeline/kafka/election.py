@@ -1,0 +1,240 @@
+"""Who becomes leader: ZooKeeper's controller, and KRaft's with eligible leader replicas (KIP-966).
+
+Every controller ever released walks down the *assignment* and only tests whether a replica is in
+the ISR; an order of the ISR list itself (KIP-501, Solution 2) decides nothing. The order to walk
+is an argument, so that the proposal's picture can be had too.
+
+Sources: controller/PartitionLeaderSelector.scala @ 0.8.2.2, controller/Election.scala and
+PartitionStateMachine.scala (PartitionLeaderElectionAlgorithms) @ 3.5.1,
+controller/PartitionChangeBuilder.java @ 1eb7644349.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects; callers pass what they hold
+from enum import IntEnum
+from typing import Final
+
+from numba import njit
+
+from isr_pipeline.kafka.partition import size_of
+from isr_pipeline.kafka.releases import ELR, SHRINK_BUMPS_LEADER_EPOCH
+
+NO_LEADER: Final = -1
+_NO_CHANGE: Final = -2
+
+
+class Election(IntEnum):
+    """How KRaft's controller was asked to elect."""
+
+    PREFERRED = 0
+    ONLINE = 1
+    UNCLEAN = 2
+
+
+_PREFERRED: Final = int(Election.PREFERRED)
+_UNCLEAN: Final = int(Election.UNCLEAN)
+
+
+@njit(cache=True)
+def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
+    """The leader that ZooKeeper's controller elects.
+
+    Args:
+        order: int64 array of positions, in the order to walk: the assignment (offline, reassign,
+            controlled), or its first alone (preferred).
+        n: how many of `order` count.
+        isr: the ISR.
+        live: replicas on live brokers.
+        shutting_down: replicas on brokers in controlled shutdown.
+        unclean_enabled: unclean.leader.election.enable, and an election that may use it.
+
+    Returns:
+        (position or -1, whether it was unclean).
+    """
+    for index in range(n):
+        position = order[index]
+        if (isr >> position) & (live >> position) & 1 and not (shutting_down >> position) & 1:
+            return position, False
+    if unclean_enabled:
+        for index in range(n):
+            position = order[index]
+            if (live >> position) & 1:
+                return position, True
+    return NO_LEADER, False
+
+
+@njit(cache=True)
+def _valid(position, target_isr, target_elr, acceptable):
+    """In the ISR, or in the ELR if the ISR is empty, and alive."""
+    if position < 0 or not (acceptable >> position) & 1:
+        return False
+    return (target_isr >> position) & 1 != 0 or (
+        target_isr == 0 and (target_elr >> position) & 1 != 0
+    )
+
+
+@njit(cache=True)
+def elect_kraft(
+    order,
+    n,
+    leader,
+    target_isr,
+    target_elr,
+    last_known,
+    acceptable,
+    election,
+    elr_enabled,
+    use_last_known,
+):
+    """The leader that KRaft's controller elects (PartitionChangeBuilder.electLeader).
+
+    Args:
+        order: int64 array of positions of the target assignment, in order.
+        n: how many of `order` count.
+        leader: the present leader's position, or -1.
+        target_isr: the ISR to be.
+        target_elr: the eligible leader replicas to be.
+        last_known: lastKnownElr as it stands in the registration.
+        acceptable: replicas the controller regards as alive.
+        election: a value of `Election`.
+        elr_enabled: KIP-966 is on.
+        use_last_known: the last leader may be elected when ISR and ELR are empty.
+
+    Returns:
+        (position or -1, whether it was unclean). A last-known leader is elected even if it is not
+        acceptable: the code only logs that.
+    """
+    if election == _PREFERRED and _valid(order[0], target_isr, target_elr, acceptable):
+        return order[0], False
+    if _valid(leader, target_isr, target_elr, acceptable):
+        return leader, False
+    for index in range(n):
+        if _valid(order[index], target_isr, target_elr, acceptable):
+            return order[index], False
+    nobody_left = target_isr == 0 and target_elr == 0
+    if elr_enabled and use_last_known and nobody_left and size_of(last_known) == 1:
+        return _only(last_known), True
+    if election == _UNCLEAN:
+        for index in range(n):
+            if (acceptable >> order[index]) & 1:
+                return order[index], True
+    return NO_LEADER, False
+
+
+@njit(cache=True)
+def _only(mask):
+    """Position of the one replica of a set."""
+    position = 0
+    while not (mask >> position) & 1:
+        position += 1
+    return position
+
+
+@njit(cache=True)
+def _grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown):
+    """ELR and lastKnownElr before the election (maybePopulateTargetElr)."""
+    if not elr_enabled:
+        return elr, last_known
+    if size_of(target_isr) >= min_isr:
+        return 0, 0
+    candidates = isr | elr
+    grown = candidates & ~target_isr & ~unclean_shutdown
+    return grown, (candidates | last_known) & ~target_isr & ~grown
+
+
+@njit(cache=True)
+def partition_change_kraft(
+    rules,
+    order,
+    n,
+    isr,
+    target_isr,
+    leader,
+    acceptable,
+    min_isr,
+    election,
+    elr,
+    last_known,
+    use_last_known,
+    unclean_shutdown,
+    replicas_removed,
+):
+    """One change of a partition by KRaft's controller (PartitionChangeBuilder.build).
+
+    Args:
+        rules: the switches (`ELR`, `SHRINK_BUMPS_LEADER_EPOCH`).
+        order: int64 array of positions of the target assignment, in order.
+        n: how many of `order` count.
+        isr: the ISR as it stands.
+        target_isr: the ISR as the change wants it.
+        leader: the present leader's position, or -1.
+        acceptable: replicas the controller regards as alive.
+        min_isr: min.insync.replicas in effect.
+        election: a value of `Election`.
+        elr: eligible leader replicas as they stand.
+        last_known: lastKnownElr as it stands.
+        use_last_known: lastKnownElr holds the last leader, who may be elected.
+        unclean_shutdown: replicas that came back from an unclean shutdown.
+        replicas_removed: the change takes replicas out of the assignment.
+
+    Returns:
+        (leader position or -1, ISR, ELR, lastKnownElr, whether the election was unclean,
+        whether the leader epoch is bumped).
+    """
+    elr_enabled = rules[ELR] != 0
+    target_elr, target_last_known = _grown_elr(
+        elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown
+    )
+    elected, unclean = elect_kraft(
+        order,
+        n,
+        leader,
+        target_isr,
+        target_elr,
+        last_known,
+        acceptable,
+        election,
+        elr_enabled,
+        use_last_known,
+    )
+    change = _NO_CHANGE
+    forced = False
+    if elected != leader:
+        change = elected
+        if elected >= 0 and (target_elr >> elected) & 1:
+            target_isr = 1 << elected
+            target_elr &= ~target_isr
+        forced = unclean
+    if change == _NO_CHANGE and replicas_removed:
+        change = leader
+    if forced or not elr_enabled:
+        target_elr = 0
+        target_last_known = 0
+    isr_changes = forced
+    new_isr = isr
+    if forced:
+        new_isr = 1 << elected
+    elif (target_isr != 0 or elr_enabled) and target_isr != isr:
+        new_isr = target_isr
+        isr_changes = True
+    if rules[SHRINK_BUMPS_LEADER_EPOCH] != 0 and change == _NO_CHANGE and isr & ~new_isr:
+        change = leader
+    if use_last_known:
+        target_last_known = last_known
+        if elr_enabled:
+            target_last_known = _last_known_leader(
+                leader, change, last_known, isr_changes and new_isr == 0
+            )
+    new_leader = leader if change == _NO_CHANGE else change
+    return new_leader, new_isr, target_elr, target_last_known, forced, change != _NO_CHANGE
+
+
+@njit(cache=True)
+def _last_known_leader(leader, change, last_known, isr_empties):
+    """Find lastKnownElr where it holds the last leader (maybeUpdateLastKnownLeader)."""
+    if isr_empties and leader >= 0 and last_known != 1 << leader:
+        return 1 << leader
+    if change >= 0 or NO_LEADER not in (leader, change):
+        return 0
+    return last_known

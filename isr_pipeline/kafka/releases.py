@@ -1,0 +1,461 @@
+"""The rule sets: which of Kafka's rules each release has, told as differences.
+
+A rule set is a frozen :class:`RuleSet`; every release is `dataclasses.replace` of the one before,
+so that reading this file downwards is reading Kafka's history. The proposals (KIP-501 and its
+relatives, KIP-966) are switches on top of any release. `switches` turns a rule set and the
+choices of a scenario into one int64 vector, which every compiled rule function takes first.
+
+Sources are named as `path @ release`; S000 is KIP-501's text, S003 that of KAFKA-4485.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+NEVER: Final = -(1 << 60)
+"""The instant "0": a time before all others. Kafka writes 0 ms since 1970, which on a simulated
+clock that starts at 0 would be a moment ago. `now - NEVER` exceeds every limit, and int64 holds
+it."""
+
+UNKNOWN: Final = -1
+"""An offset that nobody has reported (`LogOffsetMetadata.UnknownOffset`)."""
+
+NO_BROKER_EPOCH: Final = -2
+"""A follower that has not named its broker epoch; -1 is a follower too old to name one."""
+
+
+class Clock(IntEnum):
+    """What moves the clock that a follower's lag is measured with."""
+
+    ANY_FETCH = 0
+    """0.8.2: the follower's record was written, whatever it read."""
+    READ_END = 1
+    """0.9-0.10.1: a fetch at the log end, at the moment its read has ended."""
+    ISSUE_TEXT = 2
+    """KAFKA-4485 as worded: read end, or else the previous fetch."""
+    FETCH_TIME = 3
+    """0.10.2 and later: the fetch's arrival, or else the previous fetch."""
+
+
+class Reset(IntEnum):
+    """What becoming leader does to the records of the followers."""
+
+    OFFSETS_AND_CLOCK = 0
+    """0.8.2: the offset's setter also restarts the stuck timer, at every call."""
+    OFFSETS = 1
+    """0.9-0.10.1: offsets only, and only for a new leader; the lag clock goes on."""
+    EVERY_CALL_SENTINEL = 2
+    """0.10.2-2.3: clocks at every call; a new leader then records a failed read (-1 everywhere)."""
+    EVERY_CALL = 3
+    """2.4-3.2: as before, but the unknown fetch is dated 0."""
+    LEADER_EPOCH = 4
+    """3.3 and later: on a new leader epoch only."""
+
+
+class Lock(IntEnum):
+    """What holds the partition's lock against the isr-expiration tick."""
+
+    NONE = 0
+    COMPLETION = 1
+    RW_ALWAYS = 2
+    RW_PRECHECK = 3
+
+
+class Fetcher(IntEnum):
+    """What a follower's fetcher thread does with a partition that fails."""
+
+    LEGACY = 0
+    KIP_461 = 1
+
+
+class Kip501(IntEnum):
+    """Which answer to slow reads on the leader is in the code."""
+
+    NONE = 0
+    S1_DOC = 1
+    S1_PR = 2
+    S2 = 3
+    LI_TRANSFER = 4
+
+
+class ElectionOrder(IntEnum):
+    """The list that an election walks down."""
+
+    ASSIGNMENT_ORDER = 0
+    ISR_ORDER = 1
+
+
+class Controller(IntEnum):
+    """Who elects leaders and keeps the committed ISR."""
+
+    ZOOKEEPER = 0
+    KRAFT = 1
+
+
+LOCKS: Final = {
+    "none": Lock.NONE,
+    "completion": Lock.COMPLETION,
+    "rw_always": Lock.RW_ALWAYS,
+    "rw_precheck": Lock.RW_PRECHECK,
+}
+FETCHERS: Final = {"legacy": Fetcher.LEGACY, "kip-461": Fetcher.KIP_461}
+KIP501_VARIANTS: Final = {
+    "none": Kip501.NONE,
+    "s1-doc": Kip501.S1_DOC,
+    "s1-pr": Kip501.S1_PR,
+    "s2": Kip501.S2,
+    "li-transfer": Kip501.LI_TRANSFER,
+}
+ELECTION_ORDERS: Final = {
+    "assignment_order": ElectionOrder.ASSIGNMENT_ORDER,
+    "isr_order": ElectionOrder.ISR_ORDER,
+}
+CONTROLLERS: Final = {"zookeeper": Controller.ZOOKEEPER, "kraft": Controller.KRAFT}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules of one release.
+
+    Args:
+        name: the name that a scenario's `cluster.release` selects it by.
+        release: the release it stands for, where a range of releases differs within itself.
+        clock: what moves a follower's lag clock.
+        reset: what becoming leader does to the followers' records.
+        message_lag: a follower more than replica.lag.max.messages behind is out of sync.
+        log_end_exempt: a follower whose offset equals the leader's LEO is in sync (KAFKA-7152).
+        prev_leo_monotone: the leader LEO of the previous fetch never goes back (3.3).
+        failed_read_applied: a failed read overwrites the follower's record (until KAFKA-8400).
+        stale_fetch_rejected: a fetch of an older broker epoch than the metadata's is refused
+            (KAFKA-15221).
+        hw_waits_for_caught_up: the HW also waits for replicas that are caught up, though not in
+            the ISR (KAFKA-4485).
+        hw_log_end: and a replica at the log end counts as caught up there (3.3).
+        hw_ignores_ineligible: but not one that may not join (KAFKA-15021).
+        hw_frozen_under_min_isr: the HW stands still while |ISR| < min.insync.replicas
+            (KAFKA-15583).
+        min_isr_capped: min.insync.replicas is at most the replication factor (KAFKA-15583).
+        expand_needs_epoch_start: joining asks for an offset in the leader's own epoch (KAFKA-7128).
+        expand_needs_eligible: joining asks for a broker neither fenced nor stopping (KIP-841).
+        expand_needs_lag: joining asks for a lag within the limit (the text of KAFKA-4485 only).
+        async_isr: ISR changes are proposed and answered later (KIP-497).
+        alter_reverts: a refusal as ineligible takes the proposal back (3.3).
+        record_per_partition: a fetch's record is written right after its partition's read, not
+            after those of the whole request (3.3).
+        tick_divisor: the isr-expiration period is replica.lag.time.max.ms divided by it.
+        isr_lock: what holds the partition's lock.
+        fetch_takes_write_lock: every follower fetch takes the partition's write lock (until 2.4).
+        fetcher: the fetcher thread's way with failures.
+        corrupt_kills_thread: a corrupt batch ends a legacy thread.
+        backoff_none: a failed fetch is repeated at once (0.8.2).
+        double_backoff: after a failed request the thread itself waits one more back-off (0.9-3.2).
+        truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
+        eligible_stopping: a broker that is shutting down may still join an ISR (before 3.3).
+        kraft: the release can run without ZooKeeper.
+        kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
+            (metadata.version < 3.6).
+        controller_checks_isr: the controller refuses a proposed ISR with ineligible members (3.3).
+    """
+
+    name: str
+    release: str
+    clock: Clock
+    reset: Reset
+    message_lag: bool
+    log_end_exempt: bool
+    prev_leo_monotone: bool
+    failed_read_applied: bool
+    stale_fetch_rejected: bool
+    hw_waits_for_caught_up: bool
+    hw_log_end: bool
+    hw_ignores_ineligible: bool
+    hw_frozen_under_min_isr: bool
+    min_isr_capped: bool
+    expand_needs_epoch_start: bool
+    expand_needs_eligible: bool
+    expand_needs_lag: bool
+    async_isr: bool
+    alter_reverts: bool
+    record_per_partition: bool
+    tick_divisor: int
+    isr_lock: str
+    fetch_takes_write_lock: bool
+    fetcher: str
+    corrupt_kills_thread: bool
+    backoff_none: bool
+    double_backoff: bool
+    truncate_to_hw: bool
+    eligible_stopping: bool
+    kraft: bool
+    kraft_shrink_bumps: bool
+    controller_checks_isr: bool
+
+
+_V082: Final = RuleSet(
+    # cluster/Partition.scala, cluster/Replica.scala, server/KafkaApis.scala @ 0.8.2.2
+    name="0.8.2",
+    release="0.8.2.2",
+    clock=Clock.ANY_FETCH,
+    reset=Reset.OFFSETS_AND_CLOCK,
+    message_lag=True,
+    log_end_exempt=False,
+    prev_leo_monotone=False,
+    failed_read_applied=True,
+    stale_fetch_rejected=False,
+    hw_waits_for_caught_up=False,
+    hw_log_end=False,
+    hw_ignores_ineligible=False,
+    hw_frozen_under_min_isr=False,
+    min_isr_capped=False,
+    expand_needs_epoch_start=False,
+    expand_needs_eligible=False,
+    expand_needs_lag=False,
+    async_isr=False,
+    alter_reverts=False,
+    record_per_partition=False,
+    tick_divisor=1,
+    isr_lock="completion",
+    fetch_takes_write_lock=True,
+    fetcher="legacy",
+    corrupt_kills_thread=True,
+    backoff_none=True,
+    double_backoff=False,
+    truncate_to_hw=True,
+    eligible_stopping=True,
+    kraft=False,
+    kraft_shrink_bumps=False,
+    controller_checks_isr=False,
+)
+
+# KAFKA-1546 measures lag in time alone; the fetcher learns to wait and to retry a corrupt batch.
+# cluster/Replica.scala updateLogReadResult, server/AbstractFetcherThread.scala @ 0.10.1.1
+_V09: Final = replace(
+    _V082,
+    name="0.9-0.10.1",
+    release="0.10.1.1",
+    clock=Clock.READ_END,
+    reset=Reset.OFFSETS,
+    message_lag=False,
+    corrupt_kills_thread=False,
+    backoff_none=False,
+    double_backoff=True,
+)
+
+# KAFKA-4485 as its text words it (S003): a pseudo-ISR that joining and the HW both obey. Never
+# released; the proposal's picture has no lock, and the tick of the release that merged it.
+_V4485_DOC: Final = replace(
+    _V09,
+    name="4485-doc",
+    release="0.10.2.2",
+    clock=Clock.ISSUE_TEXT,
+    reset=Reset.EVERY_CALL_SENTINEL,
+    hw_waits_for_caught_up=True,
+    expand_needs_lag=True,
+    tick_divisor=2,
+    isr_lock="none",
+)
+
+# KAFKA-4485 as merged: the fetch's own time, joining by the HW alone.
+# cluster/Replica.scala, cluster/Partition.scala, server/ReplicaManager.scala @ 0.10.2.2
+_V0102: Final = replace(
+    _V4485_DOC,
+    name="0.10.2-2.0",
+    clock=Clock.FETCH_TIME,
+    expand_needs_lag=False,
+    isr_lock="completion",
+)
+
+# KAFKA-7152, KAFKA-7128; KIP-101's truncation (0.11); KIP-320's locked read (2.2).
+# cluster/Partition.scala @ 2.2.2
+_V21: Final = replace(
+    _V0102,
+    name="2.1-2.6",
+    release="2.2.2",
+    log_end_exempt=True,
+    expand_needs_epoch_start=True,
+    isr_lock="rw_always",
+    truncate_to_hw=False,
+)
+
+# KIP-497's asynchronous ISR; KAFKA-8400, KAFKA-7538 and KIP-461 of the releases between.
+# cluster/Partition.scala, server/AlterIsrManager.scala @ 2.8.2
+_V27: Final = replace(
+    _V21,
+    name="2.7-3.2",
+    release="2.8.2",
+    reset=Reset.EVERY_CALL,
+    failed_read_applied=False,
+    async_isr=True,
+    isr_lock="rw_precheck",
+    fetch_takes_write_lock=False,
+    fetcher="kip-461",
+    kraft=True,
+    kraft_shrink_bumps=True,
+)
+
+# ReplicaState, KIP-841's eligibility, KAFKA-15021 (3.6).
+# cluster/Replica.scala, cluster/Partition.scala @ 3.6
+_V33: Final = replace(
+    _V27,
+    name="3.3-3.6",
+    release="3.6",
+    reset=Reset.LEADER_EPOCH,
+    prev_leo_monotone=True,
+    hw_log_end=True,
+    hw_ignores_ineligible=True,
+    expand_needs_eligible=True,
+    alter_reverts=True,
+    record_per_partition=True,
+    double_backoff=False,
+    eligible_stopping=False,
+    kraft_shrink_bumps=False,
+    controller_checks_isr=True,
+)
+
+# KAFKA-15583 and KAFKA-15221. cluster/Partition.scala @ 3.7, server/replica/Replica.java @ 4.x
+_V37: Final = replace(
+    _V33,
+    name="3.7+",
+    release="4.3",
+    stale_fetch_rejected=True,
+    hw_frozen_under_min_isr=True,
+    min_isr_capped=True,
+)
+
+RULE_SETS: Final[dict[str, RuleSet]] = {
+    rule_set.name: rule_set
+    for rule_set in (_V082, _V09, _V4485_DOC, _V0102, _V21, _V27, _V33, _V37)
+}
+"""Every rule set by name, in order of release."""
+
+# Index of each switch in the vector.
+(
+    CLOCK,
+    RESET,
+    MESSAGE_LAG,
+    LOG_END_EXEMPT,
+    PREV_LEO_MONOTONE,
+    FAILED_READ_APPLIED,
+    STALE_FETCH_REJECTED,
+    HW_WAITS_FOR_CAUGHT_UP,
+    HW_LOG_END,
+    HW_IGNORES_INELIGIBLE,
+    HW_FROZEN_UNDER_MIN_ISR,
+    MIN_ISR_CAPPED,
+    EXPAND_NEEDS_EPOCH_START,
+    EXPAND_NEEDS_ELIGIBLE,
+    EXPAND_NEEDS_LAG,
+    ASYNC_ISR,
+    ALTER_REVERTS,
+    RECORD_PER_PARTITION,
+    TICK_DIVISOR,
+    ISR_LOCK,
+    FETCH_TAKES_WRITE_LOCK,
+    FETCHER,
+    CORRUPT_KILLS_THREAD,
+    BACKOFF_NONE,
+    DOUBLE_BACKOFF,
+    TRUNCATE_TO_HW,
+    ELIGIBLE_STOPPING,
+    CONTROLLER_CHECKS_ISR,
+    CONTROLLER,
+    SHRINK_BUMPS_LEADER_EPOCH,
+    ELECTION,
+    KIP501,
+    KIP501_ENABLED,
+    ELR,
+) = range(34)
+N_SWITCHES: Final = 34
+FOLLOWER_FETCH_TAKES_WRITE_LOCK: Final = FETCH_TAKES_WRITE_LOCK
+
+
+def default_controller(rule_set: RuleSet) -> str:
+    """Who elects leaders unless the scenario says otherwise: KRaft where the release has it."""
+    return "kraft" if rule_set.kraft else "zookeeper"
+
+
+def default_shrink_bumps(rule_set: RuleSet, controller: str) -> bool:
+    """Whether an ISR shrink begins a new leader epoch, by release and controller."""
+    return rule_set.kraft_shrink_bumps and controller == "kraft"
+
+
+def switches(
+    rule_set: RuleSet,
+    *,
+    kip501: str = "none",
+    kip501_enabled: bool = False,
+    fetcher: str | None = None,
+    election: str | None = None,
+    isr_lock: str | None = None,
+    shrink_bumps_leader_epoch: bool | None = None,
+    controller: str | None = None,
+    elr: bool = False,
+) -> npt.NDArray[np.int64]:
+    """The vector that every compiled rule function takes first.
+
+    Args:
+        rule_set: the release.
+        kip501: which answer to slow reads is in the code, a key of `KIP501_VARIANTS`.
+        kip501_enabled: follower.fetch.pending.reads.insync.enable; li-transfer needs no key.
+        fetcher: a key of `FETCHERS`; None is the release's own.
+        election: a key of `ELECTION_ORDERS`; None is the assignment's order, as in every release.
+        isr_lock: a key of `LOCKS`; None is the release's own.
+        shrink_bumps_leader_epoch: None is the default of release and controller.
+        controller: a key of `CONTROLLERS`; None is KRaft where the release has it.
+        elr: eligible.leader.replicas.version = 1 (KIP-966).
+
+    Returns:
+        int64 array of `N_SWITCHES` values, one for each index constant of this module.
+
+    Raises:
+        KeyError: a name that is not among the keys named above.
+    """
+    chosen = default_controller(rule_set) if controller is None else controller
+    bumps = shrink_bumps_leader_epoch
+    vector = np.zeros(N_SWITCHES, dtype=np.int64)
+    for index, value in (
+        (CLOCK, rule_set.clock),
+        (RESET, rule_set.reset),
+        (MESSAGE_LAG, rule_set.message_lag),
+        (LOG_END_EXEMPT, rule_set.log_end_exempt),
+        (PREV_LEO_MONOTONE, rule_set.prev_leo_monotone),
+        (FAILED_READ_APPLIED, rule_set.failed_read_applied),
+        (STALE_FETCH_REJECTED, rule_set.stale_fetch_rejected),
+        (HW_WAITS_FOR_CAUGHT_UP, rule_set.hw_waits_for_caught_up),
+        (HW_LOG_END, rule_set.hw_log_end),
+        (HW_IGNORES_INELIGIBLE, rule_set.hw_ignores_ineligible),
+        (HW_FROZEN_UNDER_MIN_ISR, rule_set.hw_frozen_under_min_isr),
+        (MIN_ISR_CAPPED, rule_set.min_isr_capped),
+        (EXPAND_NEEDS_EPOCH_START, rule_set.expand_needs_epoch_start),
+        (EXPAND_NEEDS_ELIGIBLE, rule_set.expand_needs_eligible),
+        (EXPAND_NEEDS_LAG, rule_set.expand_needs_lag),
+        (ASYNC_ISR, rule_set.async_isr),
+        (ALTER_REVERTS, rule_set.alter_reverts),
+        (RECORD_PER_PARTITION, rule_set.record_per_partition),
+        (TICK_DIVISOR, rule_set.tick_divisor),
+        (ISR_LOCK, LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock]),
+        (FETCH_TAKES_WRITE_LOCK, rule_set.fetch_takes_write_lock),
+        (FETCHER, FETCHERS[rule_set.fetcher if fetcher is None else fetcher]),
+        (CORRUPT_KILLS_THREAD, rule_set.corrupt_kills_thread),
+        (BACKOFF_NONE, rule_set.backoff_none),
+        (DOUBLE_BACKOFF, rule_set.double_backoff),
+        (TRUNCATE_TO_HW, rule_set.truncate_to_hw),
+        (ELIGIBLE_STOPPING, rule_set.eligible_stopping),
+        (CONTROLLER_CHECKS_ISR, rule_set.controller_checks_isr),
+        (CONTROLLER, CONTROLLERS[chosen]),
+        (
+            SHRINK_BUMPS_LEADER_EPOCH,
+            default_shrink_bumps(rule_set, chosen) if bumps is None else bumps,
+        ),
+        (ELECTION, ELECTION_ORDERS["assignment_order" if election is None else election]),
+        (KIP501, KIP501_VARIANTS[kip501]),
+        (KIP501_ENABLED, kip501_enabled),
+        (ELR, elr),
+    ):
+        vector[index] = int(value)
+    return vector
