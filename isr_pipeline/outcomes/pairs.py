@@ -1,0 +1,216 @@
+"""Pairs of a scenario and a configuration: cut into tasks, simulated, turned into rows.
+
+Nothing here knows Spark: a task is a list of scenarios and a list of configurations, its result
+a stream of Arrow batches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.outcomes.metrics import natural_totals
+from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.scenarios.run import run
+from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isr_pipeline.scenarios.model import Scenario
+
+ROWS_PER_BATCH = 256
+"""Rows that wait in a worker before they are handed to Spark."""
+
+EVENTS_PER_BATCH = 20_000
+"""Events that wait in a worker before they are handed to Spark."""
+
+EVENTS_PER_PAIR = 5_000
+"""Events kept of one pair: the first ones."""
+
+_SAMPLED_ONE_IN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Scenarios (by index in their panel) times configurations (by place in a list)."""
+
+    scenarios: tuple[int, ...]
+    configurations: tuple[int, ...]
+    cost: float
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs it simulates."""
+        return len(self.scenarios) * len(self.configurations)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What a task needs of a configuration."""
+
+    name: str
+    config_id: str
+    overrides: Mapping[str, Any]
+
+
+def plan_tasks(costs: Sequence[float], configurations: int, wanted: int) -> list[Task]:
+    """Cut scenarios x configurations into tasks of alike cost, the dearest first.
+
+    A task holds all configurations of its scenarios as long as there are enough scenarios to
+    make the wanted number of tasks: a scenario is then read and prepared once.
+
+    Args:
+        costs: expected cost of each scenario of the panel, by index, in any unit.
+        configurations: how many configurations.
+        wanted: about how many tasks.
+    """
+    if not costs or not configurations:
+        return []
+    blocks = max(1, min(len(costs), wanted))
+    groups = max(1, min(configurations, math.ceil(wanted / blocks)))
+    tasks = [
+        Task(tuple(block), tuple(group), cost * len(group))
+        for cost, block in _blocks(costs, blocks)
+        for group in (range(start, configurations, groups) for start in range(groups))
+    ]
+    return sorted(tasks, key=lambda task: (-task.cost, task.scenarios, task.configurations))
+
+
+def _blocks(costs: Sequence[float], count: int) -> list[tuple[float, list[int]]]:
+    """Blocks of scenarios of alike total cost: each scenario, dearest first, to the cheapest."""
+    heap: list[tuple[float, int]] = [(0.0, number) for number in range(count)]
+    blocks: list[list[int]] = [[] for _ in range(count)]
+    for index in sorted(range(len(costs)), key=lambda index: (-costs[index], index)):
+        total, number = heapq.heappop(heap)
+        blocks[number].append(index)
+        heapq.heappush(heap, (total + costs[index], number))
+    return [(total, sorted(blocks[number])) for total, number in sorted(heap) if blocks[number]]
+
+
+def simulate(
+    scenarios: pa.Table,
+    configurations: Sequence[Configured],
+    schema: pa.Schema,
+    done: Callable[[int, float], None],
+) -> Iterator[pa.RecordBatch]:
+    """Simulate every scenario under every configuration.
+
+    Args:
+        scenarios: rows of the scenarios table.
+        configurations: what to override in each.
+        schema: Arrow schema of the result (`isr_pipeline.outcomes.schemas.SIMULATED`).
+        done: told after each scenario: pairs finished, and their expected cost.
+
+    Yields:
+        Batches of rows, of bounded size.
+    """
+    rows: list[dict[str, Any]] = []
+    waiting_events = 0
+    for given in scenarios.to_pylist():
+        scenario = scenario_from_json(given["scenario_json"])
+        for configuration in configurations:
+            row = simulate_pair(given, scenario, configuration)
+            rows.append(row)
+            waiting_events += len(row["events"] or ())
+            if len(rows) >= ROWS_PER_BATCH or waiting_events >= EVENTS_PER_BATCH:
+                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+                rows, waiting_events = [], 0
+        done(len(configurations), given["expected_cost"] * len(configurations))
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def simulate_pair(
+    given: Mapping[str, Any], scenario: Scenario, configuration: Configured
+) -> dict[str, Any]:
+    """Simulate one pair and return its row.
+
+    A pair that spends its event budget is a row with ``failed`` = 1 and no values.
+
+    Args:
+        given: the scenario's row.
+        scenario: the same, parsed.
+        configuration: what to override in it.
+
+    Raises:
+        RuntimeError: the simulation broke; names the pair.
+    """
+    configured = apply(scenario, configuration.overrides)
+    hours = partition_hours(configured)
+    events: list[dict[str, Any]] | None = None
+    outcome: dict[str, float | int | None]
+    try:
+        outcome = run(configured).outcome
+        if is_notable(outcome) or is_sampled(scenario.scenario_id, configuration.config_id):
+            events = run(configured, events=True).events[:EVENTS_PER_PAIR]
+    except BudgetSpent as spent:
+        outcome = failed_outcome(float(scenario.horizon_ms), spent.budget)
+    except Exception as error:
+        pair = f"scenario {scenario.scenario_id}, configuration {configuration.name}"
+        msg = f"{pair}: {type(error).__name__}: {error}"
+        raise RuntimeError(msg) from error
+    return {
+        "panel": given["panel"],
+        "scenario_id": given["scenario_id"],
+        "config_id": configuration.config_id,
+        "config_name": configuration.name,
+        "stratum": given["stratum"],
+        "weight": given["weight"],
+        "partition_hours": hours,
+        **outcome,
+        **natural_totals(outcome, hours),
+        "events": None if events is None else [event_row(i, e) for i, e in enumerate(events)],
+    }
+
+
+def partition_hours(scenario: Scenario) -> float:
+    """Partitions times hours after warm-up: what rates are divided by."""
+    partitions = sum(len(topic.assignment) for topic in scenario.topics)
+    return partitions * (scenario.horizon_ms - scenario.warmup_ms) / 3_600_000.0
+
+
+def failed_outcome(horizon_ms: float, budget: int) -> dict[str, float | int | None]:
+    """Outcome of a pair whose event budget of `budget` events was spent."""
+    outcome: dict[str, float | int | None] = dict.fromkeys(OUTCOME_COLUMNS)
+    return {**outcome, "simulated_ms": horizon_ms, "kernel_events": budget, "failed": 1}
+
+
+def is_notable(outcome: Mapping[str, float | int | None]) -> bool:
+    """Tell whether a pair's events are kept for what happened: offline, unclean or lost data."""
+    return any(outcome[name] for name in ("any_offline", "unclean_elections", "records_lost"))
+
+
+def is_sampled(scenario_id: str, config_id: str) -> bool:
+    """Tell whether a pair's events are kept as one of a fixed sample, whatever happened."""
+    pair = hashlib.sha256(f"{scenario_id}\n{config_id}".encode()).digest()
+    return int.from_bytes(pair[:8], "big") % _SAMPLED_ONE_IN == 0
+
+
+def event_row(seq: int, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of one event: lists and objects as JSON text."""
+    isr, cause = event.get("isr"), event.get("cause")
+    return {
+        "seq": seq,
+        "t_ms": float(event["t_ms"]),
+        "kind": event["kind"],
+        "topic": event.get("topic"),
+        "partition": event.get("partition"),
+        "broker": event.get("broker"),
+        "leader": event.get("leader"),
+        "leader_epoch": event.get("leader_epoch"),
+        "isr": None if isr is None else json.dumps(list(isr)),
+        "cause": cause if cause is None or isinstance(cause, str) else _json(cause),
+        "decided_ms": event.get("decided_ms"),
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,124 @@
+"""A night's outcomes from its shards' parts: whole, or an error that names what is missing.
+
+Each shard writes its own part, so shards may run one after the other, on several machines, or
+again after a failure. A part says which plan it was made for: one that a night before, other
+code or another panel left behind is never taken for this night's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.outcomes.store import (
+    parts_path,
+    read_lineage,
+    replacing,
+    table_path,
+    write_lineage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from isr_pipeline.experiment.plan import Plan
+
+WHOLE = "all"
+"""Name of the part that holds every configuration asked for, outside any shard."""
+
+
+def plan_key(plan: Plan) -> str:
+    """Digest of what outcomes depend on: panels, configurations, code."""
+    content = {
+        "experiment": plan.experiment,
+        "night": plan.night,
+        "panel_digest": plan.panel_digest,
+        "confirm_digest": plan.confirm_digest,
+        "experiment_digest": plan.experiment_digest,
+        "panels": dict(plan.panels),
+        "configurations": [c.config_id for c in plan.configurations],
+        "code_version": plan.code_version,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def part_path(plan: Plan, panel: str, shard: str) -> Path:
+    """Folder of one shard's part: ``outcomes/`` and ``events/`` below it."""
+    return parts_path(plan.experiment, plan.night, panel, plan.root) / f"shard={shard}"
+
+
+def part_lineage(plan: Plan, panel: str, config_ids: Sequence[str]) -> dict[str, Any]:
+    """What is noted with a part."""
+    return {"plan": plan_key(plan), "panel": panel, "config_ids": list(config_ids)}
+
+
+def assemble(
+    plan: Plan, panel: str = "regression", shards: Sequence[str] | None = None
+) -> list[str]:
+    """Make the night's outcomes and events whole from the parts of its shards.
+
+    Rows of other panels that the table has from the same plan stay. Called again after it has
+    succeeded it changes nothing.
+
+    Args:
+        plan: the night's plan.
+        panel: whose parts to take.
+        shards: names of the parts; the plan's shards if None.
+
+    Returns:
+        The config_ids that the table now holds for that panel.
+
+    Raises:
+        Refused: a shard has no part, or one of another plan; names the shards.
+    """
+    names = [shard.name for shard in plan.shards] if shards is None else list(shards)
+    held = assembled(plan)
+    parts = {name: part_path(plan, panel, name) for name in names}
+    if not any(part.is_dir() for part in parts.values()) and panel in held:
+        return held[panel]
+    lineages = {name: read_lineage(part) for name, part in parts.items()}
+    missing = [name for name in names if lineages[name].get("plan") != plan_key(plan)]
+    if missing:
+        msg = (
+            f"night {plan.night} of {plan.experiment}: no {panel} outcomes of this plan from "
+            f"shard {', '.join(missing)}; run simulate for it again"
+        )
+        raise Refused(msg)
+
+    config_ids = [config_id for name in names for config_id in lineages[name]["config_ids"]]
+    held = {**held, panel: config_ids}
+    lineage = {"plan": plan_key(plan), "panels": held}
+    # Outcomes last: once they are there, the night's simulation is done.
+    for table in ("events", "outcomes"):
+        _assemble_table(plan, table, panel, parts, lineage)
+    shutil.rmtree(parts_path(plan.experiment, plan.night, panel, plan.root))
+    return config_ids
+
+
+def assembled(plan: Plan) -> dict[str, list[str]]:
+    """Panels in the night's outcomes table, made by this plan, with their config_ids."""
+    folder = table_path("outcomes", plan.experiment, plan.night, plan.root)
+    lineage = read_lineage(folder)
+    if lineage.get("plan") != plan_key(plan):
+        return {}
+    return {str(panel): list(config_ids) for panel, config_ids in lineage["panels"].items()}
+
+
+def _assemble_table(
+    plan: Plan, table: str, panel: str, parts: dict[str, Path], lineage: dict[str, Any]
+) -> None:
+    """Copy the parts' files, and the other panels' files, into a new table folder."""
+    folder = table_path(table, plan.experiment, plan.night, plan.root)
+    keep = assembled(plan)
+    with replacing(folder) as writing:
+        for file in sorted(folder.glob("*.parquet")):
+            if file.name.split("-", 1)[0] in keep and not file.name.startswith(f"{panel}-"):
+                shutil.copy2(file, writing / file.name)
+        for name, part in parts.items():
+            for number, file in enumerate(sorted((part / table).glob("*.parquet"))):
+                shutil.copy2(file, writing / f"{panel}-{name}-{number:05d}.parquet")
+        write_lineage(writing, lineage)
