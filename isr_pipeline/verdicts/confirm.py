@@ -1,0 +1,124 @@
+"""The second look: what was flagged is run again on a panel it was not chosen by.
+
+The DAG's confirm step asks :func:`flagged`, has the confirm panel simulated for those
+configurations, and lets :func:`decide` turn each suspicion into `regressed` or leave it `suspect`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts import judge
+from isr_pipeline.verdicts.comparison import compare
+from isr_pipeline.verdicts.model import (
+    ConfigVerdict,
+    MetricVerdict,
+    NightVerdict,
+    Status,
+    load_verdict,
+    worst,
+)
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
+
+
+def flagged(experiment: str, night: str) -> tuple[str, ...]:
+    """config_ids whose confirm panel must be simulated; empty if nothing was flagged."""
+    return load_verdict(experiment, night).awaits_confirm
+
+
+def decide(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
+    """Decide every suspicion of a night on the confirm panel; rewrite verdict.json and `verdicts`.
+
+    Does nothing if nothing is flagged. May be run again: it decides the same.
+
+    Raises:
+        Refused: the confirm panel was not simulated for a flagged configuration.
+    """
+    settings = settings or load_settings()
+    verdict = load_verdict(plan.experiment, plan.night)
+    ids = verdict.awaits_confirm
+    if not ids:
+        return verdict
+    baseline = baselines.load(plan.experiment)
+    assert baseline is not None, "something was flagged, so there was a baseline"
+    outcomes = judge.panel_rows("outcomes", plan.experiment, plan.night, "confirm")
+    scenarios = judge.panel_rows("scenarios", plan.experiment, plan.night, "confirm")
+    tonight = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    if tonight.missing.any():
+        raise Refused(
+            f"night {plan.night}: confirm outcomes of {int(tonight.missing.any(axis=0).sum())} "
+            "flagged configurations are missing; simulate the confirm panel first"
+        )
+    decided = _decided(verdict, tonight, baseline, settings)
+    final = judge.assemble(
+        plan,
+        tuple(decided.get(one.config_id, one) for one in verdict.configurations),
+        outcomes_digest=verdict.outcomes_digest,
+        needed=verdict.discordant_needed,
+        note=verdict.baseline,
+        pending=False,
+    )
+    judge.write(final)
+    return final
+
+
+def _decided(
+    verdict: NightVerdict,
+    tonight: PanelOutcomes,
+    baseline: baselines.Baseline,
+    settings: VerdictSettings,
+) -> dict[str, ConfigVerdict]:
+    """The flagged configurations with what the confirm panel says of them."""
+    decided: dict[str, ConfigVerdict] = {}
+    usable: list[ConfigVerdict] = []
+    for config_id in tonight.config_ids:
+        one = verdict.configuration(config_id)
+        assert one.baseline_config_id is not None
+        before = judge.baseline_panel(baseline, "confirm", (one.baseline_config_id,))
+        if tonight.failed[:, tonight.column(config_id)].any() or before.unusable.any():
+            decided[config_id] = _unconfirmable(one)
+        else:
+            usable.append(one)
+    if not usable:
+        return decided
+    new = judge.select(tonight, tuple(one.config_id for one in usable))
+    partners = tuple(one.baseline_config_id or "" for one in usable)
+    found = compare(new, judge.baseline_panel(baseline, "confirm", partners), settings)
+    for column, one in enumerate(usable):
+        p = dict(zip(found.metrics, found.worse[:, column].tolist(), strict=True))
+        decided[one.config_id] = _confirmed(one, p, settings.confirm_p)
+    return decided
+
+
+def _unconfirmable(one: ConfigVerdict) -> ConfigVerdict:
+    reason = "a pair of the confirm panel spent its event budget or is missing in the baseline"
+    metrics = tuple(
+        metric.model_copy(update={"status": Status.NO_DATA, "reason": reason})
+        if metric.status is Status.SUSPECT
+        else metric
+        for metric in one.metrics
+    )
+    return one.model_copy(update={"status": Status.NO_DATA, "reason": reason, "metrics": metrics})
+
+
+def _confirmed(one: ConfigVerdict, p: dict[str, float], limit: float) -> ConfigVerdict:
+    metrics = tuple(_confirmed_metric(metric, p[metric.metric], limit) for metric in one.metrics)
+    status = worst([metric.status for metric in metrics])
+    deciding = [metric for metric in metrics if metric.status is status]
+    reason = "; ".join(f"{metric.metric}: {metric.reason}" for metric in deciding)
+    return one.model_copy(update={"status": status, "reason": reason, "metrics": metrics})
+
+
+def _confirmed_metric(metric: MetricVerdict, p: float, limit: float) -> MetricVerdict:
+    if metric.status is not Status.SUSPECT:
+        return metric
+    status = Status.REGRESSED if p < limit else Status.SUSPECT
+    said = f"confirmed (p {p:.2g})" if status is Status.REGRESSED else f"not confirmed (p {p:.2g})"
+    reason = metric.reason.replace(judge.AWAITS_CONFIRM, said)
+    return metric.model_copy(update={"status": status, "reason": reason, "p_confirm": p})

@@ -1,0 +1,468 @@
+"""Judge a night: did any configuration get worse than the accepted baseline?
+
+Exact first (bit-identical outcomes are `unchanged`, no test is run), then paired tests, correction
+for many comparisons, materiality and power. What is flagged as worse here is `suspect` until the
+confirm panel has been looked at (:mod:`isr_pipeline.verdicts.confirm`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from isr_pipeline.outcomes import store
+from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.comparison import Comparison, compare
+from isr_pipeline.verdicts.model import (
+    RED,
+    BaselineNote,
+    ConfigVerdict,
+    MetricVerdict,
+    NightVerdict,
+    Status,
+    headline,
+    verdict_path,
+    worst,
+)
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.verdicts.statistics import benjamini_hochberg, discordant_needed
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
+
+AWAITS_CONFIRM = "flagged; the confirm panel decides"
+
+
+@dataclass(frozen=True)
+class Partnering:
+    """Which column of tonight is compared with which configuration of the baseline.
+
+    Attributes:
+        partners: config_id -> config_id in the baseline; configurations that are new are absent.
+        refused: config_id -> why it cannot be judged.
+    """
+
+    partners: dict[str, str]
+    refused: dict[str, str]
+
+
+def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
+    """Compare a night's regression panel with the baseline; write verdict.json and `verdicts`.
+
+    Args:
+        plan: the night's plan; its scenarios and outcomes tables are there and validated.
+        settings: ``config/verdicts.yaml`` if None.
+
+    Raises:
+        InputError: the settings cannot be used.
+        store.TableMissing: the night has no outcomes.
+    """
+    settings = settings or load_settings()
+    verdict_path(plan.experiment, plan.night).unlink(missing_ok=True)
+    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
+    ids = tuple(one.config_id for one in plan.configurations)
+    tonight = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    baseline, refusal = _usable_baseline(plan)
+    if baseline is None:
+        configurations, needed = _without_baseline(plan, tonight, settings, refusal), 0
+    else:
+        configurations, needed = _against(plan, tonight, baseline, settings)
+    verdict = assemble(
+        plan,
+        configurations,
+        outcomes_digest=store.digest(outcomes, store.TABLES["outcomes"]),
+        needed=needed,
+        note=_note(plan.experiment),
+        pending=True,
+    )
+    write(verdict)
+    return verdict
+
+
+def panel_rows(table: str, experiment: str, night: str, panel: str) -> pd.DataFrame:
+    """Rows of one panel of a table of a night."""
+    rows = store.read_table(table, experiment, night)
+    return rows[rows["panel"] == panel].reset_index(drop=True)
+
+
+def _note(experiment: str) -> BaselineNote | None:
+    try:
+        record = baselines.show(experiment)
+    except baselines.BaselineDamaged:
+        return None
+    return record.note() if record else None
+
+
+def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]:
+    """The baseline, or None and why it cannot be used (None if there never was one)."""
+    try:
+        baseline = baselines.load(plan.experiment)
+    except baselines.BaselineDamaged as damage:
+        return None, str(damage)
+    if baseline is None:
+        return None, None
+    for name, ours, theirs in (
+        ("regression", plan.panel_digest, baseline.record.panel_digest),
+        ("confirm", plan.confirm_digest, baseline.record.confirm_digest),
+    ):
+        if ours != theirs:
+            return None, (
+                f"baseline of night {baseline.record.night} is of another {name} panel "
+                f"({theirs[:12]}, tonight {ours[:12]})"
+            )
+    return baseline, None
+
+
+def _without_baseline(
+    plan: Plan, tonight: PanelOutcomes, settings: VerdictSettings, refusal: str | None
+) -> tuple[ConfigVerdict, ...]:
+    status = Status.BASELINE if refusal is None else Status.NO_DATA
+    reason = refusal or "no baseline accepted yet"
+    return tuple(
+        _refused(one.name, one.config_id, problem, settings)
+        if (problem := _unusable(tonight, one.config_id)) and refusal is None
+        else _unpaired(one.name, tonight, one.config_id, settings, status=status, reason=reason)
+        for one in plan.configurations
+    )
+
+
+def _against(
+    plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline, settings: VerdictSettings
+) -> tuple[tuple[ConfigVerdict, ...], int]:
+    """Verdicts of all configurations, and how many discordant scenarios significance takes."""
+    pairing = _partnering(plan, tonight, baseline)
+    ids = tuple(pairing.partners)
+    verdicts: dict[str, ConfigVerdict] = {}
+    needed = 0
+    if ids:
+        new = select(tonight, ids)
+        old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
+        found = compare(new, old, settings)
+        needed = discordant_needed(found.worse.size, settings.false_discovery_rate)
+        names = {one.config_id: one.name for one in plan.configurations}
+        for index, metrics in enumerate(_metric_verdicts(found, settings, needed)):
+            verdicts[ids[index]] = _compared(
+                names[ids[index]], ids[index], pairing, metrics, _changed_columns(new, old, index)
+            )
+    for one in plan.configurations:
+        problem = pairing.refused.get(one.config_id)
+        if problem is not None:
+            verdicts[one.config_id] = _refused(one.name, one.config_id, problem, settings)
+        elif one.config_id not in verdicts:
+            verdicts[one.config_id] = _unpaired(
+                one.name,
+                tonight,
+                one.config_id,
+                settings,
+                status=Status.BASELINE,
+                reason="new in the experiment: not part of the baseline",
+            )
+    return tuple(verdicts[one.config_id] for one in plan.configurations), needed
+
+
+def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline) -> Partnering:
+    found = {
+        one.config_id: baseline.record.partner(
+            name=one.name,
+            config_id=one.config_id,
+            is_grid=one.is_grid,
+            overrides=one.overrides,
+        )
+        for one in plan.configurations
+    }
+    matched = {config_id: partner for config_id, partner in found.items() if partner is not None}
+    before = baseline_panel(baseline, "regression", tuple(matched.values()))
+    same_scenarios = before.scenario_ids == tonight.scenario_ids
+    partners, refused = {}, {}
+    for config_id in found:
+        partner = matched.get(config_id)
+        problem = _unusable(tonight, config_id)
+        if problem is None and partner is not None:
+            if not same_scenarios:
+                problem = "baseline is damaged: its scenarios are not those of its panel"
+            elif trouble := _unusable(before, partner):
+                problem = f"baseline: {trouble}"
+        if problem is not None:
+            refused[config_id] = problem
+        elif partner is not None:
+            partners[config_id] = partner
+    return Partnering(partners, refused)
+
+
+def baseline_panel(
+    baseline: baselines.Baseline, panel: str, config_ids: tuple[str, ...]
+) -> PanelOutcomes:
+    """Outcomes of the baseline on one panel, in the order asked for (an id may come twice)."""
+    unique = tuple(dict.fromkeys(config_ids))
+    outcomes, scenarios = baseline.outcomes, baseline.scenarios
+    rows = PanelOutcomes.from_frames(
+        outcomes[outcomes["panel"] == panel], scenarios[scenarios["panel"] == panel], unique
+    )
+    return select(rows, config_ids)
+
+
+def select(panel: PanelOutcomes, config_ids: tuple[str, ...]) -> PanelOutcomes:
+    """Some configurations of a panel, in the order asked for."""
+    columns = [panel.column(one) for one in config_ids]
+    return PanelOutcomes(
+        scenario_ids=panel.scenario_ids,
+        config_ids=config_ids,
+        weights=panel.weights,
+        exposure_s=panel.exposure_s,
+        strata=panel.strata,
+        fault_kinds=panel.fault_kinds,
+        values={name: matrix[:, columns] for name, matrix in panel.values.items()},
+        missing=panel.missing[:, columns],
+        failed=panel.failed[:, columns],
+    )
+
+
+def _unusable(panel: PanelOutcomes, config_id: str) -> str | None:
+    """Why a configuration cannot be judged, or None."""
+    column = panel.column(config_id)
+    for name, mask in (
+        ("without an outcome", panel.missing[:, column]),
+        ("that spent the event budget", panel.failed[:, column]),
+    ):
+        rows = np.flatnonzero(mask)
+        if len(rows):
+            return f"{len(rows)} pairs {name}, the first in scenario {panel.scenario_ids[rows[0]]}"
+    return None
+
+
+def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tuple[str, ...]:
+    """Outcome columns that are not bit-identical."""
+    return tuple(
+        name
+        for name in OUTCOME_COLUMNS
+        if name in new.values
+        and name in old.values
+        and not np.array_equal(new.values[name][:, index], old.values[name][:, index])
+    )
+
+
+def _metric_verdicts(
+    found: Comparison, settings: VerdictSettings, needed: int
+) -> list[tuple[MetricVerdict, ...]]:
+    """One tuple of metric verdicts per configuration compared."""
+    shape = found.worse.shape
+    q_worse = benjamini_hochberg(found.worse.ravel()).reshape(shape)
+    q_better = benjamini_hochberg(found.better.ravel()).reshape(shape)
+    return [
+        tuple(
+            _metric_verdict(
+                found,
+                (row, column),
+                settings,
+                needed,
+                q_worse=float(q_worse[row, column]),
+                q_better=float(q_better[row, column]),
+            )
+            for row in range(shape[0])
+        )
+        for column in range(shape[1])
+    ]
+
+
+def _metric_verdict(
+    found: Comparison,
+    at: tuple[int, int],
+    settings: VerdictSettings,
+    needed: int,
+    *,
+    q_worse: float,
+    q_better: float,
+) -> MetricVerdict:
+    name = found.metrics[at[0]]
+    rising = bool(found.delta[at] > 0)
+    status, reason = _called(found, at, settings, needed, q_worse=q_worse, q_better=q_better)
+    identical = status is Status.UNCHANGED
+    return MetricVerdict(
+        metric=name,
+        status=status,
+        reason=reason,
+        total=float(found.total[at]),
+        baseline_total=float(found.baseline_total[at]),
+        value=float(found.value[at]),
+        baseline_value=float(found.baseline_value[at]),
+        delta=0.0 if identical else float(found.delta[at]),
+        ratio=_finite(found.ratio[at]),
+        ratio_low=_finite(found.ratio_low[at]),
+        ratio_high=_finite(found.ratio_high[at]),
+        discordant=int(found.discordant[at]),
+        p=None if identical else float(found.worse[at] if rising else found.better[at]),
+        q=None if identical else (q_worse if rising else q_better),
+    )
+
+
+def _called(
+    found: Comparison,
+    at: tuple[int, int],
+    settings: VerdictSettings,
+    needed: int,
+    *,
+    q_worse: float,
+    q_better: float,
+) -> tuple[Status, str]:
+    """Status of one metric before the confirm panel, and why."""
+    if found.identical[at]:
+        return Status.UNCHANGED, "bit-identical outcomes"
+    discordant = int(found.discordant[at])
+    if discordant == 0:
+        return Status.OK, "differs by rounding only"
+    change = describe_change(found, at)
+    floor = settings.metrics[found.metrics[at[0]]].floor
+    delta, quotient = float(found.delta[at]), float(found.ratio[at])
+    limit = settings.false_discovery_rate
+    if q_worse <= limit and delta >= floor and quotient >= settings.ratio_min:
+        return Status.SUSPECT, f"{change}, q {q_worse:.2g}; {AWAITS_CONFIRM}"
+    if q_better <= limit and -delta >= floor and quotient <= 1.0 / settings.ratio_min:
+        return Status.IMPROVED, f"{change}, q {q_better:.2g}"
+    if discordant < needed:
+        shortage = f"{discordant} scenarios differ, significance takes {needed} or more"
+        return Status.UNDERPOWERED, f"{change}; {shortage}"
+    if min(q_worse, q_better) <= limit:
+        return Status.OK, f"{change}: real (q {min(q_worse, q_better):.2g}) and too small to matter"
+    return Status.OK, f"{change}: within what chance gives (q {min(q_worse, q_better):.2g})"
+
+
+def describe_change(found: Comparison, at: tuple[int, int]) -> str:
+    """``1.32 x`` or, where there is no ratio, ``0 to 4.2e-05``."""
+    if math.isfinite(found.ratio[at]):
+        return f"{found.ratio[at]:.3g} x"
+    return f"{found.baseline_value[at]:.3g} to {found.value[at]:.3g}"
+
+
+def _compared(
+    name: str,
+    config_id: str,
+    pairing: Partnering,
+    metrics: tuple[MetricVerdict, ...],
+    changed: tuple[str, ...],
+) -> ConfigVerdict:
+    status = worst([one.status for one in metrics])
+    deciding = [one for one in metrics if one.status is status]
+    reason = "; ".join(f"{one.metric}: {one.reason}" for one in deciding)
+    if status is Status.UNCHANGED:
+        reason = "bit-identical outcomes"
+        if changed:
+            status = Status.OK
+            reason = f"tested metrics are bit-identical; changed: {', '.join(changed)}"
+    return ConfigVerdict(
+        name=name,
+        config_id=config_id,
+        baseline_config_id=pairing.partners[config_id],
+        status=status,
+        reason=reason,
+        metrics=metrics,
+    )
+
+
+def _refused(name: str, config_id: str, problem: str, settings: VerdictSettings) -> ConfigVerdict:
+    metrics = tuple(
+        MetricVerdict(metric=metric, status=Status.NO_DATA, reason=problem)
+        for metric in settings.metrics
+    )
+    return ConfigVerdict(
+        name=name, config_id=config_id, status=Status.NO_DATA, reason=problem, metrics=metrics
+    )
+
+
+def _unpaired(
+    name: str,
+    tonight: PanelOutcomes,
+    config_id: str,
+    settings: VerdictSettings,
+    *,
+    status: Status,
+    reason: str,
+) -> ConfigVerdict:
+    """A configuration that has numbers of its own and nothing to compare them with."""
+    column = tonight.column(config_id)
+    metrics = tuple(
+        MetricVerdict(
+            metric=metric,
+            status=status,
+            reason=reason,
+            total=_finite(tonight.totals(metric)[column]),
+            value=_finite(tonight.means(metric)[column]),
+        )
+        for metric in settings.metrics
+    )
+    return ConfigVerdict(
+        name=name, config_id=config_id, status=status, reason=reason, metrics=metrics
+    )
+
+
+def assemble(
+    plan: Plan,
+    configurations: tuple[ConfigVerdict, ...],
+    *,
+    outcomes_digest: str,
+    needed: int,
+    note: BaselineNote | None,
+    pending: bool,
+) -> NightVerdict:
+    """Put the night's record together.
+
+    Args:
+        plan: the night.
+        configurations: verdicts, in the plan's order.
+        outcomes_digest: what was judged.
+        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
+        note: the baseline.
+        pending: whether suspects still await the confirm panel.
+    """
+    awaits = tuple(one.config_id for one in configurations if one.metrics_with(Status.SUSPECT))
+    return NightVerdict(
+        experiment=plan.experiment,
+        night=plan.night,
+        headline=headline(configurations, plan.experiment, plan.night, pending=pending),
+        status=worst([one.status for one in configurations]),
+        red=any(one.status in RED for one in configurations),
+        panel_digest=plan.panel_digest,
+        code_version=plan.code_version,
+        outcomes_digest=outcomes_digest,
+        tests=sum(len(one.metrics) for one in configurations if one.baseline_config_id),
+        discordant_needed=needed,
+        awaits_confirm=awaits if pending else (),
+        baseline=note,
+        configurations=configurations,
+    )
+
+
+def write(verdict: NightVerdict) -> None:
+    """Write the `verdicts` table, then ``verdict.json``, which says that it is whole."""
+    store.write_table("verdicts", verdict.experiment, verdict.night, verdict_rows(verdict))
+    verdict.save()
+
+
+def verdict_rows(verdict: NightVerdict) -> pd.DataFrame:
+    """One row per configuration and metric: the `verdicts` table."""
+    rows = [
+        {
+            "config_id": one.config_id,
+            "config_name": one.name,
+            "config_status": str(one.status),
+            **metric.model_dump(mode="json"),
+        }
+        for one in verdict.configurations
+        for metric in one.metrics
+    ]
+    frame = pd.DataFrame(rows)
+    for name in MetricVerdict.model_fields:
+        if name not in {"metric", "status", "reason", "discordant"}:
+            frame[name] = pd.to_numeric(frame[name]).astype(float)
+    frame["discordant"] = frame["discordant"].astype("Int64")
+    return frame
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
