@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 RELEASES: tuple[str, ...] = (
@@ -38,7 +38,7 @@ LONG_MAX = 2**63 - 1
 Value = int | float | bool | str
 
 
-class Refusal(ValueError):
+class ConfigKeyError(ValueError):
     """A key or value that Kafka, or the simulated world, does not take.
 
     Attributes:
@@ -69,7 +69,7 @@ class Key:
     default: Value
     low: int = 0
     high: int = INT_MAX
-    earlier: Mapping[str, Value] = MappingProxyType({})
+    earlier: Mapping[str, Value] = field(default_factory=dict)
     unit_us: int = 0
     note: str = ""
 
@@ -99,7 +99,7 @@ class Key:
         """Give the value in its own type (20000.0 is the whole number 20000).
 
         Raises:
-            Refusal: a wrong type or a value out of range.
+            ConfigKeyError: a wrong type or a value out of range.
         """
         if self.type == "bool" and isinstance(value, bool):
             return value
@@ -109,7 +109,7 @@ class Key:
             whole = as_whole(value)
             if whole is not None and self.low <= whole <= self.highest:
                 return whole
-        raise Refusal(self.allowed)
+        raise ConfigKeyError(self.allowed)
 
 
 def as_whole(value: object) -> int | None:
@@ -183,11 +183,11 @@ def known(name: str) -> Key:
     """Look a key up.
 
     Raises:
-        Refusal: no such key; the text names close ones, or all.
+        ConfigKeyError: no such key; the text names close ones, or all.
     """
     if name in KEYS:
         return KEYS[name]
-    raise Refusal(close_or_all(name, KEYS))
+    raise ConfigKeyError(close_or_all(name, KEYS))
 
 
 def close_or_all(given: str, names: Iterable[str]) -> str:
@@ -212,10 +212,10 @@ def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
         config: the keys that were given.
 
     Raises:
-        Refusal: an unknown release or key, or a value out of range.
+        ConfigKeyError: an unknown release or key, or a value out of range.
     """
     if release not in RELEASES:
-        raise Refusal(close_or_all(release, RELEASES))
+        raise ConfigKeyError(close_or_all(release, RELEASES))
     for name in config:
         known(name)
     return {

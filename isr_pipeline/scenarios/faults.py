@@ -1,0 +1,338 @@
+"""The fault kinds of a scenario, one class a kind: what is in it, in which units.
+
+Every fault binds by the time at which an operation begins. A *window* has ``duration_ms`` and
+must end by the horizon; of the others only the beginning must lie within it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from isr_pipeline.border import BOOLEAN, Bad, Check, Strict, list_of, number, one_of, text, whole
+from isr_pipeline.kafka.broker_config import INT_MAX, LONG_MAX, TIME_LIMIT_US
+
+MS_LIMIT = TIME_LIMIT_US / 1000
+_FINITE = 1e15
+
+MS = number(0, MS_LIMIT, "milliseconds >= 0 (below 2^50 microseconds)")
+US = number(0, TIME_LIMIT_US, "microseconds >= 0 (below 2^50)")
+RATE = number(0, _FINITE, "a number >= 0")
+POSITIVE = number(0, _FINITE, "a number > 0", low_open=True)
+BROKER = whole(0, INT_MAX, "the id of a broker of the cluster")
+PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
+COUNT = whole(1, LONG_MAX, "a whole number >= 1")
+TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
+
+Ms = Annotated[float, MS]
+Us = Annotated[float, US]
+Rate = Annotated[float, RATE]
+Positive = Annotated[float, POSITIVE]
+Broker = Annotated[int, BROKER]
+Partition = Annotated[int, PARTITION]
+Count = Annotated[int, COUNT]
+Topic = Annotated[str, TOPIC]
+Bool = Annotated[bool, BOOLEAN]
+
+_T = TypeVar("_T")
+
+
+def _or(word: str, other: Check, allowed: str) -> Check:
+    """One word, or what another check reads."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str) and value == word:
+            return word
+        try:
+            return other.read(value)
+        except Bad as bad:
+            if bad.at or not isinstance(value, str):
+                raise Bad(bad.allowed if bad.at else allowed, bad.at, bad.given) from None
+            raise Bad(allowed) from None
+
+    return Check(allowed, read)
+
+
+_TOPIC_PARTITION = text(r"[a-zA-Z0-9._-]{1,249}-[0-9]{1,10}", "TOPIC-N of a hosted partition")
+_READS = ("direct", "completion", "all", "visits")
+
+
+def _reads(value: object) -> tuple[str, ...]:
+    """Read one name or a list of names of reads, as a tuple."""
+    names = one_of(*_READS)
+    if isinstance(value, str):
+        return (names.read(value),)
+    return tuple(list_of(names, f"{names.allowed}, or a list of these").read(value))
+
+
+Stage = Annotated[Literal["handler", "send"], one_of("handler", "send")]
+TopicPartitions = Annotated[
+    Literal["all"] | tuple[str, ...],
+    _or("all", list_of(_TOPIC_PARTITION), "all, or a list of TOPIC-N"),
+]
+PartitionOrAll = Annotated[
+    Literal["all"] | int, _or("all", PARTITION, "all, or the number of a partition of the topic")
+]
+NodeOrController = Annotated[
+    Literal["controller"] | int, _or("controller", BROKER, "the id of a broker, or controller")
+]
+Reads = Annotated[
+    tuple[str, ...], Check("direct, completion, all, visits, or a list of these", _reads)
+]
+
+
+class FaultBase(Strict):
+    """What every fault has.
+
+    Attributes:
+        start_ms: when it begins.
+    """
+
+    start_ms: Ms
+
+
+class Window(FaultBase):
+    """A fault that lasts.
+
+    Attributes:
+        duration_ms: how long; an operation that begins at ``start_ms + duration_ms`` is spared.
+    """
+
+    duration_ms: Ms
+
+
+class ReadStall(Window):
+    """A log read (or a send) begun in the window ends no earlier than the window.
+
+    Attributes:
+        stage: ``handler`` (the read) or ``send`` (a network thread is held).
+        partitions: ``all`` or names ``topic-n`` hosted by the broker.
+        reads: which reads of the handler stage it meets.
+    """
+
+    kind: Literal["read_stall"]
+    broker: Broker
+    stage: Stage = "handler"
+    partitions: TopicPartitions = "all"
+    reads: Reads = ("all",)
+
+
+class SlowRead(Window):
+    """Every read in the window takes ``read_ms``."""
+
+    kind: Literal["slow_read"]
+    broker: Broker
+    read_ms: Ms
+    stage: Stage = "handler"
+    partitions: TopicPartitions = "all"
+
+
+class SlowAppend(Window):
+    """Every follower append in the window takes ``append_ms``."""
+
+    kind: Literal["slow_append"]
+    broker: Broker
+    append_ms: Ms
+    partitions: TopicPartitions = "all"
+
+
+class Pause(Window):
+    """The process stops (a GC pause, SIGSTOP); its clock goes on."""
+
+    kind: Literal["pause"]
+    broker: Broker
+
+
+class Cpu(Window):
+    """Every service time of the broker times ``factor``."""
+
+    kind: Literal["cpu"]
+    broker: Broker
+    factor: Positive
+
+
+class Link(Window):
+    """The network between two nodes drops everything or adds a latency, one way each.
+
+    Attributes:
+        from_: ``from`` in the file.
+        drop: nothing passes until the window ends.
+        latency_ms: added one way, in each direction named; null with ``drop``.
+        both_ways: also from ``to`` to ``from``.
+    """
+
+    kind: Literal["link"]
+    from_: NodeOrController = Field(alias="from")
+    to: NodeOrController
+    drop: Bool = False
+    latency_ms: Annotated[float | None, MS] = None
+    both_ways: Bool = False
+
+
+class Crash(FaultBase):
+    """Kill -9.
+
+    Attributes:
+        restart_after_ms: from ``start_ms`` to its registration; null: it never comes back.
+    """
+
+    kind: Literal["crash"]
+    broker: Broker
+    restart_after_ms: Annotated[
+        float | None,
+        Check("milliseconds >= 0, or null (never)", lambda v: None if v is None else MS.read(v)),
+    ] = None
+
+
+class ControlledRestart(FaultBase):
+    """A controlled shutdown and the return at ``start_ms + downtime_ms``.
+
+    Attributes:
+        downtime_ms: from ``start_ms``; at least ``shutdown_ms``.
+        shutdown_ms: how long it goes on fetching and answering.
+    """
+
+    kind: Literal["controlled_restart"]
+    broker: Broker
+    downtime_ms: Ms
+    shutdown_ms: Ms = 1000
+
+
+class LogDirFailure(FaultBase):
+    """A log directory fails at the next append in it."""
+
+    kind: Literal["log_dir_failure"]
+    broker: Broker
+    log_dir: Annotated[int, whole(0, INT_MAX, "the 0-based number of a log dir")]
+
+
+class ControllerOutage(Window):
+    """No election, no fencing, no AlterPartition answer."""
+
+    kind: Literal["controller_outage"]
+    sessions: Annotated[Literal["fresh", "resumed"], one_of("fresh", "resumed")] = "fresh"
+
+
+class ProduceBurst(FaultBase):
+    """Records appended at once."""
+
+    kind: Literal["produce_burst"]
+    topic: Topic
+    partition: Partition
+    records: Count
+
+
+class ProduceRate(Window):
+    """The produce streams' rate times ``factor``."""
+
+    kind: Literal["produce_rate"]
+    topic: Topic
+    partition: PartitionOrAll
+    factor: Rate
+
+
+class ClientSurge(Window):
+    """Other client requests on top; they fill the queue."""
+
+    kind: Literal["client_surge"]
+    broker: Broker
+    requests_per_s: Rate
+    request_us: Us
+    connections: Count = 100
+
+
+class PartitionError(FaultBase):
+    """An error met by a follower's fetcher on one partition.
+
+    Attributes:
+        duration_ms: met at every append in the window; null: once, at the next append.
+    """
+
+    kind: Literal["partition_error"]
+    broker: Broker
+    topic: Topic
+    partition: Partition
+    error: Annotated[
+        Literal["storage", "unexpected", "fenced_epoch", "corrupt_record"],
+        one_of("storage", "unexpected", "fenced_epoch", "corrupt_record"),
+    ]
+    fetcher: Annotated[
+        Literal["Replica", "ReplicaAlterLogDirs"], one_of("Replica", "ReplicaAlterLogDirs")
+    ] = "Replica"
+    duration_ms: Annotated[float | None, MS] = None
+
+
+class StopReplica(FaultBase):
+    """StopReplica on a follower: not fetched again until a new leader epoch."""
+
+    kind: Literal["stop_replica"]
+    broker: Broker
+    topic: Topic
+    partition: Partition
+
+
+class PreferredElection(FaultBase):
+    """A new leader epoch for the preferred replica, if it may lead.
+
+    Attributes:
+        leader: make this replica the preferred one first; null: the one that is.
+    """
+
+    kind: Literal["preferred_election"]
+    topic: Topic
+    partition: Partition
+    leader: Annotated[int | None, BROKER] = None
+
+
+class Bootstrap(FaultBase):
+    """A follower's log is emptied and starts ``records`` behind, out of the ISR."""
+
+    kind: Literal["bootstrap"]
+    broker: Broker
+    topic: Topic
+    partition: Partition
+    records: Count
+
+
+Fault = Annotated[
+    ReadStall
+    | SlowRead
+    | SlowAppend
+    | Pause
+    | Cpu
+    | Link
+    | Crash
+    | ControlledRestart
+    | LogDirFailure
+    | ControllerOutage
+    | ProduceBurst
+    | ProduceRate
+    | ClientSurge
+    | PartitionError
+    | StopReplica
+    | PreferredElection
+    | Bootstrap,
+    Field(discriminator="kind"),
+]
+
+KINDS: tuple[str, ...] = (
+    "read_stall",
+    "slow_read",
+    "slow_append",
+    "pause",
+    "cpu",
+    "link",
+    "crash",
+    "controlled_restart",
+    "log_dir_failure",
+    "controller_outage",
+    "produce_burst",
+    "produce_rate",
+    "client_surge",
+    "partition_error",
+    "stop_replica",
+    "preferred_election",
+    "bootstrap",
+)
+"""Every fault kind, in the order of the model page."""

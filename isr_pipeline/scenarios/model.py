@@ -1,0 +1,685 @@
+"""A scenario: a cluster, its load, its configuration and what happens to it.
+
+The file format and its refusals, read into frozen models. Every randomness is spent before a
+scenario exists: the kernel draws nothing. Times are milliseconds here, microseconds in the kernel.
+
+A *configuration* is a mapping of overrides: a Kafka key (as it stands under ``config``) or a
+dotted path into the scenario (``cluster.release``, ``rules.kip501``, ``service.send_us``).
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from isr_pipeline.border import (
+    BOOLEAN,
+    Bad,
+    Check,
+    Strict,
+    check_of,
+    dotted,
+    list_of,
+    map_of,
+    names_of,
+    number,
+    one_of,
+    parse_value,
+    read_mapping,
+    shown,
+    text,
+    validated,
+    whole,
+)
+from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.broker_config import (
+    KEYS,
+    KRAFT_RELEASES,
+    LONG_MAX,
+    RELEASES,
+    ConfigKeyError,
+    close_or_all,
+    known,
+    resolve,
+    tick_period_ms,
+)
+from isr_pipeline.scenarios.faults import (
+    BROKER,
+    COUNT,
+    MS,
+    MS_LIMIT,
+    PARTITION,
+    Count,
+    Fault,
+    Ms,
+    PartitionError,
+    Rate,
+    Us,
+    Window,
+)
+from isr_pipeline.scenarios.faults import (
+    Topic as TopicName,
+)
+
+KafkaValue = int | float | bool | str
+
+WARMUP_MS = 5000
+"""Default warm-up; 0 where the horizon is no longer than that."""
+
+ALTER_PARTITION_MS = {"kraft": 30, "zookeeper": 8}
+"""Decision to the leader's commit: 25 of KRaft's 30 is controller.quorum.append.linger.ms."""
+
+
+class ProduceStream(Strict):
+    """One connection per partition that sends at a fixed rate.
+
+    Attributes:
+        records_per_s: of each partition.
+        records_per_batch: records of one request at that rate.
+        record_bytes: size of a record.
+        acks: 1, or ``all``: the request is out until the high watermark passes it.
+        partitions: numbers of the topic's partitions; null: all.
+        start_ms: first batch no earlier; ``duration_ms``: null until the horizon.
+    """
+
+    records_per_s: Rate = 200
+    records_per_batch: Count = 10
+    record_bytes: Count = 500
+    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = 1
+    partitions: Annotated[tuple[int, ...] | None, list_of(PARTITION)] = None
+    start_ms: Ms = 0
+    duration_ms: Annotated[float | None, MS] = None
+
+
+def _one_or_list(value: Any) -> Any:
+    return [value] if isinstance(value, Mapping) else value
+
+
+class Topic(Strict):
+    """A topic and its replicas.
+
+    Attributes:
+        name: as Kafka allows it.
+        assignment: partition -> brokers, the first being the preferred leader. Written as such or
+            as ``partitions`` and ``replication_factor``, which are null once expanded.
+        produce: its load; empty: idle.
+    """
+
+    name: TopicName
+    assignment: Annotated[
+        dict[int, tuple[int, ...]],
+        map_of(
+            PARTITION,
+            list_of(BROKER, "a list of brokers, the preferred leader first"),
+            "a mapping of partition to its brokers",
+        ),
+    ] = Field(default={})
+    partitions: Annotated[int | None, whole(1, 100_000, "a whole number 1..100000")] = None
+    replication_factor: Annotated[int | None, COUNT] = None
+    produce: tuple[ProduceStream, ...] = ()
+
+
+class Cluster(Strict):
+    """Brokers, what they run, and who controls them.
+
+    Attributes:
+        release: a rule set of :data:`isr_pipeline.kafka.broker_config.RELEASES`.
+        controller: ``kraft`` or ``zookeeper``.
+        brokers: ids.
+        log_dirs_per_broker: the broker's replicas lie in them round robin.
+        isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
+    """
+
+    release: Annotated[str, one_of(*RELEASES)]
+    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
+    brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
+    log_dirs_per_broker: Annotated[int, whole(1, 1000)] = 1
+    isr_expiration_phase_ms: Annotated[
+        dict[int, float], map_of(BROKER, MS, "a mapping of broker to milliseconds", empty=True)
+    ] = Field(default={})
+
+
+class Rules(Strict):
+    """Switches that are no Kafka key; null follows the release."""
+
+    kip501: Annotated[
+        Literal["none", "s1-doc", "s1-pr", "s2", "li-transfer"] | None,
+        one_of("none", "s1-doc", "s1-pr", "s2", "li-transfer"),
+    ] = None
+    s2_cooldown_ms: Annotated[float | None, MS] = None
+    fetcher: Annotated[Literal["legacy", "kip-461"] | None, one_of("legacy", "kip-461")] = None
+    election: Annotated[
+        Literal["assignment_order", "isr_order"] | None, one_of("assignment_order", "isr_order")
+    ] = None
+    isr_lock: Annotated[
+        Literal["none", "completion", "rw_always", "rw_precheck"] | None,
+        one_of("none", "completion", "rw_always", "rw_precheck"),
+    ] = None
+    shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = None
+
+
+_PAIR = "two numbers of milliseconds [low, high], low <= high"
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise Bad(_PAIR)
+    found = []
+    for i, raw in enumerate(value):
+        try:
+            found.append(MS.read(raw))
+        except Bad as bad:
+            raise Bad(bad.allowed, (i,), shown(raw)) from None
+    low, high = found
+    if low > high:
+        raise Bad(_PAIR)
+    return (low, high)
+
+
+class Service(Strict):
+    """Service times of a healthy broker; constant, so that a healthy stretch is periodic.
+
+    Attributes:
+        handler_read_us: per partition with data.
+        produce_us: per produce request.
+        send_us: per response.
+        append_us: follower append per partition with data.
+        network_rtt_ms: there and back.
+        alter_partition_ms: decision to the leader's commit; by controller if absent.
+        isr_zk_write_ms: the synchronous write to ZooKeeper, partition lock held.
+        metadata_ms: lowest and highest time from the controller's record to a broker's applying it.
+        client_requests_per_s: per broker, besides produce.
+        client_request_us: handler time of one.
+    """
+
+    handler_read_us: Us = 80
+    produce_us: Us = 100
+    send_us: Us = 150
+    append_us: Us = 60
+    network_rtt_ms: Ms = 0.5
+    alter_partition_ms: Ms = 30
+    isr_zk_write_ms: Ms = 5
+    metadata_ms: Annotated[tuple[float, float], Check(_PAIR, _pair)] = (2, 30)
+    client_requests_per_s: Rate = 500
+    client_request_us: Us = 200
+
+
+def _config(value: Any) -> dict[str, KafkaValue]:
+    if not isinstance(value, Mapping):
+        raise Bad("a mapping of Kafka keys")
+    found: dict[str, KafkaValue] = {}
+    for name, raw in value.items():
+        try:
+            key = known(str(name))
+        except ConfigKeyError as error:
+            raise Bad(error.allowed, (str(name),), "unknown key") from None
+        try:
+            found[key.name] = key.check(raw)
+        except ConfigKeyError as error:
+            raise Bad(error.allowed, (str(name),), shown(raw)) from None
+    return found
+
+
+Config = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _config)]
+
+
+class Scenario(Strict):
+    """Everything that decides an outcome.
+
+    Attributes:
+        scenario_id: its name.
+        seed: of the hashed phases and jitters.
+        horizon_ms: the end; ``warmup_ms``: outcomes are counted after it.
+        config: the Kafka keys that were given.
+    """
+
+    scenario_id: Annotated[str, text(r"[^\s\x00-\x1f\x7f](.{0,199}[^\s])?", "a name")]
+    seed: Annotated[int, whole(0, LONG_MAX)] = 1
+    horizon_ms: Annotated[float, number(0, MS_LIMIT, "milliseconds > 0", low_open=True)]
+    warmup_ms: Ms = WARMUP_MS
+    cluster: Cluster
+    topics: tuple[Topic, ...]
+    config: Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _config)] = Field(
+        default={}
+    )
+    rules: Rules = Rules()
+    service: Service = Service()
+    faults: tuple[Fault, ...] = ()
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
+    """Read a scenario file (YAML or JSON).
+
+    Args:
+        path: the file.
+        settings: ``KEY=VALUE`` texts laid over it before it is checked.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    raw = read_mapping(path)
+    return parse_scenario(with_settings(raw, settings, str(path)), str(path))
+
+
+def parse_scenario(mapping: Mapping[str, Any], where: str) -> Scenario:
+    """Check a scenario that was read, and fill in its defaults.
+
+    Args:
+        mapping: as in the file.
+        where: named in errors.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    raw = _with_stream_lists(mapping)
+    try:
+        scenario = validated(Scenario, raw, where)
+        if "warmup_ms" not in scenario.model_fields_set and scenario.horizon_ms <= WARMUP_MS:
+            scenario = scenario.model_copy(update={"warmup_ms": 0})
+        scenario = _expanded(scenario, where)
+        check(scenario, where)
+    except InputError as error:
+        raise _as_written(error, mapping) from None
+    return _with_dependent_defaults(scenario)
+
+
+def _with_stream_lists(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write every topic's single produce stream as a list of one."""
+    topics = mapping.get("topics") if isinstance(mapping, Mapping) else None
+    if not isinstance(topics, (list, tuple)):
+        return mapping
+    listed = [
+        {**topic, "produce": [topic["produce"]]}
+        if isinstance(topic, Mapping) and isinstance(topic.get("produce"), Mapping)
+        else topic
+        for topic in topics
+    ]
+    return {**mapping, "topics": listed}
+
+
+def _as_written(error: InputError, mapping: Mapping[str, Any]) -> InputError:
+    """Take the ``[0]`` out of a path into a produce stream that was written without a list."""
+    found = re.match(r"(topics\[(\d+)\]\.produce)\[0\](.*)", error.field, re.DOTALL)
+    if found and isinstance(mapping["topics"][int(found[2])].get("produce"), Mapping):
+        return InputError(error.where, found[1] + found[3], error.given, error.allowed)
+    return error
+
+
+def _unset(model: Any, **values: Any) -> Any:
+    """Change fields of a frozen model without marking them as given."""
+    changed = {**{name: getattr(model, name) for name in type(model).model_fields}, **values}
+    return type(model).model_construct(model.model_fields_set, **changed)
+
+
+def _with_dependent_defaults(scenario: Scenario) -> Scenario:
+    """Fill in the defaults that depend on the controller."""
+    service = scenario.service
+    if "alter_partition_ms" in service.model_fields_set:
+        return scenario
+    default = ALTER_PARTITION_MS[scenario.cluster.controller]
+    if service.alter_partition_ms == default:
+        return scenario
+    return _unset(scenario, service=_unset(service, alter_partition_ms=default))  # type: ignore[no-any-return]
+
+
+def _expanded(scenario: Scenario, where: str) -> Scenario:
+    """Write every topic's replicas as an assignment."""
+    topics = tuple(
+        _assigned(topic, scenario.cluster.brokers, where, ("topics", i))
+        for i, topic in enumerate(scenario.topics)
+    )
+    return _unset(scenario, topics=topics)  # type: ignore[no-any-return]
+
+
+def _assigned(
+    topic: Topic, brokers: tuple[int, ...], where: str, at: tuple[str | int, ...]
+) -> Topic:
+    """Put partition p on brokers[(p + i) mod n], i < replication_factor."""
+    n, factor = topic.partitions, topic.replication_factor
+    if topic.assignment:
+        for name in ("partitions", "replication_factor"):
+            if getattr(topic, name) is not None:
+                allowed = "either assignment, or partitions and replication_factor"
+                given = f"{getattr(topic, name)} beside assignment"
+                raise InputError(where, dotted((*at, name)), given, allowed)
+        return topic
+    if n is None and factor is None:
+        allowed = "a mapping of partition to its brokers, or partitions and replication_factor"
+        raise InputError(where, dotted((*at, "assignment")), "missing", allowed)
+    if n is None:
+        raise InputError(where, dotted((*at, "partitions")), "missing", "a whole number >= 1")
+    allowed = f"a whole number 1..{len(brokers)} (the brokers)"
+    if factor is None or factor > len(brokers):
+        given = "missing" if factor is None else str(factor)
+        raise InputError(where, dotted((*at, "replication_factor")), given, allowed)
+    assignment = {
+        p: tuple(brokers[(p + i) % len(brokers)] for i in range(factor)) for p in range(n)
+    }
+    given_fields = (topic.model_fields_set | {"assignment"}) - {"partitions", "replication_factor"}
+    return Topic.model_construct(
+        set(given_fields), name=topic.name, assignment=assignment, produce=topic.produce
+    )
+
+
+# ---------------------------------------------------------------------------- cross-checks
+
+
+def check(scenario: Scenario, where: str) -> None:
+    """Check what no field can know by itself.
+
+    Raises:
+        InputError: the first of them, in the order of the file format.
+    """
+    _Checker(scenario, where).run()
+
+
+class _Checker:
+    """The checks that look at more than one field, in the order of the file format."""
+
+    def __init__(self, scenario: Scenario, where: str) -> None:
+        self.scenario = scenario
+        self.where = where
+        self.replicas = {topic.name: topic.assignment for topic in scenario.topics}
+        self.at: tuple[str | int, ...] = ()
+
+    def refuse(self, name: str | int, given: object, allowed: str, *more: str | int) -> None:
+        path = (*self.at, name, *more) if name != "" else (*self.at, *more)
+        said = given if isinstance(given, _Said) else shown(given)
+        raise InputError(self.where, dotted(path), said, allowed)
+
+    def run(self) -> None:
+        scenario = self.scenario
+        if scenario.warmup_ms >= scenario.horizon_ms:
+            allowed = f"less than horizon_ms ({shown(scenario.horizon_ms)})"
+            self.refuse("warmup_ms", scenario.warmup_ms, allowed)
+        self.cluster()
+        if not scenario.topics:
+            self.refuse("topics", [], "a list of at least one topic")
+        for i, topic in enumerate(scenario.topics):
+            self.at = ("topics", i)
+            self.topic(i, topic)
+        for i, fault in enumerate(scenario.faults):
+            self.at = ("faults", i)
+            self.fault(fault)
+
+    def cluster(self) -> None:
+        cluster = self.scenario.cluster
+        self.at = ("cluster",)
+        if cluster.controller == "kraft" and cluster.release not in KRAFT_RELEASES:
+            allowed = f"zookeeper (KRaft only with {', '.join(KRAFT_RELEASES)})"
+            self.refuse("controller", "kraft", allowed)
+        if not cluster.isr_expiration_phase_ms:
+            return
+        keys = resolve(cluster.release, self.scenario.config)
+        period = tick_period_ms(cluster.release, int(keys["replica.lag.time.max.ms"]))
+        for broker, first in cluster.isr_expiration_phase_ms.items():
+            if broker not in cluster.brokers:
+                given = _Said("unknown broker")
+                self.refuse("isr_expiration_phase_ms", given, self.brokers(), str(broker))
+            if first >= period:
+                allowed = f"0 <= first tick < {period} (the tick's period)"
+                self.refuse("isr_expiration_phase_ms", first, allowed, str(broker))
+
+    def brokers(self) -> str:
+        return _listed(self.scenario.cluster.brokers)
+
+    def topic(self, i: int, topic: Topic) -> None:
+        if topic.name in [other.name for other in self.scenario.topics[:i]]:
+            self.refuse("name", topic.name, "each topic once")
+        for partition, replicas in topic.assignment.items():
+            for j, broker in enumerate(replicas):
+                if broker not in self.scenario.cluster.brokers:
+                    self.refuse("assignment", broker, self.brokers(), str(partition), j)
+        here = self.at
+        for j, stream in enumerate(topic.produce):
+            self.at = (*here, "produce", j)
+            self.window(stream.start_ms, stream.duration_ms)
+            for k, partition in enumerate(stream.partitions or ()):
+                if partition not in topic.assignment:
+                    self.refuse("partitions", partition, _listed(topic.assignment), k)
+        self.at = here
+
+    def window(self, start: float, duration: float | None) -> None:
+        horizon = self.scenario.horizon_ms
+        if start > horizon:
+            self.refuse("start_ms", start, f"0..{shown(horizon)} (horizon_ms)")
+        if duration is not None and start + duration > horizon:
+            left = shown(round(horizon - start, 3))
+            self.refuse(
+                "duration_ms", duration, f"0..{left} (start_ms + duration_ms <= horizon_ms)"
+            )
+
+    def fault(self, fault: Any) -> None:
+        has_window = isinstance(fault, (Window, PartitionError))
+        for name in ("broker", "from_", "to"):
+            broker = getattr(fault, name, None)
+            if isinstance(broker, int) and broker not in self.scenario.cluster.brokers:
+                more = ", controller" if name != "broker" else ""
+                self.refuse(name.rstrip("_"), broker, self.brokers() + more)
+        if hasattr(fault, "topic"):
+            self.fault_partition(fault)
+        self.window(fault.start_ms, fault.duration_ms if has_window else None)
+        one = getattr(self, f"fault_{fault.kind}", None)
+        if one is not None:
+            one(fault)
+        if getattr(fault, "partitions", "all") != "all":
+            self.hosted(fault)
+
+    def fault_partition(self, fault: Any) -> None:
+        if fault.topic not in self.replicas:
+            self.refuse("topic", fault.topic, ", ".join(self.replicas))
+        assignment = self.replicas[fault.topic]
+        if fault.partition != "all" and fault.partition not in assignment:
+            more = "all, " if fault.kind == "produce_rate" else ""
+            self.refuse("partition", fault.partition, more + _listed(assignment))
+        for name in ("broker", "leader"):
+            broker = getattr(fault, name, None)
+            if broker is not None and broker not in assignment[fault.partition]:
+                words = f" (the replicas of {fault.topic}-{fault.partition})"
+                self.refuse(name, broker, _listed(assignment[fault.partition]) + words)
+
+    def hosted(self, fault: Any) -> None:
+        names = {
+            f"{topic}-{partition}": replicas
+            for topic, assignment in self.replicas.items()
+            for partition, replicas in assignment.items()
+        }
+        here = [name for name, replicas in names.items() if fault.broker in replicas]
+        for i, name in enumerate(fault.partitions):
+            if name not in here:
+                words = f" (hosted by {fault.broker})" if name in names else ""
+                self.refuse("partitions", name, close_or_all(name, here) + words, i)
+
+    def fault_read_stall(self, fault: Any) -> None:
+        if fault.stage == "send" and fault.reads != ("all",):
+            self.refuse("reads", fault.reads, "all (the others belong to stage: handler)")
+
+    def fault_link(self, fault: Any) -> None:
+        if fault.from_ == fault.to:
+            self.refuse("to", fault.to, "another node than from")
+        if fault.drop and fault.latency_ms is not None:
+            self.refuse("latency_ms", fault.latency_ms, "either drop: true or latency_ms")
+        if not fault.drop and fault.latency_ms is None:
+            self.refuse("drop", _Said("missing"), "either drop: true or latency_ms")
+
+    def fault_controlled_restart(self, fault: Any) -> None:
+        if fault.shutdown_ms > fault.downtime_ms:
+            allowed = f"0..{shown(fault.downtime_ms)} (downtime_ms)"
+            self.refuse("shutdown_ms", fault.shutdown_ms, allowed)
+
+    def fault_log_dir_failure(self, fault: Any) -> None:
+        dirs = self.scenario.cluster.log_dirs_per_broker
+        if fault.log_dir >= dirs:
+            allowed = "0" if dirs == 1 else f"0..{dirs - 1}"
+            self.refuse("log_dir", fault.log_dir, f"{allowed} (log_dirs_per_broker: {dirs})")
+
+
+class _Said(str):
+    """Words about a value, as against a value."""
+
+    __slots__ = ()
+
+
+def _listed(values: Iterable[object]) -> str:
+    """List values for an error line; a long list is cut in its middle."""
+    names = [str(value) for value in values]
+    return ", ".join(names if len(names) <= 20 else [*names[:8], "...", *names[-2:]])
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+def with_settings(
+    mapping: Mapping[str, Any], settings: Iterable[str], where: str
+) -> dict[str, Any]:
+    """Lay ``KEY=VALUE`` texts over a scenario as read, before it is checked.
+
+    Args:
+        mapping: the scenario as read.
+        settings: KEY is a Kafka or proposal key as under ``config``, or a dotted path into the
+            file; VALUE is YAML.
+        where: named in errors.
+
+    Raises:
+        InputError: no ``=``, an unknown key, or a path into something that is no mapping.
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(mapping))
+    for setting in settings:
+        name, separator, value = setting.partition("=")
+        if not separator or not name.strip():
+            raise InputError(where, "--set", shown(setting), "KEY=VALUE")
+        read = parse_value(value, f"{where}: --set {name.strip()}")
+        _place(changed, path_of(name.strip(), where), read, where)
+    return changed
+
+
+def path_of(name: str, where: str) -> tuple[str | int, ...]:
+    """Find the place of an override: under ``config``, or the dotted path that it is.
+
+    Raises:
+        InputError: neither a known key nor a path that begins with a field of the file.
+    """
+    if name in KEYS:
+        return ("config", name)
+    if name.startswith("config."):
+        return ("config", name.removeprefix("config."))
+    parts = re.sub(r"\[(\d+)\]", r".\1", name).split(".")
+    fields = names_of(Scenario)
+    if parts[0] not in fields:
+        raise InputError(where, name, "unknown key", close_or_all(name, [*fields, *KEYS]))
+    return tuple(parts)
+
+
+def _place(mapping: dict[str, Any], path: tuple[str | int, ...], value: Any, where: str) -> None:
+    """Put a value at a path, making mappings on the way where there is nothing yet."""
+    here: Any = mapping
+    for i, part in enumerate(path):
+        last = i == len(path) - 1
+        if isinstance(here, list):
+            if not (str(part).isdigit() and int(part) < len(here)):
+                allowed = f"0..{len(here) - 1}" if here else "nothing: the list is empty"
+                raise InputError(where, dotted(path[: i + 1]), shown(str(part)), allowed)
+            part = int(part)  # noqa: PLW2901 - the same step, as a list counts it
+        elif not isinstance(here, dict):
+            raise InputError(where, dotted(path[:i]), shown(here), "a mapping to set a part of")
+        if last:
+            here[part] = value
+        elif isinstance(here, dict):
+            here = here.setdefault(str(part), {})
+        else:
+            here = here[int(part)]
+
+
+# ---------------------------------------------------------------------------- configurations
+
+_GROUPS: dict[str, type[Strict]] = {"cluster": Cluster, "rules": Rules, "service": Service}
+
+
+def apply(scenario: Scenario, overrides: Mapping[str, Any]) -> Scenario:
+    """Lay a configuration over a scenario, for the price of a few copies.
+
+    The overrides are taken as checked (:func:`check_overrides`); what depends on them follows
+    (the default of ``service.alter_partition_ms`` follows the controller).
+
+    Args:
+        scenario: a checked scenario.
+        overrides: Kafka keys, or paths under ``cluster``, ``rules`` and ``service``.
+    """
+    if not overrides:
+        return scenario
+    config = dict(scenario.config)
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in overrides.items():
+        group, _, field = name.partition(".")
+        if name in KEYS:
+            config[name] = value
+        else:
+            groups.setdefault(group, {})[field] = value
+    changed: dict[str, Any] = {"config": config}
+    for group, values in groups.items():
+        changed[group] = getattr(scenario, group).model_copy(update=values)
+    return _with_dependent_defaults(scenario.model_copy(update=changed))
+
+
+def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[str, Any]:
+    """Check a configuration's overrides by themselves and give them in their own types.
+
+    Args:
+        overrides: as read.
+        where: the file.
+        at: path of the overrides in it.
+
+    Raises:
+        InputError: an unknown key or path, or a value that may not stand there.
+    """
+    checked: dict[str, Any] = {}
+    for name, value in overrides.items():
+        group, _, field = name.partition(".")
+        if name in KEYS:
+            checked.update(_checked(_config, {name: value}, where, at))
+        elif group in _GROUPS and field in _overridable(group):
+            one = check_of(_GROUPS[group], field)
+            checked[name] = _checked(one.read, value, where, f"{at}.{name}")
+        else:
+            allowed = [f"{g}.{f}" for g in _GROUPS for f in _overridable(g)]
+            listed = close_or_all(name, [*KEYS, *allowed])
+            raise InputError(where, f"{at}.{name}", "unknown key", listed)
+    return checked
+
+
+def _overridable(group: str) -> list[str]:
+    """Fields of a group that a configuration may change; the cluster's shape is the scenario's."""
+    if group == "cluster":
+        return ["release", "controller"]
+    return list(_GROUPS[group].model_fields)
+
+
+def _checked(read: Any, value: Any, where: str, at: str) -> Any:
+    try:
+        return read(value)
+    except Bad as bad:
+        path = dotted((at, *bad.at))
+        raise InputError(where, path, bad.given or shown(value), bad.allowed) from None
+
+
+# ---------------------------------------------------------------------------- JSON
+
+
+def canonical_json(scenario: Scenario) -> str:
+    """Write what was given, and only that, in one canonical line (sorted keys, no blanks)."""
+    given = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return json.dumps(given, sort_keys=True, separators=(",", ":"))
+
+
+def scenario_from_json(line: str) -> Scenario:
+    """Read a line of :func:`canonical_json` back, trusting what it says about other fields."""
+    return _with_dependent_defaults(Scenario.model_validate_json(line))
