@@ -1,0 +1,186 @@
+"""Nights made of numbers instead of simulations: real tables, real columns, a chosen truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+
+NIGHT = "2026-11-19"
+LATER = "2026-11-20"
+KINDS = ("crash", "link", "pause", "read_stall")
+PARTITIONS = 12
+EXPOSURE_S = PARTITIONS * 115.0
+
+Change = Callable[[str, str, dict[str, np.ndarray], np.random.Generator], None]
+"""Changes the outcome columns of (panel, configuration) in place."""
+
+
+@dataclass
+class World:
+    """An experiment of ``scenarios`` scenarios per panel and some configurations."""
+
+    scenarios: int = 120
+    names: tuple[str, ...] = ("today", "kip-501-s1", "lag-20s")
+    seed: int = 7
+    experiment: str = "synthetic"
+    grid: tuple[str, ...] = ()
+    panel_digest: str = "a" * 64
+    confirm_digest: str = "b" * 64
+    code_version: str = "1234abc"
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def overrides(self, name: str) -> dict[str, Any]:
+        """Kafka keys of a configuration."""
+        default = {"replica.lag.time.max.ms": 10_000 + 1_000 * self.names.index(name)}
+        return self.values.get(name, default)
+
+    def plan(self, night: str) -> Any:
+        """The night's plan."""
+        configurations = tuple(
+            SimpleNamespace(
+                name=name,
+                config_id=f"id-{name}",
+                overrides=self.overrides(name),
+                params={
+                    "min.insync.replicas": 1 + index % 2,
+                    "replica.lag.time.max.ms": 30_000,
+                    **self.overrides(name),
+                    "cluster.release": "3.7+",
+                },
+                is_grid=name in self.grid,
+            )
+            for index, name in enumerate(self.names)
+        )
+        return SimpleNamespace(
+            experiment=self.experiment,
+            night=night,
+            panel_digest=self.panel_digest,
+            confirm_digest=self.confirm_digest,
+            experiment_digest="c" * 64,
+            configurations=configurations,
+            shards=(),
+            panels={"regression": self.scenarios, "confirm": self.scenarios, "fresh": 0},
+            reference=self.names[0],
+            code_version=self.code_version,
+            root=Home.from_environment().root,
+        )
+
+    def scenario_rows(self, panel: str) -> pd.DataFrame:
+        """The panel's rows of the scenarios table."""
+        rng = np.random.default_rng([self.seed, len(panel)])
+        text = json.dumps(
+            {
+                "scenario_id": "",
+                "horizon_ms": 120_000,
+                "warmup_ms": 5_000,
+                "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+                "topics": [
+                    {"name": "t", "assignment": {str(p): [1, 2, 3] for p in range(PARTITIONS)}}
+                ],
+                "faults": [{"kind": "crash", "broker": 1, "start_ms": 30_000}],
+            }
+        )
+        kinds = rng.integers(len(KINDS), size=self.scenarios)
+        return pd.DataFrame(
+            {
+                "panel": panel,
+                "scenario_id": [f"{panel}-{index:04d}" for index in range(self.scenarios)],
+                "index": range(self.scenarios),
+                "stratum": [f"stratum-{kind % 2}" for kind in kinds],
+                "weight": np.where(kinds % 2, 1.5, 0.5),
+                "fault_kinds": [KINDS[kind] for kind in kinds],
+                "expected_cost": 1.0,
+                "scenario_json": text,
+            }
+        )
+
+    def outcome_rows(self, panel: str, name: str, change: Change | None) -> pd.DataFrame:
+        """A configuration's rows of the outcomes table: the same every night, until changed."""
+        rng = np.random.default_rng([self.seed, len(panel), self.names.index(name)])
+        count = self.scenarios
+        shared = np.random.default_rng([self.seed, len(panel)]).gamma(0.8, 1.0, count)
+        columns = {column: np.zeros(count) for column in OUTCOME_COLUMNS}
+        flaps = rng.poisson(6 * shared)
+        columns["isr_flaps_per_partition_hour"] = flaps * 3600 / EXPOSURE_S
+        columns["isr_shrinks_per_partition_hour"] = (flaps + 1) * 3600 / EXPOSURE_S
+        columns["spurious_shrinks_per_partition_hour"] = flaps // 2 * 3600 / EXPOSURE_S
+        offline_s = np.where(rng.random(count) < 0.4, rng.gamma(1.0, 20.0, count), 0.0)
+        columns["offline_partition_rate"] = offline_s / EXPOSURE_S
+        columns["under_min_isr_rate"] = rng.beta(1, 30, count)
+        columns["produce_unavailable_rate"] = rng.beta(1, 30, count)
+        columns["commit_latency_p99_ms"] = rng.gamma(2.0, 20.0, count)
+        columns["missed_lag_ms"] = rng.gamma(1.0, 900.0, count)
+        columns["simulated_ms"] = np.full(count, 120_000.0)
+        columns["kernel_events"] = np.full(count, 50_000.0)
+        if change is not None:
+            change(panel, name, columns, np.random.default_rng([self.seed, 99, len(panel)]))
+        columns["any_offline"] = (columns["offline_partition_rate"] > 0).astype(float)
+        frame = pd.DataFrame(columns)
+        spent = frame["failed"] > 0
+        for column, kind in OUTCOME_COLUMNS.items():
+            if column not in {"failed", "simulated_ms", "kernel_events"}:
+                frame.loc[spent, column] = np.nan
+            elif kind == "int":
+                frame[column] = frame[column].astype("int64")
+        scenario_ids = [f"{panel}-{index:04d}" for index in range(count)]
+        frame.insert(0, "config_id", f"id-{name}")
+        frame.insert(0, "scenario_id", scenario_ids)
+        frame.insert(0, "panel", panel)
+        return frame
+
+    def write(
+        self,
+        night: str,
+        change: Change | None = None,
+        *,
+        confirm: tuple[str, ...] | None = None,
+    ) -> Any:
+        """Write the scenarios and outcomes of a night and return its plan.
+
+        Args:
+            night: YYYY-MM-DD.
+            change: what is different in this night.
+            confirm: configurations whose confirm panel is simulated; all if None.
+        """
+        plan = self.plan(night)
+        panels = ("regression", "confirm")
+        scenarios = pd.concat([self.scenario_rows(panel) for panel in panels])
+        store.write_table("scenarios", self.experiment, night, scenarios)
+        parts = [self.outcome_rows("regression", name, change) for name in self.names]
+        chosen = self.names if confirm is None else confirm
+        parts += [self.outcome_rows("confirm", name, change) for name in chosen]
+        store.write_table("outcomes", self.experiment, night, pd.concat(parts))
+        return plan
+
+
+def scaled(column: str, factor: float, *names: str, panels: tuple[str, ...] = ()) -> Change:
+    """Multiply a column of some configurations (on some panels; all if none is named)."""
+
+    def change(
+        panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+    ) -> None:
+        if name in names and (not panels or panel in panels):
+            columns[column] = columns[column] * factor
+
+    return change
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of the test's own."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
