@@ -1,0 +1,1 @@
+"""Airflow DAGs: thin wiring around the rooms."""

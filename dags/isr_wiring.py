@@ -1,0 +1,183 @@
+"""What both DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Param
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from isr_pipeline.home import REPOSITORY, Home, config_dir
+
+JOBS = REPOSITORY / "spark_jobs"
+
+GATE_MAY_SKIP = frozenset({"confirm"})
+"""Tasks that a good night may leave out."""
+
+
+class Tag(StrEnum):
+    """What a DAG is about; a test knows these and no others."""
+
+    NIGHTLY = "schedule/nightly"
+    BY_HAND = "schedule/by-hand"
+    SPARK = "needs/spark"
+    VERDICT = "makes/verdict"
+    BASELINE = "makes/baseline"
+
+
+def experiment_names() -> list[str]:
+    """Experiments an operator can choose: the files of ``config/experiments``."""
+    folder = config_dir() / "experiments"
+    return sorted(file.stem for file in folder.glob("*.yaml")) or ["nightly"]
+
+
+def _default_experiment() -> str:
+    names = experiment_names()
+    return "nightly" if "nightly" in names else names[0]
+
+
+EXPERIMENT = Param(
+    _default_experiment(),
+    type="string",
+    enum=experiment_names(),
+    title="Experiment",
+    description="A file of config/experiments: `smoke` is small, `nightly` is the whole grid.",
+)
+
+NIGHT_PARAMS = {
+    "night": Param(
+        None,
+        type=["null", "string"],
+        format="date",
+        title="Night",
+        description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date.",
+    ),
+    "experiment": EXPERIMENT,
+    "panel_size": Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        maximum=100_000,
+        title="Scenarios",
+        description="Scenarios in the regression panel, 1 to 100000. Empty: as the experiment "
+        "says. Another size is another panel: no comparison with the accepted baseline.",
+    ),
+    "fail_on_regression": Param(
+        True,
+        type="boolean",
+        title="Fail on regression",
+        description="Whether a confirmed regression makes the run red. Refused or missing data "
+        "always does.",
+    ),
+}
+
+ACCEPT_PARAMS = {
+    "night": Param(
+        type="string",
+        format="date",
+        title="Night",
+        description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
+    ),
+    "experiment": EXPERIMENT,
+    "why": Param(
+        type="string",
+        minLength=3,
+        maxLength=500,
+        title="Why",
+        description="What changed and why that is meant: kept with the baseline.",
+    ),
+    "who": Param(
+        None,
+        type=["null", "string"],
+        maxLength=100,
+        title="Who",
+        description="Who accepts. Empty: the Airflow user who triggers this.",
+    ),
+}
+
+
+def night_of(context: Mapping[str, Any]) -> str:
+    """Return a run's night: its param, else its logical date, else its run-after date (UTC)."""
+    named = context["params"].get("night")
+    if named:
+        return datetime.date.fromisoformat(str(named)).isoformat()
+    run = context["dag_run"]
+    moment: datetime.datetime = run.logical_date or run.run_after
+    return moment.astimezone(datetime.UTC).date().isoformat()
+
+
+def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Say what a person can mend as the last line of the log, and do not try again."""
+
+    @functools.wraps(function)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        from isr_pipeline.experiment.night import mendable_errors  # noqa: PLC0415 - parse fast
+
+        try:
+            return function(*args, **kwargs)
+        except mendable_errors() as error:
+            raise AirflowFailException(str(error)) from None
+
+    return told
+
+
+def plan_of(context: Mapping[str, Any]) -> Any:
+    """Return the plan that the run's first task made."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - parse fast
+
+    return Plan.load(Path(context["ti"].xcom_pull(task_ids="plan", key="plan")))
+
+
+@one_line_errors
+def claim(context: Mapping[str, Any]) -> None:
+    """Make sure that this run is the one that writes: before every task that does."""
+    from isr_pipeline.experiment.lock import claim_night  # noqa: PLC0415 - parse fast
+
+    claim_night(
+        Home.from_environment(),
+        owner=context["dag_run"].run_id,
+        experiment=context["params"]["experiment"],
+        night=night_of(context),
+        airflow=os.environ.get("AIRFLOW_HOME", ""),
+    )
+
+
+@one_line_errors
+def claim_if_flagged(context: Mapping[str, Any]) -> None:
+    """Skip the task if no configuration was flagged, which is the good case."""
+    from isr_pipeline.verdicts.confirm import flagged  # noqa: PLC0415 - parse fast
+
+    claim(context)
+    plan = plan_of(context)
+    if not flagged(plan.experiment, plan.night):
+        raise AirflowSkipException("no configuration was flagged: nothing to confirm")
+
+
+def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
+    """Return ``simulate[2] failed`` for every task of this run that did not end well.
+
+    Args:
+        context: of the gate.
+        tasks: ids of every task the gate answers for.
+    """
+    run = context["dag_run"]
+    states: dict[str, str] = (
+        context["ti"].get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(run.run_id, {})
+    )
+    broken = []
+    seen = set()
+    for name, state in sorted(states.items()):
+        task = name if name in tasks else name.rpartition("_")[0]
+        if task not in tasks:
+            continue
+        seen.add(task)
+        allowed = {"success", "skipped"} if task in GATE_MAY_SKIP else {"success"}
+        if state not in allowed:
+            broken.append(f"{name} {state or 'never ran'}")
+    return broken + [f"{task} never ran" for task in sorted(tasks - seen)]
