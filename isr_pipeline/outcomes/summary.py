@@ -1,0 +1,212 @@
+"""Weighted values of a configuration's metrics, with intervals, from its outcome rows.
+
+Everything here is numpy on one configuration's rows, so that Spark can run it in a worker.
+
+Intervals are of the panel as a sample: scenarios are drawn anew with replacement *within each
+stratum* (the strata's shares are fixed by design). The draws depend on the panel alone, so all
+configurations are resampled alike and a ratio of two of them is a paired one. Sums are exact
+(`math.fsum`) and scenarios are taken in order of their id: the result does not depend on how
+Spark cut the rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from isr_pipeline.outcomes.metrics import METRICS, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+RESAMPLES = 2_000
+CONFIDENCE = 0.95
+WHOLE_PANEL = "all"
+"""Name of the stratum that is the whole panel."""
+
+_RESAMPLED_AT_ONCE = 250
+_SIGNIFICANT_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One metric over the scenarios of one stratum or of all: value = sum(top) / sum(bottom)."""
+
+    top: NDArray[np.float64]
+    bottom: NDArray[np.float64]
+
+    def value(self) -> float:
+        below = math.fsum(self.bottom)
+        return math.fsum(self.top) / below if below else math.nan
+
+
+def summarize(
+    rows: pd.DataFrame, reference: pd.DataFrame, seed: str, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """Summarize one configuration's outcomes of one panel.
+
+    Args:
+        rows: its rows of the outcomes table.
+        reference: the reference configuration's rows of the same panel.
+        seed: what the resampling follows from, such as the panel's digest; the same for all
+            configurations that are to be compared.
+        resamples: how many bootstrap draws.
+
+    Returns:
+        Rows of the summary table (`isr_pipeline.outcomes.schemas.SUMMARY`): one per metric and
+        stratum, and one per metric for the whole panel.
+    """
+    rows = rows.sort_values("scenario_id", ignore_index=True)
+    strata = [WHOLE_PANEL, *sorted(set(rows["stratum"]))]
+    reference = reference.set_index("scenario_id").reindex(rows["scenario_id"]).reset_index()
+    result = []
+    for stratum in strata:
+        inside = np.ones(len(rows), bool) if stratum == WHOLE_PANEL else rows["stratum"] == stratum
+        mine, other = rows[inside], reference[inside]
+        result += list(_summarize_stratum(mine, other, stratum, f"{seed}/{stratum}", resamples))
+    return pd.DataFrame(result)
+
+
+def _summarize_stratum(
+    rows: pd.DataFrame, reference: pd.DataFrame, stratum: str, seed: str, resamples: int
+) -> Iterator[dict[str, Any]]:
+    """Rows of one stratum (or the whole panel), in order of the metrics."""
+    ran = (rows["failed"] == 0).to_numpy()
+    both = ran & (reference["failed"] == 0).to_numpy()
+    mine = [sample(rows, metric, ran) for metric in METRICS.values()]
+    paired = [sample(rows, metric, both) for metric in METRICS.values()]
+    theirs = [sample(reference, metric, both) for metric in METRICS.values()]
+    draws = resampled(rows["stratum"].to_numpy(str), seed, resamples, [*mine, *paired, *theirs])
+    count = len(METRICS)
+    for place, metric in enumerate(METRICS.values()):
+        weights = rows["weight"].to_numpy(np.float64)[ran]
+        value = mine[place].value()
+        if metric.kind == "indicator":
+            interval = "clopper-pearson"
+            low, high = share_interval(value, weights)
+        else:
+            interval = "bootstrap"
+            low, high = percentiles(draws[place])
+        reference_value = theirs[place].value()
+        ratio, ratio_low, ratio_high = math.nan, math.nan, math.nan
+        if reference_value > 0.0:
+            ratio = paired[place].value() / reference_value
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios = draws[count + place] / draws[2 * count + place]
+            ratio_low, ratio_high = percentiles(ratios)
+        totals = rows[metric.total].to_numpy(np.float64)[ran]
+        yield {
+            "panel": rows["panel"].iloc[0],
+            "config_id": rows["config_id"].iloc[0],
+            "config_name": rows["config_name"].iloc[0],
+            "metric": metric.name,
+            "stratum": stratum,
+            "unit": metric.unit,
+            "value": value,
+            "low": low,
+            "high": high,
+            "interval": interval,
+            "total": math.fsum(totals) if len(totals) else math.nan,
+            "total_unit": metric.total_unit,
+            "scenarios": len(rows),
+            "scenarios_failed": len(rows) - int(ran.sum()),
+            "weight": math.fsum(rows["weight"]),
+            "reference_value": reference_value,
+            "ratio": ratio,
+            "ratio_low": ratio_low,
+            "ratio_high": ratio_high,
+        }
+
+
+def sample(rows: pd.DataFrame, metric: Metric, ran: NDArray[np.bool_]) -> _Sample:
+    """What a metric sums over scenarios; zero above and below where the pair failed."""
+    weight = rows["weight"].to_numpy(np.float64)
+    total = rows[metric.total].to_numpy(np.float64)
+    per = np.ones(len(rows))
+    if metric.kind == "share":
+        per = rows["partition_hours"].to_numpy(np.float64) * 3600.0
+    elif metric.kind == "per_hour":
+        per = rows["partition_hours"].to_numpy(np.float64)
+    return _Sample(np.where(ran, weight * total, 0.0), np.where(ran, weight * per, 0.0))
+
+
+def resampled(
+    strata: NDArray[Any], seed: str, resamples: int, samples: list[_Sample]
+) -> NDArray[np.float64]:
+    """Values of each sample under each draw of scenarios, stratum by stratum.
+
+    Returns:
+        Array (samples, resamples); NaN where a draw has nothing to divide by.
+    """
+    tops = np.column_stack([one.top for one in samples])
+    bottoms = np.column_stack([one.bottom for one in samples])
+    above = np.zeros((resamples, len(samples)))
+    below = np.zeros((resamples, len(samples)))
+    for stratum in sorted(set(strata)):
+        members = np.flatnonzero(strata == stratum)
+        generator = np.random.Generator(np.random.PCG64(_seed(f"{seed}/{stratum}")))
+        for start in range(0, resamples, _RESAMPLED_AT_ONCE):
+            stop = min(start + _RESAMPLED_AT_ONCE, resamples)
+            times = _draw(generator, stop - start, len(members))
+            above[start:stop] += times @ tops[members]
+            below[start:stop] += times @ bottoms[members]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0.0, above / below, np.nan).T
+
+
+def _draw(generator: np.random.Generator, draws: int, number: int) -> NDArray[np.float64]:
+    """How often each of `number` scenarios is drawn in each of some draws with replacement."""
+    drawn = generator.integers(0, number, size=(draws, number))
+    drawn += np.arange(draws)[:, None] * number
+    times = np.bincount(drawn.ravel(), minlength=draws * number)
+    return times.reshape(draws, number).astype(np.float64)
+
+
+def percentiles(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Percentile interval of the finite values, to 12 digits; NaN if there are none.
+
+    Infinite ratios (nothing of the reference in a draw) count as larger than any number, and an
+    upper end among them is not a number but open: NaN.
+    """
+    values = np.sort(values[~np.isnan(values)])
+    if not len(values):
+        return math.nan, math.nan
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low = values[math.floor(tail * (len(values) - 1))]
+    high = values[math.ceil((1.0 - tail) * (len(values) - 1))]
+    return _rounded(float(low)), _rounded(float(high))
+
+
+def share_interval(share: float, weights: NDArray[np.float64]) -> tuple[float, float]:
+    """Clopper-Pearson interval of a weighted share.
+
+    With equal weights (within a stratum) it is the exact one. With unequal weights the number
+    of scenarios is replaced by Kish's effective number, (sum w)^2 / sum w^2.
+    """
+    if not len(weights) or math.isnan(share):
+        return math.nan, math.nan
+    number = math.fsum(weights) ** 2 / math.fsum(weights**2)
+    ones = min(share * number, number)
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low = 0.0 if share <= 0.0 else float(stats.beta.ppf(tail, ones, number - ones + 1.0))
+    high = 1.0 if share >= 1.0 else float(stats.beta.ppf(1.0 - tail, ones + 1.0, number - ones))
+    return _rounded(low), _rounded(high)
+
+
+def _rounded(value: float) -> float:
+    """Drop the last digits: they depend on the order in which a matrix product sums."""
+    if not math.isfinite(value):
+        return math.nan
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+
+
+def _seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")

@@ -1,0 +1,244 @@
+"""Simulate scenarios x configurations on Spark: one row per pair in the outcomes table.
+
+    simulate.py --plan PLAN.json --shard NAME         one shard's part
+    simulate.py --plan PLAN.json --assemble           the table, from all shards' parts
+    simulate.py --plan PLAN.json [--panel confirm] [--configs a,b]    without shards, at once
+
+Each task reads its own scenarios and simulates them under all (or some) of the configurations;
+there is no shuffle, and the driver sees the scenarios' costs and how far the tasks are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from isr_pipeline.experiment.plan import Plan
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.outcomes import pairs, parts, store
+from isr_pipeline.outcomes.schemas import EVENTS, OUTCOMES, SIMULATED
+from isr_pipeline.outcomes.session import spark_session
+from spark_jobs.progress import Progress, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+TASKS_PER_CORE = 12
+"""Enough for even cores at the end and a progress line that moves; each costs about 20 ms."""
+
+ROWS_PER_FILE = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateConfig:
+    """What to simulate.
+
+    Attributes:
+        plan: the night's plan.
+        panel: regression, confirm or fresh.
+        shard: a shard's name: write its part only. None: the configurations below, at once.
+        configs: names or config_ids; None for all of the plan.
+        assemble_only: put parts together that are there already.
+    """
+
+    plan: Plan
+    panel: str = "regression"
+    shard: str | None = None
+    configs: tuple[str, ...] | None = None
+    assemble_only: bool = False
+
+
+def parse(arguments: list[str] | None = None) -> SimulateConfig:
+    """Read the command line.
+
+    Raises:
+        InputError: an unknown shard, configuration or panel.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--panel", default="regression", help="regression, confirm or fresh")
+    parser.add_argument("--shard", help="simulate this shard's configurations, write its part")
+    parser.add_argument("--configs", help="names or config_ids, with commas between")
+    parser.add_argument("--assemble", action="store_true", help="only put the parts together")
+    options = parser.parse_args(arguments)
+    plan = Plan.load(options.plan)
+    _allowed("--panel", [options.panel], [name for name, size in plan.panels.items() if size])
+    shards = [shard.name for shard in plan.shards]
+    _allowed("--shard", [options.shard] if options.shard else [], shards)
+    names = [name for c in plan.configurations for name in (c.name, c.config_id)]
+    configs = tuple(options.configs.split(",")) if options.configs else None
+    _allowed("--configs", configs or [], names)
+    return SimulateConfig(plan, options.panel, options.shard, configs, options.assemble)
+
+
+def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
+    for value in given:
+        if value not in allowed:
+            raise InputError(option, "", value, ", ".join(allowed))
+
+
+def run(spark: SparkSession | None, config: SimulateConfig) -> None:
+    """Simulate, and write the shard's part or the table.
+
+    Args:
+        spark: the session; None only to assemble.
+        config: what to simulate.
+    """
+    if config.assemble_only:
+        parts.assemble(config.plan, config.panel)
+        return
+    if spark is None:
+        msg = "a Spark session is needed to simulate"
+        raise ValueError(msg)
+    part = config.shard or parts.WHOLE
+    simulate_part(spark, config.plan, config.panel, part, chosen(config))
+    if config.shard is None:
+        parts.assemble(config.plan, config.panel, [part])
+
+
+def chosen(config: SimulateConfig) -> list[pairs.Configured]:
+    """Return the configurations to simulate, in the plan's order."""
+    wanted: set[str] | None = None
+    if config.configs is not None:
+        wanted = set(config.configs)
+    elif config.shard is not None:
+        wanted = {
+            config_id
+            for shard in config.plan.shards
+            if shard.name == config.shard
+            for config_id in shard.config_ids
+        }
+    return [
+        pairs.Configured(c.name, c.config_id, c.overrides)
+        for c in config.plan.configurations
+        if wanted is None or c.name in wanted or c.config_id in wanted
+    ]
+
+
+def simulate_part(
+    spark: SparkSession,
+    plan: Plan,
+    panel: str,
+    part: str,
+    configurations: list[pairs.Configured],
+) -> None:
+    """Simulate one panel under some configurations and write them as a part.
+
+    Raises:
+        Refused: the panel has no scenarios.
+    """
+    costs = scenario_costs(plan, panel)
+    if not costs:
+        msg = f"night {plan.night} of {plan.experiment}: no scenarios in panel {panel}"
+        raise Refused(msg)
+    wanted = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    tasks = pairs.plan_tasks(costs, len(configurations), wanted)
+    count = sum(task.pairs for task in tasks)
+    say(
+        f"{panel}/{part}: {len(costs)} scenarios x {len(configurations)} configurations = "
+        f"{count} pairs in {len(tasks)} tasks"
+    )
+    folder = parts.part_path(plan, panel, part)
+    with store.replacing(folder) as writing:
+        raw = str(writing / "raw")
+        with Progress(spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)) as told:
+            worker = _worker(plan, panel, tasks, configurations, told)
+            numbers = spark.range(0, len(tasks), 1, len(tasks))
+            numbers.mapInArrow(worker, SIMULATED).write.parquet(raw)
+        _compact(spark, raw, writing, count)
+        shutil.rmtree(raw)
+        config_ids = [c.config_id for c in configurations]
+        store.write_lineage(writing, parts.part_lineage(plan, panel, config_ids))
+
+
+def scenario_costs(plan: Plan, panel: str) -> list[float]:
+    """Expected cost of each scenario of a panel, by index."""
+    table = store.read_arrow(
+        "scenarios",
+        plan.experiment,
+        plan.night,
+        columns=["index", "expected_cost"],
+        where=pc.field("panel") == panel,
+        root=plan.root,
+    ).sort_by("index")
+    return [float(cost) for cost in table.column("expected_cost").to_pylist()]
+
+
+def _worker(
+    plan: Plan,
+    panel: str,
+    tasks: list[pairs.Task],
+    configurations: list[pairs.Configured],
+    told: Progress,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark runs in a worker: numbers of tasks in, rows out."""
+    experiment, night, root = plan.experiment, plan.night, plan.root
+    pairs_done, cost_done = told.pairs_done, told.cost_done
+
+    def done(count: int, cost: float) -> None:
+        pairs_done.add(count)
+        cost_done.add(cost)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(SIMULATED)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                task = tasks[number]
+                scenarios = store.read_arrow(
+                    "scenarios",
+                    experiment,
+                    night,
+                    where=(pc.field("panel") == panel)
+                    & pc.field("index").isin(list(task.scenarios)),
+                    root=root,
+                )
+                mine = [configurations[place] for place in task.configurations]
+                yield from pairs.simulate(scenarios, mine, schema, done)
+
+    return work
+
+
+def _compact(spark: SparkSession, raw: str, folder: Path, count: int) -> None:
+    """Write outcomes and events, sorted, in a few files instead of one a task."""
+    files = -(-count // ROWS_PER_FILE)
+    simulated = spark.read.schema(SIMULATED).parquet(raw)
+    events = simulated.where("events is not null").selectExpr(
+        "panel", "scenario_id", "config_id", "inline(events)"
+    )
+    _write_sorted(simulated.select(OUTCOMES.names), "outcomes", folder, files)
+    _write_sorted(events.select(EVENTS.names), "events", folder, files)
+
+
+def _write_sorted(rows: DataFrame, table: str, folder: Path, files: int) -> None:
+    ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
+    ordered.write.parquet(str(folder / table))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as a program; returns its exit status."""
+    try:
+        config = parse(arguments)
+        spark = None if config.assemble_only else spark_session("simulate")
+        run(spark, config)
+    except (InputError, Refused, store.TableMissing) as error:
+        sys.stderr.write(f"{error}\n")
+        return _exit_status(error)
+    return 0
+
+
+def _exit_status(error: Any) -> int:
+    return int(getattr(error, "exit_status", 1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
