@@ -11,18 +11,20 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from isr_pipeline.border import BOOLEAN, Bad, Check, Strict, list_of, number, one_of, text, whole
-from isr_pipeline.kafka.broker_config import INT_MAX, LONG_MAX, TIME_LIMIT_US
+from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
 
 MS_LIMIT = TIME_LIMIT_US / 1000
-_FINITE = 1e15
+RATE_MAX = 1e9
+COUNT_MAX = 10**9
+"""Records times their bytes must fit into an int64."""
 
 MS = number(0, MS_LIMIT, "milliseconds >= 0 (below 2^50 microseconds)")
 US = number(0, TIME_LIMIT_US, "microseconds >= 0 (below 2^50)")
-RATE = number(0, _FINITE, "a number >= 0")
-POSITIVE = number(0, _FINITE, "a number > 0", low_open=True)
+RATE = number(0, RATE_MAX, "a number >= 0 (below 1e9)")
+POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
 BROKER = whole(0, INT_MAX, "the id of a broker of the cluster")
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
-COUNT = whole(1, LONG_MAX, "a whole number >= 1")
+COUNT = whole(1, COUNT_MAX)
 TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
 
 Ms = Annotated[float, MS]

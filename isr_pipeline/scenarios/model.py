@@ -33,7 +33,6 @@ from isr_pipeline.border import (
     parse_value,
     read_mapping,
     shown,
-    text,
     validated,
     whole,
 )
@@ -226,7 +225,14 @@ def _config(value: Any) -> dict[str, KafkaValue]:
     return found
 
 
+HORIZON = number(0.001, MS_LIMIT, "milliseconds > 0 (below 2^50 microseconds)")
 Config = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _config)]
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
+        raise Bad("a name of 1..200 printable characters")
+    return value
 
 
 class Scenario(Strict):
@@ -239,9 +245,11 @@ class Scenario(Strict):
         config: the Kafka keys that were given.
     """
 
-    scenario_id: Annotated[str, text(r"[^\s\x00-\x1f\x7f](.{0,199}[^\s])?", "a name")]
+    scenario_id: Annotated[str, Check("a name of 1..200 printable characters", _name)]
     seed: Annotated[int, whole(0, LONG_MAX)] = 1
-    horizon_ms: Annotated[float, number(0, MS_LIMIT, "milliseconds > 0", low_open=True)]
+    horizon_ms: Annotated[
+        float, number(0.001, MS_LIMIT, "milliseconds > 0 (below 2^50 microseconds)")
+    ]
     warmup_ms: Ms = WARMUP_MS
     cluster: Cluster
     topics: tuple[Topic, ...]
@@ -373,6 +381,11 @@ def _assigned(
 # ---------------------------------------------------------------------------- cross-checks
 
 
+def us(ms: float) -> int:
+    """Milliseconds of the file as whole microseconds of the kernel."""
+    return round(ms * 1000)
+
+
 def check(scenario: Scenario, where: str) -> None:
     """Check what no field can know by itself.
 
@@ -398,10 +411,11 @@ class _Checker:
 
     def run(self) -> None:
         scenario = self.scenario
-        if scenario.warmup_ms >= scenario.horizon_ms:
+        if us(scenario.warmup_ms) >= us(scenario.horizon_ms):
             allowed = f"less than horizon_ms ({shown(scenario.horizon_ms)})"
             self.refuse("warmup_ms", scenario.warmup_ms, allowed)
         self.cluster()
+        self.at = ()
         if not scenario.topics:
             self.refuse("topics", [], "a list of at least one topic")
         for i, topic in enumerate(scenario.topics):
@@ -450,9 +464,9 @@ class _Checker:
 
     def window(self, start: float, duration: float | None) -> None:
         horizon = self.scenario.horizon_ms
-        if start > horizon:
+        if us(start) > us(horizon):
             self.refuse("start_ms", start, f"0..{shown(horizon)} (horizon_ms)")
-        if duration is not None and start + duration > horizon:
+        if duration is not None and us(start) + us(duration) > us(horizon):
             left = shown(round(horizon - start, 3))
             self.refuse(
                 "duration_ms", duration, f"0..{left} (start_ms + duration_ms <= horizon_ms)"
