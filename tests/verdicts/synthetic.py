@@ -15,6 +15,7 @@ import pytest
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 NIGHT = "2026-11-19"
@@ -162,7 +163,25 @@ class World:
         chosen = self.names if confirm is None else confirm
         parts += [self.outcome_rows("confirm", name, change) for name in chosen]
         store.write_table("outcomes", self.experiment, night, pd.concat(parts))
+        store.write_table("summary", self.experiment, night, self.summary_rows(parts))
         return plan
+
+    def summary_rows(self, parts: list[pd.DataFrame]) -> pd.DataFrame:
+        """What the summary job would say of the regression panel as a whole."""
+        rows = [
+            {
+                "panel": "regression",
+                "config_id": part["config_id"].iloc[0],
+                "config_name": part["config_id"].iloc[0].removeprefix("id-"),
+                "metric": metric,
+                "stratum": "all",
+                "value": float(part[metric].astype(float).mean()),
+            }
+            for part in parts
+            if part["panel"].iloc[0] == "regression"
+            for metric in METRICS
+        ]
+        return pd.DataFrame(rows)
 
 
 def scaled(column: str, factor: float, *names: str, panels: tuple[str, ...] = ()) -> Change:

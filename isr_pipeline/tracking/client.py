@@ -1,0 +1,138 @@
+"""The tracking store: opened once, its troubles told in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+LOCAL_STORES = ("sqlite:", "postgresql:", "postgresql+", "mysql:", "mysql+", "mssql")
+"""Stores that this process opens itself, so that it may also remove runs for good."""
+
+MOST_RUNS = 1_000
+"""Page size of a search; a night has some tens of runs."""
+
+
+def connect() -> MlflowClient:
+    """Open the store named by ``MLFLOW_TRACKING_URI``, or the SQLite file in the home.
+
+    Raises:
+        Refused: it cannot be opened.
+    """
+    # Before the import: MLflow reads these once.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+    home = Home.from_environment()
+    with told_in_one_line():
+        home.path.mkdir(parents=True, exist_ok=True)
+        from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and the settings above
+
+        for name in ("alembic", "mlflow.store.db.utils", "mlflow.tracking.fluent"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        return MlflowClient(tracking_uri=home.mlflow_uri)
+
+
+def experiment_id(client: MlflowClient, name: str) -> str:
+    """Id of the experiment of that name; made if it is not there, restored if it was deleted."""
+    from mlflow.entities import ViewType  # noqa: PLC0415
+
+    for found in client.search_experiments(
+        view_type=ViewType.ALL, filter_string=f"name = '{name}'"
+    ):
+        if found.lifecycle_stage == "deleted":
+            client.restore_experiment(found.experiment_id)
+        return str(found.experiment_id)
+    home = Home.from_environment()
+    location = None
+    if is_local(home.mlflow_uri):
+        location = (home.mlflow_artifacts / name).as_uri()
+    return str(client.create_experiment(name, artifact_location=location))
+
+
+def is_local(uri: str) -> bool:
+    """Whether this process opens the store itself (no tracking server in between)."""
+    return uri.startswith(LOCAL_STORES)
+
+
+def find_runs(client: MlflowClient, experiment: str, /, **tags: str) -> list[Run]:
+    """Active runs of an experiment whose tags have these values, newest first."""
+    known = client.get_experiment_by_name(experiment)
+    if known is None:
+        return []
+    wanted = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())
+    runs: list[Run] = []
+    token = None
+    while True:
+        page = client.search_runs(
+            [known.experiment_id], wanted, max_results=MOST_RUNS, page_token=token
+        )
+        runs.extend(page)
+        token = page.token
+        if not token:
+            return runs
+
+
+def remove_runs(client: MlflowClient, run_ids: Sequence[str]) -> None:
+    """Delete runs with their artifacts; for good where no tracking server owns the store."""
+    for run_id in run_ids:
+        client.delete_run(run_id)
+    uri = Home.from_environment().mlflow_uri
+    if not run_ids or not is_local(uri):
+        return
+    from mlflow.cli import gc  # noqa: PLC0415 - a second, and seldom needed
+
+    chosen = ["--backend-store-uri", uri, "--tracking-uri", uri, "--run-ids", ",".join(run_ids)]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        gc.main(args=chosen, standalone_mode=False)
+
+
+@contextlib.contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """Turn whatever goes wrong with the store into one line that a person can act on.
+
+    Raises:
+        Refused: naming the store and what it said.
+    """
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as problem:
+        if not _is_store_trouble(problem):
+            raise
+        uri = re.sub(r"//[^/@]*@", "//", Home.from_environment().mlflow_uri)
+        msg = (
+            f"MLflow store {uri} cannot be used: {_first_words(problem)}; nothing was logged, "
+            "make it writable or set MLFLOW_TRACKING_URI"
+        )
+        raise Refused(msg) from problem
+
+
+def _is_store_trouble(problem: Exception) -> bool:
+    module = type(problem).__module__.partition(".")[0]
+    return isinstance(problem, OSError) or module in {
+        "mlflow",
+        "sqlalchemy",
+        "sqlite3",
+        "requests",
+        "alembic",
+    }
+
+
+def _first_words(problem: Exception) -> str:
+    text = str(problem)
+    said = re.search(r"OperationalError\) ([^\n]*)", text)
+    words = said.group(1) if said else next(iter(text.splitlines()), type(problem).__name__)
+    return words.strip().rstrip(".")

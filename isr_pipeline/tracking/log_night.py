@@ -1,0 +1,277 @@
+"""A night in MLflow: one parent run, and one child run per configuration.
+
+A night is logged whole or not at all. New runs carry ``status = writing`` until everything is in
+them; then those of an earlier attempt at the same night are removed and the tag becomes
+``complete``. A log that fails removes what it made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.outcomes.metrics import METRICS
+from isr_pipeline.tracking import names
+from isr_pipeline.tracking.client import (
+    connect,
+    experiment_id,
+    find_runs,
+    remove_runs,
+    told_in_one_line,
+)
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mlflow import MlflowClient
+
+    from isr_pipeline.experiment.plan import Configuration, Plan
+
+NIGHT_FILES = ("plan.json", "verdict.json", "status.json", "report.html")
+"""Files of the night's folder that become artifacts of the parent, those that are there."""
+
+TABLES = ("summary", "verdicts")
+"""Small tables that become artifacts."""
+
+BASELINE_TAG = "baseline"
+
+
+def log_night(plan: Plan, dag_run_id: str) -> str:
+    """Log a judged night, replacing what an earlier run of that night logged.
+
+    Args:
+        plan: the night's plan.
+        dag_run_id: Airflow's run id, or what else started the night.
+
+    Returns:
+        Run id of the parent.
+
+    Raises:
+        Refused: the night was not judged, or the store cannot be read or written; then nothing
+            of this attempt remains.
+    """
+    verdict = load_verdict(plan.experiment, plan.night)
+    client = connect()
+    made: list[str] = []
+    with told_in_one_line(), _undone_if_it_fails(client, made):
+        replaced = [run.info.run_id for run in find_runs(client, plan.experiment, night=plan.night)]
+        parent = _log_parent(client, plan, verdict, dag_run_id, made)
+        _log_children(client, plan, verdict, dag_run_id, made)
+        _attach_files(client, parent, plan)
+        remove_runs(client, replaced)
+        for run_id in reversed(made):
+            client.set_tag(run_id, "status", names.COMPLETE)
+            client.set_terminated(run_id)
+        _pin(client, plan.experiment)
+    return parent
+
+
+def attach_report(plan: Plan) -> str | None:
+    """Add the report and figures, which are made after the night was logged, to its parent run.
+
+    Returns:
+        Run id of the parent; None if the night is not in the store.
+
+    Raises:
+        Refused: the store cannot be written.
+    """
+    client = connect()
+    with told_in_one_line():
+        parent = find_parent(client, plan.experiment, plan.night)
+        if parent is not None:
+            _attach_files(client, parent, plan)
+        return parent
+
+
+def find_parent(client: MlflowClient, experiment: str, night: str) -> str | None:
+    """Run id of a night that was logged completely, or None."""
+    found = find_runs(client, experiment, night=night, kind="night", status=names.COMPLETE)
+    return str(found[0].info.run_id) if found else None
+
+
+def pin_baseline(experiment: str) -> str | None:
+    """Mark the accepted night's parent run with who, when and why, and unmark every other.
+
+    Returns:
+        Run id of the parent that is now marked; None if that night is not in the store.
+
+    Raises:
+        Refused: the store cannot be written.
+    """
+    client = connect()
+    with told_in_one_line():
+        return _pin(client, experiment)
+
+
+@contextlib.contextmanager
+def _undone_if_it_fails(client: MlflowClient, made: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        # The store may be what failed: a run that cannot be removed still lacks `complete`.
+        with contextlib.suppress(Exception):
+            remove_runs(client, made)
+        raise
+
+
+def _log_parent(
+    client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
+) -> str:
+    from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
+
+    tags = {
+        **names.night_tags(plan, dag_run_id),
+        **names.verdict_tags(verdict),
+        "kind": "night",
+        "status": names.WRITING,
+        "mlflow.note.content": names.night_note(plan, verdict, _links(plan, dag_run_id)),
+    }
+    run = client.create_run(
+        experiment_id(client, plan.experiment), run_name=f"night {plan.night}", tags=tags
+    )
+    made.append(run.info.run_id)
+    panel = Dataset(
+        name=f"{plan.experiment} regression panel",
+        digest=plan.panel_digest[:36],
+        source_type="local",
+        source=json.dumps(
+            {"uri": str(store.table_path("scenarios", plan.experiment, plan.night, plan.root))}
+        ),
+        profile=json.dumps({"scenarios": plan.panels["regression"]}),
+    )
+    context = [InputTag("mlflow.data.context", "regression panel")]
+    client.log_inputs(run.info.run_id, datasets=[DatasetInput(panel, context)])
+    counts = verdict.counts()
+    metrics = {f"configurations.{status}": float(counts[status]) for status in Status}
+    metrics["tests"] = float(verdict.tests)
+    params = {
+        "reference": plan.reference,
+        **{f"panel.{name}.scenarios": size for name, size in sorted(plan.panels.items())},
+    }
+    _log_batch(client, run.info.run_id, metrics, params)
+    return str(run.info.run_id)
+
+
+def _log_children(
+    client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
+) -> None:
+    values = _summary_values(plan)
+    experiment = experiment_id(client, plan.experiment)
+    shared = names.night_tags(plan, dag_run_id)
+    for configuration in plan.configurations:
+        one = verdict.configuration(configuration.config_id)
+        tags = {
+            **shared,
+            **names.config_tags(configuration, one),
+            "kind": "configuration",
+            "status": names.WRITING,
+            "mlflow.parentRunId": made[0],
+            "mlflow.note.content": names.config_note(one),
+        }
+        run = client.create_run(experiment, run_name=configuration.name, tags=tags)
+        made.append(run.info.run_id)
+        metrics = {**values[configuration.config_id], **_verdict_metrics(one)}
+        _log_batch(client, run.info.run_id, metrics, _params(configuration))
+
+
+def _params(configuration: Configuration) -> dict[str, object]:
+    return {"configuration": configuration.name, **configuration.params}
+
+
+def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
+    """config_id -> MLflow metric -> value over the whole regression panel; NaN if there is none."""
+    summary = store.read_table("summary", plan.experiment, plan.night)
+    whole = summary[(summary["panel"] == "regression") & (summary["stratum"] == "all")]
+    empty = {names.metric_name(column): math.nan for column in METRICS}
+    values = {one.config_id: dict(empty) for one in plan.configurations}
+    for config_id, metric, value in zip(
+        whole["config_id"], whole["metric"], whole["value"], strict=True
+    ):
+        if config_id in values and metric in METRICS:
+            values[config_id][names.metric_name(metric)] = float(value)
+    return values
+
+
+def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
+    """`delta.*` and `q.*`; an unchanged metric has 0 and 1, one without a baseline nothing."""
+    metrics: dict[str, float] = {}
+    for metric in one.metrics:
+        if metric.delta is not None:
+            metrics[f"delta.{metric.metric}"] = metric.delta
+            metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
+    return metrics
+
+
+def _log_batch(
+    client: MlflowClient, run_id: str, metrics: dict[str, float], params: dict[str, object]
+) -> None:
+    from mlflow.entities import Metric, Param  # noqa: PLC0415
+
+    now = time.time_ns() // 1_000_000
+    client.log_batch(
+        run_id,
+        metrics=[Metric(name, value, now, 0) for name, value in metrics.items()],
+        params=[Param(name, _text(value)) for name, value in params.items()],
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
+    """Attach the night's files and small tables, those that are there."""
+    folder = Home.from_environment().night_dir(plan.experiment, plan.night)
+    for name in NIGHT_FILES:
+        if (folder / name).is_file():
+            client.log_artifact(parent, str(folder / name))
+    if (folder / "figures").is_dir():
+        client.log_artifacts(parent, str(folder / "figures"), "figures")
+    for table in TABLES:
+        if store.has_table(table, plan.experiment, plan.night):
+            rows = store.read_table(table, plan.experiment, plan.night)
+            client.log_text(parent, rows.to_csv(index=False), f"tables/{table}.csv")
+
+
+def _links(plan: Plan, dag_run_id: str) -> dict[str, str]:
+    """Where to look further: the DAG run, the report, Data Docs."""
+    home = Home.from_environment()
+    airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
+    report: Path = home.night_dir(plan.experiment, plan.night) / "report.html"
+    docs = home.data_docs(plan.experiment, plan.night)
+    return {
+        "DAG run": f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}",
+        "report": report.as_uri(),
+        "Data Docs": docs.as_uri(),
+    }
+
+
+def _pin(client: MlflowClient, experiment: str) -> str | None:
+    try:
+        record = baselines.show(experiment)
+    except baselines.BaselineDamaged:
+        return None
+    accepted = None if record is None else find_parent(client, experiment, record.night)
+    for run in find_runs(client, experiment, **{BASELINE_TAG: "accepted"}):
+        if run.info.run_id != accepted:
+            client.set_tag(run.info.run_id, BASELINE_TAG, "former")
+    if accepted is None or record is None:
+        return None
+    for name, value in {
+        BASELINE_TAG: "accepted",
+        "baseline_accepted_by": record.accepted_by,
+        "baseline_accepted_at": record.accepted_at,
+        "baseline_why": record.why,
+    }.items():
+        client.set_tag(accepted, name, value)
+    return accepted

@@ -1,0 +1,123 @@
+"""Names and texts in MLflow: metrics with their units, tags, the note of a night."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isr_pipeline.outcomes.metrics import METRICS
+from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, NightVerdict, Status
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Configuration, Plan
+
+WRITING = "writing"
+COMPLETE = "complete"
+"""Values of the tag `status`: a run without `complete` is debris of an attempt."""
+
+NOTE_CHARACTERS = 7_800
+"""MLflow keeps a note in a tag, which holds 8 000 characters."""
+
+SHOWN = ("offline_partition_rate", "isr_flaps_per_partition_hour", "commit_latency_p99_ms")
+
+
+def metric_name(column: str) -> str:
+    """Name of an outcome column in MLflow, unit included."""
+    unit = METRICS[column].unit
+    if unit == "share of scenarios":
+        return f"{column}_share_of_scenarios"
+    return f"{column}_per_scenario" if unit.endswith("/scenario") else column
+
+
+def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
+    """Tags that the night and each of its children carry (a filter sees one run at a time)."""
+    return {
+        "experiment": plan.experiment,
+        "night": plan.night,
+        "panel_digest": plan.panel_digest,
+        "confirm_digest": plan.confirm_digest,
+        "experiment_digest": plan.experiment_digest,
+        "code_version": plan.code_version,
+        "dag_run_id": dag_run_id,
+    }
+
+
+def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
+    """Tags of the parent that say how the night ended."""
+    regressed = {name for one in verdict.configurations for name in _regressed(one)}
+    return {
+        "verdict": str(verdict.status),
+        "red": str(verdict.red).lower(),
+        "headline": verdict.headline,
+        "regressed_metrics": ",".join(sorted(regressed)),
+        "baseline_night": verdict.baseline.night if verdict.baseline else "",
+    }
+
+
+def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, str]:
+    """Tags of a child."""
+    return {
+        "config_id": configuration.config_id,
+        "config_name": configuration.name,
+        "is_grid": str(configuration.is_grid).lower(),
+        "verdict": str(one.status),
+        "regressed_metrics": ",".join(_regressed(one)),
+        "reason": one.reason[:4_000],
+    }
+
+
+def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
+    return one.metrics_with(Status.REGRESSED)
+
+
+def night_note(plan: Plan, verdict: NightVerdict, links: dict[str, str]) -> str:
+    """Markdown of the parent run: headline, links, and as much of the table as fits."""
+    lines = [
+        f"**{verdict.headline}**",
+        "",
+        " · ".join(f"[{name}]({target})" for name, target in links.items()),
+        "",
+        f"Its trend over nights: filter `tags.config_name = '{plan.reference}'`, chart a metric.",
+        "",
+        f"| configuration | verdict | {' | '.join(SHOWN)} |",
+        "|---|---|" + "---:|" * len(SHOWN),
+    ]
+    ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
+    size = sum(len(line) + 1 for line in lines)
+    for index, one in enumerate(ranked):
+        row = f"| {one.name} | {one.status} | {' | '.join(_shown(one))} |"
+        size += len(row) + 1
+        if size > NOTE_CHARACTERS - 80:
+            lines.append(f"\n… and {len(ranked) - index} more: see the report")
+            break
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def config_note(one: ConfigVerdict) -> str:
+    """Markdown of a child run: the verdict, and each metric against the baseline."""
+    lines = [
+        f"**{one.status}**: {one.reason}"[:4_000],
+        "",
+        "| metric | status | value | baseline | ratio (95 %) | q |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for metric in one.metrics:
+        interval = ""
+        if metric.ratio_low is not None and metric.ratio_high is not None:
+            interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
+        lines.append(
+            f"| {metric.metric} | {metric.status} | {number(metric.value)} | "
+            f"{number(metric.baseline_value)} | {number(metric.ratio)}{interval} | "
+            f"{number(metric.q)} |"
+        )
+    return "\n".join(lines)[:NOTE_CHARACTERS]
+
+
+def _shown(one: ConfigVerdict) -> list[str]:
+    values = {metric.metric: metric.value for metric in one.metrics}
+    return [number(values.get(name)) for name in SHOWN]
+
+
+def number(value: float | None) -> str:
+    """Three significant digits; a dash where there is no number."""
+    return "–" if value is None else f"{value:.3g}"
