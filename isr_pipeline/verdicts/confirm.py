@@ -87,7 +87,7 @@ def _decided(
             usable.append(one)
     if not usable:
         return decided
-    new = judge.select(tonight, tuple(one.config_id for one in usable))
+    new = tonight.select(tuple(one.config_id for one in usable))
     partners = tuple(one.baseline_config_id or "" for one in usable)
     found = compare(new, judge.baseline_panel(baseline, "confirm", partners), settings)
     for column, one in enumerate(usable):

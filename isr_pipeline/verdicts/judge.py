@@ -142,7 +142,7 @@ def _against(
     verdicts: dict[str, ConfigVerdict] = {}
     needed = 0
     if ids:
-        new = select(tonight, ids)
+        new = tonight.select(ids)
         old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
         found = compare(new, old, settings)
         needed = discordant_needed(found.worse.size, settings.false_discovery_rate)
@@ -205,23 +205,7 @@ def baseline_panel(
     rows = PanelOutcomes.from_frames(
         outcomes[outcomes["panel"] == panel], scenarios[scenarios["panel"] == panel], unique
     )
-    return select(rows, config_ids)
-
-
-def select(panel: PanelOutcomes, config_ids: tuple[str, ...]) -> PanelOutcomes:
-    """Some configurations of a panel, in the order asked for."""
-    columns = [panel.column(one) for one in config_ids]
-    return PanelOutcomes(
-        scenario_ids=panel.scenario_ids,
-        config_ids=config_ids,
-        weights=panel.weights,
-        exposure_s=panel.exposure_s,
-        strata=panel.strata,
-        fault_kinds=panel.fault_kinds,
-        values={name: matrix[:, columns] for name, matrix in panel.values.items()},
-        missing=panel.missing[:, columns],
-        failed=panel.failed[:, columns],
-    )
+    return rows.select(config_ids)
 
 
 def _unusable(panel: PanelOutcomes, config_id: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -127,6 +127,17 @@ class PanelOutcomes:
     def unusable(self) -> Bools:
         """(n, c) pairs that are missing or failed: their configuration cannot be judged."""
         return self.missing | self.failed
+
+    def select(self, config_ids: tuple[str, ...]) -> PanelOutcomes:
+        """Some configurations, in the order asked for (one may come more than once)."""
+        columns = [self.column(one) for one in config_ids]
+        return replace(
+            self,
+            config_ids=config_ids,
+            values={name: matrix[:, columns] for name, matrix in self.values.items()},
+            missing=self.missing[:, columns],
+            failed=self.failed[:, columns],
+        )
 
     def natural(self, metric: str) -> Floats:
         """(n, c) values of a metric in natural units (see :func:`natural_unit`)."""
