@@ -1,0 +1,295 @@
+"""Run the DAG `isr_nightly` once and say what happens, one JSON object a line.
+
+A program of its own, started by `isr-pipeline night run`, because it is Airflow that runs here:
+
+* Nobody runs Airflow on this home: this program schedules this one run (Airflow's own `dag.test`
+  with an executor), with LocalExecutor's workers and an execution API server below it. Tasks run,
+  log and are recorded as under any scheduler; no other run is touched.
+* `make ui` runs: the run is triggered there, and followed.
+
+Standard input is a pipe that the parent holds: when it closes, or on SIGTERM, the run is marked as
+failed and every process of it ends (exit status 130).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+DAG_ID = "isr_nightly"
+POLL_SECONDS = 0.4
+API_SECONDS_MAX = 120.0
+QUEUED_SECONDS = 15.0
+END_SECONDS_MAX = 8.0
+
+_fork = multiprocessing.get_context("fork")
+
+
+class Stopped(BaseException):
+    """The parent asks to stop, or is gone."""
+
+
+class Teller:
+    """Writes events for the parent; everything else this process says goes to a log file."""
+
+    def __init__(self, log: Path) -> None:
+        self._out = os.fdopen(os.dup(1), "w", buffering=1)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        """Write one event."""
+        self._out.write(json.dumps({"event": event, **facts}, default=str) + "\n")
+
+
+def main() -> int:
+    """Run or follow; exit status 0 if the run succeeded, 1 if it failed, 130 if stopped."""
+    parser = argparse.ArgumentParser(description="run the DAG isr_nightly once")
+    parser.add_argument("--conf", type=json.loads, required=True, help="the run's params, JSON")
+    parser.add_argument("--log", type=Path, required=True, help="file for Airflow's own messages")
+    parser.add_argument("--follow-only", action="store_true", help="another program schedules")
+    options = parser.parse_args()
+    tell = Teller(options.log)
+    now = datetime.now(UTC)
+    run_id = f"manual__{now.isoformat()}"
+    signal.signal(signal.SIGTERM, _raise_stopped)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        if options.follow_only:
+            _trigger(options.conf, run_id, now)
+            _stop_with_parent()
+            return 0 if _follow(run_id, tell) == "success" else 1
+        return 0 if _run_here(options.conf, run_id, now, tell) == "success" else 1
+    except Stopped:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _fail_run(run_id)
+        tell("end", state="failed")
+        return 130
+    finally:
+        _end_children()
+
+
+def _raise_stopped(*_: object) -> None:
+    raise Stopped
+
+
+def _stop_with_parent() -> None:
+    """Stop as soon as the parent's end of standard input closes."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+# -- scheduling the run here ------------------------------------------------------------------
+
+
+def _run_here(conf: dict[str, Any], run_id: str, now: datetime, tell: Teller) -> str:
+    """Be the scheduler of this one run; return its final state."""
+    from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - takes seconds
+
+    tell("stage", text="starting Airflow")
+    _in_child(_migrate)
+    _fork.Process(target=_serve_api, daemon=True).start()
+    follower = _fork.Process(target=_follow, args=(run_id, tell), daemon=True)
+    follower.start()
+    folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+    bag = BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
+    if bag.import_errors:
+        raise SystemExit("\n".join(bag.import_errors.values()))
+    _wait_for_api()
+    # Threads and forks do not go together: the executor forks inside dag.test, so the watcher of
+    # the parent is a process too.
+    watcher = _fork.Process(target=_watch_parent, args=(os.getpid(),), daemon=True)
+    watcher.start()
+    run = bag.dags[DAG_ID].test(logical_date=now, run_after=now, run_conf=conf, use_executor=True)
+    follower.join(timeout=10)
+    return str(run.state)
+
+
+def _watch_parent(scheduler: int) -> None:
+    """Ask the scheduling process to stop when the parent closes standard input."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with os.fdopen(0, "rb", closefd=False) as pipe:
+        pipe.read()
+    os.kill(scheduler, signal.SIGTERM)
+
+
+def _in_child(work: Any) -> None:
+    """Do something in a child, so that this process opens no database connection before forks."""
+    child = _fork.Process(target=work)
+    child.start()
+    child.join()
+    if child.exitcode != 0:
+        raise SystemExit(f"{work.__name__} failed")
+
+
+def _migrate() -> None:
+    """Bring Airflow's database to this version, once per version."""
+    from airflow import __version__  # noqa: PLC0415 - takes seconds
+    from airflow.utils import db  # noqa: PLC0415
+
+    stamp = Path(os.environ["AIRFLOW_HOME"]) / ".database-version"
+    if stamp.is_file() and stamp.read_text() == __version__:
+        return
+    db.initdb()
+    stamp.write_text(__version__)
+
+
+def _serve_api() -> None:
+    """Serve the execution API, through which tasks talk to the database, on the loopback."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ["AIRFLOW_API_APPS"] = "execution"
+    import uvicorn  # noqa: PLC0415 - only in this child
+
+    port = int(os.environ["AIRFLOW__API__PORT"])
+    uvicorn.run(
+        "airflow.api_fastapi.main:app",
+        host="127.0.0.1",
+        port=port,
+        log_config=None,
+        access_log=False,
+    )
+
+
+def _wait_for_api() -> None:
+    """Wait until the execution API answers."""
+    address = os.environ["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] + "health"
+    limit = time.monotonic() + API_SECONDS_MAX
+    while time.monotonic() < limit:
+        try:
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own address
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise SystemExit(f"Airflow's execution API does not answer at {address}")
+
+
+# -- triggering it where another program schedules --------------------------------------------
+
+
+def _trigger(conf: dict[str, Any], run_id: str, now: datetime) -> None:
+    """Queue the run for the scheduler of `make ui`."""
+    from airflow.api.common.trigger_dag import trigger_dag  # noqa: PLC0415 - takes seconds
+    from airflow.utils.types import DagRunTriggeredByType  # noqa: PLC0415
+
+    trigger_dag(
+        DAG_ID,
+        triggered_by=DagRunTriggeredByType.CLI,
+        triggering_user_name="make nightly",
+        run_after=now,
+        run_id=run_id,
+        conf=conf,
+        replace_microseconds=False,
+    )
+
+
+# -- following --------------------------------------------------------------------------------
+
+
+def _follow(run_id: str, tell: Teller) -> str:
+    """Tell every change of a task's state until the run ends; return the run's state."""
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415 - takes seconds
+    from airflow.settings import Session  # noqa: PLC0415
+    from sqlalchemy import select  # noqa: PLC0415
+
+    parent = os.getppid()
+    told: dict[tuple[str, int], tuple[Any, ...]] = {}
+    began = time.monotonic()
+    waiting = started = False
+    while os.getppid() == parent:
+        with Session() as session:
+            run = session.scalar(
+                select(DagRun).where(DagRun.dag_id == DAG_ID, DagRun.run_id == run_id)
+            )
+            state = str(run.state) if run else "none"
+            if run and not started:
+                started = True
+                tell("run", run_id=run_id)
+            if state == "queued" and not waiting and time.monotonic() - began > QUEUED_SECONDS:
+                waiting = True
+                tell("stage", text="queued: Airflow is busy with another night, waiting for it")
+            for instance in run.get_task_instances(session=session) if run else ():
+                _tell_change(instance, told, tell)
+        if state in ("success", "failed"):
+            tell("end", state=state)
+            return state
+        time.sleep(POLL_SECONDS)
+    return "none"
+
+
+def _tell_change(instance: Any, told: dict[tuple[str, int], tuple[Any, ...]], tell: Teller) -> None:
+    """Tell a task's state if it is not the one told last."""
+    key = (instance.task_id, instance.map_index)
+    now = (instance.state, instance.try_number)
+    if instance.state is None or told.get(key) == now:
+        return
+    told[key] = now
+    tell(
+        "task",
+        task=instance.task_id,
+        map_index=instance.map_index,
+        name=instance.rendered_map_index if instance.map_index >= 0 else None,
+        state=str(instance.state),
+        attempt=instance.try_number,
+        seconds=instance.duration,
+    )
+
+
+# -- ending -----------------------------------------------------------------------------------
+
+
+def _fail_run(run_id: str) -> None:
+    """Mark the run and its unfinished tasks as failed or skipped, so that nothing resumes it."""
+    from airflow.api.common.mark_tasks import set_dag_run_state_to_failed  # noqa: PLC0415
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415
+    from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415
+    from airflow.settings import Session  # noqa: PLC0415
+    from sqlalchemy import select  # noqa: PLC0415
+
+    with Session() as session:
+        dag = SerializedDagModel.get_dag(DAG_ID, session=session)
+        there = select(DagRun.id).where(DagRun.dag_id == DAG_ID, DagRun.run_id == run_id)
+        if dag is not None and session.scalar(there) is not None:
+            set_dag_run_state_to_failed(dag=dag, run_id=run_id, commit=True, session=session)
+            session.commit()
+
+
+def _end_children() -> None:
+    """End every process below this one: asked first, then made to."""
+    children = psutil.Process().children(recursive=True)
+    for child in children:
+        _quietly(child.terminate)
+    _, alive = psutil.wait_procs(children, timeout=END_SECONDS_MAX)
+    for child in alive:
+        _quietly(child.kill)
+    psutil.wait_procs(alive, timeout=2)
+
+
+def _quietly(action: Any) -> None:
+    """Do something to a process that may be gone already."""
+    try:
+        action()
+    except psutil.NoSuchProcess:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

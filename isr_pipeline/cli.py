@@ -1,0 +1,335 @@
+"""The command line, ``isr-pipeline``: thin; every command calls a function of a room.
+
+Heavy imports are inside the commands, so that ``--help`` and a refused argument answer at once.
+What a user can mend is one line on standard error: exit status 2 for what was written wrongly, 1
+for what is refused or did not succeed, 3 for a spent event budget.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from isr_pipeline.errors import BudgetSpent, InputError, Refused
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Nightly experiments and regression verdicts for Kafka's in-sync replicas.",
+)
+night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
+baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
+experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files.")
+app.add_typer(night_app, name="night")
+app.add_typer(baseline_app, name="baseline")
+app.add_typer(experiment_app, name="experiment")
+
+DEFAULT_EXPERIMENT = "nightly"
+
+Experiment = Annotated[
+    str | None, typer.Option("--experiment", metavar="NAME", help="Experiment name.")
+]
+NightArgument = Annotated[str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+
+
+def main() -> None:
+    """Run a command; never a traceback for a user's mistake."""
+    try:
+        app()
+    except (InputError, Refused, BudgetSpent) as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) had enough; Python would complain once more at exit.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+# -- nights -----------------------------------------------------------------------------------
+
+
+@night_app.command("run")
+def night_run(
+    *,
+    night: Annotated[
+        str | None, typer.Option("--night", metavar="YYYY-MM-DD", help="Default: today, UTC.")
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option("--experiment", metavar="NAME", help="A file of config/experiments.")
+    ] = DEFAULT_EXPERIMENT,
+    panel_size: Annotated[
+        int | None, typer.Option("--panel-size", help="Scenarios in the regression panel.")
+    ] = None,
+    spark_master: Annotated[
+        str | None, typer.Option("--spark-master", metavar="URL", help="Default: local[*].")
+    ] = None,
+    fail_on_regression: Annotated[
+        bool, typer.Option(help="Whether a confirmed regression is a failure.")
+    ] = True,
+    wait: Annotated[bool, typer.Option(help="Wait for another night that is running.")] = True,
+) -> None:
+    """Run the Airflow DAG isr_nightly once, and show the night."""
+    from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.night import check_night, show  # noqa: PLC0415
+    from isr_pipeline.experiment.runner import run_night  # noqa: PLC0415
+    from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
+
+    date = check_night(night) if night else datetime.now(UTC).date().isoformat()
+    if panel_size is not None and panel_size < 1:
+        raise InputError("--panel-size", "", panel_size, "1 or more")
+    load_experiment(experiment)
+    succeeded = run_night(
+        experiment,
+        date,
+        panel_size=panel_size,
+        fail_on_regression=fail_on_regression,
+        spark_master=spark_master,
+        wait=wait,
+    )
+    print_night(show(experiment, date))
+    if not succeeded:
+        raise typer.Exit(1)
+
+
+@night_app.command("list")
+def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+    """List all nights with their status."""
+    from isr_pipeline.experiment.night import nights, read_status  # noqa: PLC0415
+
+    rows = [
+        {"night": night, "experiment": name, "status": status.state, "reason": status.reason}
+        for name, night in nights(experiment)
+        for status in (read_status(name, night),)
+    ]
+    if as_json:
+        _print_json(rows)
+        return
+    if not rows:
+        typer.echo("no nights yet; run one: make nightly")
+    for row in rows:
+        line = f"{row['night']}  {row['experiment']:<16} {row['status']:<12} {row['reason']}"
+        typer.echo(line.rstrip())
+
+
+@night_app.command("show")
+def night_show(
+    night: NightArgument, experiment: Experiment = None, *, as_json: AsJson = False
+) -> None:
+    """Show a night: per configuration rates, latency and verdict; then where the rest is."""
+    from isr_pipeline.experiment.night import check_night, find_experiment, show  # noqa: PLC0415
+
+    date = check_night(night, "NIGHT")
+    told = show(find_experiment(date, experiment), date)
+    if as_json:
+        _print_json(told)
+        return
+    from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
+
+    print_night(told)
+
+
+@night_app.command("prune")
+def night_prune(
+    keep: Annotated[int, typer.Option("--keep", help="How many nights of each experiment stay.")],
+    experiment: Experiment = None,
+) -> None:
+    """Remove old nights: tables, MLflow runs, Data Docs and reports. Baselines stay."""
+    from isr_pipeline.experiment.night import prune  # noqa: PLC0415
+
+    removed = prune(keep, experiment)
+    for name, night in removed:
+        typer.echo(f"removed {night} of {name}")
+    typer.echo(f"{len(removed)} nights removed")
+
+
+# -- baselines --------------------------------------------------------------------------------
+
+
+@baseline_app.command("show")
+def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+    """Say which night is the baseline, and who accepted it, when and why."""
+    from isr_pipeline.verdicts.baseline import show  # noqa: PLC0415
+
+    name = _known(experiment)
+    record = show(name)
+    if as_json:
+        _print_json(record.model_dump(mode="json") if record else None)
+    elif record is None:
+        typer.echo(f"{name}: no baseline yet; accept one: isr-pipeline baseline accept NIGHT")
+    else:
+        typer.echo(
+            f"{name}: night {record.night}, accepted by {record.accepted_by} "
+            f"at {record.accepted_at}: {record.why}"
+        )
+
+
+@baseline_app.command("accept")
+def baseline_accept(
+    night: NightArgument,
+    experiment: Experiment = None,
+    why: Annotated[
+        str, typer.Option("--why", help="One line for the next reader.")
+    ] = "accepted on the command line",
+    who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
+) -> None:
+    """Make a finished night the one that others are compared with."""
+    from isr_pipeline.experiment.night import (  # noqa: PLC0415
+        accept_baseline,
+        check_night,
+        find_experiment,
+    )
+
+    date = check_night(night, "NIGHT")
+    typer.echo(accept_baseline(find_experiment(date, experiment), date, who=who, why=why))
+
+
+# -- experiments and scenarios ----------------------------------------------------------------
+
+
+@experiment_app.command("check")
+def experiment_check(
+    name: Annotated[str, typer.Argument(help="Name or file of an experiment.")],
+) -> None:
+    """Read an experiment file strictly and say what it would run."""
+    from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
+
+    for configuration in configurations(load_experiment(name)):
+        typer.echo(f"{configuration.config_id}  {configuration.name}")
+
+
+@app.command()
+def simulate(
+    *,
+    scenario: Annotated[Path | None, typer.Argument(help="Scenario file (YAML).")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting.")
+    ] = None,
+    json_out: Annotated[
+        str | None, typer.Option("--json", metavar="OUT|-", help="Outcome and events as JSON.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="OUT.html", help="Draw a timeline.")
+    ] = None,
+    night: Annotated[
+        str | None, typer.Option("--night", help="A night's scenario instead.")
+    ] = None,
+    experiment: Experiment = None,
+    scenario_id: Annotated[str | None, typer.Option("--scenario", metavar="ID")] = None,
+    config: Annotated[str | None, typer.Option("--config", metavar="NAME")] = None,
+) -> None:
+    """Run one scenario through the kernel: a file, or a pair of a night."""
+    from isr_pipeline.scenarios.model import load_scenario  # noqa: PLC0415
+    from isr_pipeline.scenarios.run import run  # noqa: PLC0415
+
+    if night is None:
+        if scenario is None:
+            raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
+        chosen = load_scenario(scenario, settings or ())
+    else:
+        chosen = _night_pair(night, experiment, scenario_id, config, settings or [])
+    done = run(chosen, events=True)
+    if json_out is not None:
+        _write_json({"outcome": done.outcome, "events": done.events}, json_out)
+    if trace is not None:
+        from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
+
+        write_trace(chosen, done, trace)
+    if json_out is None:
+        from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
+
+        print_run(chosen.scenario_id, done.outcome, done.events)
+
+
+def _night_pair(
+    night: str,
+    experiment: str | None,
+    scenario_id: str | None,
+    config: str | None,
+    settings: list[str],
+) -> Any:
+    """Return the scenario of a (scenario_id, configuration) of a night."""
+    from isr_pipeline.experiment.night import check_night, find_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.pair import scenario_of_night  # noqa: PLC0415
+
+    if not scenario_id or not config:
+        missing = "--scenario" if not scenario_id else "--config"
+        raise InputError("simulate --night", missing, "nothing", "both --scenario and --config")
+    date = check_night(night)
+    name = find_experiment(date, experiment)
+    return scenario_of_night(name, date, scenario_id, config, settings)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Timelines, one a line.")],
+    check: Annotated[bool, typer.Option("--check", help="Fail unless every expect holds.")] = False,
+    json_out: Annotated[
+        str | None, typer.Option("--json", metavar="OUT|-", help="Where to write results.")
+    ] = None,
+) -> None:
+    """Run timelines of rule calls through the very functions that the kernel runs."""
+    from isr_pipeline.replay import replay as run_replay  # noqa: PLC0415
+
+    raise typer.Exit(run_replay(file, check=check, json_out=json_out))
+
+
+@app.command()
+def conform(
+    file: Annotated[Path | None, typer.Argument(help="Observations of real brokers.")] = None,
+    json_out: Annotated[str | None, typer.Option("--json", metavar="OUT|-")] = None,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="ID", help="Draw one repetition.")
+    ] = None,
+) -> None:
+    """Compare the simulator with what real brokers were seen to do."""
+    from isr_pipeline.conform import conform as run_conform  # noqa: PLC0415
+
+    raise typer.Exit(run_conform(file, json_out, trace))
+
+
+@app.command()
+def ui() -> None:
+    """Show Airflow and MLflow in the browser until Ctrl-C."""
+    from isr_pipeline.experiment.ui import serve  # noqa: PLC0415
+
+    raise typer.Exit(serve())
+
+
+def _known(experiment: str | None) -> str:
+    """Return the experiment named, else the default one."""
+    from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+
+    name = experiment or DEFAULT_EXPERIMENT
+    load_experiment(name)
+    return name
+
+
+def _write_json(value: object, out: str) -> None:
+    """Write JSON to a file, or to standard output for ``-``."""
+    if out == "-":
+        _print_json(value)
+        return
+    try:
+        Path(out).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
+    except OSError as error:
+        raise InputError("--json", "", f"{out} ({error.strerror})", "a file to write") from None
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

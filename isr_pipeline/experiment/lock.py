@@ -1,0 +1,198 @@
+"""One at a time: who runs Airflow on this home, and which night is being written.
+
+Two locks, because a night's tasks are many processes:
+
+* ``airflow.lock`` is held with ``flock`` by the one program that runs Airflow's scheduler on this
+  home (``make ui`` or ``make nightly``), for as long as it lives; the system frees it when the
+  program dies, however it dies.
+* ``night.json`` is the claim of one DAG run on the tables: written by its first task, asked for by
+  every later one, removed by its last. It also stops a second Airflow and the command line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from isr_pipeline.home import Home
+
+SUPERVISOR_VARIABLE = "ISR_PIPELINE_SUPERVISOR_PID"
+"""Environment variable: process that started Airflow here; its death frees the claims it made."""
+
+CLAIM_SECONDS_MAX = 6 * 3600
+"""A claim made without a known supervisor (in containers) counts for dead after this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who writes which night.
+
+    Attributes:
+        owner: id of the DAG run, or a command in words.
+        airflow: home of the Airflow that runs it; the run of one Airflow takes over from another
+            run of the same one, because Airflow itself runs them one after the other.
+        supervisor_pid: process whose end frees the claim, 0 if unknown.
+        since_s: when it was made, seconds since 1970.
+    """
+
+    owner: str
+    experiment: str
+    night: str
+    airflow: str
+    host: str
+    supervisor_pid: int
+    since_s: float
+
+    def alive(self) -> bool:
+        """Whether the claimant may still be at work."""
+        if self.host == socket.gethostname() and self.supervisor_pid:
+            return _process_exists(self.supervisor_pid)
+        return time.time() - self.since_s < CLAIM_SECONDS_MAX
+
+    def __str__(self) -> str:
+        """``night 2026-11-19 of smoke (run X, process 4711)``."""
+        process = f", process {self.supervisor_pid}" if self.supervisor_pid else ""
+        return f"night {self.night} of {self.experiment} (run {self.owner}{process})"
+
+
+def claim_night(home: Home, *, owner: str, experiment: str, night: str, airflow: str) -> None:
+    """Claim the tables for one DAG run, or confirm that they are claimed for it.
+
+    Raises:
+        Refused: another program is writing a night.
+    """
+    mine = Claim(
+        owner=owner,
+        experiment=experiment,
+        night=night,
+        airflow=airflow,
+        host=socket.gethostname(),
+        supervisor_pid=int(os.environ.get(SUPERVISOR_VARIABLE, "0")),
+        since_s=time.time(),
+    )
+    with _exclusively(home):
+        held = _read_claim(home)
+        if held and held.alive() and held.owner != owner and held.airflow != airflow:
+            raise Refused(_busy(home, held))
+        if held is None or held.owner != owner:
+            _write(_claim_file(home), asdict(mine))
+
+
+def release_night(home: Home, *, owner: str) -> None:
+    """Give up a run's claim; another run's claim stays."""
+    with _exclusively(home):
+        held = _read_claim(home)
+        if held and held.owner == owner:
+            _claim_file(home).unlink()
+
+
+def refuse_if_claimed(home: Home) -> None:
+    """Refuse a command that changes tables while a night is being written.
+
+    Raises:
+        Refused: names the night and its run.
+    """
+    with _exclusively(home):
+        held = _read_claim(home)
+    if held and held.alive():
+        raise Refused(_busy(home, held))
+
+
+def _busy(home: Home, held: Claim) -> str:
+    return (
+        f"{held} is being written; wait until it ends, "
+        f"or remove {_claim_file(home)} if that run is dead"
+    )
+
+
+def _claim_file(home: Home) -> Path:
+    return home.locks / "night.json"
+
+
+def _read_claim(home: Home) -> Claim | None:
+    """Return the claim that stands, None if there is none or it cannot be read."""
+    try:
+        return Claim(**json.loads(_claim_file(home).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+@contextmanager
+def _exclusively(home: Home) -> Iterator[None]:
+    """Hold the short lock under which the claim is read and written."""
+    home.locks.mkdir(parents=True, exist_ok=True)
+    with (home.locks / "claim.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class AirflowLock:
+    """The right to run Airflow's scheduler on a home, held while the object is open."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.locks / "airflow.lock"
+        self._file: Any = None
+
+    def try_hold(self, program: str, **facts: object) -> bool:
+        """Take the lock if it is free and write who holds it.
+
+        Args:
+            program: ``make ui`` or ``make nightly``.
+            facts: what others should know, such as the night.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._path.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return False
+        self._file = file
+        file.truncate(0)
+        file.write(json.dumps({"program": program, "pid": os.getpid(), **facts}))
+        file.flush()
+        return True
+
+    def holder(self) -> dict[str, Any]:
+        """Return what the holder wrote; empty while it has not written yet."""
+        try:
+            said: dict[str, Any] = json.loads(self._path.read_text() or "{}")
+        except (OSError, ValueError):
+            return {}
+        return said
+
+    def release(self) -> None:
+        """Free the lock."""
+        if self._file is not None:
+            self._file.truncate(0)
+            self._file.close()
+            self._file = None
+
+
+def _write(file: Path, value: dict[str, Any]) -> None:
+    """Write JSON so that no reader sees half of it."""
+    fresh = file.with_name(f"{file.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(value, indent=1))
+    fresh.replace(file)
+
+
+def _process_exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
