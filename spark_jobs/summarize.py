@@ -70,7 +70,7 @@ def run(spark: SparkSession, config: SummarizeConfig) -> None:
     folder = store.table_path("summary", plan.experiment, plan.night, plan.root)
     with store.replacing(folder) as writing:
         # Small by nature: as many rows as configurations x metrics x strata.
-        ordered = rows.coalesce(1).sortWithinPartitions(*store.TABLES["summary"])
+        ordered = rows.repartition(1).sortWithinPartitions(*store.TABLES["summary"])
         ordered.write.mode("append").parquet(str(writing))
         store.write_lineage(writing, {"plan": parts.plan_key(plan)})
     say(f"summary: {len(work)} configurations, {', '.join(held)}")
