@@ -82,7 +82,7 @@ def contains_pending(rec, row, first, slots, offset):
 @njit(cache=True)
 def any_pending(rec, row, first, slots):
     """Whether any read is pending."""
-    for slot in range(slots):
+    for slot in range(slots):  # noqa: SIM110 - numba compiles no any() over a generator
         if rec[row, first + slots + slot] > 0:
             return True
     return False

@@ -15,9 +15,11 @@ from typing import Final
 from numba import njit
 
 from isr_pipeline.kafka.kip501 import (
+    begin_read,
     clear_pending,
     contains_pending,
     counts_pending,
+    end_read,
     is_pending,
 )
 from isr_pipeline.kafka.record import (
@@ -41,6 +43,7 @@ from isr_pipeline.kafka.record import (
 )
 from isr_pipeline.kafka.releases import (
     CLOCK,
+    EXPAND_NEEDS_ELIGIBLE,
     FAILED_READ_APPLIED,
     HW_LOG_END,
     KIP501,
@@ -76,11 +79,14 @@ __all__ = [
     "PENDING_SLOTS",
     "PREV_LEADER_LEO",
     "START",
+    "begin_read",
     "create",
+    "end_read",
     "holds_high_watermark",
     "in_time",
     "is_caught_up",
     "is_out_of_sync",
+    "is_pending",
     "is_stale_fetch",
     "note_broker_epoch",
     "on_failed_read",
@@ -297,6 +303,7 @@ def is_out_of_sync(rules, rec, row, leader_leo, now, lag_max, lag_max_messages):
 
 
 @njit(cache=True)
-def note_broker_epoch(rec, row, broker_epoch):
-    """Remember the broker epoch a good fetch named (KIP-903)."""
-    rec[row, BROKER_EPOCH] = broker_epoch
+def note_broker_epoch(rules, rec, row, broker_epoch):
+    """Remember the broker epoch that a good fetch named (KIP-903; with eligibility, from 3.3)."""
+    if rules[EXPAND_NEEDS_ELIGIBLE] != 0:
+        rec[row, BROKER_EPOCH] = broker_epoch
