@@ -1,0 +1,343 @@
+"""An experiment file: which cluster, which faults, which panels, which configurations.
+
+``config/experiments/NAME.yaml`` names a cluster (``config/clusters``) and a fault profile
+(``config/faults``); reading it reads all three, and checks them before anything runs. What comes
+out is one frozen :class:`Experiment` that holds everything a night is made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from fractions import Fraction
+from math import gcd, lcm
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from isr_pipeline.border import (
+    Bad,
+    Check,
+    Strict,
+    read_mapping,
+    shown,
+    text,
+    validated,
+    whole,
+)
+from isr_pipeline.errors import InputError
+from isr_pipeline.home import config_dir
+from isr_pipeline.kafka.broker_config import LONG_MAX
+from isr_pipeline.scenarios.faults import Ms
+from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
+from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
+
+PERIOD_MAX = Fraction(1)
+"""Seconds: a longer joint period of produce and client requests leaves no quiet time to skip."""
+
+PANELS = ("regression", "confirm", "fresh")
+
+NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
+Name = Annotated[str, NAME]
+Mapping_ = Annotated[
+    dict[str, Any],
+    Check("a mapping", lambda v: v if isinstance(v, dict) else _refuse("a mapping")),
+]
+
+
+def _refuse(allowed: str) -> Any:
+    raise Bad(allowed)
+
+
+# ---------------------------------------------------------------------------- experiment
+
+
+class ClusterFile(Strict):
+    """A cluster and its load, in the words of a scenario file.
+
+    Attributes:
+        cluster: as in a scenario; ``topics``, ``config``, ``rules``, ``service`` likewise.
+    """
+
+    description: Words = ""
+    cluster: Mapping_
+    topics: Annotated[
+        list[Any], Check("a list", lambda v: v if isinstance(v, list) else _refuse("a list"))
+    ]
+    config: Mapping_ = Field(default={})
+    rules: Mapping_ = Field(default={})
+    service: Mapping_ = Field(default={})
+
+
+class Candidate(Strict):
+    """A named configuration, whose values may change while its name stays.
+
+    Attributes:
+        set: Kafka keys and dotted paths -> values, over the experiment's ``base``.
+    """
+
+    name: Name
+    why: Words = ""
+    set: Mapping_ = Field(default={})
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise Bad("")
+    for i, item in enumerate(value):
+        if item in value[:i]:
+            raise Bad("each value once", (i,), shown(item))
+    return tuple(value)
+
+
+class Axis(Strict):
+    """One key of a grid and its values.
+
+    Attributes:
+        label: how the key is called in the names of the grid's points.
+    """
+
+    label: Name
+    values: Annotated[
+        tuple[Any, ...],
+        Check("a list of at least one value", _values),
+    ]
+
+
+class Grid(Strict):
+    """Every combination of some values; a point is named by its values."""
+
+    name: Name
+    why: Words = ""
+    set: Mapping_ = Field(default={})
+    axes: dict[str, Axis]
+
+
+class Group(Strict):
+    """Configurations that belong together; a group is one shard of the simulation."""
+
+    name: Name
+    candidates: tuple[Candidate, ...] = ()
+    grids: tuple[Grid, ...] = ()
+
+
+_SIZE = whole(0, 1_000_000)
+
+
+class Panels(Strict):
+    """Number of scenarios of each panel."""
+
+    regression: Annotated[int, whole(1, 1_000_000)]
+    confirm: Annotated[int, whole(1, 1_000_000)]
+    fresh: Annotated[int, _SIZE] = 0
+
+    def of(self, panel: str) -> int:
+        """Give the size of a panel by its name."""
+        return int(getattr(self, panel))
+
+
+class ExperimentFile(Strict):
+    """The file as it is written.
+
+    Attributes:
+        seed: of the fixed panels, and with the night of the fresh one.
+        cluster: name of a file in ``config/clusters``; ``faults``: one in ``config/faults``.
+        horizon_ms: of every scenario; ``warmup_ms``: what is not counted of it.
+        panels: number of scenarios of each.
+        reference: name of the configuration that the others are compared with in the report.
+        base: overrides that every configuration has.
+        groups: the configurations.
+    """
+
+    description: Words = ""
+    seed: Annotated[int, whole(0, LONG_MAX)]
+    cluster: Name
+    faults: Name
+    horizon_ms: Annotated[float, HORIZON]
+    warmup_ms: Ms = 5000
+    panels: Panels
+    reference: Name
+    base: Mapping_ = Field(default={})
+    groups: tuple[Group, ...]
+
+
+class Experiment(Strict):
+    """Everything a night is made from, read and checked.
+
+    Attributes:
+        name: of the file, without its ending.
+        where: path of the file, for error lines; no part of the digest.
+        cluster: the cluster file; ``profile``: the fault profile.
+    """
+
+    name: str
+    where: str
+    seed: int
+    horizon_ms: float
+    warmup_ms: float
+    panels: Panels
+    reference: str
+    base: dict[str, Any]
+    groups: tuple[Group, ...]
+    cluster: ClusterFile
+    profile: FaultProfile
+    description: str = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides the tables: not the description, not the place."""
+        data = self.model_dump(mode="json", exclude={"where", "description"})
+        line = json.dumps(data, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(line.encode()).hexdigest()
+
+    def resized(self, size: int | None) -> Experiment:
+        """Give the experiment with other panel sizes: the fresh one is never made larger."""
+        if size is None:
+            return self
+        fresh = min(size, self.panels.fresh)
+        panels = Panels(regression=size, confirm=size, fresh=fresh)
+        changed = self.model_copy(update={"panels": panels})
+        _check_panels(changed, "panel size")
+        return changed
+
+
+def load_experiment(name_or_path: str | Path) -> Experiment:
+    """Read an experiment by its name or by the path of its file, with what it names.
+
+    Args:
+        name_or_path: ``nightly`` means ``config/experiments/nightly.yaml``.
+
+    Raises:
+        InputError: the first thing in one of the files that cannot be used.
+    """
+    path = _find("experiments", str(name_or_path))
+    where = _where(path)
+    written = validated(ExperimentFile, _raw(path, where), where)
+    cluster_path = _named(where, "cluster", "clusters", written.cluster)
+    faults_path = _named(where, "faults", "faults", written.faults)
+    profile = load_profile(_raw(faults_path, _where(faults_path)), _where(faults_path))
+    cluster = validated(ClusterFile, _raw(cluster_path, _where(cluster_path)), _where(cluster_path))
+    experiment = Experiment(
+        name=path.stem,
+        where=where,
+        seed=written.seed,
+        horizon_ms=written.horizon_ms,
+        warmup_ms=written.warmup_ms,
+        panels=written.panels,
+        reference=written.reference,
+        base=check_overrides(written.base, where, "base"),
+        groups=written.groups,
+        cluster=cluster,
+        profile=profile,
+        description=written.description,
+    )
+    if written.warmup_ms >= written.horizon_ms:
+        allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
+        raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
+    healthy = healthy_scenario(experiment, _where(cluster_path))
+    _check_period(healthy, _where(cluster_path))
+    _check_panels(experiment, "panels.{}")
+    return experiment
+
+
+def healthy_scenario(experiment: Experiment, where: str) -> Scenario:
+    """Give the experiment's cluster and load with nothing happening to them.
+
+    Raises:
+        InputError: the cluster file says something that a scenario may not.
+    """
+    return parse_scenario(scenario_frame(experiment), where)
+
+
+def scenario_frame(experiment: Experiment) -> dict[str, Any]:
+    """Give the parts that all scenarios of an experiment share, as in a scenario file."""
+    cluster = experiment.cluster
+    return {
+        "scenario_id": "healthy",
+        "seed": experiment.seed,
+        "horizon_ms": experiment.horizon_ms,
+        "warmup_ms": experiment.warmup_ms,
+        "cluster": cluster.cluster,
+        "topics": cluster.topics,
+        "config": cluster.config,
+        "rules": cluster.rules,
+        "service": cluster.service,
+    }
+
+
+def common_period_s(scenario: Scenario) -> Fraction:
+    """Give the time after which produce and client requests repeat, in seconds."""
+    rates = [
+        Fraction(str(stream.records_per_s)) / stream.records_per_batch
+        for topic in scenario.topics
+        for stream in topic.produce
+    ]
+    rates.append(Fraction(str(scenario.service.client_requests_per_s)))
+    periods = [1 / rate for rate in rates if rate]
+    if not periods:
+        return Fraction(0)
+    return Fraction(
+        lcm(*(period.numerator for period in periods)),
+        gcd(*(period.denominator for period in periods)),
+    )
+
+
+def _check_period(healthy: Scenario, where: str) -> None:
+    period = common_period_s(healthy)
+    if period > PERIOD_MAX:
+        given = f"batches and client requests repeat together every {float(period):g} s"
+        allowed = "rates whose common period is at most 1 s (records_per_s / records_per_batch)"
+        raise InputError(where, "topics", given, allowed)
+
+
+def _check_panels(experiment: Experiment, at: str) -> None:
+    least = len(experiment.profile.strata)
+    for panel in PANELS:
+        size = experiment.panels.of(panel)
+        if size < least and (size or panel != "fresh"):
+            words = " or 0" if panel == "fresh" else ""
+            allowed = f"at least {least} (one scenario of every stratum){words}"
+            raise InputError(experiment.where, at.format(panel), str(size), allowed)
+
+
+# ---------------------------------------------------------------------------- places
+
+
+def _where(path: Path) -> str:
+    """Say a path as a person would: relative to where they are, if below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _raw(path: Path, where: str) -> dict[str, Any]:
+    try:
+        return read_mapping(path)
+    except InputError as error:
+        raise InputError(where, error.field, error.given, error.allowed) from None
+
+
+def known_experiments() -> list[str]:
+    """List the names of the experiment files."""
+    return sorted(path.stem for path in (config_dir() / "experiments").glob("*.yaml"))
+
+
+def _find(kind: str, name: str) -> Path:
+    if re.search(r"[/\\]|\.ya?ml$", name):
+        return Path(name)
+    path = config_dir() / kind / f"{name}.yaml"
+    if not path.is_file():
+        names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))
+        raise InputError("experiment", "", shown(name), names or f"a file in {config_dir() / kind}")
+    return path
+
+
+def _named(where: str, field: str, kind: str, name: str) -> Path:
+    path = config_dir() / kind / f"{name}.yaml"
+    if not path.is_file():
+        names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))
+        raise InputError(where, field, name, names or f"a file in {config_dir() / kind}")
+    return path

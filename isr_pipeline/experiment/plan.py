@@ -1,0 +1,166 @@
+"""The plan of a night: everything that its tasks need to know, written before anything runs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from isr_pipeline.border import Strict, validated
+from isr_pipeline.border import parse_mapping as _parse
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import Experiment, load_experiment
+from isr_pipeline.experiment.grid import Configuration, configurations
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.scenarios.generator import draw_panel, night_number
+from isr_pipeline.scenarios.panels import PANELS, panel_digest
+
+KERNEL_ROOMS = ("kafka", "simulation", "scenarios")
+"""Rooms whose sources decide an outcome, with the scenario and the configuration given."""
+
+
+class Shard(Strict):
+    """A part of the simulation: the configurations of one group.
+
+    Attributes:
+        name: of the group; what the UI shows.
+        config_ids: in the plan's order.
+    """
+
+    name: str
+    config_ids: tuple[str, ...]
+
+
+class Plan(Strict):
+    """What a night will do.
+
+    Attributes:
+        experiment: name; ``night``: YYYY-MM-DD.
+        experiment_digest: of everything in the experiment that decides tables.
+        panel_digest: of the regression panel; ``confirm_digest`` and ``fresh_digest`` likewise.
+        panels: panel -> number of scenarios.
+        configurations: all, in the experiment's order; ``shards``: the same, divided.
+        reference: name of the configuration that the others are compared with.
+        code_version: of the code that planned.
+        root: of the tables.
+        definition: the experiment as it was read, panel sizes as planned; draw from this.
+    """
+
+    experiment: str
+    night: str
+    experiment_digest: str
+    panel_digest: str
+    confirm_digest: str
+    fresh_digest: str
+    panels: dict[str, int]
+    configurations: tuple[Configuration, ...]
+    shards: tuple[Shard, ...]
+    reference: str
+    code_version: str
+    root: str
+    definition: Experiment
+
+    def save(self, path: Path | str) -> Path:
+        """Write the plan as JSON, whole or not at all."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        beside.write_text(self.model_dump_json(indent=1, exclude_none=True) + "\n")
+        beside.replace(target)
+        return target
+
+    @classmethod
+    def load(cls, path: Path | str) -> Plan:
+        """Read a plan.
+
+        Raises:
+            InputError: no such file, or it is no plan.
+        """
+        try:
+            content = Path(path).read_text()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(str(path), "", reason, "a plan written by this program") from None
+        return validated(cls, _parse(content, str(path), json_only=True), str(path))
+
+
+def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = None) -> Plan:
+    """Plan a night.
+
+    Args:
+        experiment_name: a name in ``config/experiments``, or the path of a file.
+        night: YYYY-MM-DD.
+        panel_size: other size of the regression and the confirm panel.
+
+    Raises:
+        InputError: anything in the files, or the night, that cannot be used.
+    """
+    night_number(night)
+    experiment = load_experiment(experiment_name).resized(panel_size)
+    every = configurations(experiment)
+    digests = {panel: panel_digest(draw_panel(experiment, panel, night)) for panel in PANELS}
+    return Plan(
+        experiment=experiment.name,
+        night=night,
+        experiment_digest=experiment.digest,
+        panel_digest=digests["regression"],
+        confirm_digest=digests["confirm"],
+        fresh_digest=digests["fresh"],
+        panels={panel: experiment.panels.of(panel) for panel in PANELS},
+        configurations=every,
+        shards=_shards(every),
+        reference=experiment.reference,
+        code_version=code_version(),
+        root=Home.from_environment().root,
+        definition=experiment,
+    )
+
+
+def _shards(every: tuple[Configuration, ...]) -> tuple[Shard, ...]:
+    groups = dict.fromkeys(one.group for one in every)
+    return tuple(
+        Shard(name=group, config_ids=tuple(one.config_id for one in every if one.group == group))
+        for group in groups
+    )
+
+
+@functools.cache
+def code_version() -> str:
+    """Name the code: the commit (or the package's version) and the digest of the kernel."""
+    return f"{_commit() or _package()}+kernel.{kernel_digest()[:12]}"
+
+
+def kernel_digest() -> str:
+    """SHA-256 over the sources that decide an outcome."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parent.parent
+    for room in KERNEL_ROOMS:
+        for source in sorted((root / room).glob("*.py")):
+            digest.update(f"{room}/{source.name}\n".encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _commit() -> str:
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--tags"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.stdout.strip()
+
+
+def _package() -> str:
+    try:
+        return version("isr-pipeline")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,156 @@
+"""Drawing scenarios: a pure function of (experiment, panel, night, index).
+
+Every scenario has a generator of its own (numpy's Philox, keyed by the experiment's seed, the
+panel, for the fresh panel the night, and the index), so that any worker can draw any scenario and
+none depends on how many are drawn. Within a stratum the patterns are sampled systematically:
+as evenly as their frequencies allow, from one random start per panel.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import Experiment, healthy_scenario, scenario_frame
+from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
+from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
+from isr_pipeline.scenarios.patterns import PATTERNS, Draw
+from isr_pipeline.scenarios.profile import Stratum
+
+_STARTS = 2**32
+"""Index space of the random starts of systematic sampling, apart from all scenarios."""
+
+
+def draw_panel(experiment: Experiment, panel: str, night: str) -> Iterator[ScenarioRow]:
+    """Draw a whole panel in order.
+
+    Args:
+        experiment: with the panel's size.
+        panel: ``regression``, ``confirm`` or ``fresh``.
+        night: YYYY-MM-DD; matters for the fresh panel only.
+    """
+    for index in range(experiment.panels.of(panel)):
+        yield draw_scenario(experiment, panel, night, index)
+
+
+def draw_scenario(experiment: Experiment, panel: str, night: str, index: int) -> ScenarioRow:
+    """Draw one scenario of a panel.
+
+    Args:
+        experiment: with the panel's size, which decides the strata.
+        panel: ``regression``, ``confirm`` or ``fresh``.
+        night: YYYY-MM-DD; matters for the fresh panel only.
+        index: from 0 to the panel's size, exclusive.
+    """
+    frame = _Frame.of(experiment, panel)
+    place = frame.places[index]
+    words = _key(experiment, panel, night)
+    entropy = np.random.SeedSequence([*words, index])
+    random = np.random.Generator(np.random.Philox(entropy))
+    stratum = experiment.profile.strata[place.stratum]
+    name = _pattern(stratum, place, _start(words, place.stratum, experiment))
+    draw = Draw(frame.healthy, experiment.profile.parameters, random)
+    faults = sorted(PATTERNS[name].draw(draw), key=lambda fault: fault["start_ms"])
+    scenario_id = f"{panel}-{index:05d}"
+    written = {
+        **frame.written,
+        "scenario_id": scenario_id,
+        "seed": int(entropy.generate_state(1, np.uint64)[0] >> np.uint64(1)),
+        "faults": faults,
+    }
+    scenario = parse_scenario(written, f"{experiment.where} ({scenario_id}, {name})")
+    return ScenarioRow(
+        panel=panel,
+        scenario_id=scenario_id,
+        index=index,
+        stratum=place.stratum,
+        weight=place.weight,
+        fault_kinds=",".join(sorted({fault["kind"] for fault in faults})),
+        expected_cost=expected_cost(scenario),
+        scenario_json=canonical_json(scenario),
+    )
+
+
+class _Frame:
+    """What all scenarios of a panel share; made once per experiment and panel."""
+
+    def __init__(self, experiment: Experiment, panel: str) -> None:
+        self.written = scenario_frame(experiment)
+        self.healthy = healthy_scenario(experiment, experiment.where)
+        self.places = places(experiment.profile.strata, experiment.panels.of(panel))
+
+    @staticmethod
+    def of(experiment: Experiment, panel: str) -> _Frame:
+        """Give the frame, kept for the experiment object that was drawn from last."""
+        if _kept.get("experiment") is not experiment:
+            _kept.clear()
+            _kept["experiment"] = experiment
+        if panel not in _kept:
+            _kept[panel] = _Frame(experiment, panel)
+        frame: _Frame = _kept[panel]
+        return frame
+
+
+_kept: dict[str, Any] = {}
+
+
+def night_number(night: str) -> int:
+    """Read a night as a day's number.
+
+    Raises:
+        InputError: not a date.
+    """
+    try:
+        if len(night) != len("2026-11-19"):
+            raise ValueError(night)
+        return datetime.date.fromisoformat(night).toordinal()
+    except (ValueError, TypeError):
+        raise InputError("night", "", night, "a date YYYY-MM-DD") from None
+
+
+def _key(experiment: Experiment, panel: str, night: str) -> list[int]:
+    """Words that every generator of a panel is keyed by."""
+    number = night_number(night) if panel == "fresh" else 0
+    return [experiment.seed, PANELS.index(panel), number]
+
+
+def _start(words: list[int], stratum: str, experiment: Experiment) -> float:
+    """Draw the random start of a stratum's systematic sample, in [0, 1)."""
+    place = list(experiment.profile.strata).index(stratum)
+    entropy = np.random.SeedSequence([*words, _STARTS + place])
+    return float(np.random.Generator(np.random.Philox(entropy)).random())
+
+
+def _pattern(stratum: Stratum, place: Place, start: float) -> str:
+    """Choose the pattern at a place of the systematic sample."""
+    position = (place.rank + start) / place.count * sum(stratum.patterns.values())
+    for name, share in stratum.patterns.items():
+        position -= share
+        if position < 0:
+            return name
+    return next(reversed(stratum.patterns))
+
+
+def expected_cost(scenario: Scenario) -> float:
+    """Estimate the kernel's work: requests to handle, in thousands, without any skipping.
+
+    Batches with their replication, other client requests, and what a surge adds.
+    """
+    seconds = scenario.horizon_ms / 1000
+    batches = sum(
+        stream.records_per_s / stream.records_per_batch * len(topic.assignment)
+        for topic in scenario.topics
+        for stream in topic.produce
+    )
+    brokers = len(scenario.cluster.brokers)
+    requests = seconds * (3 * batches + brokers * (brokers - 1) * 4)
+    for fault in scenario.faults:
+        if fault.kind == "client_surge":
+            requests += fault.requests_per_s * fault.duration_ms / 1000
+        elif fault.kind == "produce_rate":
+            requests += batches * fault.factor * fault.duration_ms / 1000
+    return round(requests / 1000, 3)

@@ -1,0 +1,188 @@
+"""A fault profile: what happens to clusters, how often, how long, and for what reason.
+
+``config/faults/NAME.yaml`` divides all stretches of time of a population of clusters into strata.
+Rare strata are drawn more often than they happen, and weighed down by what is known: a scenario
+weighs (share of the population) / (share of the sample).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from isr_pipeline.border import (
+    Bad,
+    Check,
+    Strict,
+    number,
+    shown,
+    text,
+    validated,
+    whole,
+)
+from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.broker_config import close_or_all
+from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
+
+Words = Annotated[str, text(r"[^\x00-\x08]{0,2000}", "a text")]
+
+
+_NUMBER = number(-1e12, 1e12, "a number")
+_SHARE = number(0, 1e9, "a number > 0", low_open=True)
+
+
+def _range(value: Any, *, positive: bool) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise Bad("")
+    low, high = (_NUMBER.read(item) for item in value)
+    if low > high or (positive and low <= 0):
+        raise Bad("")
+    return (low, high)
+
+
+def _choices(value: Any) -> tuple[tuple[Any, float], ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise Bad("")
+    found = []
+    for i, item in enumerate(value):
+        if not isinstance(item, (list, tuple)) or len(item) != 2:
+            raise Bad("[value, frequency]", (i,), shown(item))
+        try:
+            found.append((item[0], _SHARE.read(item[1])))
+        except Bad as bad:
+            raise Bad(bad.allowed, (i, 1), shown(item[1])) from None
+    return tuple(found)
+
+
+def _patterns(value: Any) -> dict[str, float]:
+    if not isinstance(value, dict) or not value:
+        raise Bad("")
+    found = {}
+    for name, share in value.items():
+        if name not in PATTERNS:
+            raise Bad(close_or_all(name, PATTERNS), (name,), "unknown pattern")
+        try:
+            found[name] = _SHARE.read(share)
+        except Bad as bad:
+            raise Bad(bad.allowed, (name,), shown(share)) from None
+    return found
+
+
+class Distribution(Strict):
+    """How one parameter of a fault is drawn; exactly one of the forms is given.
+
+    Attributes:
+        log_uniform: [low, high] of a number whose logarithm is uniform.
+        uniform: [low, high].
+        choice: value -> relative frequency, as a list of [value, frequency].
+        digits: digits after the point that are kept (0: a whole number).
+    """
+
+    log_uniform: Annotated[
+        tuple[float, ...] | None,
+        Check("two numbers [low, high], 0 < low <= high", lambda v: _range(v, positive=True)),
+    ] = None
+    uniform: Annotated[
+        tuple[float, ...] | None,
+        Check("two numbers [low, high], low <= high", lambda v: _range(v, positive=False)),
+    ] = None
+    choice: Annotated[
+        tuple[tuple[Any, float], ...] | None,
+        Check("a list of [value, frequency]", _choices),
+    ] = None
+    digits: Annotated[int, whole(0, 3)] = 0
+    why: Words = ""
+
+    def draw(self, u: float) -> Any:
+        """Turn a uniform number of [0, 1) into a value of the distribution."""
+        if self.choice is not None:
+            left = u * sum(share for _, share in self.choice)
+            for value, share in self.choice:
+                left -= share
+                if left < 0:
+                    return value
+            return self.choice[-1][0]
+        if self.log_uniform is not None:
+            low, high = (math.log(bound) for bound in self.log_uniform)
+            return self._rounded(math.exp(low + u * (high - low)))
+        assert self.uniform is not None, "exactly one form is given"
+        low, high = self.uniform
+        return self._rounded(low + u * (high - low))
+
+    def _rounded(self, value: float) -> float:
+        return round(value, self.digits) if self.digits else round(value)
+
+
+class Stratum(Strict):
+    """A kind of scenario whose share of the population and of the sample differ.
+
+    Attributes:
+        population: share of such stretches of time among all, up to a common factor.
+        sample: share of the panel that is drawn from it, up to a common factor.
+        patterns: pattern -> relative frequency within the stratum.
+        why: where the share comes from.
+    """
+
+    population: Annotated[float, _SHARE]
+    sample: Annotated[float, _SHARE]
+    patterns: Annotated[dict[str, float], Check("a mapping of pattern to frequency", _patterns)]
+    why: Words = ""
+
+
+class FaultProfile(Strict):
+    """What happens to clusters, how often, and how long.
+
+    Attributes:
+        strata: name -> stratum, in the order of the report.
+        parameters: fault parameter (``read_stall.duration_ms``) -> distribution.
+    """
+
+    description: Words = ""
+    strata: dict[str, Stratum]
+    parameters: dict[str, Distribution]
+
+
+def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:
+    """Check a fault profile that was read.
+
+    Raises:
+        InputError: an unknown parameter or pattern, a missing distribution, no stratum.
+    """
+    profile = validated(FaultProfile, raw, where)
+    if not profile.strata:
+        raise InputError(where, "strata", "{}", "a mapping of at least one stratum")
+    for name, distribution in profile.parameters.items():
+        if name not in PARAMETERS:
+            allowed = close_or_all(name, PARAMETERS)
+            raise InputError(where, f"parameters.{name}", "unknown parameter", allowed)
+        _check_distribution(name, distribution, where)
+    for stratum in profile.strata.values():
+        for pattern in stratum.patterns:
+            for needed in PATTERNS[pattern].parameters:
+                if needed not in profile.parameters:
+                    words = f"missing (pattern {pattern} draws it)"
+                    allowed = "a distribution: log_uniform, uniform or choice"
+                    raise InputError(where, f"parameters.{needed}", words, allowed)
+    return profile
+
+
+def _check_distribution(name: str, distribution: Distribution, where: str) -> None:
+    forms = ("log_uniform", "uniform", "choice")
+    given = [form for form in forms if getattr(distribution, form) is not None]
+    at = f"parameters.{name}"
+    if len(given) != 1:
+        raise InputError(
+            where, at, ", ".join(given) or "none of them", f"one of {', '.join(forms)}"
+        )
+    check = PARAMETERS[name]
+    bounds = distribution.log_uniform or distribution.uniform
+    values = [(i, v) for i, v in enumerate(bounds)] if bounds else []
+    if distribution.choice:
+        values = [(i, v) for i, (v, _) in enumerate(distribution.choice)]
+    for i, value in values:
+        try:
+            check.read(round(value) if bounds and distribution.digits == 0 else value)
+        except Bad as bad:
+            path = f"{at}.{given[0]}[{i}]"
+            raise InputError(where, path, shown(value), bad.allowed or check.allowed) from None
