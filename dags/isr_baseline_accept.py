@@ -11,7 +11,6 @@ with the baseline and shown in every report.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import DAG, task
@@ -23,8 +22,6 @@ with DAG(
     description="Make a finished night the one that others are compared with",
     doc_md=__doc__,
     schedule=None,
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
     max_active_runs=1,
     is_paused_upon_creation=False,
     params=ACCEPT_PARAMS,

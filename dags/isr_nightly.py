@@ -24,11 +24,11 @@ which configuration got worse, and how sure that is.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, TriggerRule, task
+from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule, task
 
 from dags.isr_wiring import (
     JOBS,
@@ -49,8 +49,8 @@ with DAG(
     dag_id="isr_nightly",
     description="Fault scenarios × configurations on Spark, checked, judged against the baseline",
     doc_md=__doc__,
-    schedule="0 2 * * *",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    # No start date and no run for a tick that has passed: switching Airflow on starts nothing.
+    schedule=CronTriggerTimetable("0 2 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
     is_paused_upon_creation=False,
@@ -140,8 +140,9 @@ with DAG(
     @one_line_errors
     def report(**context: Any) -> str:
         """Draw the figures and write the page of the night."""
-        from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
         from isr_pipeline.report.html import write_report  # noqa: PLC0415
+
+        from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
 
         claim(context)
         write_figures(plan_of(context))
