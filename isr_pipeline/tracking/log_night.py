@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from mlflow import MlflowClient
 
-    from isr_pipeline.experiment.plan import Configuration, Plan
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
 
 NIGHT_FILES = ("plan.json", "verdict.json", "status.json", "report.html")
 """Files of the night's folder that become artifacts of the parent, those that are there."""

@@ -8,7 +8,8 @@ from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.plan import Configuration, Plan
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
 
 WRITING = "writing"
 COMPLETE = "complete"

@@ -18,7 +18,8 @@ from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.plan import Configuration, Plan
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,11 +85,7 @@ def compare_configurations(
     by_name = {one.name: one for one in plan.configurations}
     reference = by_name[plan.reference].config_id
     usable = tuple(
-        config_id
-        for config_id, bad in zip(
-            panel.config_ids, panel.unusable.any(axis=0).tolist(), strict=True
-        )
-        if not bad
+        one for index, one in enumerate(panel.config_ids) if not panel.unusable[:, index].any()
     )
     if reference not in usable:
         return None

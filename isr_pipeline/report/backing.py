@@ -1,0 +1,67 @@
+"""How each configuration's rules are backed: real brokers, Kafka's unit tests, or a text alone."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.home import REPOSITORY
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.grid import Configuration
+
+AGREEMENT = REPOSITORY / "benchmarks" / "results" / "agreement.json"
+"""Rule set -> repetitions that agree, written by the comparison with real brokers if it was run."""
+
+NO_PROPOSAL = (None, "", "none")
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    text = (Path(__file__).parent / "backing.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+@cache
+def _agreement() -> dict[str, int]:
+    try:
+        return dict(json.loads(AGREEMENT.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def backing(configuration: Configuration, reference: Configuration) -> str:
+    """One phrase for a configuration.
+
+    Args:
+        configuration: whose rules are meant.
+        reference: names the release where the configuration does not.
+    """
+    params = {**reference.params, **configuration.params, **configuration.overrides}
+    release = str(params.get("cluster.release", "3.7+"))
+    base = _release(release)
+    proposal = params.get("rules.kip501", "none")
+    if proposal in NO_PROPOSAL:
+        return base
+    facts = _facts()["proposals"].get(str(proposal))
+    if facts is None:
+        return f"{proposal}: nothing recorded; under it {base}"
+    tested = f"{facts['tests']} unit tests of an unmerged pull request, " if facts["tests"] else ""
+    return f"{facts['name']}: {tested}proposal's text alone, never run on brokers; under it {base}"
+
+
+def _release(release: str) -> str:
+    facts = _facts()["rule_sets"].get(release)
+    if facts is None:
+        return f"rules {release}: nothing recorded"
+    if facts["repetitions"]:
+        agreeing = _agreement().get(release)
+        counted = f"{facts['repetitions']} repetitions on real brokers"
+        if agreeing is not None:
+            counted = f"{agreeing} of {counted} agree"
+        return f"{counted} ({', '.join(facts['releases'])}), {facts['tests']} of Kafka's unit tests"
+    if facts["tests"]:
+        return f"{facts['tests']} of Kafka's unit tests, no real broker"
+    return "a proposal's text alone"

@@ -1,0 +1,432 @@
+"""Plotly figures as plain dictionaries; colours that depend on the theme are set in the page.
+
+A colour written as ``var(--name)`` is a variable of ``page.css``: the page's script puts the value
+of the reader's light or dark scheme in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from isr_pipeline.report.data import (
+    LATENCY,
+    MISSED,
+    OFFLINE,
+    SPURIOUS,
+    THRASH,
+    Deciding,
+    NightData,
+)
+from isr_pipeline.verdicts.between import Between
+from isr_pipeline.verdicts.model import ConfigVerdict
+
+Chart = dict[str, Any]
+
+ACCENT, WARM, MUTED, INK = "var(--accent)", "var(--warm)", "var(--muted)", "var(--ink)"
+LINES = (ACCENT, WARM, "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(--line-6)")
+
+ROW_HEIGHT = 22
+RATIO_RANGE = (1e-3, 1e3)
+
+MARKERS = {
+    "isr_shrink": "triangle-down",
+    "isr_expand": "triangle-up",
+    "controller_isr_remove": "triangle-down-open",
+    "leader_elected": "star",
+    "leader_resigned": "star-open",
+    "unclean_election": "star-diamond",
+    "partition_offline": "x",
+    "partition_online": "circle",
+    "broker_fenced": "square",
+    "broker_unfenced": "square-open",
+    "records_lost": "hexagon",
+}
+
+
+def heat(data: NightData, metric: str) -> Chart | None:
+    """A metric over the two main keys; None if fewer than two keys vary."""
+    found = data.heat(metric)
+    if found is None:
+        return None
+    columns, rows, matrix = found
+    return {
+        "data": [
+            {
+                "type": "heatmap",
+                "x": columns,
+                "y": rows,
+                "z": numbers(matrix),
+                "texttemplate": "%{z:.3g}",
+                "colorscale": "Cividis",
+                "reversescale": True,
+                "xgap": 2,
+                "ygap": 2,
+                "colorbar": {"thickness": 10, "outlinewidth": 0},
+                "hovertemplate": "%{x}, %{y}: %{z:.4g}<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"type": "category", "title": {"text": data.heat_keys[0]}, "showgrid": False},
+            "yaxis": {
+                "type": "category",
+                "title": {"text": data.heat_keys[1]},
+                "automargin": True,
+                "showgrid": False,
+            },
+            "height": 150 + 46 * len(rows),
+        },
+    }
+
+
+def pareto(data: NightData, between: Between) -> Chart:
+    """Offline rate against thrash; the size is the commit latency."""
+    means = {name: between.panel.means(name) for name in (OFFLINE, THRASH, LATENCY)}
+    latency = means[LATENCY]
+    spread = float(np.ptp(latency)) or 1.0
+    sizes = 9 + 22 * (latency - latency.min()) / spread
+    ids = np.array(between.panel.config_ids)
+    groups = (
+        ("beaten by another", ~np.isin(ids, between.front), MUTED, "circle"),
+        ("on the Pareto front", np.isin(ids, between.front), ACCENT, "circle"),
+        (f"reference: {data.plan.reference}", ids == between.reference, WARM, "x"),
+    )
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": label,
+                "x": numbers(means[OFFLINE][chosen]),
+                "y": numbers(means[THRASH][chosen]),
+                "text": [data.name(one) for one in ids[chosen]],
+                "customdata": numbers(latency[chosen]),
+                "marker": {
+                    "size": 12 if symbol == "x" else numbers(sizes[chosen]),
+                    "color": colour,
+                    "symbol": symbol,
+                    "opacity": 0.8,
+                    "line": {"width": 1, "color": "var(--paper)"},
+                },
+                "hovertemplate": (
+                    "<b>%{text}</b><br>offline %{x:.3g}<br>flaps %{y:.3g}"
+                    "<br>commit p99 %{customdata:.4g} ms<extra></extra>"
+                ),
+            }
+            for label, chosen, colour, symbol in groups
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "offline partition-time (share)"}},
+            "yaxis": {"title": {"text": "ISR flaps per partition-hour"}},
+            "height": 440,
+        },
+    }
+
+
+def forest(data: NightData, between: Between, metric: str) -> Chart:
+    """Ratio of each configuration to the reference with its paired interval, best first."""
+    row = between.versus.metrics.index(metric)
+    ratio = between.versus.ratio[row]
+    order = [at for at in np.argsort(ratio) if between.panel.config_ids[at] != between.reference]
+    names = [data.name(between.panel.config_ids[at]) for at in order]
+    low = between.versus.ratio_low[row][order]
+    high = between.versus.ratio_high[row][order]
+    return _ratios(names, ratio[order], low, high, f"ratio to {data.plan.reference}")
+
+
+def changed_forest(data: NightData, metric: str) -> Chart | None:
+    """Ratio of tonight to the baseline for every configuration that is not bit-identical."""
+    rows = [
+        (one.name, found)
+        for one in data.verdict.configurations
+        for found in one.metrics
+        if found.metric == metric and found.ratio is not None and found.discordant
+    ]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: row[1].ratio or 0.0)
+    return _ratios(
+        [name for name, _ in rows],
+        np.array([found.ratio for _, found in rows]),
+        np.array([_or(found.ratio_low, found.ratio) for _, found in rows]),
+        np.array([_or(found.ratio_high, found.ratio) for _, found in rows]),
+        "ratio to the baseline",
+    )
+
+
+def _or(value: float | None, otherwise: float | None) -> float:
+    return float(value if value is not None else otherwise or 1.0)
+
+
+def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> Chart:
+    centre, low, high = (
+        np.clip(np.nan_to_num(one, nan=1.0, posinf=RATIO_RANGE[1]), *RATIO_RANGE)
+        for one in (centre, low, high)
+    )
+    reach = max(1.2, float(np.max(high, initial=1.0)), 1 / float(np.min(low, initial=1.0)))
+    edge = math.log10(reach) * 1.05
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": numbers(centre),
+                "y": names,
+                "error_x": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": numbers(np.maximum(high - centre, 0)),
+                    "arrayminus": numbers(np.maximum(centre - low, 0)),
+                    "color": ACCENT,
+                    "thickness": 2,
+                    "width": 0,
+                },
+                "marker": {"color": INK, "size": 7},
+                "hovertemplate": "%{y}: %{x:.3g} x<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {
+                "type": "log",
+                "title": {"text": title},
+                "range": [-edge, edge],
+                "dtick": "D2" if edge < 0.5 else 1,
+            },
+            "yaxis": {"automargin": True, "autorange": "reversed", "type": "category"},
+            "shapes": [_upright(1.0)],
+            "height": 110 + ROW_HEIGHT * len(names),
+            "showlegend": False,
+        },
+    }
+
+
+def _upright(x: float) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": MUTED, "width": 1},
+    }
+
+
+def differences(data: NightData, one: ConfigVerdict, metric: str) -> Chart | None:
+    """Each scenario's difference to the baseline, sorted: is it a few scenarios or most of them?"""
+    pair = data.pair(one)
+    if pair is None:
+        return None
+    new, old = pair
+    change = (new.natural(metric) - old.natural(metric))[:, 0]
+    order = np.argsort(change, kind="stable")
+    order = order[change[order] != 0]
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "x": list(range(1, len(order) + 1)),
+                "y": numbers(change[order]),
+                "text": [new.scenario_ids[at] for at in order],
+                "textposition": "none",
+                "marker": {"color": [WARM if change[at] > 0 else ACCENT for at in order]},
+                "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": f"{len(order)} of {len(change)} scenarios that differ"}},
+            "yaxis": {"title": {"text": "tonight − baseline"}},
+            "bargap": 0.1,
+            "height": 300,
+            "showlegend": False,
+        },
+    }
+
+
+def causes(data: NightData, metric: str, by: str) -> Chart:
+    """Share of a metric's weighted total by fault kind or stratum, per configuration."""
+    kinds, totals = data.causes(metric, by)
+    whole = np.maximum(totals.sum(axis=0, keepdims=True), 1e-300)
+    names = [data.name(one) for one in data.panel.config_ids]
+    return {
+        "data": [
+            {
+                "type": "heatmap",
+                "x": names,
+                "y": kinds,
+                "z": numbers(100 * totals / whole),
+                "zmin": 0,
+                "colorscale": "Cividis",
+                "reversescale": True,
+                "colorbar": {"thickness": 10, "ticksuffix": " %", "outlinewidth": 0},
+                "hovertemplate": "%{x}<br>%{y}: %{z:.1f} %<extra></extra>",
+            }
+        ],
+        "layout": {
+            "xaxis": {"type": "category", "tickangle": -60, "automargin": True, "showgrid": False},
+            "yaxis": {"type": "category", "automargin": True, "showgrid": False},
+            "height": 240 + ROW_HEIGHT * len(kinds),
+        },
+    }
+
+
+def detector(data: NightData, between: Between) -> Chart:
+    """The in-sync rule as a failure detector: false positives against detection delay."""
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": numbers(between.panel.means(MISSED)),
+                "y": numbers(between.panel.means(SPURIOUS)),
+                "text": [data.name(one) for one in between.panel.config_ids],
+                "marker": {
+                    "size": 11,
+                    "opacity": 0.8,
+                    "color": [
+                        WARM if one == between.reference else ACCENT
+                        for one in between.panel.config_ids
+                    ],
+                },
+                "hovertemplate": (
+                    "<b>%{text}</b><br>late by %{x:.4g} ms a scenario"
+                    "<br>%{y:.3g} spurious removals per partition-hour<extra></extra>"
+                ),
+            }
+        ],
+        "layout": {
+            "xaxis": {"title": {"text": "detection delay: missed_lag_ms a scenario"}},
+            "yaxis": {"title": {"text": "spurious removals / partition-hour"}},
+            "height": 400,
+            "showlegend": False,
+        },
+    }
+
+
+def timeline(one: Deciding, title: str) -> Chart:
+    """Events of one scenario over its partitions, the faults as bands."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for event in one.events:
+        groups.setdefault(str(event["kind"]), []).append(event)
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": kind,
+                "x": [round(float(event["t_ms"]) / 1000.0, 3) for event in events],
+                "y": [_place(event) for event in events],
+                "text": [_say(event) for event in events],
+                "marker": {
+                    "symbol": MARKERS.get(kind, "diamond"),
+                    "size": 10,
+                    "color": LINES[index % len(LINES)],
+                },
+                "hovertemplate": "%{x} s %{text}<extra></extra>",
+            }
+            for index, (kind, events) in enumerate(groups.items())
+        ],
+        "layout": {
+            "title": {"text": title, "font": {"size": 13}, "x": 0},
+            "xaxis": {
+                "title": {"text": "seconds"},
+                "range": [0, float(one.scenario["horizon_ms"]) / 1000.0],
+            },
+            "yaxis": {"type": "category", "automargin": True},
+            "shapes": [_band(fault, one.scenario) for fault in one.scenario.get("faults", ())],
+            "height": 200 + 20 * len({_place(event) for event in one.events}),
+        },
+    }
+
+
+def _place(event: dict[str, Any]) -> str:
+    if isinstance(event.get("topic"), str):
+        return f"{event['topic']}-{int(event['partition'])}"
+    return f"broker {int(event['broker'])}" if _is_number(event.get("broker")) else "cluster"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _say(event: dict[str, Any]) -> str:
+    words = [str(event["kind"])]
+    if _is_number(event.get("leader")):
+        words.append(f"leader {int(event['leader'])}")
+    if isinstance(event.get("isr"), str):
+        words.append(f"isr {event['isr']}")
+    return " ".join(words)
+
+
+def _band(fault: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
+    start = float(fault["start_ms"])
+    length = fault.get("duration_ms") or fault.get("restart_after_ms") or fault.get("downtime_ms")
+    end = start + float(length) if length else start + 200.0
+    return {
+        "type": "rect",
+        "x0": start / 1000.0,
+        "x1": min(end, float(scenario["horizon_ms"])) / 1000.0,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": WARM,
+        "opacity": 0.14,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None:
+    """A metric over the nights: chosen configurations, and the reference on the fresh panel."""
+    rows = data.trend
+    if rows["night"].nunique() < 2:
+        return None
+    rows = rows[rows["metric"] == metric]
+    lines = []
+    for index, name in enumerate(config_names):
+        lines.append(
+            _line(
+                rows[(rows["config_name"] == name) & (rows["panel"] == "regression")],
+                name,
+                LINES[index % len(LINES)],
+                "solid",
+            )
+        )
+    fresh = rows[(rows["config_name"] == data.plan.reference) & (rows["panel"] == "fresh")]
+    if len(fresh):
+        lines.append(_line(fresh, f"{data.plan.reference}, fresh panel", MUTED, "dot"))
+    return {
+        "data": lines,
+        "layout": {
+            "xaxis": {"type": "category", "title": {"text": "night"}},
+            "yaxis": {"title": {"text": metric}, "rangemode": "tozero"},
+            "height": 320,
+        },
+    }
+
+
+def _line(rows: Any, name: str, colour: str, dash: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": list(rows["night"]),
+        "y": numbers(rows["value"].to_numpy(float)),
+        "line": {"color": colour, "dash": dash, "width": 2},
+        "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>",
+    }
+
+
+def numbers(values: Any) -> list[Any]:
+    """Numbers as JSON knows them: six digits, null for what is not finite."""
+    if isinstance(values, np.ndarray) and values.ndim > 1:
+        return [numbers(row) for row in values]
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+
+
+def as_json(charts: dict[str, Chart]) -> str:
+    """All charts of a page, safe inside a script element."""
+    return json.dumps(charts, separators=(",", ":")).replace("</", "<\\/")

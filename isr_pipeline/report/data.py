@@ -1,0 +1,293 @@
+"""What a report is drawn from: the tables and the verdict of one night, read once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from isr_pipeline.outcomes import store
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
+from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
+from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
+
+OFFLINE = "offline_partition_rate"
+THRASH = "isr_flaps_per_partition_hour"
+LATENCY = "commit_latency_p99_ms"
+SPURIOUS = "spurious_shrinks_per_partition_hour"
+MISSED = "missed_lag_ms"
+
+MAIN_KEYS = (
+    "follower.fetch.process.time.max.ms",
+    "replica.lag.time.max.ms",
+    "min.insync.replicas",
+    "rules.kip501",
+    "cluster.release",
+    "rules.isr_lock",
+    "rules.fetcher",
+    "num.replica.fetchers",
+)
+"""Keys that make the axes of a heat map: the first two of these that vary."""
+
+NIGHTS_SHOWN = 30
+TIMELINES = 3
+REGRESSIONS_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """A scenario that carries much of a regression.
+
+    Attributes:
+        config_id: the configuration.
+        metric: the metric that got worse.
+        scenario_id: the scenario.
+        before, after: natural units, the baseline and tonight.
+        scenario: the scenario itself, as its file has it.
+        events: what happened tonight; empty if the events of this pair were not kept.
+    """
+
+    config_id: str
+    metric: str
+    scenario_id: str
+    before: float
+    after: float
+    scenario: dict[str, Any]
+    events: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class NightData:
+    """One night, as the report needs it."""
+
+    plan: Plan
+    verdict: NightVerdict
+    settings: VerdictSettings
+    panel: PanelOutcomes
+    scenarios: pd.DataFrame
+    between: Between | None
+    baseline: baselines.Baseline | None
+
+    def configuration(self, config_id: str) -> Configuration:
+        """Return a configuration by its id."""
+        return next(one for one in self.plan.configurations if one.config_id == config_id)
+
+    def name(self, config_id: str) -> str:
+        """Name of a configuration."""
+        return str(self.configuration(config_id).name)
+
+    @cached_property
+    def reference(self) -> Configuration:
+        """The configuration that others are compared with."""
+        return next(one for one in self.plan.configurations if one.name == self.plan.reference)
+
+    @cached_property
+    def flagged(self) -> tuple[ConfigVerdict, ...]:
+        """Configurations that regressed or are suspect, worst first."""
+        ranked = [
+            one
+            for status in (Status.REGRESSED, Status.SUSPECT)
+            for one in self.verdict.configurations
+            if one.status is status
+        ]
+        return tuple(ranked[:REGRESSIONS_SHOWN])
+
+    def pair(self, one: ConfigVerdict) -> tuple[PanelOutcomes, PanelOutcomes] | None:
+        """Tonight's and the baseline's outcomes of a configuration, one column each."""
+        if self.baseline is None or one.baseline_config_id is None:
+            return None
+        before = baseline_panel(self.baseline, "regression", (one.baseline_config_id,))
+        return self.panel.select((one.config_id,)), before
+
+    def deciding(self, one: ConfigVerdict, metric: str) -> tuple[Deciding, ...]:
+        """The scenarios that carry most of what got worse."""
+        pair = self.pair(one)
+        if pair is None:
+            return ()
+        new, old = pair
+        texts = dict(
+            zip(self.scenarios["scenario_id"], self.scenarios["scenario_json"], strict=True)
+        )
+        found = []
+        for scenario_id in deciding_scenarios(new, old, metric, worse=True)[:TIMELINES]:
+            row = new.scenario_ids.index(scenario_id)
+            found.append(
+                Deciding(
+                    config_id=one.config_id,
+                    metric=metric,
+                    scenario_id=scenario_id,
+                    before=float(old.natural(metric)[row, 0]),
+                    after=float(new.natural(metric)[row, 0]),
+                    scenario=json.loads(texts[scenario_id]),
+                    events=self.events(scenario_id, one.config_id),
+                )
+            )
+        return tuple(found)
+
+    def events(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
+        """Events of a pair, in order; empty if they were not kept."""
+        events = self._events
+        if events is None:
+            return []
+        kept = events[(events["scenario_id"] == scenario_id) & (events["config_id"] == config_id)]
+        rows = kept.sort_values("seq").to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in rows]
+
+    @cached_property
+    def _events(self) -> pd.DataFrame | None:
+        try:
+            events = store.read_table("events", self.plan.experiment, self.plan.night)
+        except store.TableMissing:
+            return None
+        return events[events["panel"] == "regression"]
+
+    @cached_property
+    def heat_keys(self) -> tuple[str, ...]:
+        """The two keys whose values make the axes of the heat maps (fewer if fewer vary)."""
+        varying = [
+            key
+            for key in MAIN_KEYS
+            if len({str(one.params.get(key)) for one in self._comparable}) > 1
+        ]
+        rest = sorted(
+            {
+                key
+                for one in self._comparable
+                for key in one.params
+                if key not in MAIN_KEYS
+                and len({str(other.params.get(key)) for other in self._comparable}) > 1
+            }
+        )
+        return tuple((varying + rest)[:2])
+
+    @cached_property
+    def _comparable(self) -> tuple[Configuration, ...]:
+        """Configurations of the reference's release (a heat map over releases says little)."""
+        release = self.reference.params.get("cluster.release")
+        return tuple(
+            one
+            for one in self.plan.configurations
+            if one.params.get("cluster.release") == release and not self.unusable(one.config_id)
+        )
+
+    def unusable(self, config_id: str) -> bool:
+        """Whether a configuration has a failed or missing pair."""
+        return bool(self.panel.unusable[:, self.panel.column(config_id)].any())
+
+    def heat(self, metric: str) -> tuple[list[str], list[str], npt.NDArray[np.float64]] | None:
+        """Mean of a metric over the configurations that share the values of the two main keys.
+
+        Returns:
+            values of the first key, of the second, and the matrix (second, first) with NaN where
+            there is no configuration; None if fewer than two keys vary.
+        """
+        if len(self.heat_keys) < 2:
+            return None
+        across, down = self.heat_keys
+        means = dict(zip(self.panel.config_ids, self.panel.means(metric), strict=True))
+        columns = ordered({one.params.get(across) for one in self._comparable})
+        rows = ordered({one.params.get(down) for one in self._comparable})
+        cells: dict[tuple[str, str], list[float]] = {}
+        for one in self._comparable:
+            place = str(one.params.get(down)), str(one.params.get(across))
+            cells.setdefault(place, []).append(float(means[one.config_id]))
+        matrix = np.full((len(rows), len(columns)), np.nan)
+        for (row, column), values in cells.items():
+            matrix[rows.index(row), columns.index(column)] = float(np.mean(values))
+        return columns, rows, matrix
+
+    def causes(self, metric: str, by: str) -> tuple[list[str], npt.NDArray[np.float64]]:
+        """What share of a metric's weighted total each fault kind (or stratum) stands for.
+
+        Args:
+            metric: outcome column.
+            by: ``fault_kinds`` or ``strata``; a scenario with two kinds counts for both.
+
+        Returns:
+            the kinds, and (kinds, configurations) weighted totals in natural units.
+        """
+        groups: tuple[str, ...] = getattr(self.panel, by)
+        split = [set(group.split(",")) - {""} for group in groups]
+        kinds = sorted(set().union(*split))
+        natural = np.nan_to_num(self.panel.natural(metric)) * self.panel.weights[:, None]
+        member = np.array([[kind in one for one in split] for kind in kinds], dtype=float)
+        return kinds, member @ natural
+
+    @cached_property
+    def trend(self) -> pd.DataFrame:
+        """Columns night, panel, config_name, metric, value: whole-panel values, oldest first."""
+        nights = store.list_nights(self.plan.experiment, table="summary")
+        nights = [night for night in nights if night <= self.plan.night][-NIGHTS_SHOWN:]
+        parts = []
+        for night in nights:
+            rows = store.read_table("summary", self.plan.experiment, night)
+            rows = rows[
+                (rows["stratum"] == "all") & rows["metric"].isin([OFFLINE, THRASH, LATENCY])
+            ]
+            parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))
+        if not parts:
+            return pd.DataFrame(columns=["panel", "config_name", "metric", "value", "night"])
+        return pd.concat(parts, ignore_index=True)
+
+
+def ordered(values: set[Any]) -> list[str]:
+    """Values as text: numbers by size, then words."""
+    return [
+        str(value)
+        for value in sorted(
+            values,
+            key=lambda value: (
+                not isinstance(value, int | float),
+                value if isinstance(value, int | float) else 0,
+                str(value),
+            ),
+        )
+    ]
+
+
+def read_night(plan: Plan) -> NightData:
+    """Read everything a report needs.
+
+    Raises:
+        Refused: the night was not judged.
+    """
+    settings = load_settings()
+    verdict = load_verdict(plan.experiment, plan.night)
+    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
+    ids = tuple(one.config_id for one in plan.configurations)
+    panel = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    try:
+        baseline = baselines.load(plan.experiment)
+    except baselines.BaselineDamaged:
+        baseline = None
+    return NightData(
+        plan=plan,
+        verdict=verdict,
+        settings=settings,
+        panel=panel,
+        scenarios=scenarios,
+        between=compare_configurations(plan, panel, settings),
+        baseline=baseline,
+    )
+
+
+def replay_command(plan: Plan, one: Deciding, name: str) -> str:
+    """The command that shows this scenario under this configuration, event by event."""
+    return (
+        f"isr-pipeline simulate --night {plan.night} --experiment {plan.experiment} "
+        f"--scenario {one.scenario_id} --config {shlex.quote(name)} --trace trace.html"
+    )

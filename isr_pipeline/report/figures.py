@@ -1,0 +1,141 @@
+"""The main figures as PNG files, for MLflow's artifact viewer and for mail."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from isr_pipeline.home import Home
+from isr_pipeline.report.data import LATENCY, OFFLINE, THRASH, NightData, read_night
+from isr_pipeline.verdicts.between import Between
+from isr_pipeline.verdicts.model import Status
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
+
+INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
+DPI = 130
+
+
+def write_figures(plan: Plan) -> list[Path]:
+    """Draw the figures of a judged night into its folder, replacing those of an earlier run.
+
+    Returns:
+        Paths of the PNG files, none where the night lacks the data for a figure.
+    """
+    data = read_night(plan)
+    folder = Home.from_environment().night_dir(plan.experiment, plan.night) / "figures"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    drawn: dict[str, Figure | None] = {
+        "verdicts": _statuses(data),
+        "heat_offline": _heat(data, OFFLINE, "offline partition-time"),
+        "heat_thrash": _heat(data, THRASH, "ISR flaps per partition-hour"),
+    }
+    if data.between is not None:
+        drawn["pareto"] = _pareto(data, data.between)
+        drawn["against_reference"] = _forest(data, data.between)
+    paths = []
+    for name, figure in drawn.items():
+        if figure is not None:
+            path = folder / f"{name}.png"
+            figure.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
+            paths.append(path)
+    return paths
+
+
+def _figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _statuses(data: NightData) -> Figure:
+    counts = data.verdict.counts()
+    figure = _figure(7, 2.6)
+    axes = figure.subplots()
+    names = [str(status) for status in Status]
+    bars = axes.barh(names, [counts[status] for status in Status], color=ACCENT)
+    axes.bar_label(bars, padding=3, color=INK)
+    axes.invert_yaxis()
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.set_xticks([])
+    axes.set_title(f"{data.plan.experiment}, night {data.plan.night}", loc="left", color=INK)
+    return figure
+
+
+def _heat(data: NightData, metric: str, title: str) -> Figure | None:
+    heat = data.heat(metric)
+    if heat is None:
+        return None
+    columns, rows, matrix = heat
+    figure = _figure(2.6 + 0.9 * len(columns), 1.8 + 0.5 * len(rows))
+    axes = figure.subplots()
+    image = axes.imshow(matrix, cmap="cividis_r", aspect="auto")
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlabel(data.heat_keys[0])
+    axes.set_ylabel(data.heat_keys[1])
+    middle = float(np.nanmean(matrix))
+    for (row, column), value in np.ndenumerate(matrix):
+        if np.isfinite(value):
+            shade = "white" if value > middle else INK
+            axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=shade)
+    axes.set_title(title, loc="left", color=INK)
+    figure.colorbar(image, ax=axes, shrink=0.8)
+    return figure
+
+
+def _pareto(data: NightData, between: Between) -> Figure:
+    figure = _figure(7.5, 5)
+    axes = figure.subplots()
+    offline, thrash = between.panel.means(OFFLINE), between.panel.means(THRASH)
+    latency = between.panel.means(LATENCY)
+    on_front = np.isin(between.panel.config_ids, between.front)
+    for chosen, colour, label in ((~on_front, MUTED, "beaten"), (on_front, ACCENT, "Pareto front")):
+        axes.scatter(
+            offline[chosen], thrash[chosen], s=20 + 180 * _share(latency)[chosen], c=colour,
+            alpha=0.75, label=label,
+        )  # fmt: skip
+    at = between.panel.column(between.reference)
+    axes.scatter(offline[at], thrash[at], marker="x", c=WARM, s=70, label=data.plan.reference)
+    axes.set_xlabel("offline_partition_rate")
+    axes.set_ylabel("isr_flaps_per_partition_hour")
+    axes.set_title("Less is better; size: commit_latency_p99_ms", loc="left", color=INK)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _share(values: np.ndarray) -> np.ndarray:
+    spread = float(np.ptp(values))
+    return (values - values.min()) / spread if spread else np.zeros_like(values)
+
+
+def _forest(data: NightData, between: Between) -> Figure:
+    metrics = [name for name in (OFFLINE, THRASH, LATENCY) if name in between.versus.metrics]
+    ids = between.panel.config_ids
+    figure = _figure(11, 1.4 + 0.24 * len(ids))
+    grid = figure.subplots(1, max(1, len(metrics)), sharey=True, squeeze=False)
+    places = np.arange(len(ids))
+    for axes, metric in zip(grid[0], metrics, strict=True):
+        row = between.versus.metrics.index(metric)
+        centre = np.clip(between.versus.ratio[row], 1e-3, 1e3)
+        low = np.clip(np.nan_to_num(between.versus.ratio_low[row], nan=1.0), 1e-3, 1e3)
+        high = np.clip(np.nan_to_num(between.versus.ratio_high[row], nan=1.0), 1e-3, 1e3)
+        axes.hlines(places, low, high, color=ACCENT, lw=2)
+        axes.plot(centre, places, "o", color=INK, ms=4)
+        axes.axvline(1.0, color=MUTED, lw=1)
+        axes.set_xscale("log")
+        axes.set_title(metric, loc="left", fontsize=9, color=INK)
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0][0].set_yticks(places, [data.name(one) for one in ids], fontsize=7)
+    grid[0][0].invert_yaxis()
+    figure.suptitle(f"Ratio to {data.plan.reference}, 95 % interval", x=0.01, ha="left", color=INK)
+    return figure
