@@ -68,6 +68,9 @@ from isr_pipeline.scenarios.faults import (
 
 KafkaValue = int | float | bool | str
 
+LIBRARY = Path(__file__).parent / "library"
+"""Scenario files that show the phenomena of the model page, each headed by what must emerge."""
+
 WARMUP_MS = 5000
 """Default warm-up; 0 where the horizon is no longer than that."""
 
