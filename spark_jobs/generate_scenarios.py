@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.plan import Plan
-from isr_pipeline.scenarios.generator import draw_scenario
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.outcomes.session import spark_session
+from isr_pipeline.scenarios.generator import draw_scenario
 from spark_jobs.progress import say
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def _worker(
     plan: Plan, panel: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark runs in a worker: indexes in, scenarios out."""
-    experiment = load_experiment(plan.experiment)
-    night = plan.night
+    experiment, night = plan.definition, plan.night
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(SCENARIOS)

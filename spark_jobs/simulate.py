@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
-from isr_pipeline.experiment.plan import Plan
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.outcomes import pairs, parts, store
 from isr_pipeline.outcomes.schemas import EVENTS, OUTCOMES, SIMULATED
 from isr_pipeline.outcomes.session import spark_session

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from isr_pipeline.experiment.plan import Plan
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SUMMARY
 from isr_pipeline.outcomes.session import spark_session

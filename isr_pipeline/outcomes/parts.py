@@ -38,6 +38,7 @@ def plan_key(plan: Plan) -> str:
         "night": plan.night,
         "panel_digest": plan.panel_digest,
         "confirm_digest": plan.confirm_digest,
+        "fresh_digest": plan.fresh_digest,
         "experiment_digest": plan.experiment_digest,
         "panels": dict(plan.panels),
         "configurations": [c.config_id for c in plan.configurations],

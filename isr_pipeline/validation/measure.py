@@ -7,8 +7,10 @@ else a suite names.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -20,18 +22,22 @@ from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.metrics import METRICS, TOTALS
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
+from isr_pipeline.scenarios.panels import panel_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.scenarios.panels import ScenarioRow
     from isr_pipeline.validation.suites import Rule, Suite
 
 GROUP = ["panel", "config_id"]
 OFFENDERS_SHOWN = 5
+
+_WEIGHT_TOLERANCE = 1e-6
 
 _BOUNDED = {
     "any_offline",
@@ -162,7 +168,7 @@ _SCENARIO_JSON = (
 )
 
 
-def _measure_scenarios(spark: SparkSession, suite: Suite, plan: Plan, rows: DataFrame) -> Measured:
+def _measure_scenarios(_: SparkSession, suite: Suite, plan: Plan, rows: DataFrame) -> Measured:
     """Measure the scenarios table; a group is a panel."""
     key = ["panel", "scenario_id"]
     panels = [panel for panel, size in plan.panels.items() if size]
@@ -186,32 +192,47 @@ def _measure_scenarios(spark: SparkSession, suite: Suite, plan: Plan, rows: Data
             sf.countDistinct("index").alias("indexes"),
             sf.min("index").alias("first_index"),
             sf.max("index").alias("last_index"),
+            sf.sum("weight").alias("weight_sum"),
             *_broken(suite.rules),
         )
         .toPandas()
     )
-    planned_digests = {"regression": plan.panel_digest, "confirm": plan.confirm_digest}
+    planned_digests = {
+        "regression": plan.panel_digest,
+        "confirm": plan.confirm_digest,
+        "fresh": plan.fresh_digest,
+    }
     planned = [{"panel": panel, "rows_planned": plan.panels[panel]} for panel in panels]
     frame = _planned_groups(frame, planned)
     frame["ids_twice"] = frame["rows"] - frame["ids"]
     frame["indexes_amiss"] = ((frame["rows"] - frame["indexes"]) + (frame["first_index"] != 0)) + (
         frame["last_index"] != frame["rows"] - 1
     )
-    digests = _panel_digests(plan)
+    frame["weights_amiss"] = (frame["weight_sum"] - frame["rows"]).abs() > _WEIGHT_TOLERANCE
+    frame["weights_amiss"] = frame["weights_amiss"].astype("int64")
+    digests = _panel_digests(rows)
     frame["digest"] = [digests.get(panel, "") for panel in frame["panel"]]
-    # The fresh panel's digest is not known before it is drawn.
-    frame["digest_planned"] = [
-        planned_digests.get(panel) or digests.get(panel, "") for panel in frame["panel"]
-    ]
+    frame["digest_planned"] = [planned_digests.get(panel, "") for panel in frame["panel"]]
     offenders = _rule_offenders(rows, suite.rules, key)
     offenders["ids_twice"] = _twice(rows, key)
     offenders["indexes_amiss"] = _twice(rows, ["panel", "index"])
     return Measured(frame, offenders)
 
 
-def _panel_digests(plan: Plan) -> dict[str, str]:
-    """Digest of each panel as the table holds it."""
-    return {}
+def _panel_digests(rows: DataFrame) -> dict[str, str]:
+    """Digest of each panel as the table holds it, made in a worker that reads them in order."""
+    wanted = rows.select("panel", "index", "scenario_id", "stratum", "weight", "scenario_json")
+    ordered = wanted.repartition("panel").sortWithinPartitions("panel", "index")
+    digests = ordered.mapInArrow(_digest_panels, "panel string, digest string").collect()
+    return {row["panel"]: row["digest"] for row in digests}
+
+
+def _digest_panels(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Digest each panel of a partition whose rows are in order."""
+    rows = (SimpleNamespace(**row) for batch in batches for row in batch.to_pylist())
+    for panel, members in itertools.groupby(rows, key=lambda row: str(row.panel)):
+        digest = panel_digest(cast("Iterator[ScenarioRow]", members))
+        yield pa.RecordBatch.from_pydict({"panel": [panel], "digest": [digest]})
 
 
 # ---- outcomes ----------------------------------------------------------------------------------

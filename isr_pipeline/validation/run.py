@@ -12,7 +12,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from isr_pipeline.errors import Refused
@@ -148,7 +148,7 @@ def _judge(suite: Suite, measures: pd.DataFrame, docs: Path) -> list[bool]:
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     with replacing(docs) as writing:
         context = gx.get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+        context.variables.progress_bars = {"globally": False}
         context.add_data_docs_site("night", _site(writing))
         source = context.data_sources.add_pandas("measures")
         asset = source.add_dataframe_asset(suite.table)

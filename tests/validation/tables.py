@@ -1,0 +1,168 @@
+"""A small healthy night, written as tables: what the gates' tests corrupt."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.metrics import METRICS, natural_totals
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.summary import summarize
+from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXPERIMENT = "tiny"
+NIGHT = "2026-11-19"
+SCENARIOS = 6
+REFERENCE = "today"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A configuration or a shard of the plan below."""
+
+    name: str
+    config_id: str = ""
+    config_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TinyPlan:
+    """The plan's fields that gates read."""
+
+    root: str
+    configurations: tuple[Named, ...]
+    shards: tuple[Named, ...]
+    panels: dict[str, int]
+    panel_digest: str
+    confirm_digest: str = ""
+    fresh_digest: str = ""
+    experiment: str = EXPERIMENT
+    night: str = NIGHT
+    experiment_digest: str = "e"
+    code_version: str = "v"
+    reference: str = REFERENCE
+
+
+def tiny_plan(
+    root: str, names: Sequence[str] = ("faster", "safer"), panels: Sequence[str] = ("regression",)
+) -> TinyPlan:
+    """Plan a night of the reference and the named configurations."""
+    configurations = tuple(Named(name, f"id-{name}") for name in (REFERENCE, *names))
+    return TinyPlan(
+        root=root,
+        configurations=configurations,
+        shards=(Named("all", config_ids=tuple(c.config_id for c in configurations)),),
+        panels=dict.fromkeys(panels, SCENARIOS),
+        panel_digest=digest_of(scenarios()),
+    )
+
+
+def digest_of(rows: pd.DataFrame) -> str:
+    """Digest of a panel as the plan has it."""
+    return panel_digest(ScenarioRow(**row) for row in rows.to_dict("records"))
+
+
+def scenarios(panel: str = "regression") -> pd.DataFrame:
+    """Draw six scenarios in two strata; the weights sum to six."""
+    rows = []
+    for index in range(SCENARIOS):
+        calm = index % 3 == 0
+        faults = [] if calm else [{"kind": "pause", "start_ms": 10_000.0}]
+        scenario_id = f"{panel}-{index:05d}"
+        scenario = {"scenario_id": scenario_id, "horizon_ms": 60_000, "faults": faults}
+        rows.append(
+            {
+                "panel": panel,
+                "scenario_id": scenario_id,
+                "index": index,
+                "stratum": "calm" if calm else "faulty",
+                "weight": 2.0 if calm else 0.5,
+                "fault_kinds": "" if calm else "pause",
+                "expected_cost": 1.0 + index,
+                "scenario_json": json.dumps(scenario),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def outcome(random: np.random.Generator, *, faulty: bool) -> dict[str, Any]:
+    """Draw an outcome in which everything fits together."""
+    offline = float(random.uniform(0.0, 0.01)) if faulty else 0.0
+    under_min = offline / 2
+    flaps = int(random.integers(0, 5)) if faulty else 0
+    return {
+        **dict.fromkeys(METRICS, 0.0),
+        "offline_partition_rate": offline,
+        "any_offline": int(offline > 0),
+        "under_min_isr_rate": under_min,
+        "under_replicated_rate": under_min * 2,
+        "produce_unavailable_rate": offline + under_min,
+        "isr_shrinks_per_partition_hour": float(flaps + 1),
+        "isr_expands_per_partition_hour": float(flaps + 1),
+        "isr_flaps_per_partition_hour": float(flaps),
+        "unclean_elections": 0,
+        "commit_latency_p50_ms": 2.0,
+        "commit_latency_p99_ms": 8.0,
+        "commit_latency_max_ms": 9.0,
+        "batches_uncommitted": 0,
+        "records_acked": 1000,
+        "records_lost": 0,
+        "failed_partitions_max": 0,
+        "dead_fetcher_threads": 0,
+        "simulated_ms": 60_000.0,
+        "kernel_events": 5000,
+        "failed": 0,
+    }
+
+
+def outcomes(plan: TinyPlan) -> pd.DataFrame:
+    """Every pair of a scenario and a configuration, one partition-hour each."""
+    random = np.random.default_rng(1)
+    rows = []
+    for configuration in plan.configurations:
+        for scenario in scenarios().to_dict("records"):
+            found = outcome(random, faulty=scenario["stratum"] == "faulty")
+            kept = ("panel", "scenario_id", "stratum", "weight")
+            rows.append(
+                {
+                    **{key: scenario[key] for key in kept},
+                    "config_id": configuration.config_id,
+                    "config_name": configuration.name,
+                    "partition_hours": 1.0,
+                    **found,
+                    **natural_totals(found, 1.0),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def summary(of: pd.DataFrame) -> pd.DataFrame:
+    """Summarize the outcomes as the job does, with fewer draws."""
+    reference = of[of["config_name"] == REFERENCE]
+    each = [summarize(rows, reference, "seed", 100) for _, rows in of.groupby("config_id")]
+    return pd.concat(each, ignore_index=True)
+
+
+def write(table: str, rows: pd.DataFrame, plan: TinyPlan) -> None:
+    """Write a table by its schema, saying which plan made it."""
+    schema = to_arrow_schema(SPARK_SCHEMAS[table])
+    as_planned = set(schema.names) == set(rows.columns)
+    held = {"regression": [c.config_id for c in plan.configurations]}
+    store.write_table(
+        table,
+        plan.experiment,
+        plan.night,
+        rows[schema.names] if as_planned else rows,
+        schema=schema if as_planned else None,
+        root=plan.root,
+        lineage={"plan": parts.plan_key(plan), "panels": held},
+    )

@@ -1,0 +1,367 @@
+"""Each gate lets a sound table pass and names what a corrupted one breaks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.validation.measure import measure
+from isr_pipeline.validation.run import DataRefused, check
+from isr_pipeline.validation.suites import CHECKED_TABLES, load_suite, name_of
+from tests.validation import tables
+from tests.validation.tables import NIGHT, SCENARIOS, TinyPlan, tiny_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+Corruption = dict[str, Any]
+
+# What is written into one row of one configuration, and the expectations that it must break.
+OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
+    "stratum": ({"stratum": "other"}, {"scenario_unlike_panel"}),
+    "weight": ({"weight": 3.0}, {"scenario_unlike_panel"}),
+    "name": ({"config_name": "else"}, {"name_unlike_plan"}),
+    "scenario": (
+        {"scenario_id": "regression-77777"},
+        {"pair_unplanned", "pairs_missing", "scenario_unlike_panel"},
+    ),
+    "twice": ({"scenario_id": "regression-00000"}, {"pairs_twice", "pairs_missing"}),
+    "failed": ({"failed": 2}, {"failed_not_0_or_1", "failed_with_values"}),
+    "failed-with-values": ({"failed": 1}, {"failed_with_values"}),
+    "null": ({"records_lost": None}, {"values_missing", "more_lost_than_acked"}),
+    "nan": ({"missed_lag_ms": np.nan}, {"values_missing"}),
+    "negative": ({"missed_lag_ms": -1.0}, {"values_missing"}),
+    "infinite": ({"missed_lag_ms": np.inf}, {"values_missing"}),
+    "share": (
+        {"produce_unavailable_rate": 1.5, "produce_unavailable_partition_seconds": 5400.0},
+        {"share_outside_0_1"},
+    ),
+    "any-offline": ({"any_offline": 1}, {"any_offline_unlike_rate"}),
+    "under-replicated": (
+        {
+            "offline_partition_rate": 0.6,
+            "any_offline": 1,
+            "offline_partition_seconds": 2160.0,
+            "under_replicated_rate": 0.6,
+            "under_replicated_partition_seconds": 2160.0,
+            "produce_unavailable_rate": 0.6,
+            "produce_unavailable_partition_seconds": 2160.0,
+        },
+        {"under_replicated_while_offline"},
+    ),
+    "under-min-isr": (
+        {
+            "under_min_isr_rate": 0.25,
+            "under_min_isr_partition_seconds": 900.0,
+            "produce_unavailable_rate": 0.25,
+            "produce_unavailable_partition_seconds": 900.0,
+        },
+        {"under_min_isr_above_under_replicated"},
+    ),
+    "available": (
+        {
+            "offline_partition_rate": 0.5,
+            "any_offline": 1,
+            "offline_partition_seconds": 1800.0,
+        },
+        {"available_while_offline"},
+    ),
+    "latency": ({"commit_latency_p50_ms": 8.5}, {"latencies_out_of_order"}),
+    "flaps": (
+        {"isr_flaps": 3, "isr_flaps_per_partition_hour": 3.0},
+        {"more_flaps_than_returns"},
+    ),
+    "spurious": (
+        {
+            "isr_shrinks": 0,
+            "isr_shrinks_per_partition_hour": 0.0,
+            "spurious_shrinks": 1,
+            "spurious_shrinks_per_partition_hour": 1.0,
+        },
+        {"spurious_without_shrink"},
+    ),
+    "lost": ({"records_lost": 1001}, {"more_lost_than_acked"}),
+    "failed-partitions": (
+        {"failed_partition_rate": 0.5, "failed_partition_seconds": 1800.0},
+        {"failed_partitions_unlike_rate"},
+    ),
+    "untracked": (
+        {"untracked_partition_rate": 0.5, "untracked_partition_seconds": 1800.0},
+        {"untracked_without_dead_thread"},
+    ),
+    "totals": ({"isr_shrinks": 7}, {"totals_unlike_rates"}),
+    "time": ({"simulated_ms": 0.0}, {"time_amiss", "latencies_out_of_order"}),
+}
+
+# What is written into the row of a metric (of the whole panel) in the summary.
+SUMMARY_CORRUPTIONS: dict[str, tuple[str, Corruption, set[str]]] = {
+    "unit": ("any_offline", {"unit": "%"}, {"metric_unknown"}),
+    "stratum": (
+        "missed_lag_ms",
+        {"stratum": "none"},
+        {"metric_unknown", "scenarios_unlike_panel", "total_unlike_outcomes"}
+        | {"value_unlike_outcomes"},
+    ),
+    "count": ("any_offline", {"scenarios": 5}, {"scenarios_unlike_panel"}),
+    "weight": ("any_offline", {"weight": 5.0}, {"scenarios_unlike_panel"}),
+    "missing": (
+        "missed_lag_ms",
+        {"value": None},
+        {"value_missing", "value_unlike_outcomes"},
+    ),
+    "share": (
+        "offline_partition_rate",
+        {"value": 1.5, "high": 2.0},
+        {"value_negative", "value_unlike_outcomes"},
+    ),
+    "interval": ("commit_latency_p99_ms", {"low": 9.0, "high": 8.0}, {"interval_turned"}),
+    "exact": ("any_offline", {"low": 0.9999, "high": 1.0}, {"value_outside_exact_interval"}),
+    "total": ("records_acked", {"total": 1.0}, {"total_unlike_outcomes"}),
+    "value": ("records_acked", {"value": 1.0}, {"value_unlike_outcomes"}),
+    "ratio": ("records_acked", {"ratio": None}, {"ratio_without_reference"}),
+}
+
+SCENARIO_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
+    "twice": ({"scenario_id": "PANEL-00000"}, {"ids_twice", "id_unlike_scenario"}),
+    "index": ({"index": 9}, {"indexes_amiss"}),
+    "stratum": ({"stratum": ""}, {"id_empty"}),
+    "weight": (
+        {"weight": -1.0},
+        {"weight_not_positive", "weight_unlike_stratum"} | {"weights_amiss"},
+    ),
+    "weights": ({"weight": 0.6}, {"weight_unlike_stratum", "weights_amiss"}),
+    "cost": ({"expected_cost": 0.0}, {"cost_not_positive"}),
+    "content": (
+        {"scenario_json": '{"scenario_id":"x"}'},
+        {"id_unlike_scenario"} | {"faults_unlike_scenario"},
+    ),
+    "kinds": ({"fault_kinds": "crash"}, {"faults_unlike_scenario"}),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Return a state folder of the test's own."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+    return Home.from_environment()
+
+
+@pytest.fixture
+def night(home: Home) -> TinyPlan:
+    """Return the plan of a sound night whose three tables are there."""
+    plan = tiny_plan(home.root)
+    write_night(plan)
+    return plan
+
+
+def write_night(plan: TinyPlan) -> None:
+    """Write the three checked tables, sound."""
+    found = tables.outcomes(plan)
+    tables.write("scenarios", tables.scenarios(), plan)
+    tables.write("outcomes", found, plan)
+    tables.write("summary", tables.summary(found), plan)
+
+
+def broken(spark: SparkSession, table: str, plan: TinyPlan, by: str) -> dict[str, set[str]]:
+    """Names of the expectations that each group breaks (those that say 'none')."""
+    suite = load_suite(table)
+    frame = measure(spark, suite, plan).frame.set_index(by)
+    names = [name_of(e) for e in suite.expectations if "value_set" in e["kwargs"]]
+    return {str(group): {name for name in names if row[name]} for group, row in frame.iterrows()}
+
+
+def put(rows: pd.DataFrame, place: int, corruption: Corruption) -> None:
+    """Write other values into one row."""
+    for column, value in corruption.items():
+        if isinstance(value, float) and rows[column].dtype.kind == "i":
+            rows[column] = rows[column].astype(float)
+        rows.loc[place, column] = value
+
+
+class TestSoundNight:
+    """A night as the jobs make it."""
+
+    def test_passes(self, spark: SparkSession, night: TinyPlan) -> None:
+        """All three tables pass, and leave pages that open from the file."""
+        for table in CHECKED_TABLES:
+            check(table, night, spark)
+        docs = Home.from_environment().data_docs(night.experiment, night.night)
+        index = (docs / "index.html").read_text()
+        pages = [page.relative_to(docs).as_posix() for page in docs.glob("*/validations/**/*.html")]
+        assert len(pages) == len(CHECKED_TABLES)
+        assert all(page in index for page in pages)
+
+    def test_failed_pair_passes(self, spark: SparkSession, night: TinyPlan) -> None:
+        """A pair that spent its event budget is data: the verdict deals with it."""
+        found = tables.outcomes(night)
+        given = {"panel", "scenario_id", "config_id", "config_name", "stratum", "weight"}
+        kept = given | {"partition_hours", "simulated_ms", "kernel_events", "failed"}
+        for column in found.columns.difference(list(kept)):
+            put(found, 4, {column: None})
+        put(found, 4, {"failed": 1})
+        tables.write("outcomes", found, night)
+        tables.write("summary", tables.summary(found), night)
+        assert broken(spark, "outcomes", night, "config_name")["today"] == set()
+        assert broken(spark, "summary", night, "config_name") == {
+            "today": set(),
+            "faster": set(),
+            "safer": set(),
+        }
+
+
+class TestCorruptedRows:
+    """One wrong row per configuration (or panel): each breaks what it should and nothing else."""
+
+    def test_outcomes(self, spark: SparkSession, home: Home) -> None:
+        """Every rule about outcomes catches its corruption."""
+        plan = tiny_plan(home.root, list(OUTCOME_CORRUPTIONS))
+        found = tables.outcomes(plan)
+        for name, (corruption, _) in OUTCOME_CORRUPTIONS.items():
+            # The fourth scenario is a calm one: nothing else is above zero.
+            put(found, int(found.index[found["config_name"] == name][3]), corruption)
+        found.loc[found["config_name"] == "else", "config_id"] = "id-name"
+        tables.write("scenarios", tables.scenarios(), plan)
+        tables.write("outcomes", found, plan)
+        expected = {name: names for name, (_, names) in OUTCOME_CORRUPTIONS.items()}
+        assert broken(spark, "outcomes", plan, "config_name") == {"today": set(), **expected}
+
+    def test_summary(self, spark: SparkSession, home: Home) -> None:
+        """Every rule about the summary catches its corruption."""
+        plan = tiny_plan(home.root, list(SUMMARY_CORRUPTIONS))
+        write_night(plan)
+        rows = tables.summary(tables.outcomes(plan))
+        for name, (metric, corruption, _) in SUMMARY_CORRUPTIONS.items():
+            inside = (rows["config_name"] == name) & (rows["metric"] == metric)
+            put(rows, int(rows.index[inside & (rows["stratum"] == "all")][0]), corruption)
+        tables.write("summary", rows, plan)
+        expected = {name: names for name, (_, _, names) in SUMMARY_CORRUPTIONS.items()}
+        assert broken(spark, "summary", plan, "config_name") == {"today": set(), **expected}
+
+    def test_scenarios(self, spark: SparkSession, home: Home) -> None:
+        """Every rule about scenarios catches its corruption."""
+        plan = tiny_plan(home.root, panels=list(SCENARIO_CORRUPTIONS))
+        drawn = pd.concat([tables.scenarios(p) for p in SCENARIO_CORRUPTIONS], ignore_index=True)
+        for name, (corruption, _) in SCENARIO_CORRUPTIONS.items():
+            own = {
+                column: value.replace("PANEL", name) if isinstance(value, str) else value
+                for column, value in corruption.items()
+            }
+            put(drawn, int(drawn.index[drawn["panel"] == name][4]), own)
+        tables.write("scenarios", drawn, plan)
+        expected = {name: names for name, (_, names) in SCENARIO_CORRUPTIONS.items()}
+        assert broken(spark, "scenarios", plan, "panel") == expected
+
+
+class TestRefusal:
+    """What a refused table says."""
+
+    def test_names_expectation_and_row(self, spark: SparkSession, night: TinyPlan) -> None:
+        """One line: the table, the expectation, the row's key and values, where to look."""
+        found = tables.outcomes(night)
+        put(found, 7, {"records_lost": 5000})
+        tables.write("outcomes", found, night)
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night, spark)
+        docs = Home.from_environment().data_docs(night.experiment, night.night) / "index.html"
+        assert str(refused.value) == (
+            f"outcomes of night {NIGHT} refused: more_lost_than_acked: 1 row: panel=regression "
+            "config_id=id-faster scenario_id=regression-00001 records_lost=5000 "
+            f"records_acked=1000; Data Docs: {docs}"
+        )
+        assert docs.is_file()
+
+    def test_missing_pair(self, spark: SparkSession, night: TinyPlan) -> None:
+        """A pair that is not there is named; that the rows are too few is said beside it."""
+        tables.write("outcomes", tables.outcomes(night).drop(index=2), night)
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night, spark)
+        assert refused.value.expectations == ["pairs_missing", "rows"]
+        assert refused.value.offenders == [
+            {"panel": "regression", "config_id": "id-today", "scenario_id": "regression-00002"}
+        ]
+
+    def test_missing_configuration(self, spark: SparkSession, night: TinyPlan) -> None:
+        """A configuration of the plan without any row is missed."""
+        found = tables.outcomes(night)
+        tables.write("outcomes", found[found["config_name"] != "safer"], night)
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night, spark)
+        assert refused.value.expectations == ["pairs_missing", "rows"]
+
+    def test_other_panel(self, spark: SparkSession, night: TinyPlan) -> None:
+        """A panel in which one byte of one scenario differs from the plan's has another digest."""
+        drawn = tables.scenarios()
+        scenario = json.loads(drawn.loc[1, "scenario_json"])
+        drawn.loc[1, "scenario_json"] = json.dumps({**scenario, "seed": 2})
+        tables.write("scenarios", drawn, night)
+        with pytest.raises(DataRefused) as refused:
+            check("scenarios", night, spark)
+        assert refused.value.expectations == ["digest"]
+        assert refused.value.offenders == [
+            {
+                "panel": "regression",
+                "digest": tables.digest_of(drawn),
+                "digest_planned": night.panel_digest,
+            }
+        ]
+
+    def test_columns(self, spark: SparkSession, night: TinyPlan) -> None:
+        """A column of another type is named; nothing is said of its rows."""
+        found = tables.outcomes(night)
+        found["records_lost"] = found["records_lost"].astype(str)
+        schema = tables.to_arrow_schema(tables.SPARK_SCHEMAS["outcomes"])
+        tables.write("outcomes", found[schema.names].assign(more=1), night)
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night, spark)
+        assert refused.value.expectations == ["columns_amiss"]
+        amiss = {row["column"]: row["planned"] for row in refused.value.offenders}
+        assert amiss["more"] == "absent"
+        assert amiss["records_lost"] == "int64"
+
+    @pytest.mark.parametrize("damage", ["cut", "overwritten", "gone"])
+    def test_unreadable(
+        self,
+        spark: SparkSession,
+        night: TinyPlan,
+        damage: str,
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> None:
+        """A file that is cut, overwritten in its middle, or gone is refused as unreadable."""
+        folder = store.table_path("outcomes", night.experiment, night.night, night.root)
+        (file,) = folder.glob("*.parquet")
+        content = file.read_bytes()
+        damages: dict[str, Callable[[], Any]] = {
+            "cut": lambda: file.write_bytes(content[: len(content) // 2]),
+            "overwritten": lambda: file.write_bytes(b"PAR1" + bytes(6000) + content[6004:]),
+            "gone": file.unlink,
+        }
+        damages[damage]()
+        with pytest.raises(DataRefused) as refused:
+            check("outcomes", night, spark)
+        assert refused.value.expectations == ["unreadable"]
+
+
+class TestSuites:
+    """The JSON files."""
+
+    @pytest.mark.parametrize("table", CHECKED_TABLES)
+    def test_sentences(self, table: str) -> None:
+        """Every expectation has a name of its own and says in a sentence what it expects."""
+        suite = load_suite(table)
+        names = [name_of(expectation) for expectation in suite.expectations]
+        assert len(set(names)) == len(names)
+        assert all(expectation["description"].endswith(".") for expectation in suite.expectations)
+
+    def test_panel_size(self) -> None:
+        """The tiny panel's weights sum to its size, as a real one's."""
+        assert tables.scenarios()["weight"].sum() == SCENARIOS
