@@ -31,6 +31,7 @@ LINES = (ACCENT, WARM, "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(-
 
 ROW_HEIGHT = 22
 RATIO_RANGE = (1e-3, 1e3)
+RATIO_TICKS = (0.001, 0.01, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 100.0, 1000.0)
 
 MARKERS = {
     "isr_shrink": "triangle-down",
@@ -193,7 +194,8 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
                 "type": "log",
                 "title": {"text": title},
                 "range": [-edge, edge],
-                "dtick": "D2" if edge < 0.5 else 1,
+                "tickvals": RATIO_TICKS,
+                "ticktext": [f"{tick:g}" for tick in RATIO_TICKS],
             },
             "yaxis": {"automargin": True, "autorange": "reversed", "type": "category"},
             "shapes": [_upright(1.0)],
@@ -306,7 +308,7 @@ def detector(data: NightData, between: Between) -> Chart:
     }
 
 
-def timeline(one: Deciding, title: str) -> Chart:
+def timeline(one: Deciding) -> Chart:
     """Events of one scenario over its partitions, the faults as bands."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for event in one.events:
@@ -330,7 +332,6 @@ def timeline(one: Deciding, title: str) -> Chart:
             for index, (kind, events) in enumerate(groups.items())
         ],
         "layout": {
-            "title": {"text": title, "font": {"size": 13}, "x": 0},
             "xaxis": {
                 "title": {"text": "seconds"},
                 "range": [0, float(one.scenario["horizon_ms"]) / 1000.0],
@@ -364,7 +365,10 @@ def _say(event: dict[str, Any]) -> str:
 def _band(fault: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     start = float(fault["start_ms"])
     length = fault.get("duration_ms") or fault.get("restart_after_ms") or fault.get("downtime_ms")
-    end = start + float(length) if length else start + 200.0
+    if length:
+        end = start + float(length)
+    else:
+        end = float(scenario["horizon_ms"]) if fault["kind"] == "crash" else start + 200.0
     return {
         "type": "rect",
         "x0": start / 1000.0,

@@ -181,9 +181,23 @@ def _configurations(data: NightData) -> str:
         ("commit p99 ms", "n"),
         ("records lost", "n"),
         ("why", ""),
-        ("its rules are backed by", ""),
     ]
-    return _table("Every configuration, worst verdict first; × is to the baseline", head, rows)
+    table = _table("Every configuration, worst verdict first; × is to the baseline", head, rows)
+    return table + _backing(data)
+
+
+def _backing(data: NightData) -> str:
+    """How each rule set is backed, configurations of the same backing together."""
+    groups: dict[str, list[str]] = {}
+    for one in data.plan.configurations:
+        groups.setdefault(backing(one, data.reference), []).append(one.name)
+    rows = [
+        f'<tr><th scope="row">{escape(said)}</th><td class="n">{len(names)}</td>'
+        f'<td class="why">{escape(", ".join(names))}</td></tr>'
+        for said, names in groups.items()
+    ]
+    head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]
+    return "<h3>How the rules are backed</h3>" + _table("What stands behind them", head, rows)
 
 
 def _configuration_row(data: NightData, one: ConfigVerdict) -> str:
@@ -192,10 +206,9 @@ def _configuration_row(data: NightData, one: ConfigVerdict) -> str:
         f'<td class="n">{_with_ratio(shown.get(name))}</td>'
         for name in (OFFLINE, THRASH, LATENCY, "records_lost")
     )
-    backed = backing(data.configuration(one.config_id), data.reference)
     return (
         f'<tr><th scope="row">{escape(one.name)}</th><td>{_badge(one.status)}</td>{cells}'
-        f'<td class="why">{escape(one.reason)}</td><td class="why">{escape(backed)}</td></tr>'
+        f'<td class="why">{escape(one.reason)}</td></tr>'
     )
 
 
@@ -243,7 +256,7 @@ def _deciding(page: Page, data: NightData, found: Deciding) -> str:
         kept = "<p class=lead>The events of this pair were not kept; the command shows them.</p>"
         return f"<h3>{escape(found.scenario_id)}: {change}</h3>{kept}{command}"
     caption = f"<strong>{escape(found.scenario_id)}</strong>: {change}; faults shaded"
-    return page.figure(charts.timeline(found, found.scenario_id), caption) + command
+    return page.figure(charts.timeline(found), caption) + command
 
 
 def _against_baseline(page: Page, data: NightData) -> str:

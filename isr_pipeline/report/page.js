@@ -27,6 +27,17 @@
     }, given);
   }
 
+  // Long names would leave a phone no room for the chart; hovering still gives them whole.
+  function shorten(yaxis, traces) {
+    const names = [...new Set(traces.flatMap((trace) => trace.y || []))];
+    if (yaxis.type !== "category" || !names.some((name) => String(name).length > 20)) { return; }
+    yaxis.tickvals = names;
+    yaxis.ticktext = names.map((name) => {
+      const text = String(name);
+      return text.length > 20 ? text.slice(0, 7) + "…" + text.slice(-12) : text;
+    });
+  }
+
   function draw(id) {
     const element = document.getElementById(id);
     const style = getComputedStyle(document.documentElement);
@@ -35,12 +46,13 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true,
       font: { family: "system-ui, sans-serif", size: narrow.matches ? 11 : 13,
               color: style.getPropertyValue("--ink").trim() },
-      margin: { l: 54, r: 12, t: chart.layout.title ? 40 : 12, b: 48 },
-      legend: { orientation: "h", y: -0.25, yanchor: "top", x: 0 },
+      margin: { l: 54, r: 12, t: 12, b: 48 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
     }, chart.layout);
     layout.xaxis = axis(chart.layout.xaxis, style);
     layout.yaxis = axis(chart.layout.yaxis, style);
     if (narrow.matches) {
+      shorten(layout.yaxis, chart.data);
       for (const trace of chart.data) { if (trace.colorbar) { trace.showscale = false; } }
     }
     Plotly.react(element, chart.data, layout, still);

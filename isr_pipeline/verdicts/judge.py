@@ -212,12 +212,13 @@ def _unusable(panel: PanelOutcomes, config_id: str) -> str | None:
     """Why a configuration cannot be judged, or None."""
     column = panel.column(config_id)
     for name, mask in (
-        ("without an outcome", panel.missing[:, column]),
+        ("missing", panel.missing[:, column]),
         ("that spent the event budget", panel.failed[:, column]),
     ):
         rows = np.flatnonzero(mask)
         if len(rows):
-            return f"{len(rows)} pairs {name}, the first in scenario {panel.scenario_ids[rows[0]]}"
+            first = panel.scenario_ids[rows[0]]
+            return f"{len(rows)} of {len(mask)} pairs {name}, the first in scenario {first}"
     return None
 
 

@@ -246,7 +246,8 @@ def _words(status: Status, configurations: tuple[ConfigVerdict, ...], pending: b
         case Status.IMPROVED:
             return f"improved on {named}"
         case Status.NO_DATA:
-            return f"without data ({having[0].reason})"
+            reasons = {one.reason for one in having}
+            return f"without data ({having[0].reason})" if len(reasons) == 1 else "without data"
         case Status.BASELINE:
             return "new, without a baseline"
         case _:
