@@ -196,10 +196,9 @@ class Leader(Machine):
 
     @property
     def _min_isr(self) -> int:
-        replication_factor = len(set(self._meta.replicas) - self._meta.adding)
-        return int(
-            partition.effective_min_isr(self.rules, self.settings.min_isr, replication_factor)
-        )
+        """In effect: Kafka caps it by the replicas it tracks, those being added included."""
+        tracked = len(self._rows) + 1
+        return int(partition.effective_min_isr(self.rules, self.settings.min_isr, tracked))
 
     # --- becoming leader and follower -------------------------------------------------------
 

@@ -1,0 +1,248 @@
+"""KIP-501: pending reads, resignation, and LinkedIn's transfer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isr_pipeline.kafka import kip501, record, replica
+from tests.kafka.records import Follower, rules_of
+
+ON = {"kip501_enabled": True}
+
+
+class TestMultiset:
+    """Pending reads are counted by offset."""
+
+    def _set(self) -> np.ndarray:
+        return np.zeros((1, record.N_FIELDS), dtype=np.int64)
+
+    def _add(self, rec: np.ndarray, offset: int) -> int:
+        return int(kip501.add_pending(rec, 0, record.PENDING_OFFSET_0, 4, offset))
+
+    def _remove(self, rec: np.ndarray, offset: int) -> bool:
+        return bool(kip501.remove_pending(rec, 0, record.PENDING_OFFSET_0, 4, offset))
+
+    def test_counts(self) -> None:
+        """Adding an offset again counts it again."""
+        rec = self._set()
+        assert [self._add(rec, 5), self._add(rec, 5), self._add(rec, 6)] == [1, 2, 1]
+
+    def test_remove_one(self) -> None:
+        """Removing takes one away."""
+        rec = self._set()
+        self._add(rec, 5)
+        self._add(rec, 5)
+        assert self._remove(rec, 5)
+        assert kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 5)
+
+    def test_remove_last(self) -> None:
+        """Removing the last one leaves nothing."""
+        rec = self._set()
+        self._add(rec, 5)
+        self._remove(rec, 5)
+        assert not kip501.is_pending(rec, 0)
+
+    def test_remove_absent(self) -> None:
+        """Removing what is not there is no removal."""
+        rec = self._set()
+        self._add(rec, 5)
+        assert not self._remove(rec, 6)
+        assert kip501.is_pending(rec, 0)
+
+    def test_remove_gone(self) -> None:
+        """An offset that was removed is not there, though its slot is."""
+        rec = self._set()
+        self._add(rec, 5)
+        self._remove(rec, 5)
+        assert not self._remove(rec, 5)
+
+    def test_contains_gone(self) -> None:
+        """Nor is it contained."""
+        rec = self._set()
+        self._add(rec, 5)
+        self._remove(rec, 5)
+        assert not kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 5)
+
+    def test_offset_zero(self) -> None:
+        """An empty slot is not offset 0."""
+        rec = self._set()
+        assert not kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 0)
+        assert self._add(rec, 0) == 1
+
+    def test_freed_slot_is_not_preferred(self) -> None:
+        """An offset is found behind a freed slot."""
+        rec = self._set()
+        self._add(rec, 5)
+        self._add(rec, 6)
+        self._remove(rec, 5)
+        assert self._add(rec, 6) == 2
+
+    def test_full(self) -> None:
+        """A fifth offset is not counted."""
+        rec = self._set()
+        assert [self._add(rec, offset) for offset in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
+
+    def test_full_but_known(self) -> None:
+        """A known offset needs no new slot."""
+        rec = self._set()
+        for offset in (1, 2, 3, 4):
+            self._add(rec, offset)
+        assert self._add(rec, 4) == 2
+
+
+class TestPendingReads:
+    """Which reads keep a follower in sync."""
+
+    def _reading(self, variant: str, **options: bool) -> Follower:
+        follower = Follower.of("3.7+", kip501=variant, **(ON | options))
+        follower.fetch(5, 10, 100)
+        replica.begin_read(follower.rules, follower.rec, 0, 10)
+        return follower
+
+    @pytest.mark.parametrize("variant", ["s1-doc", "s1-pr", "s2"])
+    def test_keeps_in_sync(self, variant: str) -> None:
+        """A pending read counts as being caught up."""
+        assert not self._reading(variant).out(99, 10**9)
+
+    @pytest.mark.parametrize("variant", ["s1-doc", "s1-pr", "s2"])
+    def test_holds_the_hw(self, variant: str) -> None:
+        """Also in the HW's test."""
+        assert self._reading(variant).holds_hw(99, 10**9)
+
+    @pytest.mark.parametrize("variant", ["none", "li-transfer"])
+    def test_not_in_other_code(self, variant: str) -> None:
+        """Without Solution 1 nothing is pending."""
+        assert self._reading(variant).out(99, 10**9)
+
+    @pytest.mark.parametrize("variant", ["s1-doc", "s1-pr", "s2"])
+    def test_not_when_off(self, variant: str) -> None:
+        """Nor with the key off."""
+        assert self._reading(variant, kip501_enabled=False).out(99, 10**9)
+
+    def test_ends(self) -> None:
+        """The read's end ends the protection."""
+        follower = self._reading("s1-pr")
+        replica.end_read(follower.rules, follower.rec, 0, 10)
+        assert follower.out(99, 10**9)
+
+    def test_duplicate_request(self) -> None:
+        """Two requests at one offset end one by one."""
+        follower = self._reading("s1-doc")
+        replica.begin_read(follower.rules, follower.rec, 0, 10)
+        replica.end_read(follower.rules, follower.rec, 0, 10)
+        assert not follower.out(99, 10**9)
+
+    def test_behind_is_never_pending(self) -> None:
+        """One record short of the previous fetch's LEO gets nothing."""
+        follower = Follower.of("3.7+", kip501="s1-doc", **ON)
+        follower.fetch(5, 10, 100)
+        replica.begin_read(follower.rules, follower.rec, 0, 9)
+        assert follower.out(99, 10**9)
+
+    def test_first_fetch_after_election(self) -> None:
+        """The previous LEO is unknown then: always pending."""
+        follower = Follower.of("3.7+", kip501="s1-doc", **ON)
+        follower.reset(10, new=True, in_isr=True, now=0)
+        replica.begin_read(follower.rules, follower.rec, 0, 0)
+        assert not follower.out(99, 10**9)
+
+    def test_reset_clears(self) -> None:
+        """Becoming leader forgets pending reads."""
+        follower = self._reading("s1-pr")
+        follower.reset(10, new=False, in_isr=False, now=0)
+        assert not kip501.is_pending(follower.rec, 0)
+
+
+class TestCredit:
+    """What the read's end does to the lag clock."""
+
+    def _served(self, variant: str, offset: int, leo: int) -> Follower:
+        follower = Follower.of("3.7+", kip501=variant, **ON)
+        follower.fetch(5, 10, 100)
+        replica.begin_read(follower.rules, follower.rec, 0, offset)
+        follower.fetch(offset, leo, 200, end=225)
+        replica.end_read(follower.rules, follower.rec, 0, offset)
+        return follower
+
+    @pytest.mark.parametrize(
+        ("variant", "offset", "leo", "credit"),
+        [
+            ("s1-doc", 20, 20, 225),
+            ("s1-doc", 10, 20, 225),
+            ("s1-pr", 20, 20, 225),
+            ("s1-pr", 10, 20, 100),
+            ("s2", 10, 20, 225),
+            ("none", 20, 20, 200),
+            ("li-transfer", 20, 20, 200),
+        ],
+    )
+    def test_credit(self, variant: str, offset: int, leo: int, credit: int) -> None:
+        """The text credits the read's end in both branches, the pull request at the LEO only."""
+        assert self._served(variant, offset, leo).caught_up_at == credit
+
+    def test_pr_credits_only_pending(self) -> None:
+        """The pull request credits the arrival of a fetch that is not pending."""
+        follower = Follower.of("3.7+", kip501="s1-pr", **ON)
+        follower.fetch(20, 20, 200, end=225)
+        assert follower.caught_up_at == 200
+
+
+class TestResignation:
+    """Solution 2."""
+
+    def _resigns(self, **changed: object) -> bool:
+        given = {
+            "variant": "s2",
+            "enabled": True,
+            "read": 501,
+            "other": True,
+            "since": 10,
+            "cooldown": 0,
+        } | changed
+        rules = rules_of("3.7+", kip501=given["variant"], kip501_enabled=given["enabled"])
+        return bool(
+            kip501.should_resign(
+                rules, given["read"], 500, given["other"], given["since"], given["cooldown"]
+            )
+        )
+
+    def test_over_the_limit(self) -> None:
+        """One more than the limit resigns."""
+        assert self._resigns()
+
+    def test_at_the_limit(self) -> None:
+        """The limit itself does not."""
+        assert not self._resigns(read=500)
+
+    def test_off(self) -> None:
+        """Only when pending reads are enabled."""
+        assert not self._resigns(enabled=False)
+
+    def test_other_variant(self) -> None:
+        """Only Solution 2 resigns."""
+        assert not self._resigns(variant="s1-doc")
+
+    def test_nobody_else(self) -> None:
+        """Not without another live ISR member."""
+        assert not self._resigns(other=False)
+
+    def test_cooldown(self) -> None:
+        """Not again within the cool-down; at its end it may."""
+        assert not self._resigns(since=9, cooldown=10)
+        assert self._resigns(since=10, cooldown=10)
+
+
+class TestTransfer:
+    """LinkedIn's variant."""
+
+    @pytest.mark.parametrize(("size", "transfers"), [(1, True), (2, False), (3, False)])
+    def test_below_min_isr(self, size: int, transfers: bool) -> None:
+        """It hands over rather than shrink below min ISR."""
+        rules = rules_of("3.7+", kip501="li-transfer")
+        assert bool(kip501.transfers_instead_of_shrinking(rules, size, 2)) is transfers
+
+    def test_other_code_shrinks(self) -> None:
+        """Nobody else does."""
+        rules = rules_of("3.7+", kip501="s2", kip501_enabled=True)
+        assert not kip501.transfers_instead_of_shrinking(rules, 1, 2)

@@ -1,0 +1,178 @@
+"""Which release has which rule."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from isr_pipeline.kafka import releases as r
+from tests.kafka.records import NAMES, rules_of
+
+ON_FROM = {
+    "log_end_exempt": "2.1-2.6",
+    "expand_needs_epoch_start": "2.1-2.6",
+    "async_isr": "2.7-3.2",
+    "kraft": "2.7-3.2",
+    "prev_leo_monotone": "3.3-3.6",
+    "hw_log_end": "3.3-3.6",
+    "hw_ignores_ineligible": "3.3-3.6",
+    "expand_needs_eligible": "3.3-3.6",
+    "alter_reverts": "3.3-3.6",
+    "record_per_partition": "3.3-3.6",
+    "controller_checks_isr": "3.3-3.6",
+    "stale_fetch_rejected": "3.7+",
+    "hw_frozen_under_min_isr": "3.7+",
+    "min_isr_capped": "3.7+",
+    "hw_waits_for_caught_up": "4485-doc",
+}
+OFF_FROM = {
+    "message_lag": "0.9-0.10.1",
+    "corrupt_kills_thread": "0.9-0.10.1",
+    "backoff_none": "0.9-0.10.1",
+    "truncate_to_hw": "2.1-2.6",
+    "failed_read_applied": "2.7-3.2",
+    "fetch_takes_write_lock": "2.7-3.2",
+    "eligible_stopping": "3.3-3.6",
+}
+ONLY_IN = {
+    "expand_needs_lag": {"4485-doc"},
+    "kraft_shrink_bumps": {"2.7-3.2"},
+    "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
+}
+
+
+class TestRuleSets:
+    """Releases as differences."""
+
+    def test_order(self) -> None:
+        """Rule sets come in order of release."""
+        assert NAMES == (
+            "0.8.2",
+            "0.9-0.10.1",
+            "4485-doc",
+            "0.10.2-2.0",
+            "2.1-2.6",
+            "2.7-3.2",
+            "3.3-3.6",
+            "3.7+",
+        )
+
+    @pytest.mark.parametrize(("field", "first"), ON_FROM.items())
+    def test_on_from(self, field: str, first: str) -> None:
+        """A rule that came stays from its release on."""
+        has = [getattr(r.RULE_SETS[name], field) for name in NAMES]
+        assert has == [NAMES.index(name) >= NAMES.index(first) for name in NAMES]
+
+    @pytest.mark.parametrize(("field", "first"), OFF_FROM.items())
+    def test_off_from(self, field: str, first: str) -> None:
+        """A rule that went is gone from its release on."""
+        has = [getattr(r.RULE_SETS[name], field) for name in NAMES]
+        assert has == [NAMES.index(name) < NAMES.index(first) for name in NAMES]
+
+    @pytest.mark.parametrize(("field", "names"), ONLY_IN.items())
+    def test_only_in(self, field: str, names: set[str]) -> None:
+        """Some rules came and went."""
+        assert {name for name in NAMES if getattr(r.RULE_SETS[name], field)} == names
+
+    def test_every_flag_is_stated_above(self) -> None:
+        """No rule of a release goes untested."""
+        flags = {f.name for f in dataclasses.fields(r.RuleSet) if f.type == "bool"}
+        assert flags == set(ON_FROM) | set(OFF_FROM) | set(ONLY_IN)
+
+    def test_tick_divisor(self) -> None:
+        """KAFKA-4485 halved the tick's period."""
+        divisors = [r.RULE_SETS[name].tick_divisor for name in NAMES]
+        assert divisors == [1, 1, 2, 2, 2, 2, 2, 2]
+
+    def test_isr_lock(self) -> None:
+        """What holds the partition's lock."""
+        assert [r.RULE_SETS[name].isr_lock for name in NAMES] == [
+            "completion",
+            "completion",
+            "none",
+            "completion",
+            "rw_always",
+            "rw_precheck",
+            "rw_precheck",
+            "rw_precheck",
+        ]
+
+    def test_fetcher(self) -> None:
+        """KIP-461 is in every rule set from 2.7 on."""
+        kip461 = [r.RULE_SETS[name].fetcher == "kip-461" for name in NAMES]
+        assert kip461 == [False] * 5 + [True] * 3
+
+    def test_stands_for(self) -> None:
+        """Each rule set stands for one release."""
+        assert [r.RULE_SETS[name].release for name in NAMES] == [
+            "0.8.2.2",
+            "0.10.1.1",
+            "0.10.2.2",
+            "0.10.2.2",
+            "2.2.2",
+            "2.8.2",
+            "3.6",
+            "4.3",
+        ]
+
+
+class TestSwitches:
+    """The vector that compiled functions take."""
+
+    def test_every_index_is_its_own(self) -> None:
+        """As many switches as indices."""
+        assert len(rules_of("3.7+")) == r.N_SWITCHES == r.ELR + 1
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_flags_arrive(self, name: str) -> None:
+        """Every flag of a rule set is its switch."""
+        vector, rule_set = rules_of(name), r.RULE_SETS[name]
+        for field in dataclasses.fields(r.RuleSet):
+            index = getattr(r, field.name.upper(), None)
+            if field.type == "bool" and index is not None:
+                assert bool(vector[index]) is getattr(rule_set, field.name), field.name
+
+    def test_defaults_follow_the_release(self) -> None:
+        """Lock and fetcher are the release's own unless named."""
+        vector = rules_of("2.1-2.6")
+        assert (vector[r.ISR_LOCK], vector[r.FETCHER]) == (r.Lock.RW_ALWAYS, r.Fetcher.LEGACY)
+
+    def test_named_choices_win(self) -> None:
+        """2.5 is 2.1-2.6 with another lock and fetcher."""
+        vector = rules_of("2.1-2.6", isr_lock="rw_precheck", fetcher="kip-461")
+        assert (vector[r.ISR_LOCK], vector[r.FETCHER]) == (r.Lock.RW_PRECHECK, r.Fetcher.KIP_461)
+
+    @pytest.mark.parametrize(
+        ("name", "controller", "bumps"),
+        [
+            ("2.7-3.2", "kraft", True),
+            ("2.7-3.2", "zookeeper", False),
+            ("2.1-2.6", "zookeeper", False),
+            ("3.3-3.6", "kraft", False),
+            ("3.7+", "kraft", False),
+        ],
+    )
+    def test_shrink_bumps(self, name: str, controller: str, bumps: bool) -> None:
+        """Only KRaft before metadata.version 3.6 bumps the leader epoch on a shrink."""
+        assert bool(rules_of(name, controller=controller)[r.SHRINK_BUMPS_LEADER_EPOCH]) is bumps
+
+    def test_shrink_bumps_can_be_chosen(self) -> None:
+        """The scenario's own word wins."""
+        vector = rules_of("3.7+", shrink_bumps_leader_epoch=True)
+        assert vector[r.SHRINK_BUMPS_LEADER_EPOCH] == 1
+
+    def test_controller_by_release(self) -> None:
+        """KRaft where the release has it."""
+        kraft = [rules_of(name)[r.CONTROLLER] == r.Controller.KRAFT for name in NAMES]
+        assert kraft == [False] * 5 + [True] * 3
+
+    def test_proposals_are_off(self) -> None:
+        """Neither KIP-501 nor ELR is on by itself."""
+        vector = rules_of("3.7+")
+        assert [int(vector[i]) for i in (r.KIP501, r.KIP501_ENABLED, r.ELR)] == [0, 0, 0]
+
+    def test_unknown_name(self) -> None:
+        """A name that is no choice is a KeyError."""
+        with pytest.raises(KeyError):
+            rules_of("3.7+", kip501="s3")
