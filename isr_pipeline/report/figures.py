@@ -12,8 +12,10 @@ mpl.use("Agg")
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from isr_pipeline.home import Home
+from isr_pipeline.report.charts import RATIO_TICKS
 from isr_pipeline.report.data import LATENCY, OFFLINE, THRASH, NightData, read_night
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
@@ -133,6 +135,10 @@ def _forest(data: NightData, between: Between) -> Figure:
         axes.plot(centre, places, "o", color=INK, ms=4)
         axes.axvline(1.0, color=MUTED, lw=1)
         axes.set_xscale("log")
+        low_edge, high_edge = axes.get_xlim()
+        ticks = [tick for tick in RATIO_TICKS if low_edge <= tick <= high_edge]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title(metric, loc="left", fontsize=9, color=INK)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0][0].set_yticks(places, [data.name(one) for one in ids], fontsize=7)

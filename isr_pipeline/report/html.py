@@ -172,7 +172,7 @@ def _header(data: NightData) -> str:
 
 def _configurations(data: NightData) -> str:
     ranked = sorted(data.verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
-    rows = [_configuration_row(data, one) for one in ranked]
+    rows = [_configuration_row(one) for one in ranked]
     head = [
         ("configuration", ""),
         ("verdict", ""),
@@ -200,7 +200,7 @@ def _backing(data: NightData) -> str:
     return "<h3>How the rules are backed</h3>" + _table("What stands behind them", head, rows)
 
 
-def _configuration_row(data: NightData, one: ConfigVerdict) -> str:
+def _configuration_row(one: ConfigVerdict) -> str:
     shown = {metric.metric: metric for metric in one.metrics}
     cells = "".join(
         f'<td class="n">{_with_ratio(shown.get(name))}</td>'
