@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SETTINGS: Mapping[str, str] = {
     # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # An error of a worker is an error: no second try without Arrow.
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "WARN",
     "spark.ui.enabled": "false",
