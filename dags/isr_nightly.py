@@ -140,9 +140,8 @@ with DAG(
     @one_line_errors
     def report(**context: Any) -> str:
         """Draw the figures and write the page of the night."""
-        from isr_pipeline.report.html import write_report  # noqa: PLC0415
-
         from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
+        from isr_pipeline.report.html import write_report  # noqa: PLC0415
 
         claim(context)
         write_figures(plan_of(context))

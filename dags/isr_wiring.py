@@ -160,7 +160,9 @@ def claim_if_flagged(context: Mapping[str, Any]) -> None:
 
 
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
-    """Return ``simulate[2] failed`` for every task of this run that did not end well.
+    """Return ``simulate_2 failed`` for every task of this run that did not end well.
+
+    Tasks that never came to run because of another are left out if there is such another.
 
     Args:
         context: of the gate.
@@ -180,4 +182,6 @@ def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]
         allowed = {"success", "skipped"} if task in GATE_MAY_SKIP else {"success"}
         if state not in allowed:
             broken.append(f"{name} {state or 'never ran'}")
-    return broken + [f"{task} never ran" for task in sorted(tasks - seen)]
+    broken += [f"{task} never ran" for task in sorted(tasks - seen)]
+    causes = [text for text in broken if not text.endswith(("upstream_failed", "never ran"))]
+    return causes or broken

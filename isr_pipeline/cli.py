@@ -48,6 +48,11 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_status)
+    except LookupError as error:
+        if type(error).__name__ != "TableMissing":  # its module reads Arrow: not for every start
+            raise
+        sys.stderr.write(f"{error}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -26,7 +26,7 @@ PROGRAM = REPOSITORY / "dags" / "run_night.py"
 DAG_ID = "isr_nightly"
 NIGHTLY, UI = "make nightly", "make ui"
 STOP_SECONDS_MAX = 25.0
-QUIET_TASKS = frozenset({"removed", "scheduled", "queued"})
+QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
 """States that are no news."""
 
 
@@ -120,7 +120,7 @@ class _Run:
             _say("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
-            variables |= _own_api(stack.free_port())
+            variables |= _own_airflow(stack.free_port())
             variables[SUPERVISOR_VARIABLE] = str(os.getpid())
         # A session of its own: Ctrl-C reaches this process alone, which then stops the others in
         # order. The pipe on standard input stops them too if this process is killed.
@@ -203,9 +203,11 @@ class _Run:
             signal.signal(signal.SIGINT, previous)
 
 
-def _own_api(port: int) -> dict[str, str]:
-    """Variables for an execution API of this run alone."""
+def _own_airflow(port: int) -> dict[str, str]:
+    """Variables for a scheduler and an execution API of this run alone."""
     return {
+        # One task at a time: `dag.test` does not know a task's own limit (one shard at a time).
+        "AIRFLOW__CORE__PARALLELISM": "1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
     }

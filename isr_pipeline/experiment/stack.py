@@ -6,7 +6,6 @@ Everything is said by environment variables, so that the same DAG runs unchanged
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -15,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isr_pipeline.compiling import kernel_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.java import java_home
 from isr_pipeline.home import REPOSITORY
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
-
-_KERNEL_SOURCES = ("isr_pipeline/kafka", "isr_pipeline/simulation")
 
 
 def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str]:
@@ -52,14 +50,18 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",
         "TZ": "UTC",
-        "NUMBA_CACHE_DIR": str(kernel_cache(home)),
+        "NUMBA_CACHE_DIR": str(home.numba_cache / kernel_digest()),
         "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
     }
     if spark_master is not None:
         chosen["AIRFLOW_CONN_SPARK_DEFAULT"] = spark_connection(spark_master)
+        chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
     defaults = {
         "HOME": str(home.path),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        # A night is several short Java programs; the work is done in Python workers. Java's second
+        # compiler and its parallel collector cost more than they bring in a minute.
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SPARK_LOCAL_DIRS": str(home.path / "spark"),
         "MLFLOW_TRACKING_URI": home.mlflow_uri,
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -129,20 +131,6 @@ def spark_connection(master: str) -> str:
     return json.dumps(
         {"conn_type": "spark", "host": master, "extra": {"spark-binary": "spark-submit"}}
     )
-
-
-def kernel_cache(home: Home) -> Path:
-    """Return numba's cache folder for the sources as they are now.
-
-    Numba does not see a change in a function that a cached one calls, so the folder is named by
-    a digest of every source file of the rules and the kernel.
-    """
-    digest = hashlib.sha256()
-    for folder in _KERNEL_SOURCES:
-        for file in sorted((REPOSITORY / folder).rglob("*.py")):
-            digest.update(file.name.encode())
-            digest.update(file.read_bytes())
-    return home.numba_cache / digest.hexdigest()[:12]
 
 
 def ui_port(program: str) -> int:
