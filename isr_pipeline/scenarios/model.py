@@ -516,10 +516,6 @@ class _Checker:
                 words = f" (hosted by {fault.broker})" if name in names else ""
                 self.refuse("partitions", name, close_or_all(name, here) + words, i)
 
-    def fault_read_stall(self, fault: Any) -> None:
-        if fault.stage == "send" and fault.reads != ("all",):
-            self.refuse("reads", fault.reads, "all (the others belong to stage: handler)")
-
     def fault_link(self, fault: Any) -> None:
         if fault.from_ == fault.to:
             self.refuse("to", fault.to, "another node than from")
@@ -665,11 +661,13 @@ def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[s
             checked.update(_checked(_config, {name: value}, where, at))
         elif group in _GROUPS and field in _overridable(group):
             one = check_of(_GROUPS[group], field)
-            checked[name] = _checked(one.read, value, where, f"{at}.{name}")
+            checked[name] = _checked(one.read, value, where, f"{at}.{name}" if at else name)
         else:
-            allowed = [f"{g}.{f}" for g in _GROUPS for f in _overridable(g)]
-            listed = close_or_all(name, [*KEYS, *allowed])
-            raise InputError(where, f"{at}.{name}", "unknown key", listed)
+            groups = [group] if group in _GROUPS else list(_GROUPS)
+            paths = [f"{one}.{field}" for one in groups for field in _overridable(one)]
+            names = paths if group in _GROUPS else [*KEYS, *paths]
+            path = f"{at}.{name}" if at else name
+            raise InputError(where, path, "unknown key", close_or_all(name, names))
     return checked
 
 
@@ -684,7 +682,7 @@ def _checked(read: Any, value: Any, where: str, at: str) -> Any:
     try:
         return read(value)
     except Bad as bad:
-        path = dotted((at, *bad.at))
+        path = dotted((at, *bad.at) if at else bad.at)
         raise InputError(where, path, bad.given or shown(value), bad.allowed) from None
 
 

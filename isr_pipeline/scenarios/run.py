@@ -1,26 +1,232 @@
-"""One scenario through the kernel."""
+"""One scenario through the kernel: the outcome row, and what happened when."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.scenarios.encoder import EVENT_BUDGET, World, encode
+from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.kernel import run_world
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
 
+US_PER_HOUR = 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Curves for a trace.
+
+    Attributes:
+        t_ms: times of the samples.
+        leo: (topic, partition) -> LEO of the leader at each time, -1 without one.
+        hw: the same of its high watermark.
+        queue: broker id -> requests that wait.
+    """
+
+    t_ms: list[float]
+    leo: dict[tuple[str, int], list[int]]
+    hw: dict[tuple[str, int], list[int]]
+    queue: dict[int, list[int]]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one scenario gave: the outcome row and, if asked for, the events."""
+    """What one scenario gave: the outcome row and, if asked for, the events and curves."""
 
     outcome: dict[str, Any]
-    events: list[dict[str, Any]]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    samples: Samples | None = None
 
 
-def run(scenario: Scenario, *, events: bool = False) -> Run:  # noqa: ARG001 - kernel follows
-    """Simulate one scenario to its horizon."""
-    outcome = {name: 0 if kind == "int" else 0.0 for name, kind in OUTCOME_COLUMNS.items()}
-    outcome["simulated_ms"] = float(scenario.horizon_ms)
-    return Run(outcome=outcome, events=[])
+def run(
+    scenario: Scenario,
+    *,
+    events: bool = False,
+    sample_ms: float = 0,
+    budget: int = EVENT_BUDGET,
+) -> Run:
+    """Simulate one scenario to its horizon.
+
+    Args:
+        scenario: a checked scenario, its configuration laid over it.
+        events: list the events as well.
+        sample_ms: period of the samples for a trace's curves; 0 for none.
+        budget: events after which to give up.
+
+    Raises:
+        BudgetSpent: the scenario needs more events than ``budget``.
+    """
+    world = encode(scenario, events=events, sample_ms=sample_ms, budget=budget)
+    run_world(world.w, world.rec, world.rules)
+    if world.w[at.G_BUDGET_SPENT]:
+        raise BudgetSpent(scenario.scenario_id, budget)
+    return Run(
+        outcome=outcome_of(world),
+        events=events_of(world) if events else [],
+        samples=_samples_of(world) if sample_ms else None,
+    )
+
+
+def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:
+    """The row of a pair whose event budget was spent: every measure is null."""
+    row: dict[str, Any] = dict.fromkeys(OUTCOME_COLUMNS)
+    row.update(simulated_ms=float(horizon_ms), kernel_events=budget, failed=1)
+    return row
+
+
+def _percentile_ms(world: World, share: float) -> float:
+    """Commit latency at rank ceil(share * n), the middle of its bucket; 0 without a batch."""
+    w = world.w
+    histogram = w[w[at.H_HIST] : w[at.H_HIST] + at.HIST_SIZE]
+    total = int(histogram.sum())
+    if total == 0:
+        return 0.0
+    rank = int(np.ceil(share * total - 1e-9))
+    bucket = int(np.searchsorted(np.cumsum(histogram), max(1, rank)))
+    sub = 1 << at.HIST_SUB_BITS
+    if bucket < 2 * sub:
+        return bucket / 1000
+    shift = (bucket >> at.HIST_SUB_BITS) - 1
+    low = (sub + (bucket & (sub - 1))) << shift
+    middle = low + ((1 << shift) - 1) / 2
+    return float(min(middle, int(w[at.G_LATENCY_MAX])) / 1000)
+
+
+def outcome_of(world: World) -> dict[str, Any]:
+    """The outcome row of a world that has reached its horizon."""
+    w = world.w
+    span = int(w[at.C_HORIZON] - w[at.C_WARMUP])
+    n = len(world.partitions)
+    base = int(w[at.H_PART])
+    table = w[base : base + n * at.P_SIZE].reshape(n, at.P_SIZE)
+    partition_time = span * n
+    hours = partition_time / US_PER_HOUR
+
+    def share(total: int) -> float:
+        return int(total) / partition_time
+
+    def hourly(cell: int) -> float:
+        return int(w[cell]) / hours
+
+    offline = int(table[:, at.P_T_OFFLINE].sum())
+    unavailable = int(table[:, at.P_T_UNAVAILABLE].sum()) + int(w[at.G_UNAVAILABLE])
+    values: dict[str, Any] = {
+        "offline_partition_rate": share(offline),
+        "any_offline": int(offline > 0),
+        "under_min_isr_rate": share(table[:, at.P_T_UNDER_MIN].sum()),
+        "under_replicated_rate": share(table[:, at.P_T_UNDER_REPLICATED].sum()),
+        "produce_unavailable_rate": share(unavailable),
+        "isr_shrinks_per_partition_hour": hourly(at.G_SHRINKS),
+        "isr_expands_per_partition_hour": hourly(at.G_EXPANDS),
+        "isr_flaps_per_partition_hour": hourly(at.G_FLAPS),
+        "spurious_shrinks_per_partition_hour": hourly(at.G_SPURIOUS),
+        "missed_lag_ms": int(w[at.G_MISSED_LAG]) / 1000,
+        "leader_changes_per_partition_hour": hourly(at.G_LEADER_CHANGES),
+        "resignations_per_partition_hour": hourly(at.G_RESIGNATIONS),
+        "unclean_elections": int(w[at.G_UNCLEAN]),
+        "commit_latency_p50_ms": _percentile_ms(world, 0.50),
+        "commit_latency_p99_ms": _percentile_ms(world, 0.99),
+        "commit_latency_max_ms": int(w[at.G_LATENCY_MAX]) / 1000,
+        "batches_uncommitted": int(w[at.G_UNCOMMITTED]),
+        "records_acked": int(w[at.G_ACKED]),
+        "records_lost": int(w[at.G_LOST]),
+        "failed_partitions_max": int(w[at.G_FAILED_MAX]),
+        "failed_partition_rate": share(w[at.G_FAILED_TIME]),
+        "dead_fetcher_threads": int(w[at.G_DEAD_MAX]),
+        "untracked_partition_rate": share(w[at.G_UNTRACKED_TIME]),
+        "simulated_ms": int(w[at.C_HORIZON]) / 1000,
+        "kernel_events": int(w[at.G_EVENTS]),
+        "failed": 0,
+    }
+    assert list(values) == list(OUTCOME_COLUMNS)
+    return values
+
+
+def _ms(time_us: int) -> float:
+    """Microseconds as milliseconds: a whole number where it is one."""
+    return time_us // 1000 if time_us % 1000 == 0 else time_us / 1000
+
+
+def _members(world: World, partition: int, mask: int) -> list[int]:
+    """Ids of the replicas in a set, ascending."""
+    replicas = world.partitions[partition].replicas
+    return sorted(b for pos, b in enumerate(replicas) if (mask >> pos) & 1)
+
+
+def events_of(world: World) -> list[dict[str, Any]]:
+    """The events in order of time, in the names of the model page."""
+    w = world.w
+    base = int(w[at.H_EVENTS])
+    rows = w[base : base + int(w[at.G_EVENT_COUNT]) * at.V_SIZE].reshape(-1, at.V_SIZE)
+    return [_event(world, [int(cell) for cell in row]) for row in rows]
+
+
+def _event(world: World, row: list[int]) -> dict[str, Any]:
+    """One row of the kernel's list as a mapping."""
+    kind = at.EVENT_NAMES[row[at.V_KIND]]
+    partition = row[at.V_PART]
+    event: dict[str, Any] = {"t_ms": _ms(row[at.V_TIME]), "kind": kind}
+    event["topic"] = world.partitions[partition].topic if partition >= 0 else None
+    event["partition"] = world.partitions[partition].number if partition >= 0 else None
+    event["broker"] = world.brokers[row[at.V_BROKER]] if row[at.V_BROKER] >= 0 else None
+    if partition < 0:
+        event.update(leader=None, leader_epoch=None, isr=None, cause=None)
+        return event
+    leader = row[at.V_LEADER]
+    event["leader"] = world.partitions[partition].replicas[leader] if leader >= 0 else -1
+    event["leader_epoch"] = row[at.V_LEPOCH]
+    event["isr"] = _members(world, partition, row[at.V_ISR])
+    event["cause"] = _cause(world, kind, partition, row, event)
+    if kind in ("isr_shrink", "isr_expand", "leader_resigned"):
+        event["decided_ms"] = _ms(row[at.V_DECIDED])
+    return event
+
+
+def _cause(
+    world: World, kind: str, partition: int, row: list[int], event: dict[str, Any]
+) -> str | None:
+    """Why: a JSON object, or None."""
+    if kind in ("isr_shrink", "isr_expand"):
+        replicas = world.partitions[partition].replicas
+        changed = {}
+        for pos, broker in enumerate(replicas):
+            if (row[at.V_MASK] >> pos) & 1:
+                at_us = row[at.V_CAUSE0 + pos] if pos < at.V_SIZE - at.V_CAUSE0 else at.NEVER
+                known = at_us > at.NEVER // 2
+                changed[str(broker)] = {"lastCaughtUpTimeMs": _ms(at_us) if known else None}
+        return json.dumps({"replicas": changed})
+    if kind == "controller_isr_remove":
+        return json.dumps({"removed": _members(world, partition, row[at.V_MASK])})
+    if kind == "records_lost":
+        return json.dumps({"records": row[at.V_MASK]})
+    if kind == "leader_resigned":
+        order, replicas = row[at.V_CAUSE0], world.partitions[partition].replicas
+        positions = [(order >> (4 * k)) & 15 for k in range(len(replicas))]
+        members = set(event["isr"])
+        event["isr"] = [replicas[pos] for pos in positions if replicas[pos] in members]
+        return json.dumps({"isr_order": event["isr"]})
+    return None
+
+
+def _samples_of(world: World) -> Samples:
+    """The curves that were sampled."""
+    w = world.w
+    n, nb = len(world.partitions), len(world.brokers)
+    width = 1 + 2 * n + nb
+    base = int(w[at.H_SAMPLE])
+    rows = w[base : base + int(w[at.G_SAMPLE_COUNT]) * width].reshape(-1, width)
+    names = [(p.topic, p.number) for p in world.partitions]
+    return Samples(
+        t_ms=[t / 1000 for t in rows[:, 0].tolist()],
+        leo={name: rows[:, 1 + 2 * i].tolist() for i, name in enumerate(names)},
+        hw={name: rows[:, 2 + 2 * i].tolist() for i, name in enumerate(names)},
+        queue={b: rows[:, 1 + 2 * n + k].tolist() for k, b in enumerate(world.brokers)},
+    )

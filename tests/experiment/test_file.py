@@ -1,0 +1,324 @@
+"""Experiment, cluster and fault files, and how they are refused."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import common_period_s, healthy_scenario, load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.scenarios.model import parse_scenario
+from tests.scenarios.test_refusals import good
+
+Edit = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Edit:
+    """Give a way to spoil a copy of ``config/``: file, old text (which is there), new text."""
+    folder = tmp_path / "config"
+    shutil.copytree(REPOSITORY / "config", folder)
+    monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+    monkeypatch.chdir(folder)
+
+    def replace(name: str, old: str, new: str) -> None:
+        path = folder / name
+        content = path.read_text()
+        assert old in content
+        path.write_text(content.replace(old, new, 1))
+
+    return replace
+
+
+def refusal() -> str:
+    """Give the error line of the smoke experiment."""
+    with pytest.raises(InputError) as caught:
+        configurations(load_experiment("smoke"))
+    return str(caught.value)
+
+
+SMOKE = "experiments/smoke.yaml"
+WRONG = [
+    (SMOKE, "horizon_ms: 30000", "horizn_ms: 30000", "horizn_ms: unknown key; allowed: horizon_ms"),
+    (
+        SMOKE,
+        "seed: 501",
+        "seed: true",
+        "seed: true; allowed: a whole number 0..9223372036854775807",
+    ),
+    (
+        SMOKE,
+        "warmup_ms: 3000",
+        "warmup_ms: 30000",
+        "warmup_ms: 30000; allowed: less than horizon_ms (30000)",
+    ),
+    (SMOKE, "cluster: tiny", "cluster: tinny", "cluster: tinny; allowed: default, small, tiny"),
+    (SMOKE, "faults: smoke", "faults: smok", "faults: smok; allowed: nightly, smoke"),
+    (
+        SMOKE,
+        "regression: 8",
+        "regression: 3",
+        "panels.regression: 3; allowed: at least 4 (one scenario of every stratum)",
+    ),
+    (
+        SMOKE,
+        "regression: 8",
+        "regression: 0",
+        "panels.regression: 0; allowed: a whole number 1..1000000",
+    ),
+    (
+        SMOKE,
+        "fresh: 4",
+        "fresh: 2",
+        "panels.fresh: 2; allowed: at least 4 (one scenario of every stratum) or 0",
+    ),
+    (
+        SMOKE,
+        "reference: today",
+        "reference: todays",
+        (
+            "reference: todays; allowed: today, today-without-lock, solution-1, solution-1-locked, "
+            "solution-2"
+        ),
+    ),
+    (
+        SMOKE,
+        "replica.lag.time.max.ms: 4000",
+        "replica.lag.time.max.ms: -1",
+        "base.replica.lag.time.max.ms: -1; allowed: a whole number 2..1125899906842",
+    ),
+    (
+        SMOKE,
+        "replica.lag.time.max.ms: 4000",
+        "replica.lag.time.max: 4000",
+        "base.replica.lag.time.max: unknown key; allowed: replica.lag.time.max.ms",
+    ),
+    (
+        SMOKE,
+        "set: {rules.isr_lock: none}",
+        "set: {rules.isr_lock: no}",
+        (
+            "groups[0].candidates[1].set.rules.isr_lock: no; allowed: none, completion, rw_always, "
+            "rw_precheck"
+        ),
+    ),
+    (
+        SMOKE,
+        "set: {rules.isr_lock: none}",
+        "set: {cluster.release: 0.8.2}",
+        (
+            "groups[0].candidates[1].set.cluster.controller: kraft; allowed: "
+            "zookeeper (KRaft only with "
+            "2.7-3.2, 3.3-3.6, 3.7+)"
+        ),
+    ),
+    (
+        SMOKE,
+        "name: solution-1-locked",
+        "name: solution-1",
+        (
+            "groups[1].candidates[1].name: solution-1; allowed: a name not yet used (by "
+            "groups[1].candidates[0])"
+        ),
+    ),
+    (
+        SMOKE,
+        "name: solution-1-locked",
+        "name: Solution One",
+        (
+            "groups[1].candidates[1].name: Solution One; allowed: a name of a-z, "
+            "0-9, . _ + - (at most 60)"
+        ),
+    ),
+    (
+        SMOKE,
+        "set: {rules.isr_lock: none}",
+        "set: {follower.fetch.process.time.max.ms: 100}",
+        (
+            "groups[0].candidates[1]: today-without-lock does the same as today; "
+            "allowed: configurations "
+            "that differ in a key that their rules read"
+        ),
+    ),
+    (
+        SMOKE,
+        "  - name: kip-501\n",
+        "  - name: nothing\n  - name: kip-501\n",
+        "groups[1]: no configuration; allowed: at least one candidate or grid",
+    ),
+    (
+        SMOKE,
+        "  - name: kip-501\n",
+        "  - name: kip-501\n    grids: [{name: g, axes: {}}]\n",
+        "groups[1].grids[0].axes: {}; allowed: a mapping of at least one key to its values",
+    ),
+    (
+        SMOKE,
+        "  - name: kip-501\n",
+        (
+            "  - name: kip-501\n    grids: [{name: g, axes: {num.io.threads: "
+            "{label: io, values: []}}}]\n"
+        ),
+        "groups[1].grids[0].axes.num.io.threads.values: []; allowed: a list of at least one value",
+    ),
+    (
+        SMOKE,
+        "  - name: kip-501\n",
+        (
+            "  - name: kip-501\n    grids: [{name: g, axes: {num.io.threads: "
+            "{label: io, values: [0]}}}]\n"
+        ),
+        "groups[1].grids[0].axes.num.io.threads.values[0]: 0; allowed: a whole number 1..1024",
+    ),
+    (
+        SMOKE,
+        "  - name: kip-501\n",
+        (
+            "  - name: kip-501\n    grids: [{name: g, axes: {num.io.thread: "
+            "{label: io, values: [1]}}}]\n"
+        ),
+        (
+            "groups[1].grids[0].axes.num.io.thread: unknown key; allowed: num.io.threads, "
+            "num.network.threads"
+        ),
+    ),
+    (
+        "clusters/tiny.yaml",
+        "brokers: [1001, 1002, 1003]",
+        "brokers: [1001, 1002]",
+        "topics[0].replication_factor: 3; allowed: a whole number 1..2 (the brokers)",
+    ),
+    (
+        "clusters/tiny.yaml",
+        "records_per_s: 10, ",
+        "records_per_s: 0.3, ",
+        (
+            "topics: batches and client requests repeat together every 10 s; "
+            "allowed: rates whose common "
+            "period is at most 1 s (records_per_s / records_per_batch)"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "{pause: 1,",
+        "{paus: 1,",
+        "strata.follower.patterns.paus: unknown pattern; allowed: pause",
+    ),
+    (
+        "faults/smoke.yaml",
+        "population: 0.6",
+        "population: 0",
+        "strata.quiet.population: 0; allowed: a number > 0",
+    ),
+    (
+        "faults/smoke.yaml",
+        "pause.duration_ms: {log_uniform: [5000, 8000]}",
+        "",
+        (
+            "parameters.pause.duration_ms: missing (pattern pause draws it); "
+            "allowed: a distribution: "
+            "log_uniform, uniform or choice"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "log_uniform: [5000, 8000]",
+        "log_uniform: [8000, 5000]",
+        (
+            "parameters.pause.duration_ms.log_uniform: [8000, 5000]; allowed: two "
+            "numbers [low, high], "
+            "0 < low <= high"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "log_uniform: [5000, 8000]",
+        "uniform: [-2000, 5000]",
+        (
+            "parameters.pause.duration_ms.uniform[0]: -2000; allowed: milliseconds "
+            ">= 0 (below 2^50 "
+            "microseconds)"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "{log_uniform: [5000, 8000]}",
+        "{uniform: [1, 2], log_uniform: [1, 2]}",
+        (
+            "parameters.pause.duration_ms: log_uniform, uniform; allowed: one of "
+            "log_uniform, uniform, "
+            "choice"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "pause.duration_ms",
+        "pause.duratio_ms",
+        (
+            "parameters.pause.duratio_ms: unknown parameter; allowed: pause.duration_ms, "
+            "cpu.duration_ms"
+        ),
+    ),
+    (
+        "faults/smoke.yaml",
+        "[[unexpected, 1]]",
+        "[[unexpectd, 1]]",
+        (
+            "parameters.partition_error.error.choice[0]: unexpectd; allowed: storage, unexpected, "
+            "fenced_epoch, corrupt_record"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "line"), WRONG)
+def test_wrong(edit: Edit, name: str, old: str, new: str, line: str) -> None:
+    """A mistake is named with its file, field, value and what is allowed."""
+    edit(name, old, new)
+    assert refusal() == f"{name}: {line}"
+
+
+def test_unknown_experiment() -> None:
+    """An experiment that is not there is answered with those that are."""
+    with pytest.raises(InputError) as caught:
+        load_experiment("nightlyy")
+    assert str(caught.value) == "experiment: nightlyy; allowed: nightly, smoke"
+
+
+def test_by_path(edit: Edit) -> None:
+    """An experiment may be named by the path of its file."""
+    assert load_experiment("experiments/smoke.yaml") == load_experiment("smoke")
+
+
+def test_digest(edit: Edit) -> None:
+    """The digest moves with what decides the tables, not with the description or the place."""
+    before = load_experiment("smoke").digest
+    edit(SMOKE, "to see that the house stands", "to see")
+    assert load_experiment("smoke").digest == before
+    edit("faults/smoke.yaml", "population: 0.6", "population: 0.5")
+    assert load_experiment("smoke").digest != before
+
+
+@pytest.mark.parametrize("name", ["nightly", "smoke"])
+def test_common_period(name: str) -> None:
+    """Produce and client requests of the shipped clusters repeat together within 0.1 s."""
+    experiment = load_experiment(name)
+    assert 0 < common_period_s(healthy_scenario(experiment, "F")) <= 0.1
+
+
+def test_common_period_of_odd_rates() -> None:
+    """Three and seven batches a second repeat together every second."""
+    topic = {
+        "name": "t",
+        "partitions": 1,
+        "replication_factor": 1,
+        "produce": [
+            {"records_per_s": 3, "records_per_batch": 1},
+            {"records_per_s": 7, "records_per_batch": 1},
+        ],
+    }
+    scenario = parse_scenario(good(topics=[topic], faults=[]), "F")
+    assert common_period_s(scenario) == 1

@@ -1,0 +1,93 @@
+"""The plan of a night."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment import plan as module
+from isr_pipeline.experiment.plan import Plan, code_version, make_plan
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.panels import panel_digest
+
+NIGHT = "2026-11-19"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """The plan of a smoke night."""
+    return make_plan("smoke", NIGHT)
+
+
+def test_round_trip(plan: Plan, tmp_path: Path) -> None:
+    """A saved plan is read back as it was, and draws the same panels."""
+    read = Plan.load(plan.save(tmp_path / "a" / "plan.json"))
+    assert read == plan
+    assert panel_digest(draw_panel(read.definition, "regression", NIGHT)) == plan.panel_digest
+    assert read.definition.digest == plan.experiment_digest
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["plan.json"]
+
+
+def test_same_again(plan: Plan) -> None:
+    """Planning a night again gives the same plan."""
+    assert make_plan("smoke", NIGHT) == plan
+
+
+def test_shards(plan: Plan) -> None:
+    """Every configuration is in exactly one shard, in order, and shards are named as groups."""
+    assert [shard.name for shard in plan.shards] == ["base-rules", "kip-501"]
+    ids = [config_id for shard in plan.shards for config_id in shard.config_ids]
+    assert ids == [one.config_id for one in plan.configurations]
+
+
+def test_panel_size() -> None:
+    """Another panel size changes both fixed panels, and makes the fresh one no larger."""
+    small, large = make_plan("smoke", NIGHT, 6), make_plan("smoke", NIGHT, 20)
+    assert small.panels == {"regression": 6, "confirm": 6, "fresh": 4}
+    assert large.panels == {"regression": 20, "confirm": 20, "fresh": 4}
+    assert small.panel_digest != large.panel_digest
+    assert len(list(draw_panel(large.definition, "regression", NIGHT))) == 20
+
+
+def test_wrong_panel_size() -> None:
+    """A panel has room for every stratum."""
+    with pytest.raises(InputError) as caught:
+        make_plan("smoke", NIGHT, 2)
+    assert str(caught.value).endswith(
+        "smoke.yaml: panel size: 2; allowed: at least 4 (one scenario of every stratum)"
+    )
+
+
+@pytest.mark.parametrize("night", ["2026-13-01", "tonight", "20261119", ""])
+def test_wrong_night(night: str) -> None:
+    """A night is a date."""
+    with pytest.raises(InputError) as caught:
+        make_plan("smoke", night)
+    assert str(caught.value) == f"night: {night}; allowed: a date YYYY-MM-DD"
+
+
+def test_nights_share_the_fixed_panels(plan: Plan) -> None:
+    """Two nights have the same regression and confirm panels, and different fresh ones."""
+    other = make_plan("smoke", "2026-11-20")
+    assert (other.panel_digest, other.confirm_digest) == (plan.panel_digest, plan.confirm_digest)
+    assert other.fresh_digest != plan.fresh_digest
+
+
+def test_load_missing(tmp_path: Path) -> None:
+    """A plan that is not there is said so."""
+    with pytest.raises(InputError) as caught:
+        Plan.load(tmp_path / "plan.json")
+    assert str(caught.value) == (
+        f"{tmp_path}/plan.json: no such file or directory; allowed: a plan written by this program"
+    )
+
+
+def test_code_version_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without git the package's version stands in; the kernel's digest is there in any case."""
+    assert re.fullmatch(r"\S+\+kernel\.[0-9a-f]{12}", code_version())
+    monkeypatch.setenv("PATH", "")
+    code_version.cache_clear()
+    assert re.fullmatch(r"[0-9.]+\+kernel\.[0-9a-f]{12}", code_version())
+    code_version.cache_clear()
+    assert module.KERNEL_ROOMS == ("kafka", "simulation", "scenarios")

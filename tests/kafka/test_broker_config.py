@@ -1,0 +1,94 @@
+"""Kafka's keys: types, ranges, defaults by rule set."""
+
+import pytest
+
+from isr_pipeline.kafka.broker_config import (
+    KEYS,
+    KRAFT_RELEASES,
+    RELEASES,
+    ConfigKeyError,
+    resolve,
+    tick_period_ms,
+)
+from isr_pipeline.kafka.releases import RULE_SETS
+
+
+class TestReleases:
+    """The rule sets are the same here and where their rules are."""
+
+    def test_names(self) -> None:
+        """Same names, same order."""
+        assert tuple(RULE_SETS) == RELEASES
+
+    def test_kraft(self) -> None:
+        """The same releases know KRaft."""
+        assert tuple(name for name, one in RULE_SETS.items() if one.kraft) == KRAFT_RELEASES
+
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_tick(self, release: str) -> None:
+        """The period is the lag limit over the rule set's divisor, without its fraction."""
+        assert tick_period_ms(release, 10001) == 10001 // RULE_SETS[release].tick_divisor
+
+
+class TestDefaults:
+    """Defaults that changed."""
+
+    @pytest.mark.parametrize(
+        ("key", "old", "new", "since"),
+        [
+            ("replica.lag.time.max.ms", 10000, 30000, "2.7-3.2"),
+            ("zookeeper.session.timeout.ms", 6000, 18000, "2.7-3.2"),
+            ("unclean.leader.election.enable", True, False, "2.1-2.6"),
+        ],
+    )
+    def test_changed(self, key: str, old: object, new: object, since: str) -> None:
+        """Each rule set has the default of the release it stands for."""
+        first = RELEASES.index(since)
+        found = [resolve(release, {})[key] for release in RELEASES]
+        assert found == [old] * first + [new] * (len(RELEASES) - first)
+
+    def test_every_key_is_resolved(self) -> None:
+        """Every key has a value in every rule set, of its own type and within its range."""
+        for release in RELEASES:
+            values = resolve(release, {})
+            assert set(values) == set(KEYS)
+            assert all(KEYS[name].check(value) == value for name, value in values.items())
+
+    def test_given_value_wins(self) -> None:
+        """What is given stands, in the key's own type."""
+        found = resolve("3.7+", {"num.io.threads": 4.0})["num.io.threads"]
+        assert (found, type(found)) == (4, int)
+
+
+class TestRefused:
+    """What a key does not take."""
+
+    @pytest.mark.parametrize(
+        ("name", "value", "allowed"),
+        [
+            ("num.io.threads", True, "a whole number 1..1024"),
+            ("num.io.threads", 1025, "a whole number 1..1024"),
+            ("replica.fetch.wait.max.ms", 2**31, "a whole number 0..2147483647"),
+            ("replica.lag.time.max.ms", 2**50 // 1000 + 1, "a whole number 2..1125899906842"),
+            ("auto.leader.rebalance.enable", 1, "true, false"),
+            ("leader.replication.throttled.replicas", 1, "a text"),
+            ("eligible.leader.replicas.version", True, "0, 1"),
+        ],
+    )
+    def test_value(self, name: str, value: bool | int, allowed: str) -> None:
+        """A wrong type or a value out of range, with what is allowed."""
+        with pytest.raises(ConfigKeyError) as caught:
+            resolve("3.7+", {name: value})
+        assert caught.value.allowed == allowed
+
+    def test_unknown_key(self) -> None:
+        """An unknown key, with close ones."""
+        with pytest.raises(ConfigKeyError) as caught:
+            resolve("3.7+", {"num.io.thread": 3})
+        assert caught.value.allowed == "num.io.threads, num.network.threads"
+
+    def test_unknown_release(self) -> None:
+        """An unknown release, with all if none is close."""
+        with pytest.raises(ConfigKeyError) as caught:
+            resolve("5.0", {})
+        assert caught.value.allowed == ", ".join(RELEASES)
