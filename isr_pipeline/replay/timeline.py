@@ -51,7 +51,7 @@ def run_timeline(vector: Mapping[str, Any], place: Place) -> dict[str, Any]:
         InputError: an unknown op, machine, variant or config key, or a missing argument.
     """
     read = Step(vector, place)
-    name = vector.get("id", place.field)
+    name = vector.get("id", place.field.removesuffix(": "))
     kind = read.one_of("machine", tuple(MACHINES))
     config = read.nested("config").values if read.has("config") else {}
     machine = MACHINES[kind](resolve(vector.get("variant"), config, place))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kafka.records import NAMES, Follower, rules_of
 
 from isr_pipeline.kafka import election, kip501, partition, record, replica
 from isr_pipeline.kafka.releases import NEVER
+from tests.kafka.records import NAMES, Follower, rules_of
 
 LAG = 10
 MERGED_AND_TEXT = [name for name in NAMES if name not in {"0.8.2", "0.9-0.10.1"}]
@@ -141,7 +141,7 @@ def test_zk_elects_cleanly_if_it_can(isr: int, live: int, stopping: int, unclean
     use_known=st.booleans(),
     lost=masks,
 )
-def test_kraft_change_is_consistent(
+def test_kraft_change_is_consistent(  # noqa: PLR0917 - hypothesis names them
     isr: int,
     target: int,
     leader: int,
