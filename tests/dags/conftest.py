@@ -1,0 +1,33 @@
+"""The DAGs as Airflow reads them, with an Airflow home of their own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+# Airflow reads its configuration once, when it is first imported, and writes one into its home
+# if there is none: that must not be the home of the person who runs the tests.
+_HOME = tempfile.TemporaryDirectory(prefix="airflow-tests-")
+with mock.patch.dict(
+    os.environ, {"AIRFLOW_HOME": _HOME.name, "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+):
+    import airflow.settings
+
+
+@pytest.fixture(scope="session")
+def bag() -> Iterator[Any]:
+    """Every DAG of the folder, parsed by Airflow itself."""
+    from airflow.dag_processing.dagbag import BundleDagBag
+
+    from isr_pipeline.home import REPOSITORY
+
+    assert _HOME.name == airflow.settings.AIRFLOW_HOME
+    folder = Path(REPOSITORY / "dags")
+    yield BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
+    _HOME.cleanup()

@@ -1,0 +1,222 @@
+"""The DAGs as Airflow sees them: they parse, and say of themselves what an operator needs."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.exceptions import ParamValidationError
+
+from dags.isr_wiring import Tag, broken_tasks, experiment_names, night_of
+
+DAG_IDS = ("isr_baseline_accept", "isr_nightly")
+
+CHAIN = [
+    "plan",
+    "generate_scenarios",
+    "validate_scenarios",
+    "simulate",
+    "validate_outcomes",
+    "summarize",
+    "validate_summary",
+    "judge",
+    "confirm",
+    "decide",
+    "log_to_mlflow",
+    "report",
+    "gate",
+]
+
+
+class TestEveryDag:
+    """What holds for all DAGs."""
+
+    def test_all_parse(self, bag: Any) -> None:
+        """No file of the folder fails to import, and nothing else is taken for a DAG."""
+        assert bag.import_errors == {}
+        assert sorted(bag.dags) == sorted(DAG_IDS)
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_page_has_triage_notes(self, bag: Any, dag_id: str) -> None:
+        """The page in the UI says what is normal and what to do when it is red."""
+        assert "#### Triage notes" in bag.dags[dag_id].doc_md
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_tags_are_known(self, bag: Any, dag_id: str) -> None:
+        """Every tag is a member of the enum, and there is at least one."""
+        tags = bag.dags[dag_id].tags
+        assert tags
+        assert set(tags) <= {str(tag) for tag in Tag}
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_params_explain_themselves(self, bag: Any, dag_id: str) -> None:
+        """Every field of the trigger form has a title and a description."""
+        for name, param in bag.dags[dag_id].params.items():
+            schema = bag.dags[dag_id].params.get_param(name)
+            assert schema.schema.get("title"), name
+            assert schema.description, (name, param)
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_one_run_at_a_time(self, bag: Any, dag_id: str) -> None:
+        """Two runs never write at once."""
+        assert bag.dags[dag_id].max_active_runs == 1
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_is_on_from_the_start(self, bag: Any, dag_id: str) -> None:
+        """A fresh checkout needs no switch to be flipped before a run starts."""
+        assert bag.dags[dag_id].is_paused_upon_creation is False
+
+
+class TestNightly:
+    """`isr_nightly` itself."""
+
+    def test_tasks_are_one_chain(self, bag: Any) -> None:
+        """Each task waits for the one before it, in the order of the data."""
+        dag = bag.dags["isr_nightly"]
+        assert sorted(dag.task_ids) == sorted(CHAIN)
+        for before, after in itertools.pairwise(CHAIN):
+            assert dag.get_task(after).upstream_task_ids >= {before}
+
+    def test_runs_every_night_and_not_before(self, bag: Any) -> None:
+        """02:00 UTC, and no run for a time that has passed when Airflow is switched on."""
+        dag = bag.dags["isr_nightly"]
+        assert dag.timetable.expression == "0 2 * * *"
+        assert dag.timetable.run_immediately == timedelta(0)
+        assert dag.catchup is False
+
+    def test_work_is_tried_again(self, bag: Any) -> None:
+        """Every task but the gate is tried a second time."""
+        dag = bag.dags["isr_nightly"]
+        retries = {name: dag.get_task(name).retries for name in CHAIN}
+        assert retries.pop("gate") == 0
+        assert set(retries.values()) == {1}
+
+    def test_shards_are_mapped_and_named(self, bag: Any) -> None:
+        """Simulation is one task per shard, shown by its name, one at a time."""
+        task = bag.dags["isr_nightly"].get_task("simulate")
+        assert task.is_mapped
+        assert task.partial_kwargs["map_index_template"] == "{{ task.application_args[3] }}"
+        assert task.partial_kwargs["max_active_tis_per_dagrun"] == 1
+
+    def test_gate_always_looks(self, bag: Any) -> None:
+        """The gate runs whatever happened before it: it is the one that fails the run."""
+        assert bag.dags["isr_nightly"].get_task("gate").trigger_rule == "all_done"
+
+    @pytest.mark.parametrize("name", ["generate_scenarios", "simulate", "summarize", "confirm"])
+    def test_spark_jobs_go_through_the_connection(self, bag: Any, name: str) -> None:
+        """Where Spark runs is said by `spark_default` alone."""
+        task = bag.dags["isr_nightly"].get_task(name)
+        assert task.task_type == "SparkSubmitOperator"
+        settings = task.partial_kwargs if task.is_mapped else vars(task)
+        assert settings.get("_conn_id", settings.get("conn_id", "spark_default")) == "spark_default"
+
+
+class TestParams:
+    """The trigger form refuses what cannot be meant."""
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("experiment", "nightyl"),
+            ("night", "yesterday"),
+            ("night", "2026-13-01"),
+            ("panel_size", 0),
+            ("panel_size", 100_001),
+            ("panel_size", 2.5),
+            ("fail_on_regression", "perhaps"),
+        ],
+    )
+    def test_refuses(self, bag: Any, name: str, value: object) -> None:
+        """A value out of range, of another kind, or not in the list."""
+        param = bag.dags["isr_nightly"].params.get_param(name)
+        with pytest.raises(ParamValidationError):
+            param.resolve(value)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("experiment", "smoke"), ("night", "2026-11-19"), ("night", None), ("panel_size", 1)],
+    )
+    def test_accepts(self, bag: Any, name: str, value: object) -> None:
+        """What an operator would enter."""
+        assert bag.dags["isr_nightly"].params.get_param(name).resolve(value) == value
+
+    def test_experiments_are_the_files(self) -> None:
+        """The list in the form is the folder config/experiments."""
+        assert {"nightly", "smoke"} <= set(experiment_names())
+
+    def test_a_reason_is_asked_for(self, bag: Any) -> None:
+        """A baseline is not accepted without night and reason."""
+        with pytest.raises(ParamValidationError):
+            bag.dags["isr_baseline_accept"].params.validate()
+
+
+class TestNightOf:
+    """Which night a run is."""
+
+    LOGICAL = datetime(2026, 11, 19, 2, tzinfo=UTC)
+    AFTER = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+    def context(self, night: str | None, logical: datetime | None) -> dict[str, Any]:
+        """Return what of a task's context decides the night."""
+        run = SimpleNamespace(logical_date=logical, run_after=self.AFTER)
+        return {"params": {"night": night}, "dag_run": run}
+
+    def test_param_wins(self) -> None:
+        """A night that is named is that night, whenever it is run."""
+        assert night_of(self.context("2026-01-02", self.LOGICAL)) == "2026-01-02"
+
+    def test_else_logical_date(self) -> None:
+        """A scheduled or backfilled run is the night of its logical date."""
+        assert night_of(self.context(None, self.LOGICAL)) == "2026-11-19"
+
+    def test_else_run_after(self) -> None:
+        """A run by hand may have no logical date: then its run-after date."""
+        assert night_of(self.context(None, None)) == "2026-11-21"
+
+
+class TestGate:
+    """What the gate counts as broken."""
+
+    TASKS = frozenset({"plan", "simulate", "confirm", "report"})
+
+    def broken(self, states: dict[str, str | None]) -> list[str]:
+        """Ask the gate about a run with these task states."""
+        instance = SimpleNamespace(get_task_states=lambda **_: {"r": states})
+        run = SimpleNamespace(dag_id="isr_nightly", run_id="r")
+        return broken_tasks({"ti": instance, "dag_run": run}, self.TASKS)
+
+    def good(self) -> dict[str, str | None]:
+        """States of a good night."""
+        return {
+            "plan": "success",
+            "simulate_0": "success",
+            "simulate_1": "success",
+            "confirm": "skipped",
+            "report": "success",
+        }
+
+    def test_good_night(self) -> None:
+        """All tasks succeeded, confirm was skipped."""
+        assert self.broken(self.good()) == []
+
+    def test_failed_shard(self) -> None:
+        """One failed shard of two, the rest of the run not reached."""
+        states = self.good() | {"simulate_1": "failed", "report": "upstream_failed"}
+        assert self.broken(states) == ["simulate_1 failed"]
+
+    def test_skipped_shard(self) -> None:
+        """A skipped shard is a hole in the data."""
+        assert self.broken(self.good() | {"simulate_0": "skipped"}) == ["simulate_0 skipped"]
+
+    def test_no_shard_at_all(self) -> None:
+        """A mapped task that never expanded left no data."""
+        states = self.good()
+        del states["simulate_0"], states["simulate_1"]
+        assert self.broken(states) == ["simulate never ran"]
+
+    def test_state_missing(self) -> None:
+        """A task without a state did not run."""
+        assert self.broken(self.good() | {"report": None}) == ["report never ran"]
