@@ -37,13 +37,19 @@ _SIGNIFICANT_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
-    """One metric over the scenarios of one stratum or of all: value = sum(top) / sum(bottom)."""
+class Sample:
+    """One metric over some scenarios: its value is sum(top) / sum(bottom).
+
+    Attributes:
+        top: per scenario weight times natural total; 0 where the pair failed.
+        bottom: per scenario weight times what a total is divided by; 0 where the pair failed.
+    """
 
     top: NDArray[np.float64]
     bottom: NDArray[np.float64]
 
     def value(self) -> float:
+        """Divide the exact sums; NaN if no scenario counts."""
         below = math.fsum(self.bottom)
         return math.fsum(self.top) / below if below else math.nan
 
@@ -126,7 +132,7 @@ def _summarize_stratum(
         }
 
 
-def sample(rows: pd.DataFrame, metric: Metric, ran: NDArray[np.bool_]) -> _Sample:
+def sample(rows: pd.DataFrame, metric: Metric, ran: NDArray[np.bool_]) -> Sample:
     """What a metric sums over scenarios; zero above and below where the pair failed."""
     weight = rows["weight"].to_numpy(np.float64)
     total = rows[metric.total].to_numpy(np.float64)
@@ -135,11 +141,11 @@ def sample(rows: pd.DataFrame, metric: Metric, ran: NDArray[np.bool_]) -> _Sampl
         per = rows["partition_hours"].to_numpy(np.float64) * 3600.0
     elif metric.kind == "per_hour":
         per = rows["partition_hours"].to_numpy(np.float64)
-    return _Sample(np.where(ran, weight * total, 0.0), np.where(ran, weight * per, 0.0))
+    return Sample(np.where(ran, weight * total, 0.0), np.where(ran, weight * per, 0.0))
 
 
 def resampled(
-    strata: NDArray[Any], seed: str, resamples: int, samples: list[_Sample]
+    strata: NDArray[Any], seed: str, resamples: int, samples: list[Sample]
 ) -> NDArray[np.float64]:
     """Values of each sample under each draw of scenarios, stratum by stratum.
 

@@ -1,0 +1,175 @@
+"""Metrics, schemas and the outcome's own columns agree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from isr_pipeline.outcomes.metrics import KEY_METRICS, METRICS, TESTED, TOTALS, natural_totals
+from isr_pipeline.outcomes.schemas import OUTCOMES, SIMULATED, SUMMARY
+from isr_pipeline.outcomes.store import digest
+from isr_pipeline.outcomes.summary import (
+    Sample,
+    percentiles,
+    resampled,
+    share_interval,
+    summarize,
+)
+from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from tests.validation.tables import outcomes, tiny_plan
+
+NO_METRICS = ("simulated_ms", "kernel_events", "failed")
+
+
+class TestMetrics:
+    """Definitions."""
+
+    def test_every_outcome_column_is_one(self) -> None:
+        """Every column of an outcome but the run's own particulars is a metric, in order."""
+        assert list(METRICS) == [name for name in OUTCOME_COLUMNS if name not in NO_METRICS]
+
+    def test_tested_and_shown(self) -> None:
+        """The metrics that verdicts test are the six of the method."""
+        assert set(TESTED) == {
+            "offline_partition_rate",
+            "isr_flaps_per_partition_hour",
+            "under_min_isr_rate",
+            "produce_unavailable_rate",
+            "commit_latency_p99_ms",
+            "records_lost",
+        }
+        assert set(KEY_METRICS) <= set(METRICS)
+
+    def test_totals(self) -> None:
+        """A share becomes partition-seconds, a rate per hour a whole count, null stays null."""
+        outcome = dict.fromkeys(METRICS, 0.0) | {
+            "offline_partition_rate": 0.25,
+            "isr_flaps_per_partition_hour": 1.5,
+            "under_min_isr_rate": None,
+        }
+        totals = natural_totals(outcome, 2.0)
+        assert totals["offline_partition_seconds"] == 1800.0
+        assert totals["isr_flaps"] == 3
+        assert totals["under_min_isr_partition_seconds"] is None
+
+
+class TestSchemas:
+    """The literal schemas."""
+
+    def test_outcomes(self) -> None:
+        """Outcomes are the pair, the kernel's columns in order, and the natural totals."""
+        pair = ["panel", "scenario_id", "config_id", "config_name", "stratum", "weight"]
+        assert OUTCOMES.names == [*pair, "partition_hours", *OUTCOME_COLUMNS, *TOTALS]
+        assert SIMULATED.names == [*OUTCOMES.names, "events"]
+
+    def test_kinds(self) -> None:
+        """Whole numbers of the kernel are whole numbers of the table."""
+        types = {"int": "bigint", "float": "double"}
+        found = {name: OUTCOMES[name].dataType.simpleString() for name in OUTCOME_COLUMNS}
+        assert found == {name: types[kind] for name, kind in OUTCOME_COLUMNS.items()}
+
+
+def rows_of(name: str) -> pd.DataFrame:
+    """Return the outcomes of one configuration of the tiny night."""
+    every = outcomes(tiny_plan("unused"))
+    return every[every["config_name"] == name]
+
+
+def row(summary: pd.DataFrame, metric: str, stratum: str = "all") -> pd.Series:
+    """Return one row of a summary."""
+    return summary[(summary["metric"] == metric) & (summary["stratum"] == stratum)].iloc[0]
+
+
+class TestSummarize:
+    """Weighted values and intervals of one configuration."""
+
+    def test_columns(self) -> None:
+        """The columns are the table's, a row per metric and stratum."""
+        summary = summarize(rows_of("faster"), rows_of("today"), "s", 50)
+        assert list(summary.columns) == SUMMARY.names
+        assert len(summary) == len(METRICS) * 3
+
+    def test_weighted(self) -> None:
+        """A value is the weighted one; a stratum's counts its own scenarios."""
+        rows = rows_of("faster")
+        summary = summarize(rows, rows_of("today"), "s", 50)
+        by_hand = (rows["weight"] * rows["offline_partition_rate"]).sum() / rows["weight"].sum()
+        assert row(summary, "offline_partition_rate")["value"] == pytest.approx(by_hand, rel=1e-12)
+        assert row(summary, "any_offline")["value"] == pytest.approx(4 * 0.5 / 6)
+        assert row(summary, "any_offline", "faulty")["value"] == 1.0
+        assert row(summary, "any_offline", "calm")["scenarios"] == 2
+
+    def test_order_does_not_matter(self) -> None:
+        """Rows in any order give the same summary bit by bit."""
+        rows, reference = rows_of("faster"), rows_of("today")
+        shuffled = rows.sample(frac=1.0, random_state=3)
+        one = summarize(rows, reference, "s", 100)
+        other = summarize(shuffled, reference.iloc[::-1], "s", 100)
+        assert digest(one) == digest(other)
+
+    def test_paired(self) -> None:
+        """Twice the reference in every scenario has ratio 2, with no width at all."""
+        reference = rows_of("today")
+        doubled = reference.assign(
+            isr_flaps=reference["isr_flaps"] * 2,
+            isr_flaps_per_partition_hour=reference["isr_flaps_per_partition_hour"] * 2,
+        )
+        found = row(summarize(doubled, reference, "s", 200), "isr_flaps_per_partition_hour")
+        assert [found["ratio"], found["ratio_low"], found["ratio_high"]] == [2.0, 2.0, 2.0]
+
+    def test_failed_pairs_count_apart(self) -> None:
+        """A failed pair is left out of values and pairs, and is counted."""
+        rows = rows_of("faster").copy()
+        rows["failed"] = [1, 0, 0, 0, 0, 0]
+        rows.loc[rows.index[0], list(METRICS)] = np.nan
+        found = row(summarize(rows, rows_of("today"), "s", 50), "records_acked")
+        assert (found["scenarios"], found["scenarios_failed"]) == (6, 1)
+        assert (found["value"], found["ratio"]) == (1000.0, 1.0)
+
+    def test_all_failed(self) -> None:
+        """Nothing ran: no value, no interval, no ratio."""
+        rows = rows_of("faster").assign(failed=1, **dict.fromkeys([*METRICS, *TOTALS], np.nan))
+        found = row(summarize(rows, rows_of("today"), "s", 50), "records_acked")
+        assert all(math.isnan(found[name]) for name in ("value", "low", "high", "total", "ratio"))
+
+    def test_reference_of_zero(self) -> None:
+        """There is no ratio to nothing."""
+        found = row(summarize(rows_of("faster"), rows_of("today"), "s", 50), "records_lost")
+        assert found["reference_value"] == 0.0
+        assert math.isnan(found["ratio"])
+
+    def test_coverage(self) -> None:
+        """The interval of a mean holds the truth in about 95 of 100 samples."""
+        random = np.random.default_rng(0)
+        strata, ones = np.repeat(["a", "b"], 30), np.ones(60)
+        hits = 0
+        for trial in range(200):
+            drawn = Sample(random.exponential(10.0, 60), ones)
+            low, high = percentiles(resampled(strata, str(trial), 300, [drawn])[0])
+            hits += low <= 10.0 <= high
+        assert 178 <= hits <= 198
+
+
+class TestIntervals:
+    """The intervals by themselves."""
+
+    def test_clopper_pearson(self) -> None:
+        """With equal weights it is scipy's exact interval."""
+        low, high = share_interval(3 / 20, np.full(20, 0.7))
+        exact = stats.binomtest(3, 20).proportion_ci(0.95, "exact")
+        assert (low, high) == (pytest.approx(exact.low), pytest.approx(exact.high))
+
+    def test_none_and_all(self) -> None:
+        """No scenario of 20 still leaves up to 17 %; all of 20 leaves down to 83 %."""
+        assert share_interval(0.0, np.ones(20)) == (0.0, pytest.approx(0.1684, abs=1e-4))
+        assert share_interval(1.0, np.ones(20)) == (pytest.approx(0.8316, abs=1e-4), 1.0)
+
+    def test_percentiles_without_an_upper_end(self) -> None:
+        """Draws in which the reference had nothing leave the upper end open."""
+        low, high = percentiles(np.array([1.0, 2.0, np.inf, np.inf, np.nan]))
+        assert low == 1.0
+        assert math.isnan(high)

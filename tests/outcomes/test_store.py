@@ -1,0 +1,195 @@
+"""Tables: whole or not there, and the same digest however they are cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from isr_pipeline.outcomes import store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NIGHT = "2026-11-19"
+ROWS = pd.DataFrame(
+    {
+        "config_id": ["b", "a", "a"],
+        "metric": ["m", "n", "m"],
+        "p": [0.1, np.nan, 0.3],
+        "count": [1, 2, 3],
+        "note": ["x", None, "ü"],
+    }
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    """Return an empty table root."""
+    return str(tmp_path / "tables")
+
+
+def put(root: str, night: str = NIGHT, rows: pd.DataFrame = ROWS) -> Path:
+    """Write a verdicts table."""
+    return store.write_table("verdicts", "smoke", night, rows, root=root)
+
+
+class TestReadTable:
+    """Reading a night's table."""
+
+    def test_in_order_of_its_key(self, root: str) -> None:
+        """Rows come in order of the key, whatever order they were written in."""
+        put(root)
+        read = store.read_table("verdicts", "smoke", NIGHT, root=root)
+        assert list(read["count"]) == [3, 2, 1]
+
+    def test_columns_and_filter(self, root: str) -> None:
+        """Columns and rows can be chosen; a filter's column need not be among them."""
+        put(root)
+        where = pc.field("config_id") == "a"
+        read = store.read_table(
+            "verdicts", "smoke", NIGHT, columns=["count"], where=where, root=root
+        )
+        assert read.to_dict("list") == {"count": [3, 2]}
+
+    def test_missing(self, root: str) -> None:
+        """A table that is not there is named with its night."""
+        with pytest.raises(store.TableMissing) as missing:
+            store.read_table("summary", "smoke", NIGHT, root=root)
+        assert str(missing.value) == "no summary table of experiment smoke, night 2026-11-19"
+
+    def test_unknown(self, root: str) -> None:
+        """A name that is no table's is refused with those that are."""
+        with pytest.raises(ValueError, match=r"^unknown table 'x'; tables are scenarios, outcomes"):
+            store.read_table("x", "smoke", NIGHT, root=root)
+
+    def test_file_uri(self, root: str) -> None:
+        """The root may be a file: URI, as Spark writes it."""
+        put(root)
+        assert len(store.read_table("verdicts", "smoke", NIGHT, root=f"file://{root}")) == 3
+
+
+class TestReplacing:
+    """Replacing a folder as a whole."""
+
+    def test_replaces(self, root: str) -> None:
+        """The second write leaves nothing of the first."""
+        put(root)
+        put(root, rows=ROWS.head(1))
+        assert store.count_rows("verdicts", "smoke", NIGHT, root=root) == 1
+
+    def test_failed_attempt(self, root: str) -> None:
+        """An attempt that raises leaves the table as it was, and nothing beside it."""
+        folder = put(root)
+        before = store.table_digest("verdicts", "smoke", NIGHT, root=root)
+
+        def attempt() -> None:
+            with store.replacing(folder) as writing:
+                (writing / "part.parquet").write_bytes(b"half")
+                raise RuntimeError("stop")
+
+        with pytest.raises(RuntimeError, match=r"^stop$"):
+            attempt()
+        assert store.table_digest("verdicts", "smoke", NIGHT, root=root) == before
+        assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
+
+    def test_debris_is_unseen_and_goes(self, root: str) -> None:
+        """What a killed attempt left is no night, and the next attempt removes it."""
+        folder = put(root)
+        debris = folder.with_name(f"_writing-{folder.name}-0")
+        debris.mkdir()
+        (debris / "part.parquet").write_bytes(b"half")
+        assert store.list_nights("smoke", table="verdicts", root=root) == [NIGHT]
+        put(root)
+        assert not debris.exists()
+
+    def test_other_night_stays(self, root: str) -> None:
+        """Debris of another night is left to that night's writer."""
+        folder = put(root)
+        other = folder.with_name("_writing-night=2026-11-20-0")
+        other.mkdir()
+        put(root)
+        assert other.exists()
+
+
+class TestDigest:
+    """The digest of a table's content."""
+
+    def test_layout_does_not_matter(self, root: str) -> None:
+        """Files, row groups, row order, column order and widths of types do not count."""
+        folder = put(root)
+        digest = store.table_digest("verdicts", "smoke", NIGHT, root=root)
+        table = pa.Table.from_pandas(ROWS, preserve_index=False)
+        types = {"count": pa.int32(), "config_id": pa.large_string()}
+        columns = ["note", "count", "p", "metric", "config_id"]
+        table = table.select(columns).cast(
+            pa.schema([(c, types.get(c, table.schema.field(c).type)) for c in columns])
+        )
+        for file in folder.glob("*.parquet"):
+            file.unlink()
+        pq.write_table(table.slice(0, 1), folder / "z.parquet")
+        pq.write_table(table.slice(1), folder / "a.parquet", row_group_size=1)
+        assert store.table_digest("verdicts", "smoke", NIGHT, root=root) == digest
+
+    @pytest.mark.parametrize(
+        ("column", "value"),
+        [
+            ("p", np.nextafter(0.1, 1.0)),
+            ("p", np.nan),
+            ("count", 7),
+            ("note", "y"),
+            ("note", ""),
+            ("config_id", "c"),
+        ],
+    )
+    def test_values_matter(self, column: str, value: object) -> None:
+        """One bit of one value counts."""
+        changed = ROWS.copy()
+        changed.loc[0, column] = value
+        assert store.digest(changed) != store.digest(ROWS)
+
+    def test_zero_sign_null_and_name(self) -> None:
+        """0.0 is not -0.0, null is not 0 nor an empty text, and names count."""
+        columns = [
+            {"x": pa.array([0.0])},
+            {"x": pa.array([-0.0])},
+            {"x": pa.array([None], pa.float64())},
+            {"x": pa.array([0])},
+            {"x": pa.array([""])},
+            {"x": pa.array([None], pa.string())},
+            {"y": pa.array([0.0])},
+        ]
+        digests = {store.digest(pa.table(one)) for one in columns}
+        assert len(digests) == len(columns)
+
+    def test_text_boundaries(self) -> None:
+        """Where one text ends and the next begins counts."""
+        one, other = pa.table({"x": ["ab", "c"]}), pa.table({"x": ["a", "bc"]})
+        assert store.digest(one) != store.digest(other)
+
+
+class TestNights:
+    """What nights there are."""
+
+    def test_list(self, root: str) -> None:
+        """Nights come oldest first, by experiment."""
+        for night in ("2026-11-20", NIGHT):
+            put(root, night)
+        assert store.list_nights("smoke", table="verdicts", root=root) == [NIGHT, "2026-11-20"]
+        assert store.list_nights("smoke", root=root) == []
+        assert store.list_experiments(root=root) == ["smoke"]
+
+    def test_delete(self, root: str) -> None:
+        """A night goes with its parts; other nights stay."""
+        for night in ("2026-11-20", NIGHT):
+            put(root, night)
+        part = store.parts_path("smoke", NIGHT, "regression", root)
+        part.mkdir(parents=True)
+        assert store.delete_night("smoke", NIGHT, root=root) == ["verdicts"]
+        assert store.list_nights("smoke", table="verdicts", root=root) == ["2026-11-20"]
+        assert not part.exists()
