@@ -1,0 +1,115 @@
+"""Cutting pairs into tasks, and a pair's row."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.outcomes import pairs
+from isr_pipeline.outcomes.metrics import METRICS, TOTALS
+from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.scenarios.run import Run
+
+SCENARIO = parse_scenario(
+    {
+        "scenario_id": "s",
+        "horizon_ms": 60_000,
+        "warmup_ms": 24_000,
+        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+        "topics": [{"name": "t", "partitions": 5, "replication_factor": 3}],
+    },
+    "test",
+)
+GIVEN = {"panel": "fresh", "scenario_id": "s", "stratum": "calm", "weight": 2.0}
+CONFIGURATION = pairs.Configured("today", "c0", {"replica.lag.time.max.ms": 20_000})
+
+
+class TestPlanTasks:
+    """Tasks of alike cost."""
+
+    @pytest.mark.parametrize(("scenarios", "configurations"), [(1, 1), (3, 40), (200, 40), (7, 2)])
+    def test_every_pair_once(self, scenarios: int, configurations: int) -> None:
+        """Every pair is in exactly one task."""
+        tasks = pairs.plan_tasks([1.0 + i % 5 for i in range(scenarios)], configurations, 24)
+        found = [(s, c) for t in tasks for s in t.scenarios for c in t.configurations]
+        assert sorted(found) == [(s, c) for s in range(scenarios) for c in range(configurations)]
+        assert sum(task.pairs for task in tasks) == scenarios * configurations
+
+    def test_alike(self) -> None:
+        """With many scenarios the dearest task costs at most 1.1 of the median one."""
+        tasks = pairs.plan_tasks([1.0 + (i * 37 % 100) / 10 for i in range(500)], 10, 24)
+        costs = [task.cost for task in tasks]
+        assert max(costs) <= 1.1 * statistics.median(costs)
+        assert costs == sorted(costs, reverse=True)
+
+    def test_nothing(self) -> None:
+        """No scenarios, no tasks."""
+        assert pairs.plan_tasks([], 4, 24) == []
+
+
+class TestSimulatePair:
+    """One pair's row."""
+
+    def test_columns(self) -> None:
+        """The row is keyed, has its partition-hours, and is the outcome with its totals."""
+        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+        assert (row["panel"], row["config_name"], row["weight"]) == ("fresh", "today", 2.0)
+        assert row["partition_hours"] == pytest.approx(5 * 36 / 3600)
+        assert row["failed"] == 0
+
+    def test_configuration_applies(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The kernel meets the scenario with the configuration laid over it."""
+        met: list[Any] = []
+
+        def run(scenario: Any, *, events: bool = False) -> Run:
+            met.append(scenario.config["replica.lag.time.max.ms"])
+            return Run({**dict.fromkeys(METRICS, 0), "failed": 0}, [])
+
+        monkeypatch.setattr(pairs, "run", run)
+        pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+        assert met[0] == 20_000
+
+    def test_budget_spent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A pair that spends its budget is a row without values that says so."""
+
+        def run(scenario: Any, *, events: bool = False) -> Run:
+            raise BudgetSpent(scenario.scenario_id, 1000)
+
+        monkeypatch.setattr(pairs, "run", run)
+        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+        assert (row["failed"], row["kernel_events"], row["events"]) == (1, 1000, None)
+        assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
+
+    def test_broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A mistake in the kernel names the pair that met it."""
+
+        def run(scenario: Any, *, events: bool = False) -> Run:
+            raise IndexError("slot 7")
+
+        monkeypatch.setattr(pairs, "run", run)
+        with pytest.raises(
+            RuntimeError, match=r"^scenario s, configuration today: IndexError: slot 7$"
+        ):
+            pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+
+    def test_events_of_a_notable_pair(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Events of a pair with something offline are kept, lists and objects as JSON."""
+        event = {"t_ms": 5, "kind": "isr_shrink", "isr": [1, 2], "cause": {"removed": {"3": 1}}}
+
+        def run(scenario: Any, *, events: bool = False) -> Run:
+            outcome = {**dict.fromkeys(METRICS, 0), "any_offline": 1, "failed": 0}
+            return Run(outcome, [event] if events else [])
+
+        monkeypatch.setattr(pairs, "run", run)
+        (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)["events"]
+        assert (row["seq"], row["t_ms"], row["isr"]) == (0, 5.0, "[1, 2]")
+        assert row["cause"] == '{"removed":{"3":1}}'
+
+    def test_sample(self) -> None:
+        """About one pair in 64 is sampled, always the same ones."""
+        sampled = [pairs.is_sampled(f"s-{i}", "c") for i in range(6400)]
+        assert 60 <= sum(sampled) <= 140
+        assert sampled == [pairs.is_sampled(f"s-{i}", "c") for i in range(6400)]

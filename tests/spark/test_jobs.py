@@ -1,0 +1,219 @@
+"""The Spark jobs: a whole night of the smallest experiment, in a folder of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pytest
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS, names_and_types
+from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.validation.run import check
+from spark_jobs import generate_scenarios, simulate, summarize
+from spark_jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NIGHT = "2026-11-19"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A night that the jobs have made: its plan, and where the plan is."""
+
+    plan: Plan
+    file: Path
+
+    def digests(self) -> dict[str, str]:
+        """Digest of each table."""
+        plan = self.plan
+        return {
+            name: store.table_digest(name, plan.experiment, plan.night, root=plan.root)
+            for name in SPARK_SCHEMAS
+        }
+
+
+def plan_night(folder: Path) -> Made:
+    """Plan a night of the smoke experiment with its state in a folder."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ISR_PIPELINE_ROOT", str(folder / "tables"))
+        plan = make_plan("smoke", NIGHT)
+    return Made(plan, plan.save(folder / "plan.json"))
+
+
+def make_night(spark: SparkSession, folder: Path) -> Made:
+    """Make a night's tables, shard by shard."""
+    made = plan_night(folder)
+    generate_scenarios.run(spark, generate_scenarios.parse(["--plan", str(made.file)]))
+    for shard in made.plan.shards:
+        options = ["--plan", str(made.file), "--shard", shard.name]
+        simulate.run(spark, simulate.parse(options))
+    parts.assemble(made.plan)
+    summarize.run(spark, summarize.parse(["--plan", str(made.file)]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Return a night that is made once for all tests that only look at it."""
+    return make_night(spark, tmp_path_factory.mktemp("night"))
+
+
+class TestNight:
+    """A night as the DAG makes it."""
+
+    def test_schemas(self, spark: SparkSession, night: Made) -> None:
+        """Every table has its literal schema."""
+        plan = night.plan
+        for name, schema in SPARK_SCHEMAS.items():
+            folder = store.table_path(name, plan.experiment, plan.night, plan.root)
+            found = spark.read.parquet(str(folder)).schema
+            assert names_and_types(found) == names_and_types(schema), name
+
+    def test_gates_pass(
+        self, spark: SparkSession, night: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """What the jobs make passes the gates."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        for table in ("scenarios", "outcomes", "summary"):
+            check(table, night.plan, spark)
+
+    def test_panel_as_planned(self, night: Made) -> None:
+        """Scenarios drawn on Spark are those whose digest the plan has."""
+        plan = night.plan
+        for panel, digest in (("regression", plan.panel_digest), ("confirm", plan.confirm_digest)):
+            rows = store.read_table(
+                "scenarios",
+                plan.experiment,
+                plan.night,
+                where=pc.field("panel") == panel,
+                root=plan.root,
+            )
+            drawn = rows.sort_values("index").to_dict("records")
+            assert panel_digest(ScenarioRow(**row) for row in drawn) == digest
+
+    def test_again(self, spark: SparkSession, night: Made, tmp_path: Path) -> None:
+        """The same night cut into other tasks, without shards, has the same digests."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(simulate, "TASKS_PER_CORE", 2)
+            patch.setattr(generate_scenarios, "SCENARIOS_PER_TASK", 3)
+            other = plan_night(tmp_path)
+            arguments = ["--plan", str(other.file)]
+            generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+            simulate.run(spark, simulate.parse(arguments))
+            summarize.run(spark, summarize.parse(arguments))
+        assert other.digests() == night.digests()
+
+
+class TestParts:
+    """Putting shards together."""
+
+    def test_missing_shard(
+        self, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A shard that has not run is named; there is no outcomes table."""
+        made = plan_night(tmp_path)
+        arguments = ["--plan", str(made.file)]
+        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        first, *rest = made.plan.shards
+        capsys.readouterr()
+        simulate.run(spark, simulate.parse([*arguments, "--shard", first.name]))
+        lines = capsys.readouterr().out.splitlines()
+        with pytest.raises(Refused) as refused:
+            parts.assemble(made.plan)
+        assert str(refused.value) == (
+            "night 2026-11-19 of smoke: no regression outcomes of this plan from shard "
+            f"{', '.join(shard.name for shard in rest)}; run simulate for it again"
+        )
+        assert not store.has_table("outcomes", "smoke", NIGHT, made.plan.root)
+        pairs = made.plan.panels["regression"] * len(first.config_ids)
+        assert lines[0].startswith(f"regression/{first.name}: ")
+        assert f"pairs {pairs}/{pairs}, " in lines[-1]
+
+    def test_part_of_another_plan(self, spark: SparkSession, night: Made, tmp_path: Path) -> None:
+        """A part that other code made is not taken for this plan's."""
+        made = plan_night(tmp_path)
+        for shard in made.plan.shards:
+            folder = parts.part_path(made.plan, "regression", shard.name)
+            with store.replacing(folder) as writing:
+                lineage = parts.part_lineage(made.plan, "regression", shard.config_ids)
+                store.write_lineage(writing, {**lineage, "plan": "another"})
+        with pytest.raises(Refused, match=r"no regression outcomes of this plan from shard "):
+            parts.assemble(made.plan)
+
+    def test_other_panel_joins(self, spark: SparkSession, tmp_path: Path) -> None:
+        """Confirm outcomes of one configuration join the table; the regression panel's stay."""
+        made = plan_night(tmp_path)
+        arguments = ["--plan", str(made.file)]
+        plan = made.plan
+        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        names = [configuration.name for configuration in plan.configurations[:2]]
+        simulate.run(spark, simulate.parse([*arguments, "--configs", ",".join(names)]))
+        before = store.read_table("outcomes", plan.experiment, NIGHT, root=plan.root)
+        confirm = [*arguments, "--panel", "confirm", "--configs", names[1]]
+        for _ in range(2):
+            simulate.run(spark, simulate.parse(confirm))
+            after = store.read_table("outcomes", plan.experiment, NIGHT, root=plan.root)
+            counts = after.groupby(["panel", "config_name"]).size().to_dict()
+            assert counts == {
+                ("confirm", names[1]): plan.panels["confirm"],
+                ("regression", names[0]): plan.panels["regression"],
+                ("regression", names[1]): plan.panels["regression"],
+            }
+        regression = after[after["panel"] == "regression"]
+        assert store.digest(regression) == store.digest(before)
+        parts.assemble(plan)
+
+    def test_drawn_again(self, spark: SparkSession, tmp_path: Path) -> None:
+        """Drawing a night's scenarios takes away what was made from the last draw."""
+        made = plan_night(tmp_path)
+        part = parts.part_path(made.plan, "regression", "x")
+        part.mkdir(parents=True)
+        table = store.table_path("outcomes", "smoke", NIGHT, made.plan.root)
+        table.mkdir(parents=True)
+        generate_scenarios.run(spark, generate_scenarios.parse(["--plan", str(made.file)]))
+        assert not part.exists()
+        assert not table.exists()
+
+
+class TestCommandLine:
+    """The jobs' options."""
+
+    @pytest.mark.parametrize(
+        ("option", "value"), [("--shard", "nope"), ("--panel", "nope"), ("--configs", "nope")]
+    )
+    def test_unknown(self, night: Made, option: str, value: str) -> None:
+        """A name that the plan does not have is refused with those it has."""
+        with pytest.raises(InputError) as refused:
+            simulate.parse(["--plan", str(night.file), option, value])
+        assert str(refused.value).startswith(f"{option}: nope; allowed: ")
+
+    def test_no_plan(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Without a plan the program ends with status 2 and one line on stderr."""
+        assert simulate.main(["--plan", str(tmp_path / "none.json")]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert len(printed.err.splitlines()) == 1
+
+
+class TestProgress:
+    """Progress lines."""
+
+    def test_lines(self, spark: SparkSession) -> None:
+        """Before, in the middle, at the end."""
+        told = Progress(spark, "regression/x", 8, 100.0)
+        assert told.line().startswith("regression/x: pairs 0/8, 0 pairs/s, time left not known yet")
+        told.pairs_done.add(2)
+        told.cost_done.add(50.0)
+        assert told.line().endswith(" s left")
+        told.pairs_done.add(6)
+        assert told.line().startswith("regression/x: pairs 8/8, ")
+        assert ", done in " in told.line()
