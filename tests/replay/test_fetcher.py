@@ -289,7 +289,7 @@ class TestTruncation:
         [
             ((0, 2, 4), (0, 2, 5), 2),
             ((0, 2, 4), (0, 3, 5), 2),
-            ((0, 1, 1, 1), (0, 1, 3), 2),
+            ((0, 1, 1, 1), (0, 1, 3), 3),
             ((1, 1), (3, 3), 0),
             ((0, 0), (0, 0, 0), 3),
         ],
@@ -316,24 +316,32 @@ class TestErrors:
         [
             (
                 [at("inject", where="fetch", error="X")],
-                "timeline: line 1: timeline[0].where: 'fetch'; allowed: append, truncate, rpc, "
-                "response, list_offsets_earliest, list_offsets_latest, epoch_end_offsets, "
-                "offsets_for_leader_epoch, epoch",
+                (
+                    "timeline: line 1: timeline[0].where: 'fetch'; allowed: append, truncate, rpc, "
+                    "response, list_offsets_earliest, list_offsets_latest, epoch_end_offsets, "
+                    "offsets_for_leader_epoch, epoch"
+                ),
             ),
             (
                 [at("add", offset=0, leader_epoch=0)],
-                "timeline: line 1: timeline[0].tp: 'tp'; allowed: a partition of an earlier "
-                "set_replica",
+                (
+                    "timeline: line 1: timeline[0].tp: 'tp'; allowed: a partition of an earlier "
+                    "set_replica"
+                ),
             ),
             (
                 [at("mod_leader", epoch=1)],
-                "timeline: line 1: timeline[0].tp: 'tp'; allowed: a partition of an earlier "
-                "set_leader",
+                (
+                    "timeline: line 1: timeline[0].tp: 'tp'; allowed: a partition of an earlier "
+                    "set_leader"
+                ),
             ),
             (
                 [*follow()[:2], at("do_work")],
-                "timeline: line 1: timeline[2].op: 'do_work' with 'tp' tracked; allowed: a "
-                "set_leader of 'tp' before it",
+                (
+                    "timeline: line 1: timeline[2].op: 'do_work' with 'tp' tracked; allowed: a "
+                    "set_leader of 'tp' before it"
+                ),
             ),
         ],
     )

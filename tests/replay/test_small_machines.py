@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -356,7 +356,7 @@ class TestElectionZk:
 class TestElectionKraft:
     """PartitionChangeBuilderTest.java @ 1eb7644349."""
 
-    FOO = {
+    FOO: ClassVar[dict[str, Any]] = {
         "replicas": [2, 1, 3],
         "isr": [2, 1, 3],
         "leader": 1,

@@ -114,9 +114,11 @@ class TestErrors:
         [
             (
                 {"machine": "broker"},
-                "timeline: line 4: machine: 'broker'; allowed: replica, leader, fetcher, "
-                "fetcher_mgr, alter_mgr, delayed_fetch, election_zk, election_kraft, "
-                "pending_set, s2",
+                (
+                    "timeline: line 4: machine: 'broker'; allowed: replica, leader, fetcher, "
+                    "fetcher_mgr, alter_mgr, delayed_fetch, election_zk, election_kraft, "
+                    "pending_set, s2"
+                ),
             ),
             (
                 {"machine": 7},
@@ -128,8 +130,10 @@ class TestErrors:
             ),
             (
                 {"timeline": [{"t": 1, "op": "jump"}]},
-                "timeline: line 4: timeline[0].op: 'jump'; allowed: fetch, fetch_begin, "
-                "fetch_end, reset, caught_up, nop",
+                (
+                    "timeline: line 4: timeline[0].op: 'jump'; allowed: fetch, fetch_begin, "
+                    "fetch_end, reset, caught_up, nop"
+                ),
             ),
             (
                 {"timeline": [{"t": 1}]},

@@ -1,0 +1,313 @@
+"""The mutants: one wrong line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one line.
+
+    Args:
+        file: module of `isr_pipeline/kafka/`.
+        function: the function it is in, or "" for module level.
+        old: text that stands there, within one line.
+        new: text that replaces it.
+    """
+
+    file: str
+    function: str
+    old: str
+    new: str
+
+    @property
+    def name(self) -> str:
+        """How it is called on the command line."""
+        return f"{self.file}:{self.function or 'module'}: {self.old} -> {self.new}"
+
+
+def _in(file: str, function: str, *changes: tuple[str, str]) -> list[Mutant]:
+    return [Mutant(file, function, old, new) for old, new in changes]
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    *_in(
+        "replica.py",
+        "create",
+        ("now if rules[CLOCK] == _READ_END else NEVER", "NEVER"),
+        ("now if rules[CLOCK] == _READ_END else NEVER", "now"),
+        ("rec[row, PREV_LEADER_LEO] = 0", "rec[row, PREV_LEADER_LEO] = UNKNOWN"),
+        ("rec[row, LEO_TIME] = now", "rec[row, LEO_TIME] = NEVER"),
+    ),
+    *_in(
+        "replica.py",
+        "on_fetch",
+        ("            rec[row, LAST_CAUGHT_UP] = now", "            pass"),
+        ("= max(rec[row, LAST_CAUGHT_UP], at_end)", "= min(rec[row, LAST_CAUGHT_UP], at_end)"),
+        ("= max(rec[row, LAST_CAUGHT_UP], at_end)", "= at_end"),
+        ("= max(rec[row, LAST_CAUGHT_UP], at_previous)", "= at_previous"),
+        ("elif offset >= rec[row, PREV_LEADER_LEO]", "elif offset > rec[row, PREV_LEADER_LEO]"),
+        ("elif offset >= rec[row, PREV_LEADER_LEO]", "elif False"),
+        (
+            "max(rec[row, PREV_LEADER_LEO], leader_leo)",
+            "min(rec[row, PREV_LEADER_LEO], leader_leo)",
+        ),
+        ("rules[PREV_LEO_MONOTONE] != 0", "rules[PREV_LEO_MONOTONE] == 0"),
+        ("rec[row, LAST_FETCH] = fetch_time", "rec[row, LAST_FETCH] = now"),
+        ("rec[row, LEO_TIME] = now", "rec[row, LEO_TIME] = fetch_time"),
+        ("rec[row, LEO] = offset", "rec[row, LEO] = max(rec[row, LEO], offset)"),
+    ),
+    *_in(
+        "replica.py",
+        "_caught_up_times",
+        ("return now, now", "return now, previous"),
+        ("            return now, previous", "            return now, now"),
+        ("return fetch_time, previous", "return now, previous"),
+        ("rules[KIP501] != _S1_PR", "rules[KIP501] == _S1_PR"),
+        ("if rules[CLOCK] == _ISSUE_TEXT", "if False"),
+    ),
+    *_in(
+        "replica.py",
+        "on_failed_read",
+        ("rules[FAILED_READ_APPLIED] == 0", "False"),
+        ("rec[row, LEO] = UNKNOWN", "pass"),
+        ("rec[row, LEO_TIME] = now", "pass"),
+        ("rec[row, LAST_FETCH] = BEFORE_NEVER", "rec[row, LAST_FETCH] = now"),
+    ),
+    *_in(
+        "replica.py",
+        "reset",
+        ("rec[row, LAST_CAUGHT_UP] = now if in_isr else NEVER", "rec[row, LAST_CAUGHT_UP] = now"),
+        ("rec[row, LEO_TIME] = now", "pass"),
+        ("rec[row, PREV_LEADER_LEO] = epoch_start", "pass"),
+        ("rec[row, LAST_FETCH] = now if in_isr else NEVER", "rec[row, LAST_FETCH] = now"),
+        ("rec[row, LAST_FETCH] = now\n", "pass\n"),
+        ("rec[row, BROKER_EPOCH] = NO_BROKER_EPOCH", "pass"),
+        ("clear_pending(rec, row)", "pass"),
+        ("BEFORE_NEVER if kind == _EVERY_CALL_SENTINEL else NEVER", "NEVER"),
+    ),
+    *_in(
+        "replica.py",
+        "_forget_offsets",
+        ("rec[row, PREV_LEADER_LEO] = UNKNOWN", "pass"),
+        ("rec[row, LEO] = UNKNOWN", "pass"),
+        ("rec[row, START] = UNKNOWN", "pass"),
+    ),
+    *_in(
+        "replica.py",
+        "is_stale_fetch",
+        ("broker_epoch < cached_epoch", "broker_epoch <= cached_epoch"),
+        ("(UNKNOWN, NO_BROKER_EPOCH)", "(NO_BROKER_EPOCH,)"),
+    ),
+    *_in(
+        "replica.py",
+        "in_time",
+        ("<= lag_max", "< lag_max"),
+        ("counts_pending(rules) and is_pending(rec, row)", "is_pending(rec, row)"),
+        ("counts_pending(rules) and is_pending(rec, row)", "False"),
+    ),
+    *_in(
+        "replica.py",
+        "is_caught_up",
+        ("rec[row, LEO] == leader_leo", "rec[row, LEO] >= leader_leo"),
+        ("rules[LOG_END_EXEMPT] != 0 and", ""),
+    ),
+    *_in(
+        "replica.py",
+        "holds_high_watermark",
+        ("rules[HW_LOG_END] != 0 and rec[row, LEO] == leader_leo", "False"),
+    ),
+    *_in(
+        "replica.py",
+        "is_out_of_sync",
+        ("behind > lag_max_messages", "behind >= lag_max_messages"),
+        ("rec[row, LEO] >= 0", "rec[row, LEO] > 0"),
+        ("rec[row, LEO] >= 0", "True"),
+    ),
+    *_in(
+        "partition.py",
+        "tick_period",
+        ("lag_max // rules[TICK_DIVISOR]", "lag_max"),
+        ("lag_max // rules[TICK_DIVISOR]", "lag_max // 2"),
+    ),
+    *_in(
+        "partition.py",
+        "effective_min_isr",
+        ("min(min_isr, rf)", "max(min_isr, rf)"),
+        ("rules[MIN_ISR_CAPPED] != 0", "True"),
+    ),
+    *_in(
+        "partition.py",
+        "next_high_watermark",
+        ("size_of(isr) < min_isr_eff", "size_of(isr) <= min_isr_eff"),
+        ("size_of(isr) < min_isr_eff", "size_of(maximal_isr) < min_isr_eff"),
+        ("rules[HW_FROZEN_UNDER_MIN_ISR] != 0", "True"),
+        ("return max(hw, lowest)", "return lowest"),
+        ("return max(hw, lowest)", "return min(hw, lowest)"),
+        ("leo < lowest and", ""),
+        ("if position == leader_pos:", "if False:"),
+    ),
+    *_in(
+        "partition.py",
+        "_hw_waits_for",
+        ("(maximal_isr >> position) & 1", "False"),
+        ("rules[HW_WAITS_FOR_CAUGHT_UP] == 0", "False"),
+        ("rules[HW_WAITS_FOR_CAUGHT_UP] == 0", "True"),
+        ("rules[HW_IGNORES_INELIGIBLE] != 0 and", ""),
+        ("not (eligible >> position) & 1", "False"),
+    ),
+    *_in(
+        "partition.py",
+        "out_of_sync_mask",
+        ("not (isr >> position) & 1", "False"),
+        ("position == leader_pos or", ""),
+    ),
+    *_in(
+        "partition.py",
+        "may_expand",
+        ("leo < hw", "leo <= hw"),
+        ("leo < epoch_start", "leo <= epoch_start"),
+        ("rules[EXPAND_NEEDS_EPOCH_START] != 0 and", ""),
+        ("rules[EXPAND_NEEDS_ELIGIBLE] != 0 and", ""),
+        ("not (eligible >> pos) & 1", "False"),
+        ("rules[EXPAND_NEEDS_LAG] != 0", "True"),
+        ("rules[EXPAND_NEEDS_LAG] != 0", "False"),
+        ("change_in_flight or", ""),
+    ),
+    *_in(
+        "partition.py",
+        "append_refused",
+        ("isr_size < min_isr_eff", "isr_size <= min_isr_eff"),
+        ("acks_all and", ""),
+    ),
+    *_in(
+        "partition.py",
+        "produce_error",
+        ("hw < required_offset", "hw <= required_offset"),
+        ("min_isr_eff <= maximal_isr_size", "min_isr_eff < maximal_isr_size"),
+    ),
+    *_in(
+        "partition.py",
+        "alter_response",
+        ("answer_partition_epoch < partition_epoch", "answer_partition_epoch <= partition_epoch"),
+        ("answer_leader_epoch != leader_epoch", "answer_leader_epoch < leader_epoch"),
+        ("rules[ALTER_REVERTS] != 0", "True"),
+        ("return _RESUBMIT", "return _STAY"),
+        ("return _REVERT", "return _STAY"),
+    ),
+    *_in(
+        "kip501.py",
+        "add_pending",
+        ("+= 1", "+= 2"),
+        ("rec[row, first + slots + free] = 1", "rec[row, first + slots + free] += 2"),
+        ("elif free < 0", "else"),
+    ),
+    *_in(
+        "kip501.py",
+        "remove_pending",
+        ("-= 1", "= 0"),
+        ("rec[row, first + slots + slot] > 0 and", ""),
+    ),
+    *_in(
+        "kip501.py",
+        "contains_pending",
+        ("rec[row, first + slots + slot] > 0 and", ""),
+    ),
+    *_in(
+        "kip501.py",
+        "counts_pending",
+        ("rules[KIP501_ENABLED] != 0 and", ""),
+        ("(_S1_DOC, _S1_PR, _S2)", "(_S1_DOC, _S1_PR)"),
+    ),
+    *_in(
+        "kip501.py",
+        "begin_read",
+        ("offset >= rec[row, PREV_LEADER_LEO]", "offset > rec[row, PREV_LEADER_LEO]"),
+        ("and offset >= rec[row, PREV_LEADER_LEO]", ""),
+    ),
+    *_in(
+        "kip501.py",
+        "should_resign",
+        ("read_time > limit", "read_time >= limit"),
+        ("since_last >= cooldown", "since_last > cooldown"),
+        ("and other_live_isr_member", ""),
+        ("and rules[KIP501_ENABLED] != 0", ""),
+    ),
+    *_in(
+        "kip501.py",
+        "transfers_instead_of_shrinking",
+        ("isr_size_after < min_isr", "isr_size_after <= min_isr"),
+    ),
+    *_in(
+        "election.py",
+        "elect_zk",
+        ("and not (shutting_down >> position) & 1", ""),
+        ("if unclean_enabled:", "if True:"),
+        ("(isr >> position) & (live >> position) & 1", "(live >> position) & 1"),
+        ("return position, True", "return position, False"),
+    ),
+    *_in(
+        "election.py",
+        "_valid",
+        ("target_isr == 0 and", ""),
+        ("not (acceptable >> position) & 1", "False"),
+    ),
+    *_in(
+        "election.py",
+        "elect_kraft",
+        ("if _valid(leader, target_isr, target_elr, acceptable):", "if False:"),
+        ("election == _PREFERRED and", ""),
+        ("if election == _UNCLEAN:", "if True:"),
+        ("size_of(last_known) == 1", "size_of(last_known) >= 1"),
+        ("elr_enabled and use_last_known and", "use_last_known and"),
+    ),
+    *_in(
+        "election.py",
+        "_grown_elr",
+        ("size_of(target_isr) >= min_isr", "size_of(target_isr) > min_isr"),
+        ("& ~unclean_shutdown", ""),
+        ("candidates & ~target_isr", "candidates"),
+    ),
+    *_in(
+        "election.py",
+        "partition_change_kraft",
+        ("if forced or not elr_enabled:", "if not elr_enabled:"),
+        ("(target_isr != 0 or elr_enabled) and", ""),
+        ("rules[SHRINK_BUMPS_LEADER_EPOCH] != 0 and", ""),
+        ("isr & ~new_isr", "new_isr & ~isr"),
+        ("change == _NO_CHANGE and replicas_removed", "False"),
+        ("target_isr = 1 << elected", "pass"),
+    ),
+    *_in(
+        "election.py",
+        "_last_known_leader",
+        ("if isr_empties and", "if"),
+        ("return 1 << leader", "return last_known"),
+    ),
+    *_in(
+        "fetcher.py",
+        "reaction",
+        ("(_STORAGE, _UNEXPECTED, _FENCED_EPOCH)", "(_UNEXPECTED, _FENCED_EPOCH)"),
+        ("rules[FETCHER] == _KIP_461", "rules[FETCHER] != _KIP_461"),
+        ("        return _DROP", "        return _DELAY"),
+        ("rules[CORRUPT_KILLS_THREAD] != 0", "False"),
+    ),
+    *_in(
+        "releases.py",
+        "",
+        ("    tick_divisor=2,", "    tick_divisor=5,"),
+        ("    log_end_exempt=True,", "    log_end_exempt=False,"),
+        ("    hw_waits_for_caught_up=True,", "    hw_waits_for_caught_up=False,"),
+        ("    expand_needs_epoch_start=True,", "    expand_needs_epoch_start=False,"),
+        ("    prev_leo_monotone=True,", "    prev_leo_monotone=False,"),
+        ("    hw_ignores_ineligible=True,", "    hw_ignores_ineligible=False,"),
+        ("    hw_frozen_under_min_isr=True,", "    hw_frozen_under_min_isr=False,"),
+        ("    clock=Clock.FETCH_TIME,", "    clock=Clock.READ_END,"),
+        ("    reset=Reset.LEADER_EPOCH,", "    reset=Reset.EVERY_CALL,"),
+        ("    reset=Reset.EVERY_CALL,", "    reset=Reset.LEADER_EPOCH,"),
+        ("    kraft_shrink_bumps=True,", "    kraft_shrink_bumps=False,"),
+        ('    isr_lock="rw_always",', '    isr_lock="rw_precheck",'),
+        ("NEVER: Final = -(1 << 60)", "NEVER: Final = 0"),
+    ),
+)
