@@ -636,7 +636,8 @@ def apply(scenario: Scenario, overrides: Mapping[str, Any]) -> Scenario:
         if name in KEYS:
             config[name] = value
         else:
-            groups.setdefault(group, {})[field] = value
+            pair = tuple(value) if isinstance(value, list) else value  # from a plan's JSON
+            groups.setdefault(group, {})[field] = pair
     changed: dict[str, Any] = {"config": config}
     for group, values in groups.items():
         changed[group] = getattr(scenario, group).model_copy(update=values)

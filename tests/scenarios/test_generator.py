@@ -18,7 +18,8 @@ from isr_pipeline.scenarios.panels import PANELS, allocation, panel_digest, plac
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 
 NIGHT = "2026-11-19"
-STRATA = load_experiment("nightly").profile.strata
+SHIPPED = {name: load_experiment(name) for name in ("nightly", "smoke")}
+STRATA = SHIPPED["nightly"].profile.strata
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ class TestContent:
     )
     def test_right_as_a_file(self, name: str, seed: int, panel: str, place: float) -> None:
         """Whatever the seed, a drawn scenario is a right scenario file, in canonical form."""
-        experiment = load_experiment(name).model_copy(update={"seed": seed})
+        experiment = SHIPPED[name].model_copy(update={"seed": seed})
         index = int(place * experiment.panels.of(panel))
         row = draw_scenario(experiment, panel, NIGHT, index)
         scenario = scenario_from_json(row.scenario_json)

@@ -1,15 +1,25 @@
 """Every wrong scenario file is refused in one line that names field, value and what is allowed."""
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from isr_pipeline.border import parse_mapping
 from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.faults import KINDS
-from isr_pipeline.scenarios.model import load_scenario, parse_scenario, with_settings
+from isr_pipeline.scenarios.model import (
+    LIBRARY,
+    canonical_json,
+    load_scenario,
+    parse_scenario,
+    scenario_from_json,
+    with_settings,
+)
 
 GOOD = """
 scenario_id: x
@@ -539,3 +549,59 @@ def test_one_line() -> None:
     line = refusal(good(scenario_id="a\nb\x1b[31m" + "c" * 500))
     assert "\n" not in line
     assert line.isprintable()
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["all", "none", "t-0", "controller", 0, 1001, 1e300, "0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=6,
+)
+RICH = parse_mapping((LIBRARY / "w13.yaml").read_text(), "F") | {
+    "faults": [{"kind": "crash", "broker": 1, "start_ms": 1}]
+    + [parse_mapping(fault, "F") for fault, _ in FAULTS if "1001" not in fault]
+}
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Give the path of every node."""
+    inner: Any = ()
+    if isinstance(value, (dict, list)):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    below = [one for key, item in inner for one in _paths(item, (*path, key))]
+    return [path, *below] if path else below
+
+
+def _said(read: Callable[[], object]) -> str:
+    """Give the error line, or that there is none."""
+    try:
+        read()
+    except InputError as error:
+        return str(error)
+    return "F: accepted"
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_nothing_else_is_raised(data: st.DataObject) -> None:
+    """Whatever stands in whatever place, a file is accepted or refused in one printable line."""
+    raw = good() if data.draw(st.booleans()) else copy.deepcopy(RICH)
+    path = data.draw(st.sampled_from(_paths(raw)))
+    here: Any = raw
+    for part in path[:-1]:
+        here = here[part]
+    here[path[-1]] = data.draw(ANYTHING)
+    said = _said(lambda: scenario_from_json(canonical_json(parse_scenario(raw, "F"))))
+    assert said.isprintable()
+    assert said.startswith("F: ")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="{}[]:,-&*!|>?'\"%@`# \n\tab01.~", max_size=40))
+def test_no_text_is_too_odd(content: str) -> None:
+    """Whatever the text, it is read or refused in one printable line."""
+    assert _said(lambda: parse_mapping(content, "F")).isprintable()
