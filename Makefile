@@ -12,7 +12,7 @@ SPARK_MASTER ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test lint format bench contest clean
+.PHONY: help setup nightly ui test lint format bench contest env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench: setup  ## speed of the kernel and of a night
 
 contest: setup  ## how well regressions are detected
 	@$(BIN)/python -m benchmarks.detection
+
+env:  ## write .env with random secrets for docker-compose.yaml
+	@$(PYTHON) tools/make_env.py
 
 clean:  ## remove the environment and all state (asks nothing)
 	rm -rf .venv .tools .state
