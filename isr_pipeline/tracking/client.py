@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,10 @@ def remove_runs(client: MlflowClient, run_ids: Sequence[str]) -> None:
     chosen = ["--backend-store-uri", uri, "--tracking-uri", uri, "--run-ids", ",".join(run_ids)]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         gc.main(args=chosen, standalone_mode=False)
+    for run_id in run_ids:
+        # MLflow removes what is in a run's folder and leaves the folder.
+        for folder in Home.from_environment().mlflow_artifacts.glob(f"*/{run_id}"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -112,12 +117,12 @@ def told_in_one_line() -> Iterator[None]:
     except Exception as problem:
         if not _is_store_trouble(problem):
             raise
-        uri = re.sub(r"//[^/@]*@", "//", Home.from_environment().mlflow_uri)
         msg = (
-            f"MLflow store {uri} cannot be used: {_first_words(problem)}; nothing was logged, "
-            "make it writable or set MLFLOW_TRACKING_URI"
+            f"MLflow store {Home.from_environment().mlflow_uri} cannot be used: "
+            f"{_first_words(problem)}; nothing was logged, make it writable or set "
+            "MLFLOW_TRACKING_URI"
         )
-        raise Refused(msg) from problem
+        raise Refused(re.sub(r"//[^/@\s]*@", "//", msg)) from problem
 
 
 def _is_store_trouble(problem: Exception) -> bool:

@@ -370,14 +370,14 @@ def _unpaired(
     reason: str,
 ) -> ConfigVerdict:
     """A configuration that has numbers of its own and nothing to compare them with."""
-    column = tonight.column(config_id)
+    alone = tonight.select((config_id,))
     metrics = tuple(
         MetricVerdict(
             metric=metric,
             status=status,
             reason=reason,
-            total=_finite(tonight.totals(metric)[column]),
-            value=_finite(tonight.means(metric)[column]),
+            total=_finite(alone.totals(metric)[0]),
+            value=_finite(alone.means(metric)[0]),
         )
         for metric in settings.metrics
     )

@@ -190,7 +190,7 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
         return NightVerdict.model_validate_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         msg = (
-            f"experiment {experiment}, night {night}: no verdict; run `make nightly NIGHT={night}`"
+            f"experiment {experiment}, night {night}: not judged; run `make nightly NIGHT={night}`"
         )
         raise Refused(msg) from None
     except ValueError:

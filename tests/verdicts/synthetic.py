@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from isr_pipeline.experiment.file import Experiment, load_experiment
+from isr_pipeline.experiment.grid import Configuration
+from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.outcomes.metrics import METRICS
@@ -26,6 +29,12 @@ EXPOSURE_S = PARTITIONS * 115.0
 
 Change = Callable[[str, str, dict[str, np.ndarray], np.random.Generator], None]
 """Changes the outcome columns of (panel, configuration) in place."""
+
+
+@cache
+def _definition() -> Experiment:
+    """Some experiment: a plan holds one, and nothing here looks into it."""
+    return load_experiment("smoke")
 
 
 @dataclass
@@ -47,36 +56,42 @@ class World:
         default = {"replica.lag.time.max.ms": 10_000 + 1_000 * self.names.index(name)}
         return self.values.get(name, default)
 
-    def plan(self, night: str) -> Any:
-        """The night's plan."""
+    def plan(self, night: str) -> Plan:
+        """The night's plan, which is also written."""
         configurations = tuple(
-            SimpleNamespace(
+            Configuration(
                 name=name,
                 config_id=f"id-{name}",
+                group="all",
                 overrides=self.overrides(name),
                 params={
                     "min.insync.replicas": 1 + index % 2,
                     "replica.lag.time.max.ms": 30_000,
-                    **self.overrides(name),
+                    "rules.kip501": "none",
                     "cluster.release": "3.7+",
+                    **self.overrides(name),
                 },
                 is_grid=name in self.grid,
             )
             for index, name in enumerate(self.names)
         )
-        return SimpleNamespace(
+        plan = Plan(
             experiment=self.experiment,
             night=night,
+            experiment_digest="c" * 64,
             panel_digest=self.panel_digest,
             confirm_digest=self.confirm_digest,
-            experiment_digest="c" * 64,
-            configurations=configurations,
-            shards=(),
+            fresh_digest="d" * 64,
             panels={"regression": self.scenarios, "confirm": self.scenarios, "fresh": 0},
+            configurations=configurations,
+            shards=(Shard(name="all", config_ids=tuple(one.config_id for one in configurations)),),
             reference=self.names[0],
             code_version=self.code_version,
             root=Home.from_environment().root,
+            definition=_definition(),
         )
+        plan.save(Home.from_environment().night_dir(self.experiment, night) / "plan.json")
+        return plan
 
     def scenario_rows(self, panel: str) -> pd.DataFrame:
         """The panel's rows of the scenarios table."""
@@ -147,7 +162,7 @@ class World:
         change: Change | None = None,
         *,
         confirm: tuple[str, ...] | None = None,
-    ) -> Any:
+    ) -> Plan:
         """Write the scenarios and outcomes of a night and return its plan.
 
         Args:

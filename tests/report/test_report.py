@@ -1,0 +1,214 @@
+"""The page and the figures of a night."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from isr_pipeline.outcomes import store
+from isr_pipeline.report import charts
+from isr_pipeline.report.backing import backing
+from isr_pipeline.report.data import ordered, read_night
+from isr_pipeline.report.figures import write_figures
+from isr_pipeline.report.html import render, write_report
+from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+
+NAMES = ("today", "lag-20s", "min-2", "<b>odd & name</b>")
+
+
+class Outline(HTMLParser):
+    """Collects the tags, ids and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        given = dict(attrs)
+        self.tags.append(tag)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        for name in ("src", "href"):
+            if given.get(name):
+                self.links.append(str(given[name]))
+
+
+@pytest.fixture
+def regressed(home: Path) -> World:
+    """A world whose second night has one regression."""
+    del home
+    world = World(names=NAMES)
+    judge_night(world.write(NIGHT))
+    baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+    plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
+    judge_night(plan)
+    confirm.decide(plan)
+    return world
+
+
+class TestPage:
+    """One self-contained HTML file."""
+
+    def test_asks_nobody(self, regressed: World) -> None:
+        """No script, style, image or font is fetched: every address is local or an anchor."""
+        page = Outline()
+        page.feed(write_report(regressed.plan(LATER)).read_text())
+        assert page.links
+        assert all(link.startswith(("#", "file:", "data:")) for link in page.links)
+
+    def test_plotly_is_there_once(self, regressed: World) -> None:
+        """The library is embedded a single time, however many charts there are."""
+        text = write_report(regressed.plan(LATER)).read_text()
+        assert text.count("plotly.js v") == 1
+
+    def test_has_a_headline_sections_and_a_skip_link(self, regressed: World) -> None:
+        """One h1, a main landmark, an id for every link of the navigation."""
+        page = Outline()
+        page.feed(render(read_night(regressed.plan(LATER))))
+        assert page.tags.count("h1") == 1
+        assert {"header", "nav", "main", "footer"} <= set(page.tags)
+        anchors = {link[1:] for link in page.links if link.startswith("#")}
+        assert anchors <= set(page.ids)
+        assert len(page.ids) == len(set(page.ids))
+
+    def test_every_chart_has_a_place(self, regressed: World) -> None:
+        """The charts' JSON and the page name the same elements."""
+        text = render(read_night(regressed.plan(LATER)))
+        found = re.search(r'<script type="application/json" id="charts">(.*?)</script>', text)
+        assert found
+        page = Outline()
+        page.feed(text)
+        assert set(json.loads(found.group(1))) <= set(page.ids)
+
+    def test_names_are_escaped(self, regressed: World) -> None:
+        """A configuration's name is text, never markup."""
+        text = render(read_night(regressed.plan(LATER)))
+        body = text.partition('<script type="application/json"')[0]
+        assert "&lt;b&gt;odd &amp; name&lt;/b&gt;" in body
+        assert "<b>odd" not in body
+
+    def test_a_regression_shows_the_command_that_replays_it(self, regressed: World) -> None:
+        """Three deciding scenarios, each with its command."""
+        text = render(read_night(regressed.plan(LATER)))
+        commands = re.findall(
+            r"isr-pipeline simulate --night 2026-11-20 --experiment synthetic "
+            r"--scenario regression-\d{4} --config lag-20s --trace trace.html",
+            text,
+        )
+        assert len(set(commands)) == 3
+
+    def test_kept_events_become_a_timeline(self, regressed: World) -> None:
+        """Events of a deciding pair are drawn over its partitions."""
+        plan = regressed.plan(LATER)
+        data = read_night(plan)
+        one = data.flagged[0]
+        (first, *_) = data.deciding(one, "isr_flaps_per_partition_hour")
+        event = {
+            "panel": "regression", "scenario_id": first.scenario_id, "config_id": one.config_id,
+            "seq": 0, "t_ms": 31_000.5, "kind": "isr_shrink", "topic": "t", "partition": 4,
+            "broker": 1, "leader": 1, "leader_epoch": 0, "isr": "[1, 2]", "cause": None,
+            "decided_ms": None,
+        }  # fmt: skip
+        store.write_table("events", "synthetic", LATER, pd.DataFrame([event]))
+        (again, *_) = read_night(plan).deciding(one, "isr_flaps_per_partition_hour")
+        (trace,) = charts.timeline(again)["data"]
+        assert (trace["name"], trace["x"], trace["y"]) == ("isr_shrink", [31.001], ["t-4"])
+        assert trace["text"] == ["isr_shrink leader 1 isr [1, 2]"]
+
+    def test_a_first_night_has_a_page_too(self, home: Path) -> None:
+        """Without a baseline the page says so and draws the rest."""
+        del home
+        plan = World().write(NIGHT)
+        judge_night(plan)
+        text = write_report(plan).read_text()
+        assert "no baseline accepted yet (3 configurations)" in text
+        assert "There is nothing to compare with tonight." in text
+
+    def test_a_reference_without_data_has_a_page_too(self, home: Path) -> None:
+        """If the reference itself failed, comparisons are left out and said to be."""
+        del home
+        world = World()
+
+        def failing(panel, name, columns, rng) -> None:  # type: ignore[no-untyped-def]
+            if name == "today":
+                columns["failed"][0] = 1
+
+        plan = world.write(NIGHT, failing)
+        judge_night(plan)
+        assert "The reference has no data tonight" in write_report(plan).read_text()
+
+
+class TestFigures:
+    """PNG versions."""
+
+    def test_are_png_files_of_the_night(self, regressed: World) -> None:
+        """Verdicts, heat maps, Pareto front, ratios; an earlier run's are replaced."""
+        plan = regressed.plan(LATER)
+        write_figures(plan)
+        paths = write_figures(plan)
+        assert {path.stem for path in paths} == {
+            "verdicts",
+            "heat_offline",
+            "heat_thrash",
+            "pareto",
+            "against_reference",
+        }
+        assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)
+
+
+class TestData:
+    """What the charts are drawn from."""
+
+    def test_numbers_come_before_words_on_an_axis(self) -> None:
+        """Values of a key are ordered as numbers."""
+        assert ordered({10_000, 500, "none", 2_000}) == ["500", "2000", "10000", "none"]
+
+    def test_causes_add_up_to_the_total(self, regressed: World) -> None:
+        """Scenarios of one kind each: the kinds' totals sum to the metric's."""
+        data = read_night(regressed.plan(LATER))
+        _, totals = data.causes("offline_partition_rate", "fault_kinds")
+        assert totals.sum(axis=0) == pytest.approx(data.panel.totals("offline_partition_rate"))
+
+    def test_trend_holds_both_nights(self, regressed: World) -> None:
+        """Nights up to this one, oldest first."""
+        trend = read_night(regressed.plan(LATER)).trend
+        assert list(dict.fromkeys(trend["night"])) == [NIGHT, LATER]
+
+    def test_infinities_are_null_in_json(self) -> None:
+        """JSON has no infinity."""
+        assert charts.numbers([1.0, float("inf"), float("nan")]) == [1.0, None, None]
+
+    def test_script_cannot_be_closed_from_inside(self) -> None:
+        """A name holding </script> stays inside its script element."""
+        assert "</" not in charts.as_json({"a": {"data": ["</script>"]}})
+
+
+class TestBacking:
+    """How each configuration's rules are backed."""
+
+    def test_released_rules_name_brokers_and_unit_tests(self, home: Path) -> None:
+        """Kafka 3.7+ was run on real brokers."""
+        del home
+        one = World().plan(NIGHT).configurations[0]
+        assert backing(one, one) == (
+            "90 repetitions on real brokers (3.9.0, 3.9.1, 4.3.1), 49 of Kafka's unit tests"
+        )
+
+    def test_a_proposal_is_a_text(self, home: Path) -> None:
+        """KIP-501 never ran on a broker, and that is said."""
+        del home
+        world = World(values={"today": {"rules.kip501": "s2"}})
+        one = world.plan(NIGHT).configurations[0]
+        assert backing(one, one).startswith(
+            "KIP-501 Solution 2: proposal's text alone, never run on brokers; under it 90 "
+        )

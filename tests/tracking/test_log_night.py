@@ -1,0 +1,263 @@
+"""A night in a real MLflow store on SQLite."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.tracking import log_night as logging
+from isr_pipeline.tracking.client import connect, find_runs
+from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
+from isr_pipeline.tracking.prune import delete_night
+from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated SQLite store, made once: migrating takes two seconds."""
+    file = tmp_path_factory.mktemp("store") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}").search_experiments()
+    return file
+
+
+@pytest.fixture
+def client(home: Path, empty_store: Path) -> MlflowClient:
+    """The store of the test's own home."""
+    shutil.copy(empty_store, home / "mlflow.db")
+    return connect()
+
+
+def judged(night: str = NIGHT) -> World:
+    """A judged night, never accepted."""
+    world = World(scenarios=30)
+    judge_night(world.write(night))
+    return world
+
+
+def runs(client: MlflowClient, **tags: str) -> list[Run]:
+    """Active runs with these tags."""
+    return find_runs(client, "synthetic", **tags)
+
+
+class TestLogNight:
+    """A parent per night, a child per configuration."""
+
+    def test_one_parent_and_a_child_per_configuration(self, client: MlflowClient) -> None:
+        """Children name their parent and carry the tags that a filter needs."""
+        parent = log_night(judged().plan(NIGHT), "manual__1")
+        children = runs(client, kind="configuration")
+        assert len(children) == 3
+        for child in children:
+            tags = child.data.tags
+            assert tags["mlflow.parentRunId"] == parent
+            assert (tags["night"], tags["status"], tags["dag_run_id"]) == (
+                NIGHT,
+                "complete",
+                "manual__1",
+            )
+            assert tags["verdict"] == "baseline"
+            assert child.info.status == "FINISHED"
+
+    def test_every_child_fills_every_column(self, client: MlflowClient) -> None:
+        """Comparing children shows no hole: same params, same metrics, all finite."""
+        log_night(judged().plan(NIGHT), "manual__1")
+        children = runs(client, kind="configuration")
+        assert len({frozenset(child.data.params) for child in children}) == 1
+        assert len({frozenset(child.data.metrics) for child in children}) == 1
+        assert "replica.lag.time.max.ms" in children[0].data.params
+        assert all(math.isfinite(v) for child in children for v in child.data.metrics.values())
+
+    def test_metric_names_say_their_unit(self, client: MlflowClient) -> None:
+        """A count is per scenario, a latency in ms, a rate of partition-time."""
+        log_night(judged().plan(NIGHT), "manual__1")
+        names = set(runs(client, kind="configuration")[0].data.metrics)
+        assert {"records_lost_per_scenario", "commit_latency_p99_ms"} <= names
+        assert {"offline_partition_rate", "any_offline_share_of_scenarios"} <= names
+
+    def test_running_again_replaces(self, client: MlflowClient) -> None:
+        """The same night twice leaves one set of runs, and no deleted ones."""
+        plan = judged().plan(NIGHT)
+        first = log_night(plan, "manual__1")
+        second = log_night(plan, "manual__2")
+        assert first != second
+        assert len(runs(client, night=NIGHT)) == 4
+        experiment = client.get_experiment_by_name("synthetic")
+        assert experiment is not None
+        assert client.search_runs([experiment.experiment_id], run_view_type=2) == []
+        assert not list(Home.from_environment().mlflow_artifacts.glob(f"*/{first}"))
+
+    def test_other_nights_stay(self, client: MlflowClient) -> None:
+        """Replacing one night leaves the others alone."""
+        log_night(judged(NIGHT).plan(NIGHT), "a")
+        log_night(judged(LATER).plan(LATER), "b")
+        log_night(judged(NIGHT).plan(NIGHT), "c")
+        assert len(runs(client, night=LATER)) == len(runs(client, night=NIGHT)) == 4
+
+    def test_regressed_is_found_by_its_tag(self, client: MlflowClient) -> None:
+        """`tags.verdict = 'regressed'` finds the child, with delta and q of each metric."""
+        world = judged()
+        world.scenarios = 120
+        judge_night(world.write(NIGHT))
+        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
+        judge_night(plan)
+        confirm.decide(plan)
+        parent = log_night(plan, "manual__1")
+        (found,) = runs(client, verdict="regressed", kind="configuration")
+        assert found.data.tags["config_name"] == "lag-20s"
+        assert found.data.tags["regressed_metrics"] == "isr_flaps_per_partition_hour"
+        assert found.data.metrics["delta.isr_flaps_per_partition_hour"] > 0
+        assert found.data.metrics["q.isr_flaps_per_partition_hour"] < 0.05
+        assert found.data.metrics["q.records_lost"] == 1.0
+        tags = client.get_run(parent).data.tags
+        assert tags["verdict"] == "regressed"
+        assert tags["headline"] in tags["mlflow.note.content"]
+
+    def test_panel_is_the_input_dataset(self, client: MlflowClient) -> None:
+        """The parent names the panel by its digest."""
+        parent = log_night(judged().plan(NIGHT), "manual__1")
+        (given,) = client.get_run(parent).inputs.dataset_inputs
+        assert given.dataset.digest == "a" * 36
+        assert given.tags[0].value == "regression panel"
+
+    def test_tables_and_verdict_are_artifacts(self, client: MlflowClient) -> None:
+        """The small tables and the night's files hang on the parent; the report when it is made."""
+        plan = judged().plan(NIGHT)
+        parent = log_night(plan, "manual__1")
+        names = {one.path for one in client.list_artifacts(parent)}
+        assert names == {"plan.json", "verdict.json", "tables"}
+        folder = Home.from_environment().night_dir("synthetic", NIGHT)
+        (folder / "report.html").write_text("<!doctype html>")
+        assert attach_report(plan) == parent
+        assert "report.html" in {one.path for one in client.list_artifacts(parent)}
+
+    def test_a_note_of_many_configurations_fits(self, client: MlflowClient) -> None:
+        """MLflow keeps a note in 8 000 characters: the rest is counted."""
+        names = tuple(f"configuration-with-a-long-name-{index:03d}" for index in range(150))
+        world = World(scenarios=2, names=names)
+        judge_night(world.write(NIGHT))
+        note = logging.names.night_note(
+            world.plan(NIGHT), logging.load_verdict("synthetic", NIGHT), {}
+        )
+        assert len(note) < 8_000
+        assert note.splitlines()[-1].endswith("more: see the report")
+
+    def test_a_child_takes_a_moment(self, client: MlflowClient) -> None:
+        """Forty children and their parent take under 0.15 s of computing each."""
+        world = World(scenarios=2, names=tuple(f"c{index}" for index in range(40)))
+        plan = world.write(NIGHT)
+        judge_night(plan)
+        start = time.process_time()
+        log_night(plan, "manual__1")
+        assert (time.process_time() - start) / 40 < 0.15
+
+
+class TestTrouble:
+    """A night is logged whole or not at all."""
+
+    def test_failure_removes_what_was_made(
+        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A disk that fills up half-way leaves no run, and the night of before stays."""
+        plan = judged().plan(NIGHT)
+        before = log_night(plan, "manual__1")
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(logging, "_attach_files", full)
+        with pytest.raises(Refused) as refusal:
+            log_night(plan, "manual__2")
+        assert "No space left on device; nothing was logged" in str(refusal.value)
+        assert len(str(refusal.value).splitlines()) == 1
+        assert find_parent(client, "synthetic", NIGHT) == before
+        assert len(runs(client, night=NIGHT)) == 4
+
+    def test_debris_of_a_killed_attempt_is_no_night(self, client: MlflowClient) -> None:
+        """A run that still says `writing` is not found as done and goes with the next attempt."""
+        plan = judged().plan(NIGHT)
+        parent = log_night(plan, "manual__1")
+        client.set_tag(parent, "status", "writing")
+        assert find_parent(client, "synthetic", NIGHT) is None
+        log_night(plan, "manual__2")
+        assert len(runs(client, night=NIGHT)) == 4
+
+    def test_read_only_store_is_one_line(
+        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A store that cannot be written is named, with what to do."""
+        plan = judged().plan(NIGHT)
+        file = Home.from_environment().path / "mlflow.db"
+        uri = f"sqlite:///file:{file}?mode=ro&uri=true"
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        with pytest.raises(Refused) as refusal:
+            log_night(plan, "manual__1")
+        assert str(refusal.value) == (
+            f"MLflow store {uri} cannot be used: attempt to write a readonly database; nothing "
+            "was logged, make it writable or set MLFLOW_TRACKING_URI"
+        )
+
+    def test_unreachable_server_is_one_line(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A tracking server that does not answer is named, without its password."""
+        plan = judged().plan(NIGHT)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:secret@127.0.0.1:9")
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        with pytest.raises(Refused) as refusal:
+            log_night(plan, "manual__1")
+        assert str(refusal.value).startswith("MLflow store http://127.0.0.1:9 cannot be used: ")
+        assert "secret" not in str(refusal.value)
+
+    def test_night_never_judged_is_refused(self, client: MlflowClient) -> None:
+        """There is nothing to log without a verdict."""
+        plan = World(scenarios=5).write(NIGHT)
+        with pytest.raises(Refused, match="not judged"):
+            log_night(plan, "manual__1")
+        assert runs(client, night=NIGHT) == []
+
+
+class TestPinAndPrune:
+    """The baseline is marked, old nights are forgotten."""
+
+    def test_the_accepted_night_is_marked(self, client: MlflowClient) -> None:
+        """Who, when and why are tags of the parent; the former baseline is unmarked."""
+        world = judged(NIGHT)
+        first = log_night(world.plan(NIGHT), "a")
+        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        assert pin_baseline("synthetic") == first
+        tags = client.get_run(first).data.tags
+        assert (tags["baseline"], tags["baseline_accepted_by"]) == ("accepted", "Ada")
+        assert tags["baseline_why"] == "first"
+        judged(LATER)
+        second = log_night(world.plan(LATER), "b")
+        baseline.accept("synthetic", LATER, "Bob", "second", code_version="1234abc")
+        assert pin_baseline("synthetic") == second
+        assert client.get_run(first).data.tags["baseline"] == "former"
+
+    def test_the_mark_survives_running_again(self, client: MlflowClient) -> None:
+        """A baseline night that is logged again keeps its mark."""
+        world = judged(NIGHT)
+        log_night(world.plan(NIGHT), "a")
+        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        again = log_night(world.plan(NIGHT), "b")
+        assert client.get_run(again).data.tags["baseline"] == "accepted"
+
+    def test_delete_night_removes_its_runs(self, client: MlflowClient) -> None:
+        """Four runs go, the other night's stay."""
+        log_night(judged(NIGHT).plan(NIGHT), "a")
+        log_night(judged(LATER).plan(LATER), "b")
+        assert delete_night("synthetic", NIGHT) == 4
+        assert runs(client, night=NIGHT) == []
+        assert len(runs(client, night=LATER)) == 4
+        assert delete_night("synthetic", NIGHT) == 0

@@ -1,0 +1,5 @@
+"""Fixtures of the tests of verdicts."""
+
+from tests.verdicts.synthetic import home
+
+__all__ = ["home"]

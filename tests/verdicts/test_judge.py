@@ -1,0 +1,414 @@
+"""Every status, by a night whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import NightVerdict, Status, load_verdict, worst
+from tests.verdicts.synthetic import EXPOSURE_S, LATER, NIGHT, Change, World, scaled
+
+OFFLINE = "offline_partition_rate"
+FLAPS = "isr_flaps_per_partition_hour"
+LATENCY = "commit_latency_p99_ms"
+
+
+def accepted(world: World) -> World:
+    """Judge and accept a first night."""
+    judge_night(world.write(NIGHT))
+    baseline.accept(world.experiment, NIGHT, "Ada", "first", code_version=world.code_version)
+    return world
+
+
+def judged(world: World, change: Change | None = None) -> NightVerdict:
+    """Judge a later night, confirm panel included."""
+    plan = world.write(LATER, change)
+    judge_night(plan)
+    return confirm.decide(plan)
+
+
+def status_of(verdict: NightVerdict, name: str) -> Status:
+    """Status of a configuration by name."""
+    return verdict.configuration(f"id-{name}").status
+
+
+@pytest.mark.usefixtures("home")
+class TestStatuses:
+    """baseline, unchanged, ok, improved, suspect, regressed, underpowered, no-data."""
+
+    def test_never_accepted_is_baseline_and_green(self) -> None:
+        """The first night says how to accept it and does not turn the gate red."""
+        verdict = judge_night(World().write(NIGHT))
+        assert verdict.status is Status.BASELINE
+        assert not verdict.red
+        assert verdict.headline == (
+            "no baseline accepted yet (3 configurations); accept this night: "
+            "isr-pipeline baseline accept 2026-11-19 --experiment synthetic"
+        )
+
+    def test_identical_outcomes_are_unchanged(self) -> None:
+        """Bit-identical outcomes run no test: no p, no q."""
+        verdict = judged(accepted(World()))
+        assert verdict.headline == "3 of 3 configurations unchanged"
+        metric = verdict.configurations[0].metrics[0]
+        assert (metric.status, metric.p, metric.q) == (Status.UNCHANGED, None, None)
+        assert metric.reason == "bit-identical outcomes"
+
+    def test_worse_on_both_panels_is_regressed(self) -> None:
+        """What the confirm panel repeats is a regression, and red."""
+        verdict = judged(accepted(World()), scaled(FLAPS, 2.0, "lag-20s"))
+        assert verdict.headline == (
+            "1 of 3 configurations regressed on isr_flaps_per_partition_hour, confirmed; "
+            "2 unchanged"
+        )
+        assert verdict.red
+        metric = verdict.configuration("id-lag-20s").metric(FLAPS)
+        assert metric.ratio == pytest.approx(2.0)
+        assert metric.p_confirm is not None
+        assert metric.p_confirm < 0.01
+
+    def test_worse_on_one_panel_is_suspect(self) -> None:
+        """What the confirm panel does not repeat stays a suspicion, and green."""
+        world = accepted(World())
+        verdict = judged(world, scaled(FLAPS, 2.0, "lag-20s", panels=("regression",)))
+        assert verdict.headline == (
+            "1 of 3 configurations suspect on isr_flaps_per_partition_hour, not confirmed; "
+            "2 unchanged"
+        )
+        assert not verdict.red
+
+    def test_flagged_awaits_the_confirm_panel(self) -> None:
+        """Before the second look a flagged configuration is suspect and listed."""
+        plan = accepted(World()).write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
+        verdict = judge_night(plan)
+        assert confirm.flagged("synthetic", LATER) == ("id-lag-20s",)
+        assert verdict.headline.startswith(
+            "1 of 3 configurations suspect on isr_flaps_per_partition_hour, to be confirmed"
+        )
+
+    def test_better_is_improved(self) -> None:
+        """An improvement is called as a regression is, without a second look."""
+        verdict = judged(accepted(World()), scaled(LATENCY, 0.7, "today"))
+        assert status_of(verdict, "today") is Status.IMPROVED
+        assert verdict.headline == (
+            "1 of 3 configurations improved on commit_latency_p99_ms; 2 unchanged"
+        )
+
+    def test_real_and_small_is_ok(self) -> None:
+        """Two per cent more everywhere is certain and too small to matter."""
+        verdict = judged(accepted(World()), scaled(LATENCY, 1.02, "today"))
+        one = verdict.configuration("id-today")
+        assert one.status is Status.OK
+        assert one.reason.endswith("too small to matter")
+
+    def test_chance_is_ok(self) -> None:
+        """Latencies drawn anew differ everywhere and mean nothing."""
+
+        def redrawn(
+            panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
+        ) -> None:
+            if name == "today":
+                columns[LATENCY] = rng.gamma(2.0, 20.0, len(columns[LATENCY]))
+
+        one = judged(accepted(World()), redrawn).configuration("id-today")
+        assert one.status is Status.OK
+        assert "within what chance gives" in one.reason
+
+    def test_few_scenarios_are_underpowered(self) -> None:
+        """Three scenarios ten times as bad cannot be significant, and are not called ok."""
+
+        def three(
+            panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
+        ) -> None:
+            if name == "today":
+                columns["under_min_isr_rate"][:3] *= 10
+
+        one = judged(accepted(World()), three).configuration("id-today")
+        assert one.status is Status.UNDERPOWERED
+        assert one.reason.endswith("3 scenarios differ, significance takes 10 or more")
+
+    def test_change_in_an_untested_column_is_not_unchanged(self) -> None:
+        """Tested metrics alike and another column changed: ok, and it is named."""
+        verdict = judged(accepted(World()), scaled("missed_lag_ms", 1.5, "today"))
+        one = verdict.configuration("id-today")
+        assert one.status is Status.OK
+        assert one.reason == "tested metrics are bit-identical; changed: missed_lag_ms"
+
+    def test_from_zero_is_judged_by_the_floor(self) -> None:
+        """Losing records where none were lost has no ratio and is a regression."""
+
+        def losing(
+            panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
+        ) -> None:
+            if name == "today":
+                columns["records_lost"][:40] = 5.0
+
+        metric = judged(accepted(World()), losing).configuration("id-today").metric("records_lost")
+        assert metric.status is Status.REGRESSED
+        assert metric.ratio is None
+        assert metric.reason.startswith("0 to ")
+
+    def test_spent_budget_is_no_data(self) -> None:
+        """A failed pair makes its configuration no-data, and red."""
+
+        def failing(
+            panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
+        ) -> None:
+            if name == "today":
+                columns["failed"][3] = 1
+
+        verdict = judged(accepted(World()), failing)
+        assert status_of(verdict, "today") is Status.NO_DATA
+        assert verdict.red
+        assert verdict.configuration("id-today").reason == (
+            "1 of 120 pairs that spent the event budget, the first in scenario regression-0003"
+        )
+
+    def test_missing_pair_is_no_data(self) -> None:
+        """A pair that is not in the table is never taken for a zero."""
+        world = accepted(World())
+        plan = world.write(LATER)
+        rows = store.read_table("outcomes", world.experiment, LATER)
+        store.write_table("outcomes", world.experiment, LATER, rows.iloc[:-1])
+        verdict = judge_night(plan)
+        assert verdict.counts()[Status.NO_DATA] == 1
+
+    def test_worst_metric_decides(self) -> None:
+        """no-data, regressed, suspect, underpowered, improved, ok, unchanged: in this order."""
+        order = ["no-data", "regressed", "suspect", "underpowered", "improved", "ok", "unchanged"]
+        for index, name in enumerate(order):
+            assert worst([Status(one) for one in reversed(order[index:])]) == name
+
+
+@pytest.mark.usefixtures("home")
+class TestBaseline:
+    """What a night is compared with, and what may become of that."""
+
+    def test_show_says_who_when_and_why(self) -> None:
+        """The record names the person and the reason."""
+        accepted(World())
+        record = baseline.show("synthetic")
+        assert record is not None
+        assert (record.night, record.accepted_by, record.why) == (NIGHT, "Ada", "first")
+
+    def test_never_accepted_shows_nothing(self) -> None:
+        """No baseline is None, not an error."""
+        assert baseline.show("synthetic") is None
+
+    def test_other_panel_is_no_data(self) -> None:
+        """A baseline of another panel is never compared with."""
+        accepted(World())
+        verdict = judged(World(panel_digest="e" * 64))
+        assert verdict.status is Status.NO_DATA
+        assert verdict.red
+        assert verdict.configurations[0].reason == (
+            "baseline of night 2026-11-19 is of another regression panel "
+            "(aaaaaaaaaaaa, tonight eeeeeeeeeeee)"
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "content", "reason"),
+        [
+            ("baseline.json", None, "baseline is damaged: baseline.json is missing"),
+            ("baseline.json", b"{", "baseline is damaged: baseline.json is unreadable"),
+            ("outcomes.parquet", None, "baseline is damaged: outcomes.parquet is missing"),
+            (
+                "scenarios.parquet",
+                b"PAR1",
+                "baseline is damaged: scenarios.parquet is not what was accepted",
+            ),
+        ],
+    )
+    def test_damage_is_no_data(self, name: str, content: bytes | None, reason: str) -> None:
+        """A half-deleted or changed baseline is said, and never taken for an absent one."""
+        world = accepted(World())
+        file = Home.from_environment().baseline_dir("synthetic") / name
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+        verdict = judged(world)
+        assert verdict.status is Status.NO_DATA
+        assert verdict.headline == f"3 of 3 configurations without data ({reason})"
+
+    def test_named_candidate_is_matched_by_name(self) -> None:
+        """New values of a named candidate are compared with its old ones."""
+        world = accepted(World())
+        world.values["today"] = {"replica.lag.time.max.ms": 1}
+        assert status_of(judged(world), "today") is Status.UNCHANGED
+
+    def test_grid_point_is_matched_by_its_values(self) -> None:
+        """A grid point with other values is new, whatever it is called."""
+        world = accepted(World(grid=("lag-20s",)))
+        world.values["lag-20s"] = {"replica.lag.time.max.ms": 77}
+        record = baseline.show("synthetic")
+        assert record is not None
+        found = record.partner(
+            name="x", config_id="other", is_grid=True, overrides=world.overrides("lag-20s")
+        )
+        assert found is None
+        same = {"replica.lag.time.max.ms": 12_000}
+        assert record.partner(name="x", config_id="y", is_grid=True, overrides=same) == "id-lag-20s"
+
+    def test_new_configuration_is_baseline_and_green(self) -> None:
+        """A configuration that the baseline does not know has nothing to be worse than."""
+        accepted(World())
+        verdict = judged(World(names=("today", "kip-501-s1", "lag-20s", "brand-new")))
+        assert verdict.headline == ("3 of 4 configurations unchanged; 1 new, without a baseline")
+        assert not verdict.red
+
+    def test_accepting_the_regression_ends_it(self) -> None:
+        """Once a person accepts the worse night, the next one like it is unchanged."""
+        world = accepted(World())
+        change = scaled(FLAPS, 2.0, "lag-20s")
+        judged(world, change)
+        baseline.accept(world.experiment, LATER, None, "meant", code_version=world.code_version)
+        assert judged(world, change).headline == "3 of 3 configurations unchanged"
+
+    def test_missing_confirm_outcomes_are_computed(self) -> None:
+        """Accepting asks for the confirm panel of exactly the configurations that lack it."""
+        world = World()
+        judge_night(world.write(NIGHT, confirm=("today",)))
+        asked: list[tuple[str, ...]] = []
+
+        def simulate(plan: object, config_ids: tuple[str, ...]) -> None:
+            asked.append(config_ids)
+            world.write(NIGHT)
+
+        baseline.accept(
+            "synthetic", NIGHT, "Ada", "first",
+            simulate_confirm=simulate, code_version=world.code_version,
+        )  # fmt: skip
+        assert asked == [("id-kip-501-s1", "id-lag-20s")]
+
+    def test_other_code_cannot_compute_them(self) -> None:
+        """Confirm outcomes by other code than the night's own would not be its baseline."""
+        judge_night(World().write(NIGHT, confirm=()))
+        with pytest.raises(Refused) as refusal:
+            baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="newer")
+        assert str(refusal.value) == (
+            "night 2026-11-19: confirm outcomes are missing and its code version is 1234abc, now "
+            "newer; run it again: make nightly NIGHT=2026-11-19 EXPERIMENT=synthetic"
+        )
+
+    def test_changed_outcomes_are_refused(self) -> None:
+        """A table that is not the one judged cannot be accepted."""
+        world = World()
+        judge_night(world.write(NIGHT))
+        world.write(NIGHT, scaled(FLAPS, 2.0, "today"))
+        with pytest.raises(Refused, match="its outcomes are not those that were judged"):
+            baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+
+    def test_night_never_judged_is_refused(self) -> None:
+        """What was not judged was not validated either."""
+        with pytest.raises(Refused) as refusal:
+            baseline.accept("synthetic", NIGHT, "Ada", "first")
+        assert str(refusal.value) == (
+            "experiment synthetic, night 2026-11-19: not judged; "
+            "run `make nightly NIGHT=2026-11-19`"
+        )
+
+    def test_reason_is_owed(self) -> None:
+        """Accepting without a reason is an input error."""
+        with pytest.raises(InputError) as refusal:
+            baseline.accept("synthetic", NIGHT, "Ada", " ")
+        assert str(refusal.value) == "baseline accept: why: empty; allowed: a reason, in one line"
+
+
+@pytest.mark.usefixtures("home")
+class TestRecord:
+    """verdict.json and the verdicts table."""
+
+    def test_verdict_is_read_back(self) -> None:
+        """What was written is what is read, infinities and all."""
+        verdict = judged(accepted(World()), scaled(FLAPS, 2.0, "lag-20s"))
+        assert load_verdict("synthetic", LATER) == verdict
+
+    def test_table_has_a_row_per_configuration_and_metric(self) -> None:
+        """Three configurations and six metrics make eighteen rows."""
+        judged(accepted(World()))
+        rows = store.read_table("verdicts", "synthetic", LATER)
+        assert len(rows) == 18
+        assert set(rows["status"]) == {"unchanged"}
+
+    def test_the_same_night_gives_the_same_table(self) -> None:
+        """Verdicts are deterministic to the last bit."""
+        world = accepted(World())
+        change = scaled(OFFLINE, 1.5, "today")
+        judged(world, change)
+        first = store.table_digest("verdicts", "synthetic", LATER)
+        judged(world, change)
+        assert store.table_digest("verdicts", "synthetic", LATER) == first
+
+    def test_a_failed_judge_leaves_no_verdict(self) -> None:
+        """The verdict of an earlier run never stands for a night that could not be judged."""
+        world = accepted(World())
+        judged(world)
+        plan = world.plan(LATER)
+        store.delete_night("synthetic", LATER, tables=["outcomes"])
+        with pytest.raises(store.TableMissing):
+            judge_night(plan)
+        with pytest.raises(Refused):
+            load_verdict("synthetic", LATER)
+
+    def test_confirm_without_its_outcomes_is_refused(self) -> None:
+        """A flagged configuration whose confirm panel was not simulated is not decided."""
+        plan = accepted(World()).write(LATER, scaled(FLAPS, 2.0, "lag-20s"), confirm=())
+        judge_night(plan)
+        with pytest.raises(Refused, match="confirm outcomes of 1 flagged configurations"):
+            confirm.decide(plan)
+
+
+class TestNullNights:
+    """The night that a team must never be woken for."""
+
+    def test_jitter_drawn_anew_confirms_nothing(self, home: Path) -> None:
+        """In 8 nights of 20 configurations with re-drawn outcomes nothing regresses.
+
+        Without the correction for many comparisons some hundred of the 960 tests would be
+        flagged, and most nights would hold a suspicion.
+        """
+        del home
+        world = accepted(World(names=tuple(f"c{index}" for index in range(20)), scenarios=60))
+        flagged = 0
+        for night in range(8):
+            verdict = judged(world, _redrawn(night))
+            flagged += verdict.counts()[Status.SUSPECT] > 0
+            assert verdict.counts()[Status.REGRESSED] == 0
+        assert flagged <= 2
+
+
+def _redrawn(night: int) -> Change:
+    """Re-draw what would be drawn otherwise by another jitter: half of the scenarios change."""
+
+    def change(
+        panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+    ) -> None:
+        rng = np.random.default_rng([night, len(panel), *name.encode()])
+        base = np.random.default_rng([7, len(panel)]).gamma(0.8, 1.0, len(columns[FLAPS]))
+        touched = rng.random(len(base)) < 0.5
+        flaps = rng.poisson(6 * base) * 3600 / EXPOSURE_S
+        columns[FLAPS] = np.where(touched, flaps, columns[FLAPS])
+        latency = rng.gamma(2.0, 20.0, len(base))
+        columns[LATENCY] = np.where(touched, latency, columns[LATENCY])
+        down = rng.random(len(base)) < 0.4
+        offline = np.where(down, rng.gamma(1.0, 20.0, len(base)), 0.0) / EXPOSURE_S
+        columns[OFFLINE] = np.where(touched, offline, columns[OFFLINE]).astype(np.float32)
+
+    return change
+
+
+def test_table_holds_numbers_only_where_there_are_some(home: Path) -> None:
+    """A night without a baseline has null p, q and ratio, not zeros."""
+    del home
+    judge_night(World().write(NIGHT))
+    rows = store.read_table("verdicts", "synthetic", NIGHT)
+    assert rows[["p", "q", "ratio", "baseline_total"]].isna().all(axis=None)
+    assert pd.notna(rows["value"]).all()

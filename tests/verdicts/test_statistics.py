@@ -1,0 +1,208 @@
+"""The statistics against scipy, against enumeration, and under the hypothesis of no change."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from isr_pipeline.verdicts.comparison import paired_differences
+from isr_pipeline.verdicts.statistics import (
+    Tails,
+    benjamini_hochberg,
+    bootstrap_ratio,
+    discordant_needed,
+    either,
+    mcnemar,
+    ratio,
+    sign_flip,
+)
+
+
+def flipped(differences: np.ndarray, *, exact_up_to: int = 20, level: float = 0.05) -> Tails:
+    """The test with the settings that the nights use."""
+    return sign_flip(
+        differences, flips=9_999, flips_max=99_999, exact_up_to=exact_up_to, level=level
+    )
+
+
+class TestSignFlip:
+    """Paired sign-flip permutation test."""
+
+    @given(st.lists(st.integers(-5, 5), min_size=1, max_size=11))
+    def test_enumeration_counts_every_sign_vector(self, values: list[int]) -> None:
+        """Up to 20 discordant pairs the p-value is the share of all 2^k sums, ties included."""
+        column = np.array(values, dtype=float)
+        nonzero = column[column != 0]
+        signs = itertools.product((-1, 1), repeat=len(nonzero))
+        sums = [sum(s * abs(v) for s, v in zip(one, nonzero, strict=True)) for one in signs]
+        expected = np.mean([one >= column.sum() for one in sums])
+        assert flipped(column[:, None]).worse[0] == pytest.approx(expected)
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=10))
+    def test_agrees_with_scipy(self, values: list[float]) -> None:
+        """Both tails are scipy's exact permutation_test of paired samples."""
+        column = np.array(values, dtype=float)
+        column[np.abs(column) < 1e-3] = 0.0
+        found = flipped(column[:, None])
+        for p, side in ((found.worse[0], "greater"), (found.better[0], "less")):
+            expected = stats.permutation_test(
+                (column,),
+                lambda x, axis: x.sum(axis=axis),
+                permutation_type="samples",
+                alternative=side,
+                n_resamples=np.inf,
+                vectorized=True,
+            ).pvalue
+            assert p == pytest.approx(expected, abs=1e-9)
+
+    def test_sampling_approaches_enumeration(self) -> None:
+        """Random flips estimate what enumeration gives."""
+        column = np.random.default_rng(3).normal(0.3, 1.0, 18)[:, None]
+        exact, sampled = flipped(column), flipped(column, exact_up_to=1)
+        assert sampled.worse[0] == pytest.approx(exact.worse[0], abs=0.01)
+
+    def test_changing_sides_swaps_the_tails(self) -> None:
+        """Worse for x is better for -x."""
+        column = np.random.default_rng(4).normal(size=(15, 1))
+        assert flipped(column).worse[0] == pytest.approx(flipped(-column).better[0])
+
+    def test_no_difference_is_no_evidence(self) -> None:
+        """A column of zeros has p = 1 on both sides."""
+        found = flipped(np.zeros((30, 2)))
+        assert found.worse.tolist() == found.better.tolist() == [1.0, 1.0]
+
+    def test_equal_magnitudes_tie_in_float32_noise(self) -> None:
+        """Sums that differ by rounding alone are ties: half of them up gives p above one half."""
+        noise = np.float32(0.1) + np.arange(40) * 1e-12
+        column = (noise * np.tile([1.0, -1.0], 20))[:, None]
+        found = flipped(column)
+        assert found.worse[0] > 0.5
+        assert found.better[0] > 0.5
+
+    def test_more_flips_where_p_is_near_its_floor(self) -> None:
+        """A strong effect gets a p below what the first batch can give, an absent one does not."""
+        rng = np.random.default_rng(5)
+        columns = np.column_stack((rng.normal(1.5, 1, 60), rng.normal(0, 1, 60)))
+        found = flipped(columns, level=0.05 / 400)
+        assert found.worse[0] == pytest.approx(1e-5)
+        assert found.worse[1] > 0.01
+
+    def test_is_deterministic(self) -> None:
+        """The same outcomes give the same p-values."""
+        columns = np.random.default_rng(6).normal(size=(80, 5))
+        assert np.array_equal(flipped(columns).worse, flipped(columns).worse)
+
+    def test_null_p_values_are_valid(self) -> None:
+        """Under no change P(p <= a) <= a: a tie or a sign counted wrongly would show here."""
+        rng = np.random.default_rng(7)
+        base = rng.gamma(0.5, 4.0, (120, 1))
+        new, old = (rng.poisson(base, (120, 600)).astype(float) for _ in range(2))
+        found = flipped(paired_differences(new, old, np.ones(120)))
+        for p in (found.worse, found.better):
+            for level in (0.01, 0.05, 0.2):
+                share = float((p <= level).mean())
+                assert share <= level + 3 * np.sqrt(level / 600)
+
+    def test_four_hundred_tests_take_less_than_a_second(self) -> None:
+        """400 tests on 200 scenarios, of which 40 regressed, best of three."""
+        rng = np.random.default_rng(8)
+        base = rng.gamma(0.5, 4.0, (200, 1))
+        old = rng.poisson(base, (200, 400)).astype(float)
+        new = rng.poisson(base, (200, 400)).astype(float)
+        new[:, :40] *= 2
+        differences = paired_differences(new, old, np.ones(200))
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            flipped(differences, level=0.05 / 400)
+            times.append(time.perf_counter() - start)
+        assert min(times) < 1.0
+
+
+class TestMcNemar:
+    """Exact test of paired flags."""
+
+    @given(st.integers(0, 30), st.integers(0, 30))
+    def test_is_a_binomial_test_of_the_discordant(self, appeared: int, vanished: int) -> None:
+        """Both tails are scipy's binomtest at one half."""
+        new = np.array([True] * appeared + [False] * vanished + [True, False])[:, None]
+        old = np.array([False] * appeared + [True] * vanished + [True, False])[:, None]
+        found = mcnemar(new, old)
+        if appeared + vanished == 0:
+            assert found.worse[0] == found.better[0] == 1.0
+            return
+        for p, side in ((found.worse[0], "greater"), (found.better[0], "less")):
+            expected = stats.binomtest(appeared, appeared + vanished, 0.5, side).pvalue
+            assert p == pytest.approx(expected)
+
+    def test_either_is_twice_the_smaller(self) -> None:
+        """Two tests of one hypothesis cost a factor of two, and p stays at most 1."""
+        one = Tails(np.array([0.01, 0.9]), np.array([1.0, 0.2]))
+        other = Tails(np.array([0.3, 0.8]), np.array([0.6, 0.1]))
+        found = either(one, other)
+        assert found.worse.tolist() == [0.02, 1.0]
+        assert found.better.tolist() == [1.0, 0.2]
+
+
+class TestBenjaminiHochberg:
+    """Adjustment for many comparisons."""
+
+    @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
+    def test_agrees_with_scipy(self, p: list[float]) -> None:
+        """Adjusted p-values are those of scipy.stats.false_discovery_control."""
+        expected = stats.false_discovery_control(p, method="bh")
+        assert benjamini_hochberg(np.array(p)) == pytest.approx(expected)
+
+    def test_of_nothing_is_nothing(self) -> None:
+        """No test, no q."""
+        assert benjamini_hochberg(np.array([])).tolist() == []
+
+
+class TestPowerAndRatio:
+    """How many scenarios significance takes, and what is shown of a change."""
+
+    def test_fourteen_scenarios_for_four_hundred_tests(self) -> None:
+        """2 x 2^-k <= q / m."""
+        assert discordant_needed(400, 0.05) == 14
+
+    @given(st.integers(1, 5_000), st.floats(0.001, 0.5))
+    def test_is_the_least_that_suffices(self, tests: int, q: float) -> None:
+        """K suffices and k - 1 does not."""
+        k = discordant_needed(tests, q)
+        assert 2.0 * 2.0**-k <= q / tests * (1 + 1e-9)
+        assert 2.0 * 2.0 ** -(k - 1) > q / tests * (1 - 1e-9)
+
+    def test_ratio_of_zeros(self) -> None:
+        """Nothing to nothing is 1, something from nothing is infinite."""
+        found = ratio(np.array([0.0, 2.0, 3.0]), np.array([0.0, 0.0, 2.0]))
+        assert found.tolist() == [1.0, np.inf, 1.5]
+
+    def test_interval_of_a_constant_factor_is_that_factor(self) -> None:
+        """If every scenario doubles, every resample's ratio is 2."""
+        old = np.random.default_rng(1).gamma(1.0, 2.0, (50, 1))
+        low, high = bootstrap_ratio(2 * old, old, np.ones(50), 200)
+        assert low[0] == pytest.approx(2.0)
+        assert high[0] == pytest.approx(2.0)
+
+
+class TestPairedDifferences:
+    """What enters the test."""
+
+    def test_rounding_noise_is_a_tie(self) -> None:
+        """Values that differ in the last bits differ by exactly zero."""
+        new, old = np.array([[0.1 + 0.2]]), np.array([[0.3]])
+        assert new[0, 0] != old[0, 0]
+        assert paired_differences(new, old, np.ones(1))[0, 0] == 0.0
+
+    def test_weights_scale_each_scenario(self) -> None:
+        """A scenario that stands for three counts three times."""
+        new, old = np.array([[1.0], [1.0]]), np.zeros((2, 1))
+        found = paired_differences(new, old, np.array([1.0, 3.0]))
+        assert found[1, 0] == pytest.approx(3 * found[0, 0])
