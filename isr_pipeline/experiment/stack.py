@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.compiling import kernel_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.java import java_home
 from isr_pipeline.home import REPOSITORY
@@ -31,7 +30,7 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
 
     A variable that the caller has set wins where it names a place or a server (``AIRFLOW_HOME``,
     ``AIRFLOW_CONN_SPARK_DEFAULT``, ``MLFLOW_TRACKING_URI``, ...); what correctness depends on
-    (UTC, the interpreter of the workers, the kernel's cache) is always set.
+    (UTC, the interpreter of the workers) is always set.
 
     Args:
         home: where state lives.
@@ -50,7 +49,6 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",
         "TZ": "UTC",
-        "NUMBA_CACHE_DIR": str(home.numba_cache / kernel_digest()),
         "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
     }
     if spark_master is not None:
@@ -70,7 +68,19 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "AIRFLOW_CONN_SPARK_DEFAULT": spark_connection("local[*]"),
         **_airflow_defaults(home),
     }
-    return {**defaults, **{k: v for k, v in os.environ.items() if v}, **chosen}
+    return {**defaults, **_inherited(home), **chosen}
+
+
+def _inherited(home: Home) -> dict[str, str]:
+    """Return the caller's variables, without the kernel cache that this process chose for itself.
+
+    Its name holds a digest of the kernel's sources: Airflow may run for days, and each task has to
+    look at the sources again.
+    """
+    given = {name: value for name, value in os.environ.items() if value}
+    if given.get("NUMBA_CACHE_DIR", "").startswith(f"{home.numba_cache}{os.sep}"):
+        del given["NUMBA_CACHE_DIR"]
+    return given
 
 
 def _airflow_defaults(home: Home) -> dict[str, str]:

@@ -1,0 +1,149 @@
+"""A home of its own for real nights, and the command line as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isr_pipeline.home import REPOSITORY
+
+EXPERIMENT = "smoke"
+COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
+SECONDS_MAX = 900
+
+
+@dataclass(frozen=True)
+class Site:
+    """A home in a temporary folder.
+
+    Attributes:
+        home: the folder.
+        variables: environment of every command run on it.
+    """
+
+    home: Path
+    variables: dict[str, str]
+
+    def run(self, *arguments: str, status: int | None = 0) -> str:
+        """Run a command to its end and return what it said; fails with it if the status differs."""
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            env=self.variables,
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS_MAX,
+            check=False,
+        )
+        assert status in (None, done.returncode), done.stdout
+        return done.stdout
+
+    def start(self, *arguments: str) -> Started:
+        """Start a command whose output is read while it runs."""
+        log = self.home / f"command-{time.monotonic_ns()}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                [*COMMAND, *arguments],
+                env=self.variables,
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return Started(process, log)
+
+    def night(self, night: str, *more: str, status: int = 0) -> str:
+        """Run a smoke night."""
+        return self.run("night", "run", "--experiment", EXPERIMENT, "--night", night, *more,
+                        status=status)  # fmt: skip
+
+    def show(self, night: str) -> dict[str, Any]:
+        """Return a night's JSON."""
+        text = self.run("night", "show", night, "--experiment", EXPERIMENT, "--json")
+        told: dict[str, Any] = json.loads(text)
+        return told
+
+    def mlflow_runs(self, night: str) -> int:
+        """Active MLflow runs that carry a night's tag."""
+        from mlflow import MlflowClient
+
+        client = MlflowClient(tracking_uri=f"sqlite:///{self.home / 'mlflow.db'}")
+        experiments = [one.experiment_id for one in client.search_experiments()]
+        return len(client.search_runs(experiments, f"tags.night = '{night}'"))
+
+    def processes(self) -> list[str]:
+        """Command lines of every process that works on this home."""
+        found = []
+        for one in psutil.process_iter():
+            try:
+                mine = one.environ().get("ISR_PIPELINE_HOME") == str(self.home)
+                if mine and one.status() != psutil.STATUS_ZOMBIE:
+                    found.append(" ".join(one.cmdline()))
+            except psutil.Error:
+                continue
+        return found
+
+    def debris(self) -> list[Path]:
+        """Half-written tables and parts."""
+        return [*self.home.rglob("_writing-*"), *self.home.rglob("_replaced-*")]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A command that runs."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        """What it has said so far."""
+        return self.log.read_text()
+
+    def wait_for(self, text: str, seconds: float = SECONDS_MAX) -> None:
+        """Wait until it says something; fails if it ends before."""
+        limit = time.monotonic() + seconds
+        while text not in self.said():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < limit, self.said()
+            time.sleep(0.1)
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C and return the exit status."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=60)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.end_to_end)
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One home for all end-to-end tests, with compiled kernels shared with the other tests."""
+    home = tmp_path_factory.mktemp("home")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AIRFLOW", "MLFLOW", "ISR_PIPELINE", "SPARK", "PYSPARK"))
+    }
+    site = Site(home, kept | {"ISR_PIPELINE_HOME": str(home), "HOME": str(home)})
+    yield site
+    assert site.processes() == []

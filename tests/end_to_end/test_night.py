@@ -1,0 +1,208 @@
+"""A night through Airflow, Spark, Great Expectations and MLflow: whole, again, cut off, broken."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isr_pipeline.home import REPOSITORY
+from tests.end_to_end.conftest import EXPERIMENT, Site
+
+NIGHT = "2026-11-19"
+TABLES = {"scenarios", "outcomes", "events", "summary", "verdicts"}
+
+
+def digests(told: dict[str, Any]) -> dict[str, str]:
+    """Table -> digest."""
+    return {name: one["digest"] for name, one in told["tables"].items()}
+
+
+def dag_runs(site: Site) -> list[str]:
+    """States of all runs of the DAG, oldest first."""
+    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
+        rows = database.execute(
+            "select state from dag_run where dag_id = 'isr_nightly' order by id"
+        ).fetchall()
+    return [state for (state,) in rows]
+
+
+@pytest.fixture(scope="module")
+def first(site: Site) -> dict[str, Any]:
+    """The first night of a fresh home."""
+    said = site.night(NIGHT)
+    told = site.show(NIGHT)
+    return {"said": said, **told}
+
+
+class TestWholeNight:
+    """The first night."""
+
+    def test_says_what_it_found(self, first: dict[str, Any]) -> None:
+        """The terminal shows every configuration with its verdict, and where the rest is."""
+        assert f"night {NIGHT} of {EXPERIMENT}: baseline" in first["said"]
+        for one in first["configs"]:
+            assert one["name"] in first["said"]
+        for place in ("report     ", "Data Docs  ", "MLflow     "):
+            assert place in first["said"]
+
+    def test_shows_itself_as_json(self, first: dict[str, Any]) -> None:
+        """`night show --json` has tables with digests, and configurations with all they have."""
+        assert first["night"] == NIGHT
+        assert first["experiment"] == EXPERIMENT
+        assert first["status"] == "baseline"
+        assert set(first["tables"]) == TABLES
+        assert all(len(one["digest"]) == 64 for one in first["tables"].values())
+        params = {frozenset(one["params"]) for one in first["configs"]}
+        metrics = {frozenset(one["metrics"]) for one in first["configs"]}
+        assert len(params) == 1
+        assert len(metrics) == 1
+        assert "offline_partition_rate" in next(iter(metrics))
+
+    def test_every_configuration_has_a_run(self, site: Site, first: dict[str, Any]) -> None:
+        """MLflow has a parent run and one child per configuration."""
+        assert site.mlflow_runs(NIGHT) == 1 + len(first["configs"])
+
+    def test_task_logs_are_where_airflow_reads_them(
+        self, site: Site, first: dict[str, Any]
+    ) -> None:
+        """Every task, and every shard, has a log of its attempt."""
+        folder = site.home / "airflow" / "logs" / "dag_id=isr_nightly"
+        logs = list((folder / f"run_id={first['dag_run_id']}").rglob("attempt=1.log"))
+        tasks = {path.relative_to(folder).parts[1] for path in logs}
+        assert {"task_id=plan", "task_id=gate", "task_id=summarize"} <= tasks
+        assert any("map_index=0" in path.parts for path in logs)
+        assert any("pairs/s" in path.read_text() for path in logs)
+
+    def test_run_is_recorded(self, site: Site, first: dict[str, Any]) -> None:
+        """Airflow has the run as a success."""
+        assert dag_runs(site)[0] == "success"
+        assert first["dag_run_id"].startswith("manual__")
+
+    def test_leaves_report_and_data_docs(self, site: Site, first: dict[str, Any]) -> None:
+        """The report and the checks' pages are there."""
+        assert Path(first["places"]["report"]).stat().st_size > 1000
+        assert (Path(first["places"]["data_docs"]) / "index.html").is_file()
+
+    def test_ends_clean(self, site: Site, first: dict[str, Any]) -> None:
+        """No process is left, and nothing half-written."""
+        assert site.processes() == []
+        assert site.debris() == []
+
+
+class TestInterrupted:
+    """Ctrl-C in the middle, then the same night again."""
+
+    @pytest.fixture(scope="class")
+    def stopped(self, site: Site, first: dict[str, Any]) -> str:
+        """A run stopped while it simulates."""
+        command = ["night", "run", "--experiment", EXPERIMENT, "--night", NIGHT]
+        started = site.start(*command)
+        started.wait_for("simulate")
+        time.sleep(2)
+        assert started.interrupt() == 130
+        return started.said()
+
+    def test_says_so(self, stopped: str) -> None:
+        """The last line says what was stopped and what to do."""
+        assert stopped.splitlines()[-1] == (
+            f"night {NIGHT} of {EXPERIMENT} stopped; run it again to have it whole"
+        )
+
+    def test_leaves_no_debris(self, site: Site, stopped: str) -> None:
+        """No process, no half table, and a run that is failed, not running for ever."""
+        assert site.processes() == []
+        assert site.debris() == []
+        assert dag_runs(site)[-1] == "failed"
+        assert site.show(NIGHT)["status"] == "interrupted"
+
+    def test_again_is_the_same_night(self, site: Site, first: dict[str, Any], stopped: str) -> None:
+        """Same digests of every table, same number of MLflow runs."""
+        runs = site.mlflow_runs(NIGHT)
+        site.night(NIGHT)
+        again = site.show(NIGHT)
+        assert digests(again) == digests(first)
+        assert site.mlflow_runs(NIGHT) == runs == 1 + len(first["configs"])
+
+
+class TestBrokenShard:
+    """A shard whose Java is killed, and killed again when it is tried again."""
+
+    BROKEN = "2026-11-17"
+
+    def test_is_red(self, site: Site, first: dict[str, Any]) -> None:
+        """The run fails, says which shard, and there is no table of outcomes to read."""
+        over = threading.Event()
+        killer = threading.Thread(target=self.kill_last_shard, args=(site, over))
+        killer.start()
+        try:
+            said = site.night(self.BROKEN, status=1)
+        finally:
+            over.set()
+            killer.join()
+        told = site.show(self.BROKEN)
+        assert told["status"] == "failed"
+        assert told["reason"].startswith(
+            f"night {self.BROKEN} of {EXPERIMENT} has no verdict: simulate_"
+        )
+        assert told["reason"] in said
+        assert set(told["tables"]) == {"scenarios"}
+        assert dag_runs(site)[-1] == "failed"
+
+    def kill_last_shard(self, site: Site, over: threading.Event) -> None:
+        """Kill the Spark of the plan's last shard whenever it runs."""
+        while not over.wait(0.2):
+            for one in psutil.process_iter():
+                try:
+                    words = one.cmdline()
+                    if "--shard" not in words or Path(words[0]).name != "java":
+                        continue
+                    if one.environ().get("ISR_PIPELINE_HOME") == str(site.home) and (
+                        words[-1] == self.last_shard(site)
+                    ):
+                        one.kill()
+                except psutil.Error:
+                    continue
+
+    def last_shard(self, site: Site) -> str:
+        """Name of the plan's last shard."""
+        from isr_pipeline.experiment.plan import Plan
+
+        plan = Plan.load(site.home / "nights" / EXPERIMENT / self.BROKEN / "plan.json")
+        return plan.shards[-1].name
+
+
+class TestMistakes:
+    """What a user can write wrongly is refused before anything runs."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (
+                ["night", "run", "--night", "19.11.2026"],
+                "--night: 19.11.2026; allowed: a date, YYYY-MM-DD",
+            ),
+            (
+                ["night", "run", "--panel-size", "0"],
+                "--panel-size: 0; allowed: 1 or more",
+            ),
+            (["night", "prune", "--keep", "0"], "--keep: 0; allowed: 1 or more"),
+        ],
+    )
+    def test_one_line(self, site: Site, arguments: list[str], line: str) -> None:
+        """One line on standard error, exit status 2."""
+        assert site.run(*arguments, status=2) == f"{line}\n"
+
+    def test_no_such_night(self, site: Site) -> None:
+        """A night that never ran is refused with a hint."""
+        said = site.run("night", "show", "2001-01-01", status=1)
+        assert said.startswith("there is no night 2001-01-01")
+
+    def test_sources_are_in_place(self) -> None:
+        """The command runs from the checkout that is tested."""
+        assert (REPOSITORY / "dags" / "isr_nightly.py").is_file()
