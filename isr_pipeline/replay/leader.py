@@ -580,7 +580,7 @@ class Leader(Machine):
     # --- looking at it ----------------------------------------------------------------------
 
     def state(self, now: int) -> State:
-        """Everything README names, with `replica_<id>` for every follower tracked."""
+        """Everything README names; `replica_<id>` for every follower (null: no record)."""
         size = len(self._isr)
         factor = len(set(self._meta.replicas) - self._meta.adding)
         state: State = {
@@ -608,6 +608,7 @@ class Leader(Machine):
             "submitted": self._submitted,
             "produce": {name: waiting.outcome for name, waiting in self._produce.items()},
         }
-        for broker, row in sorted(self._rows.items()):
-            state[f"replica_{broker}"] = shown_record(self._rec, row)
+        for broker in sorted(set(self._meta.replicas) - {self._local}):
+            row = self._rows.get(broker)
+            state[f"replica_{broker}"] = None if row is None else shown_record(self._rec, row)
         return state

@@ -14,7 +14,8 @@ class KafkaRefusal(Exception):  # noqa: N818 - what Kafka answers, not a fault o
 
     Args:
         error: Kafka's name of it, as NOT_LEADER_OR_FOLLOWER.
-        returned: what the call hands back beside the error, if anything.
+        returned: what the call hands back beside the error; a call that does is not a failure
+            of the timeline even if no error was expected of it.
     """
 
     def __init__(self, error: str, returned: object = None) -> None:

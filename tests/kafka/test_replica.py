@@ -123,6 +123,14 @@ class TestOnFetch:
         taken = [follower.field(c) for c in (record.START, record.LEO, record.LAST_FETCH)]
         assert taken == [3, 8, 100]
 
+    @pytest.mark.parametrize("name", NAMES)
+    def test_offset_may_go_back(self, name: str) -> None:
+        """A follower that truncated is where it says it is."""
+        follower = Follower.of(name)
+        follower.fetch(8, 10, 100)
+        follower.fetch(6, 10, 200)
+        assert follower.field(record.LEO) == 6
+
     def test_any_fetch_restarts_the_stuck_timer(self) -> None:
         """0.8.2 restarts it even if nothing new was read, at the read's end."""
         follower = Follower.of("0.8.2")

@@ -311,6 +311,7 @@ class TestPartitionTest:
             ),
         )
         assert (state["remote"], state["isr"], state["epoch_start"]) == ([], [], None)
+        assert state["replica_102"] is None
 
     def test_make_follower_with_no_leader_change(self) -> None:
         """A new epoch restarts the fetcher though the leader is the same."""

@@ -30,6 +30,15 @@ class TestAlterManager:
             at("submit", tp="tp0", expect={"sent": 2}),
         )
 
+    def test_refused_item_need_not_be_expected(self) -> None:
+        """The refusal is an answer of the queue, not a failure of the timeline."""
+        run(
+            "alter_mgr",
+            "2.7+",
+            at("submit", tp="tp0"),
+            at("submit", tp="tp0", expect={"unsent": ["tp0"]}),
+        )
+
     def test_single_batch(self) -> None:
         """What gathers while a request is out goes together."""
         run(
