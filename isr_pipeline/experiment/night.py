@@ -91,7 +91,23 @@ def begin(
         (folder / stale).unlink(missing_ok=True)
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
     plan.save(folder / "plan.json")
+    compile_kernel(plan)
     return folder / "plan.json", [shard.name for shard in plan.shards]
+
+
+def compile_kernel(plan: Plan) -> None:
+    """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
+    done = Path(os.environ["NUMBA_CACHE_DIR"]) / "kernel-is-compiled"
+    if done.exists():
+        return
+    from isr_pipeline.scenarios.generator import draw_scenario  # noqa: PLC0415 - reads the kernel
+    from isr_pipeline.scenarios.model import scenario_from_json  # noqa: PLC0415
+    from isr_pipeline.scenarios.run import run  # noqa: PLC0415
+
+    sys.stdout.write("compiling the kernel: its sources changed (once, about a minute)\n")
+    drawn = draw_scenario(plan.definition, "regression", plan.night, 0)
+    run(scenario_from_json(drawn.scenario_json))
+    done.touch()
 
 
 def finish(

@@ -70,6 +70,9 @@ def run_night(
         "fail_on_regression": fail_on_regression,
     }
     lock = AirflowLock(home)
+    # A polite kill and a closed terminal stop the run in order, like Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         elsewhere = _wait_for_turn(lock, experiment, night, wait=wait)
         return _Run(home, conf, spark_master, follow_only=elsewhere).to_its_end()
@@ -189,18 +192,16 @@ class _Run:
 
     def _stop(self) -> None:
         """Stop the run and everything below it, and remove what it was writing."""
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        _say("stopping …")
+        self._process.terminate()
         try:
-            _say("stopping …")
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-            interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
-        finally:
-            signal.signal(signal.SIGINT, previous)
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
 
 
 def _own_airflow(port: int) -> dict[str, str]:
