@@ -115,7 +115,7 @@ class TestPage:
         (first, *_) = data.deciding(one, "isr_flaps_per_partition_hour")
         event = {
             "panel": "regression", "scenario_id": first.scenario_id, "config_id": one.config_id,
-            "seq": 0, "t_ms": 31_000.5, "kind": "isr_shrink", "topic": "t", "partition": 4,
+            "seq": 0, "t_ms": 31_000.6, "kind": "isr_shrink", "topic": "t", "partition": 4,
             "broker": 1, "leader": 1, "leader_epoch": 0, "isr": "[1, 2]", "cause": None,
             "decided_ms": None,
         }  # fmt: skip

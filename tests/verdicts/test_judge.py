@@ -370,13 +370,13 @@ class TestNullNights:
     """The night that a team must never be woken for."""
 
     def test_jitter_drawn_anew_confirms_nothing(self, home: Path) -> None:
-        """In 8 nights of 20 configurations with re-drawn outcomes nothing regresses.
+        """In 8 nights of 12 configurations with re-drawn outcomes nothing regresses.
 
-        Without the correction for many comparisons some hundred of the 960 tests would be
-        flagged, and most nights would hold a suspicion.
+        Without the correction for many comparisons dozens of the tests would be flagged, and
+        most nights would hold a suspicion.
         """
         del home
-        world = accepted(World(names=tuple(f"c{index}" for index in range(20)), scenarios=60))
+        world = accepted(World(names=tuple(f"c{index}" for index in range(12)), scenarios=60))
         flagged = 0
         for night in range(8):
             verdict = judged(world, _redrawn(night))
