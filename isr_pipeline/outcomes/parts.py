@@ -7,6 +7,7 @@ code or another panel left behind is never taken for this night's.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -97,7 +98,14 @@ def assemble(
     for table in ("events", "outcomes"):
         _assemble_table(plan, table, panel, parts, lineage)
     shutil.rmtree(parts_path(plan.experiment, plan.night, panel, plan.root))
+    _remove_if_empty(parts_path(plan.experiment, plan.night, root=plan.root))
     return config_ids
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Remove a night's folder of parts once no panel has any."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def assembled(plan: Plan) -> dict[str, list[str]]:

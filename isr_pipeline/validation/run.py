@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from pyspark.sql import SparkSession
 
     from isr_pipeline.experiment.plan import Plan
 
@@ -78,7 +78,7 @@ def check(table: str, plan: Plan, spark: SparkSession | None = None) -> None:
     Args:
         table: scenarios, outcomes or summary.
         plan: the night's plan.
-        spark: session to use; the running one, or a new one, if None.
+        spark: session to use; if None the running one, else one for this check alone.
 
     Raises:
         DataRefused: the table breaks an expectation. Data Docs are written first.
@@ -86,19 +86,28 @@ def check(table: str, plan: Plan, spark: SparkSession | None = None) -> None:
     if table not in CHECKED_TABLES:
         msg = f"no suite for table {table!r}; there are {', '.join(CHECKED_TABLES)}"
         raise ValueError(msg)
-    suite = load_suite(table)
-    measured = _measured(spark or spark_session("validate"), suite, plan)
+    running = spark or SparkSession.getActiveSession()
+    session = running or spark_session("validate")
+    try:
+        _check(load_suite(table), plan, session)
+    finally:
+        if running is None:
+            session.stop()
+
+
+def _check(suite: Suite, plan: Plan, spark: SparkSession) -> None:
+    """Check a table by its suite; see `check`."""
+    measured = _measured(spark, suite, plan)
     folder = Home.from_environment().data_docs(plan.experiment, plan.night)
-    results = _judge(suite, measured.frame, folder / table)
+    results = _judge(suite, measured.frame, folder / suite.table)
     failed = [place for place, success in enumerate(results) if not success]
     _write_index(folder, plan)
     if failed:
-        names = [name_of(suite.expectations[place]) for place in failed]
         offenders, count = _offenders(suite.expectations[failed[0]], measured)
         raise DataRefused(
-            table,
+            suite.table,
             plan.night,
-            expectations=names,
+            expectations=[name_of(suite.expectations[place]) for place in failed],
             offenders=offenders,
             count=count,
             docs=folder / "index.html",
