@@ -1,0 +1,572 @@
+"""The controller: sessions, fencing, elections, the committed ISR, metadata to the brokers.
+
+One controller change gives, at one time: broker_fenced, then for each partition
+controller_isr_remove and its election or partition_offline. Brokers learn of it by metadata
+records, each at its own time, in order.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.election import Election, elect_zk, partition_change_kraft
+from isr_pipeline.kafka.partition import effective_min_isr
+from isr_pipeline.kafka.releases import (
+    CONTROLLER,
+    ELECTION,
+    ELR,
+    Controller,
+    ElectionOrder,
+)
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_CRASH_UNCLEAN,
+    B_CUT_SINCE,
+    B_EPOCH,
+    B_FENCE_AT,
+    B_FENCED,
+    B_HB_PHASE,
+    B_MDBASE,
+    B_MDCAP,
+    B_MDHEAD,
+    B_MDTAIL,
+    B_PAUSED_UNTIL,
+    B_REGISTERED,
+    B_SIZE,
+    B_SLOT_MD,
+    B_SLOT_SESSION,
+    B_STOPPING,
+    B_UNFENCE_AT,
+    B_UP,
+    B_WALK,
+    B_WALK_N,
+    C_HEARTBEAT,
+    C_MD_HIGH,
+    C_MD_LOW,
+    C_MIN_ISR,
+    C_SCRATCH,
+    C_SESSION,
+    C_UNCLEAN,
+    C_WARMUP,
+    EV_CTL_REMOVE,
+    EV_ELECTED,
+    EV_FENCED,
+    EV_OFFLINE,
+    EV_ONLINE,
+    EV_UNCLEAN,
+    EV_UNFENCED,
+    G_CTL_OUT_UNTIL,
+    G_LEADER_CHANGES,
+    G_NOW,
+    G_UNCLEAN,
+    H_BRK,
+    H_BROKERS,
+    H_MD,
+    H_PART,
+    H_PARTITIONS,
+    H_WALK,
+    INF,
+    M_DUE,
+    M_FULL,
+    M_ISR,
+    M_LEADER,
+    M_LEPOCH,
+    M_PART,
+    M_PEPOCH,
+    M_SIZE,
+    P_ELR,
+    P_ISR,
+    P_LAST_KNOWN,
+    P_LAST_LEADER,
+    P_LEADER,
+    P_LEPOCH,
+    P_ORDER,
+    P_PEPOCH,
+    P_PREFERRED,
+    P_RECOVERING,
+    P_RF,
+    P_SIZE,
+    R_BROKER,
+    R_LEO,
+    R_ONLINE,
+    R_PART,
+)
+from isr_pipeline.simulation.log import lose_from
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    emit,
+    refresh,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import jitter, link
+from isr_pipeline.simulation.queue import cancel, schedule
+
+PURPOSE_METADATA = 11
+PURPOSE_UNFENCE = 12
+UNFENCE_LOW_US = 2_000  # [R 4.3.1] 2-6 ms from registration to being unfenced
+UNFENCE_HIGH_US = 6_000
+
+_KRAFT = int(Controller.KRAFT)
+_ISR_ORDER = int(ElectionOrder.ISR_ORDER)
+_ONLINE = int(Election.ONLINE)
+_PREFERRED_ELECTION = int(Election.PREFERRED)
+_UNCLEAN_ELECTION = int(Election.UNCLEAN)
+
+
+@compiled
+def is_kraft(rules):
+    """Whether the controller is KRaft's."""
+    return rules[CONTROLLER] == _KRAFT
+
+
+@compiled
+def replica_acceptable(w, r):
+    """Whether the controller regards the replica ``r`` as able to lead."""
+    b = w[r + R_BROKER]
+    return (
+        w[b + B_REGISTERED] == 1
+        and w[b + B_FENCED] == 0
+        and w[b + B_STOPPING] == 0
+        and w[r + R_ONLINE] == 1
+    )
+
+
+@compiled
+def acceptable_mask(w, p):
+    """Replicas of partition ``p`` that the controller regards as alive."""
+    mask = 0
+    for pos in range(w[p + P_RF]):
+        if replica_acceptable(w, row_of(w, p, pos)):
+            mask |= 1 << pos
+    return mask
+
+
+# ------------------------------------------------------------------ metadata
+
+
+@compiled
+def _send_record(w, p, b, full):
+    """Send broker ``b`` the state of partition ``p``; its records arrive in order."""
+    if w[b + B_UP] == 0:
+        return
+    node = broker_index(w, b)
+    ctl = w[H_BROKERS]
+    place = link(w, ctl, node)
+    delay = jitter(
+        w,
+        PURPOSE_METADATA,
+        node + (w[b + B_EPOCH] << 8),
+        w[p + P_LEPOCH] + (((p - w[H_PART]) // P_SIZE) << 12) * (1 - full),
+        w[C_MD_LOW],
+        w[C_MD_HIGH],
+    )
+    due = max(w[G_NOW], w[place + 1]) + w[place] + delay
+    head = w[b + B_MDHEAD]
+    tail = w[b + B_MDTAIL]
+    cap = w[b + B_MDCAP]
+    base = w[H_MD] + w[b + B_MDBASE] * M_SIZE
+    if head != tail:
+        previous = base + ((tail - 1) % cap) * M_SIZE
+        due = max(due, w[previous + M_DUE])
+        if (tail + 1) % cap == head:
+            tail = (tail - 1) % cap  # full: the newest record stands for the one before
+    m = base + tail * M_SIZE
+    w[m + M_DUE] = due
+    w[m + M_PART] = p
+    w[m + M_LEADER] = w[p + P_LEADER]
+    w[m + M_LEPOCH] = w[p + P_LEPOCH]
+    w[m + M_ISR] = w[p + P_ISR]
+    w[m + M_PEPOCH] = w[p + P_PEPOCH]
+    w[m + M_FULL] = full
+    w[b + B_MDTAIL] = (tail + 1) % cap
+    if head == tail:
+        schedule(w, w[b + B_SLOT_MD], due)
+
+
+@compiled
+def publish(w, p):
+    """Send the state of partition ``p`` to every broker that holds a replica of it."""
+    for pos in range(w[p + P_RF]):
+        _send_record(w, p, w[row_of(w, p, pos) + R_BROKER], 0)
+
+
+@compiled
+def publish_all_to(w, b):
+    """Send broker ``b``, which has just registered, the state of all its partitions."""
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        _send_record(w, w[r + R_PART], b, 1)
+
+
+# ------------------------------------------------------------------ one partition's change
+
+
+@compiled
+def _walk_order(w, rules, p, isr):
+    """Fill the scratch cells with the positions in the order in which an election walks."""
+    base = w[C_SCRATCH]
+    n = 0
+    if rules[ELECTION] == _ISR_ORDER:
+        order = w[p + P_ORDER]
+        for k in range(w[p + P_RF]):
+            pos = (order >> (4 * k)) & 15
+            if (isr >> pos) & 1:
+                w[base + n] = pos
+                n += 1
+        for pos in range(w[p + P_RF]):
+            if not (isr >> pos) & 1:
+                w[base + n] = pos
+                n += 1
+        return n
+    preferred = w[p + P_PREFERRED]
+    w[base] = preferred
+    n = 1
+    for pos in range(w[p + P_RF]):
+        if pos != preferred:
+            w[base + n] = pos
+            n += 1
+    return n
+
+
+@compiled
+def _set_leader(w, rules, p, leader, unclean):
+    """Give partition ``p`` another leader (or none) and say so."""
+    before = w[p + P_LEADER]
+    w[p + P_LEADER] = leader
+    if leader < 0:
+        if before >= 0:
+            emit(w, EV_OFFLINE, p, -1, -1, 0)
+        return
+    r = row_of(w, p, leader)
+    node = broker_index(w, w[r + R_BROKER])
+    if leader != w[p + P_LAST_LEADER]:
+        w[p + P_LAST_LEADER] = leader
+        if w[G_NOW] >= w[C_WARMUP]:
+            w[G_LEADER_CHANGES] += 1
+    if unclean:
+        if w[G_NOW] >= w[C_WARMUP]:
+            w[G_UNCLEAN] += 1
+        emit(w, EV_UNCLEAN, p, node, -1, 0)
+    if before < 0:
+        emit(w, EV_ONLINE, p, node, -1, 0)
+    elif not unclean:
+        emit(w, EV_ELECTED, p, node, -1, 0)
+    lose_from(w, p, w[r + R_LEO], node)
+
+
+@compiled
+def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
+    """Commit what an election or a removal has worked out for partition ``p``."""
+    old_isr = w[p + P_ISR]
+    old_leader = w[p + P_LEADER]
+    if (
+        leader == old_leader
+        and isr == old_isr
+        and elr == w[p + P_ELR]
+        and last_known == w[p + P_LAST_KNOWN]
+        and not bump
+    ):
+        return
+    w[p + P_ELR] = elr
+    w[p + P_LAST_KNOWN] = last_known
+    w[p + P_PEPOCH] += 1
+    if bump:
+        w[p + P_LEPOCH] += 1
+    removed = old_isr & ~isr
+    if removed and not unclean and (isr != 0 or rules[ELR] != 0):
+        w[p + P_ISR] = isr
+        emit(w, EV_CTL_REMOVE, p, -1, -1, removed)
+    w[p + P_ISR] = isr
+    w[p + P_RECOVERING] = 1 if unclean else 0
+    if leader != old_leader or (bump and leader >= 0 and unclean):
+        _set_leader(w, rules, p, leader, unclean)
+    for pos in range(w[p + P_RF]):
+        watch_missed_lag(w, row_of(w, p, pos))
+    refresh(w, rules, p)
+    publish(w, p)
+
+
+@compiled
+def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
+    """Take ``removed`` out of the ISR of ``p`` and elect as far as that is needed.
+
+    Args:
+        w: the world.
+        rules: the switches.
+        p: the partition.
+        removed: replicas that may not stay in the ISR.
+        election: a value of ``Election``.
+        exclude: replicas that may not be elected this time (a leader that resigns or stops).
+        unclean_shutdown: replicas back from a kill, which leave the ELR.
+    """
+    isr = w[p + P_ISR]
+    leader = w[p + P_LEADER]
+    acceptable = acceptable_mask(w, p) & ~exclude & ~removed
+    target = isr & ~removed
+    n = _walk_order(w, rules, p, target if target else isr)
+    order = w[w[C_SCRATCH] : w[C_SCRATCH] + n]
+    if is_kraft(rules):
+        how = election
+        if how == _ONLINE and w[C_UNCLEAN] == 1:
+            how = _UNCLEAN_ELECTION
+        elr_on = rules[ELR] != 0
+        min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+        current = leader
+        if leader >= 0 and (exclude >> leader) & 1:
+            acceptable &= ~(1 << leader)
+        new_leader, new_isr, elr, last_known, unclean, bump = partition_change_kraft(
+            rules,
+            order,
+            n,
+            isr,
+            target if (target or elr_on) else isr,
+            current,
+            acceptable,
+            min_isr,
+            how,
+            w[p + P_ELR] & ~unclean_shutdown,
+            w[p + P_LAST_KNOWN],
+            elr_on,
+            unclean_shutdown,
+            False,
+        )
+        _apply(w, rules, p, new_leader, new_isr, elr, last_known, unclean, bump)
+        return
+    if target == 0:
+        target = isr  # ZooKeeper's controller too keeps the last member
+    keep = leader >= 0 and not (removed >> leader) & 1 and not (exclude >> leader) & 1
+    if keep and election != _PREFERRED_ELECTION:
+        _apply(w, rules, p, leader, target, 0, 0, False, target != isr)
+        return
+    if election == _PREFERRED_ELECTION:
+        n = 1
+    new_leader, unclean = elect_zk(
+        order, n, target & ~removed, acceptable, 0, w[C_UNCLEAN] == 1 and n > 1
+    )
+    if election == _PREFERRED_ELECTION:
+        if new_leader >= 0 and new_leader != leader:
+            _apply(w, rules, p, new_leader, isr, 0, 0, False, True)
+        return
+    if unclean:
+        target = 1 << new_leader
+    if new_leader < 0 and leader < 0 and target == isr:
+        return
+    _apply(w, rules, p, new_leader, target, 0, 0, unclean, True)
+
+
+@compiled
+def elect_preferred(w, rules, p):
+    """A preferred election of partition ``p``: only if that replica is alive and in the ISR."""
+    pos = w[p + P_PREFERRED]
+    if w[p + P_LEADER] == pos or not (w[p + P_ISR] >> pos) & 1:
+        return
+    if replica_acceptable(w, row_of(w, p, pos)):
+        change_partition(w, rules, p, 0, _PREFERRED_ELECTION, 0, 0)
+
+
+@compiled
+def hand_over(w, rules, p, leader):
+    """The leader at position ``leader`` resigns: Solution 2, or LinkedIn's transfer.
+
+    Its id moves to the end of the ISR. ``assignment_order`` may elect the very same id again.
+    """
+    order = w[p + P_ORDER]
+    moved = 0
+    k = 0
+    for i in range(w[p + P_RF]):
+        pos = (order >> (4 * i)) & 15
+        if pos != leader:
+            moved |= pos << (4 * k)
+            k += 1
+    w[p + P_ORDER] = moved | (leader << (4 * k))
+
+
+@compiled
+def elect_after_resignation(w, rules, p, exclude_self):
+    """Elect for a partition whose leader has resigned; a new leader epoch in any case."""
+    leader = w[p + P_LEADER]
+    isr = w[p + P_ISR]
+    acceptable = acceptable_mask(w, p)
+    n = _walk_order(w, rules, p, isr)
+    chosen = -1
+    for i in range(n):
+        pos = w[w[C_SCRATCH] + i]
+        if (isr >> pos) & (acceptable >> pos) & 1 and not (exclude_self and pos == leader):
+            chosen = pos
+            break
+    if chosen < 0:
+        return
+    w[p + P_PEPOCH] += 1
+    w[p + P_LEPOCH] += 1
+    if chosen == leader:
+        emit(w, EV_ELECTED, p, broker_index(w, w[row_of(w, p, chosen) + R_BROKER]), -1, 0)
+    else:
+        _set_leader(w, rules, p, chosen, False)
+    refresh(w, rules, p)
+    publish(w, p)
+
+
+# ------------------------------------------------------------------ brokers
+
+
+@compiled
+def _replica_here(w, p, b):
+    """Position of the replica of partition ``p`` on broker ``b``, -1 if there is none."""
+    for pos in range(w[p + P_RF]):
+        if w[row_of(w, p, pos) + R_BROKER] == b:
+            return pos
+    return -1
+
+
+@compiled
+def fence(w, rules, b, say):
+    """Broker ``b`` is regarded as dead: out of every ISR it shares, its leaderships move."""
+    if w[b + B_FENCED] == 1:
+        return
+    w[b + B_FENCED] = 1
+    if say:
+        emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        pos = _replica_here(w, p, b)
+        if pos >= 0 and ((w[p + P_ISR] >> pos) & 1 or w[p + P_LEADER] == pos):
+            change_partition(w, rules, p, 1 << pos, _ONLINE, 0, 0)
+
+
+@compiled
+def unfence(w, rules, b):
+    """Broker ``b`` counts as alive again; partitions without a leader are elected with it."""
+    w[b + B_FENCED] = 0
+    emit(w, EV_UNFENCED, -1, broker_index(w, b), -1, 0)
+    killed = w[b + B_CRASH_UNCLEAN]
+    w[b + B_CRASH_UNCLEAN] = 0
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        pos = _replica_here(w, p, b)
+        if pos >= 0 and w[p + P_LEADER] < 0:
+            change_partition(w, rules, p, 0, _ONLINE, 0, (1 << pos) if killed else 0)
+
+
+@compiled
+def leave_elr(w, p, pos):
+    """A replica came back from a kill: what it had acknowledged may be gone (KIP-966)."""
+    w[p + P_ELR] &= ~(1 << pos)
+
+
+@compiled
+def move_away(w, rules, b):
+    """Controlled shutdown of broker ``b``: one change moves its leaders and its ISR memberships."""
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        pos = _replica_here(w, p, b)
+        if pos < 0:
+            continue
+        me = 1 << pos
+        others = w[p + P_ISR] & acceptable_mask(w, p) & ~me
+        if w[p + P_LEADER] == pos:
+            if others:
+                change_partition(w, rules, p, me, _ONLINE, 0, 0)
+        elif w[p + P_ISR] & me and w[p + P_ISR] != me:
+            change_partition(w, rules, p, me, _ONLINE, 0, 0)
+
+
+@compiled
+def dir_failed(w, rules, b, log_dir, dir_field):
+    """The controller hears of a failed log dir: its replicas leave the ISRs, leaders move."""
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        pos = _replica_here(w, p, b)
+        if pos >= 0 and w[row_of(w, p, pos) + dir_field] == log_dir:
+            if (w[p + P_ISR] >> pos) & 1 or w[p + P_LEADER] == pos:
+                change_partition(w, rules, p, 1 << pos, _ONLINE, 0, 0)
+
+
+@compiled
+def hear(w, rules, b):
+    """Work out whether heartbeats of ``b`` reach the controller, and plan what follows.
+
+    Called at every moment at which that can change. Heartbeats themselves are no events: the last
+    one before a cut is known from their phase.
+    """
+    now = w[G_NOW]
+    node = broker_index(w, b)
+    place = link(w, node, w[H_BROKERS])
+    heard = (
+        w[b + B_UP] == 1
+        and w[b + B_REGISTERED] == 1
+        and w[b + B_PAUSED_UNTIL] <= now
+        and w[place + 1] <= now
+    )
+    if not heard:
+        if w[b + B_CUT_SINCE] == INF:
+            w[b + B_CUT_SINCE] = now
+            beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
+            last = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
+            w[b + B_FENCE_AT] = min(last, now) + w[C_SESSION]
+            if w[b + B_FENCED] == 0:
+                schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
+            else:
+                cancel(w, w[b + B_SLOT_SESSION])
+            w[b + B_UNFENCE_AT] = INF
+        return
+    w[b + B_CUT_SINCE] = INF
+    w[b + B_FENCE_AT] = INF
+    if w[b + B_FENCED] == 1 and w[b + B_STOPPING] == 0:
+        wait = jitter(
+            w, PURPOSE_UNFENCE, node, w[b + B_EPOCH], UNFENCE_LOW_US, UNFENCE_HIGH_US
+        )
+        w[b + B_UNFENCE_AT] = now + wait
+        schedule(w, w[b + B_SLOT_SESSION], now + wait)
+    else:
+        cancel(w, w[b + B_SLOT_SESSION])
+
+
+@compiled
+def session_fires(w, rules, b):
+    """A session is over, or a broker that is heard again may be unfenced."""
+    now = w[G_NOW]
+    if w[G_CTL_OUT_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_SESSION], w[G_CTL_OUT_UNTIL])
+        return
+    cancel(w, w[b + B_SLOT_SESSION])
+    if w[b + B_CUT_SINCE] < INF:
+        fence(w, rules, b, True)
+        return
+    if w[b + B_FENCED] == 1:
+        w[b + B_UNFENCE_AT] = INF
+        unfence(w, rules, b)
+
+
+@compiled
+def controller_back(w, rules, resumed):
+    """The controller works again after an outage.
+
+    A fresh one gives every live broker a new session. The same process resumed has let its clock
+    run: it fences at most one live broker whose session seems over [R 4.3.1].
+    """
+    now = w[G_NOW]
+    fenced_one = False
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if w[b + B_CUT_SINCE] < INF:
+            if w[b + B_FENCED] == 0:
+                if resumed == 0:
+                    w[b + B_FENCE_AT] = now + w[C_SESSION]
+                schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
+        elif resumed == 1 and not fenced_one and w[b + B_FENCED] == 0:
+            began = w[b + B_FENCE_AT]
+            if began < INF and now > began:
+                fenced_one = True
+                fence(w, rules, b, True)
+                hear(w, rules, b)
+            w[b + B_FENCE_AT] = INF
+
+
+@compiled
+def controller_gone(w):
+    """The controller stops: from here on no heartbeat counts."""
+    now = w[G_NOW]
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if w[b + B_CUT_SINCE] == INF:
+            beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
+            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT] + w[C_SESSION]

@@ -1,0 +1,767 @@
+"""Faults begin and end: what each kind does to the world at those moments.
+
+Stalls, slow reads and slow appends need nothing here: an operation looks up the windows in which it
+begins (`network.read_end`). Overlapping faults on one thing: the later end and the larger value win,
+factors multiply.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.releases import FETCHER, Fetcher
+from isr_pipeline.simulation.broker import append_records, complete_without_handler
+from isr_pipeline.simulation.clients import change_rate
+from isr_pipeline.simulation.controller import (
+    controller_back,
+    controller_gone,
+    dir_failed,
+    elect_preferred,
+    fence,
+    hear,
+    move_away,
+    publish,
+    publish_all_to,
+)
+from isr_pipeline.simulation.follower import clear_follower, set_failed, stop_leading
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_ALTER_DUE,
+    B_ALTER_QUEUED,
+    B_CPU,
+    B_CRASH_UNCLEAN,
+    B_DIR_BAD_BASE,
+    B_DIRS_OK,
+    B_EPOCH,
+    B_HB_PHASE,
+    B_IO_IDLE,
+    B_MDHEAD,
+    B_MDTAIL,
+    B_PAUSED_UNTIL,
+    B_QHEAD,
+    B_QLEN,
+    B_QTAIL,
+    B_REGISTERED,
+    B_SENDERS_BUSY,
+    B_SHEAD,
+    B_SIZE,
+    B_SLOT_ALTER,
+    B_SLOT_DIR,
+    B_SLOT_MD,
+    B_SLOT_SURGE,
+    B_SLOT_TICK,
+    B_STAIL,
+    B_STOPPING,
+    B_SURGE_CONNS,
+    B_SURGE_COST,
+    B_SURGE_GATHERED,
+    B_SURGE_K,
+    B_SURGE_NEXT,
+    B_SURGE_OUT,
+    B_SURGE_PERIOD,
+    B_TICK_DUE,
+    B_TICK_POS,
+    B_TICK_STATE,
+    B_UP,
+    B_WALK,
+    B_WALK_N,
+    C_HALF_RTT,
+    C_LAG,
+    D_REQ,
+    D_ROW,
+    D_SIZE,
+    D_SLOT,
+    D_STATE,
+    DS_IDLE,
+    ERR_CONNECTION,
+    EV_CTL_REMOVE,
+    EV_THREAD_DIED,
+    F_DEAD,
+    F_FAILED,
+    F_STOPPED,
+    G_CTL_OUT_SINCE,
+    G_CTL_OUT_UNTIL,
+    G_CTL_RESUMED,
+    G_NOW,
+    H_BRK,
+    H_BROKERS,
+    H_FAULTS,
+    H_FLT,
+    H_FPART,
+    H_HND,
+    H_IO,
+    H_NET,
+    H_PART,
+    H_PARTITIONS,
+    H_REQ,
+    H_REQUESTS,
+    H_SND,
+    H_STR,
+    H_STREAMS,
+    H_THR,
+    H_THREADS,
+    H_WALK,
+    INF,
+    N_REQ,
+    N_SIZE,
+    N_SLOT,
+    P_BURST_BYTES,
+    P_BURST_RECORDS,
+    P_ISR,
+    P_LEADER,
+    P_PEPOCH,
+    P_PREFERRED,
+    P_RF,
+    P_SIZE,
+    P_WATCHED,
+    Q_ABANDONED,
+    Q_BROKER,
+    Q_ERR,
+    Q_KIND,
+    Q_OWNER,
+    Q_PENDING,
+    Q_SIZE,
+    Q_SLOT,
+    Q_STATE,
+    QS_FREE,
+    QS_TO_BROKER,
+    QS_TO_OWNER,
+    R_BROKER,
+    R_DIR,
+    R_FSTATE,
+    R_GONE,
+    R_HW,
+    R_INJECT,
+    R_INJECT_UNTIL,
+    R_IS_LEADER,
+    R_ITEM,
+    R_LEADER,
+    R_LEO,
+    R_LOGDIR_FAILED,
+    R_ML_ARMED,
+    R_ML_SINCE,
+    R_NEP,
+    R_ONLINE,
+    R_PART,
+    R_PENDING,
+    R_READERS,
+    R_RESIGN,
+    R_WRITER,
+    REQ_FETCH,
+    S_PART,
+    S_SIZE,
+    SEND_NONE,
+    T_FOLLOWER,
+    T_HOLD,
+    T_REQ,
+    T_SIZE,
+    T_SLOT,
+    T_STATE,
+    TS_DEAD,
+    TS_DOWN,
+    TS_IDLE,
+    X_ALL_PARTS,
+    X_ARG,
+    X_ARG2,
+    X_BOOTSTRAP,
+    X_BOTH,
+    X_BROKER,
+    X_BURST,
+    X_CONTROLLED,
+    X_CPU,
+    X_CRASH,
+    X_DIR,
+    X_DROP,
+    X_END,
+    X_ERROR,
+    X_FETCHER,
+    X_FROM,
+    X_KIND,
+    X_LINK,
+    X_LOG_DIR,
+    X_ONCE,
+    X_OUTAGE,
+    X_PART,
+    X_PARTITION_ERROR,
+    X_PAUSE,
+    X_PREFERRED,
+    X_RATE,
+    X_SIZE,
+    X_SLOT,
+    X_SLOW_APPEND,
+    X_START,
+    X_STATE,
+    X_STOP_REPLICA,
+    X_SURGE,
+    X_TO,
+    X_VALUE,
+)
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    count_dead,
+    emit,
+    refresh,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import MILLION, link
+from isr_pipeline.simulation.queue import cancel, schedule
+
+_LEGACY = int(Fetcher.LEGACY)
+
+
+@compiled
+def _partition_touched(w, fault, p_index):
+    """Whether fault number ``fault`` names the partition."""
+    x = w[H_FLT] + fault * X_SIZE
+    return w[x + X_ALL_PARTS] == 1 or w[w[H_FPART] + fault * w[H_PARTITIONS] + p_index] == 1
+
+
+@compiled
+def _row_here(w, p, b):
+    """Row pointer of the replica of ``p`` on broker ``b``, -1 if there is none."""
+    for pos in range(w[p + P_RF]):
+        r = row_of(w, p, pos)
+        if w[r + R_BROKER] == b:
+            return r
+    return -1
+
+
+@compiled
+def _refresh_led_by(w, rules, b):
+    """Broker ``b`` stops, pauses or goes on: its partitions' availability changes."""
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        leader = w[p + P_LEADER]
+        if leader >= 0 and w[row_of(w, p, leader) + R_BROKER] == b:
+            refresh(w, rules, p)
+
+
+# ------------------------------------------------------------------ detection delay
+
+
+@compiled
+def _arm_missed_lag(w, r, begins):
+    """A fault begins (or ends) to touch the follower ``r``: from one lag later on it is overdue."""
+    p = w[r + R_PART]
+    if begins:
+        if w[r + R_ML_ARMED] == INF:
+            w[r + R_ML_ARMED] = w[G_NOW] + w[C_LAG]
+            w[p + P_WATCHED] += 1
+            watch_missed_lag(w, r)
+    elif w[r + R_ML_ARMED] < INF:
+        watch_missed_lag(w, r)
+        w[r + R_ML_ARMED] = INF
+        w[r + R_ML_SINCE] = -1
+        w[p + P_WATCHED] -= 1
+
+
+@compiled
+def _other_fault_on(w, fault, r):
+    """Whether another follower fault touches ``r`` just now."""
+    b = w[r + R_BROKER]
+    p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
+    for i in range(w[H_FAULTS]):
+        x = w[H_FLT] + i * X_SIZE
+        if i == fault or w[x + X_BROKER] != b or w[x + X_STATE] != 1:
+            continue
+        kind = w[x + X_KIND]
+        if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
+            return True
+        if kind == X_SLOW_APPEND and _partition_touched(w, i, p_index):
+            return True
+    return False
+
+
+@compiled
+def _arm_follower_fault(w, fault, begins):
+    """Arm (or disarm) the detection delay of every follower that the fault touches."""
+    x = w[H_FLT] + fault * X_SIZE
+    kind = w[x + X_KIND]
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        for pos in range(w[p + P_RF]):
+            r = row_of(w, p, pos)
+            node = broker_index(w, w[r + R_BROKER])
+            if kind == X_LINK:
+                leader = w[p + P_LEADER]
+                if leader < 0 or leader == pos:
+                    continue
+                there = broker_index(w, w[row_of(w, p, leader) + R_BROKER])
+                touched = (w[x + X_FROM] == node and w[x + X_TO] == there) or (
+                    w[x + X_FROM] == there and w[x + X_TO] == node
+                )
+            elif kind == X_LOG_DIR:
+                touched = w[r + R_BROKER] == w[x + X_BROKER] and w[r + R_DIR] == w[x + X_DIR]
+            else:
+                touched = w[r + R_BROKER] == w[x + X_BROKER] and _partition_touched(w, fault, i)
+            if touched and (begins or not _other_fault_on(w, fault, r)):
+                _arm_missed_lag(w, r, begins)
+
+
+# ------------------------------------------------------------------ a broker stops and returns
+
+
+@compiled
+def _drop_connections(w, b):
+    """Broker ``b`` has died: whoever waits for an answer of it learns so by a reset connection."""
+    for i in range(w[H_REQUESTS]):
+        q = w[H_REQ] + i * Q_SIZE
+        if w[q + Q_STATE] == QS_FREE:
+            continue
+        mine = w[q + Q_KIND] == REQ_FETCH and w[w[q + Q_OWNER] + T_FOLLOWER] == b
+        if mine:
+            w[q + Q_ABANDONED] = 1
+        if w[q + Q_BROKER] == b and w[q + Q_STATE] not in (QS_TO_BROKER, QS_TO_OWNER):
+            w[q + Q_ERR] = ERR_CONNECTION
+            w[q + Q_STATE] = QS_TO_OWNER
+            w[q + Q_PENDING] = 0
+            schedule(w, w[q + Q_SLOT], w[G_NOW] + w[C_HALF_RTT])
+
+
+@compiled
+def stop_broker(w, rec, rules, b):
+    """The process of broker ``b`` ends: the log stays, everything in memory is gone."""
+    w[b + B_UP] = 0
+    w[b + B_PAUSED_UNTIL] = 0
+    w[b + B_REGISTERED] = 0
+    node = broker_index(w, b)
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        if w[r + R_IS_LEADER] == 1:
+            w[r + R_IS_LEADER] = 0
+        w[r + R_PENDING] = 0
+        w[r + R_ITEM] = 0
+        w[r + R_RESIGN] = 0
+        w[r + R_READERS] = 0
+        w[r + R_WRITER] = 0
+        w[r + R_LEADER] = -1
+        clear_follower(w, r, False)
+    _drop_connections(w, b)
+    d = w[H_HND] + node * w[H_IO] * D_SIZE
+    for _ in range(w[H_IO]):
+        w[d + D_STATE] = DS_IDLE
+        w[d + D_REQ] = -1
+        w[d + D_ROW] = -1
+        cancel(w, w[d + D_SLOT])
+        d += D_SIZE
+    w[b + B_IO_IDLE] = w[H_IO]
+    n = w[H_SND] + node * w[H_NET] * N_SIZE
+    for _ in range(w[H_NET]):
+        w[n + N_REQ] = SEND_NONE
+        cancel(w, w[n + N_SLOT])
+        n += N_SIZE
+    w[b + B_SENDERS_BUSY] = 0
+    w[b + B_QHEAD] = 0
+    w[b + B_QTAIL] = 0
+    w[b + B_QLEN] = 0
+    w[b + B_SHEAD] = 0
+    w[b + B_STAIL] = 0
+    w[b + B_MDHEAD] = 0
+    w[b + B_MDTAIL] = 0
+    w[b + B_SURGE_OUT] = 0
+    w[b + B_SURGE_GATHERED] = 0
+    w[b + B_TICK_POS] = -1
+    w[b + B_TICK_STATE] = 0
+    w[b + B_ALTER_DUE] = INF
+    w[b + B_ALTER_QUEUED] = 0
+    cancel(w, w[b + B_SLOT_TICK])
+    cancel(w, w[b + B_SLOT_ALTER])
+    cancel(w, w[b + B_SLOT_MD])
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if w[t + T_FOLLOWER] == b:
+            if w[t + T_STATE] == TS_DEAD:
+                count_dead(w, -1)
+            w[t + T_STATE] = TS_DOWN
+            w[t + T_REQ] = -1
+            w[t + T_HOLD] = 0
+            cancel(w, w[t + T_SLOT])
+    _refresh_led_by(w, rules, b)
+    hear(w, rules, b)
+
+
+@compiled
+def start_broker(w, rec, rules, b):
+    """Broker ``b`` is back: registered, told all its partitions, unfenced a little later."""
+    w[b + B_UP] = 1
+    w[b + B_STOPPING] = 0
+    w[b + B_REGISTERED] = 1
+    w[b + B_EPOCH] += 1
+    w[b + B_HB_PHASE] = w[G_NOW]
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if w[t + T_FOLLOWER] == b:
+            w[t + T_STATE] = TS_IDLE
+    w[b + B_TICK_POS] = -1
+    w[b + B_TICK_STATE] = 0
+    w[b + B_TICK_DUE] = w[G_NOW]
+    schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
+    fence(w, rules, b, True)  # a new registration ends whatever is left of the old one
+    publish_all_to(w, b)
+    _refresh_led_by(w, rules, b)
+    hear(w, rules, b)
+
+
+# ------------------------------------------------------------------ log dirs
+
+
+@compiled
+def dir_fires(w, rec, rules, b):
+    """A failed log dir has been noticed 50 ms ago: the controller acts; the last dir stops the broker."""
+    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+        schedule(w, w[b + B_SLOT_DIR], w[G_CTL_OUT_UNTIL])
+        return
+    cancel(w, w[b + B_SLOT_DIR])
+    for log_dir in range(8):
+        place = b + B_DIR_BAD_BASE + log_dir
+        if w[place] != 2:
+            continue
+        w[place] = 3
+        w[b + B_DIRS_OK] -= 1
+        for i in range(w[b + B_WALK_N]):
+            r = w[w[H_WALK] + w[b + B_WALK] + i]
+            if w[r + R_DIR] == log_dir:
+                w[r + R_ONLINE] = 0
+                stop_leading(w, rec, rules, r)
+                clear_follower(w, r, True)  # the log-dir failure handler takes it off the thread
+                w[r + R_GONE] = 1
+        dir_failed(w, rules, b, log_dir, R_DIR)
+        if w[b + B_DIRS_OK] <= 0 and w[b + B_UP] == 1:
+            stop_broker(w, rec, rules, b)
+            fence(w, rules, b, True)
+
+
+# ------------------------------------------------------------------ windows
+
+
+@compiled
+def _cpu_factor(w, b):
+    """Product of the CPU factors in force on broker ``b``, in millionths."""
+    factor = MILLION
+    for i in range(w[H_FAULTS]):
+        x = w[H_FLT] + i * X_SIZE
+        if w[x + X_KIND] == X_CPU and w[x + X_BROKER] == b and w[x + X_STATE] == 1:
+            factor = factor * w[x + X_VALUE] // MILLION
+    w[b + B_CPU] = max(1, factor)
+
+
+@compiled
+def _relink(w, rules, a, c):
+    """Latency and drop of the link from node ``a`` to node ``c``: the largest in force."""
+    latency = 0
+    drop_until = 0
+    for i in range(w[H_FAULTS]):
+        x = w[H_FLT] + i * X_SIZE
+        if w[x + X_KIND] != X_LINK or w[x + X_STATE] != 1:
+            continue
+        if (w[x + X_FROM] == a and w[x + X_TO] == c) or (
+            w[x + X_BOTH] == 1 and w[x + X_FROM] == c and w[x + X_TO] == a
+        ):
+            latency = max(latency, w[x + X_VALUE])
+            if w[x + X_DROP] == 1:
+                drop_until = max(drop_until, w[x + X_END])
+    place = link(w, a, c)
+    w[place] = latency
+    w[place + 1] = drop_until
+
+
+@compiled
+def _link_changes(w, rules, x):
+    """A link fault begins or ends."""
+    a = w[x + X_FROM]
+    c = w[x + X_TO]
+    _relink(w, rules, a, c)
+    _relink(w, rules, c, a)
+    ctl = w[H_BROKERS]
+    for node in (a, c):
+        if node != ctl and (a == ctl or c == ctl):
+            hear(w, rules, w[H_BRK] + node * B_SIZE)
+
+
+@compiled
+def _rate_changes(w, fault):
+    """A change of the produce rate begins or ends: factors multiply."""
+    for k in range(w[H_STREAMS]):
+        s = w[H_STR] + k * S_SIZE
+        p_index = (w[s + S_PART] - w[H_PART]) // P_SIZE
+        if not _partition_touched(w, fault, p_index):
+            continue
+        factor = MILLION
+        for i in range(w[H_FAULTS]):
+            x = w[H_FLT] + i * X_SIZE
+            if (
+                w[x + X_KIND] == X_RATE
+                and w[x + X_STATE] == 1
+                and _partition_touched(w, i, p_index)
+            ):
+                factor = factor * w[x + X_VALUE] // MILLION
+        change_rate(w, s, factor)
+
+
+@compiled
+def _surge_changes(w, x, begins):
+    """A surge of client requests begins or ends on a broker."""
+    b = w[x + X_BROKER]
+    if begins:
+        w[b + B_SURGE_PERIOD] = w[x + X_ARG]
+        w[b + B_SURGE_COST] = w[x + X_VALUE]
+        w[b + B_SURGE_CONNS] = w[x + X_ARG2]
+        w[b + B_SURGE_K] = 0
+        w[b + B_SURGE_NEXT] = w[G_NOW]
+        schedule(w, w[b + B_SLOT_SURGE], w[G_NOW])
+    else:
+        w[b + B_SURGE_PERIOD] = 0
+        w[b + B_SURGE_GATHERED] = 0
+        w[b + B_SURGE_NEXT] = INF
+
+
+@compiled
+def _pause(w, rules, x, begins):
+    """SIGSTOP and SIGCONT: what fell due meanwhile happens at once, ticks first."""
+    b = w[x + X_BROKER]
+    if w[b + B_UP] == 0:
+        return
+    if begins:
+        w[b + B_PAUSED_UNTIL] = max(w[b + B_PAUSED_UNTIL], w[x + X_END])
+        hear(w, rules, b)
+    elif w[b + B_PAUSED_UNTIL] <= w[G_NOW]:
+        w[b + B_PAUSED_UNTIL] = 0
+        w[b + B_HB_PHASE] = w[G_NOW]
+        hear(w, rules, b)
+    _refresh_led_by(w, rules, b)
+
+
+# ------------------------------------------------------------------ single moments
+
+
+@compiled
+def _burst(w, rec, rules, x):
+    """Records are appended at once to the leader of a partition, by no request."""
+    p = w[H_PART] + w[x + X_PART] * P_SIZE
+    leader = w[p + P_LEADER]
+    if leader < 0:
+        return
+    r = row_of(w, p, leader)
+    b = w[r + R_BROKER]
+    if w[b + B_UP] == 0 or w[r + R_IS_LEADER] == 0 or w[r + R_ONLINE] == 0:
+        return
+    left = w[x + X_VALUE]
+    while left > 0:
+        records = min(left, w[p + P_BURST_RECORDS])
+        append_records(w, rec, rules, r, records, records * w[p + P_BURST_BYTES], False)
+        left -= records
+    complete_without_handler(w, r)
+
+
+@compiled
+def _partition_error(w, rules, x):
+    """The next append (or answer) of one follower fails; or all in a window."""
+    p = w[H_PART] + w[x + X_PART] * P_SIZE
+    r = _row_here(w, p, w[x + X_BROKER])
+    b = w[x + X_BROKER]
+    if r < 0 or w[b + B_UP] == 0:
+        return
+    if w[x + X_FETCHER] == 1:
+        if w[r + R_LOGDIR_FAILED] == 1:
+            return
+        w[r + R_LOGDIR_FAILED] = 1
+        if rules[FETCHER] == _LEGACY:
+            count_dead(w, 1)
+            emit(w, EV_THREAD_DIED, -1, broker_index(w, b), -1, 0)
+        else:
+            state = w[r + R_FSTATE]
+            set_failed(w, r)
+            w[r + R_FSTATE] = state
+        return
+    w[r + R_INJECT] = w[x + X_ERROR]
+    w[r + R_INJECT_UNTIL] = 0 if w[x + X_ONCE] == 1 else w[x + X_END]
+    if w[r + R_FSTATE] != F_FAILED and w[r + R_FSTATE] != F_DEAD:
+        _arm_missed_lag(w, r, True)
+
+
+@compiled
+def _stop_replica(w, rec, rules, x):
+    """StopReplica on a follower: not fetched until a new leader epoch, and un-failed."""
+    p = w[H_PART] + w[x + X_PART] * P_SIZE
+    r = _row_here(w, p, w[x + X_BROKER])
+    if r < 0 or w[w[x + X_BROKER] + B_UP] == 0 or w[r + R_IS_LEADER] == 1:
+        return
+    clear_follower(w, r, True)
+    w[r + R_FSTATE] = F_STOPPED
+
+
+@compiled
+def _bootstrap(w, rec, rules, x):
+    """A follower begins anew, so many records behind."""
+    p = w[H_PART] + w[x + X_PART] * P_SIZE
+    r = _row_here(w, p, w[x + X_BROKER])
+    leader = w[p + P_LEADER]
+    if r < 0 or leader < 0:
+        return
+    pos = (r - row_of(w, p, 0)) // (row_of(w, p, 1) - row_of(w, p, 0))
+    if leader == pos:
+        return
+    if (w[p + P_ISR] >> pos) & 1:
+        w[p + P_ISR] &= ~(1 << pos)
+        w[p + P_PEPOCH] += 1
+        emit(w, EV_CTL_REMOVE, p, -1, -1, 1 << pos)
+        refresh(w, rules, p)
+        publish(w, p)
+    w[r + R_LEO] = w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE]
+    w[r + R_HW] = w[r + R_LEO]
+    w[r + R_NEP] = 1
+    _arm_missed_lag(w, r, True)
+
+
+@compiled
+def _outage(w, rules, x, begins):
+    """The controller goes away, or comes back."""
+    if begins:
+        if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
+            w[G_CTL_OUT_SINCE] = w[G_NOW]
+            controller_gone(w)
+        w[G_CTL_OUT_UNTIL] = max(w[G_CTL_OUT_UNTIL], w[x + X_END])
+        w[G_CTL_RESUMED] = w[x + X_ARG]
+    elif w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
+        w[G_CTL_OUT_UNTIL] = 0
+        controller_back(w, rules, w[x + X_ARG])
+
+
+# ------------------------------------------------------------------ a fault's slot
+
+
+@compiled
+def _window(w, rec, rules, fault, x, begins):
+    """A window opens or closes."""
+    kind = w[x + X_KIND]
+    if kind == X_PAUSE:
+        _pause(w, rules, x, begins)
+    elif kind == X_CPU:
+        _cpu_factor(w, w[x + X_BROKER])
+    elif kind == X_LINK:
+        _link_changes(w, rules, x)
+    elif kind == X_RATE:
+        _rate_changes(w, fault)
+    elif kind == X_SURGE:
+        _surge_changes(w, x, begins)
+    elif kind == X_OUTAGE:
+        _outage(w, rules, x, begins)
+    if kind in (X_PAUSE, X_CPU, X_LINK, X_SLOW_APPEND):
+        _arm_follower_fault(w, fault, begins)
+
+
+@compiled
+def _moment(w, rec, rules, fault, x):
+    """A fault without a window happens."""
+    kind = w[x + X_KIND]
+    if kind == X_BURST:
+        _burst(w, rec, rules, x)
+    elif kind == X_PARTITION_ERROR:
+        _partition_error(w, rules, x)
+    elif kind == X_STOP_REPLICA:
+        _stop_replica(w, rec, rules, x)
+    elif kind == X_BOOTSTRAP:
+        _bootstrap(w, rec, rules, x)
+    elif kind == X_PREFERRED:
+        p = w[H_PART] + w[x + X_PART] * P_SIZE
+        if w[x + X_ARG] >= 0:
+            w[p + P_PREFERRED] = w[x + X_ARG]
+        if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+            w[x + X_STATE] = 0
+            schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+            return
+        elect_preferred(w, rules, p)
+    elif kind == X_LOG_DIR:
+        b = w[x + X_BROKER]
+        if w[b + B_DIR_BAD_BASE + w[x + X_DIR]] == 0:
+            w[b + B_DIR_BAD_BASE + w[x + X_DIR]] = 1
+            _arm_follower_fault(w, fault, True)
+
+
+@compiled
+def _crash(w, rec, rules, fault, x):
+    """Kill -9, and the return: X_STATE 0 kills, 1 starts again."""
+    b = w[x + X_BROKER]
+    if w[x + X_STATE] == 0:
+        w[x + X_STATE] = 1
+        if w[b + B_UP] == 1:
+            w[b + B_CRASH_UNCLEAN] = 1
+            stop_broker(w, rec, rules, b)
+        _arm_follower_fault(w, fault, True)
+        if w[x + X_ARG] >= 0:
+            schedule(w, w[x + X_SLOT], w[x + X_START] + w[x + X_ARG])
+        else:
+            cancel(w, w[x + X_SLOT])
+        return
+    _come_back(w, rec, rules, fault, x)
+
+
+@compiled
+def _come_back(w, rec, rules, fault, x):
+    """A stopped broker starts again, unless the controller is gone or another fault keeps it down."""
+    b = w[x + X_BROKER]
+    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+        schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+        return
+    w[x + X_STATE] = 3
+    cancel(w, w[x + X_SLOT])
+    for i in range(w[H_FAULTS]):
+        y = w[H_FLT] + i * X_SIZE
+        if i != fault and w[y + X_BROKER] == b and w[y + X_STATE] in (1, 2):
+            if w[y + X_KIND] in (X_CRASH, X_CONTROLLED) and w[b + B_UP] == 0:
+                _arm_follower_fault(w, fault, False)
+                return  # the later end wins
+    if w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0:
+        start_broker(w, rec, rules, b)
+    _arm_follower_fault(w, fault, False)
+
+
+@compiled
+def _controlled(w, rec, rules, fault, x):
+    """Controlled restart: 0 leaves the ISRs, 1 stops, 2 starts again."""
+    b = w[x + X_BROKER]
+    if w[x + X_STATE] == 0:
+        if w[b + B_UP] == 0:
+            w[x + X_STATE] = 3
+            cancel(w, w[x + X_SLOT])
+            return
+        if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+            schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+            return
+        w[x + X_STATE] = 1
+        w[b + B_STOPPING] = 1
+        move_away(w, rules, b)
+        _arm_follower_fault(w, fault, True)
+        schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG2]))
+    elif w[x + X_STATE] == 1:
+        w[x + X_STATE] = 2
+        if w[b + B_UP] == 1:
+            stop_broker(w, rec, rules, b)
+            if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
+                fence(w, rules, b, True)
+        schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG]))
+    else:
+        _come_back(w, rec, rules, fault, x)
+
+
+@compiled
+def fault_fires(w, rec, rules, fault):
+    """The begin or the end of a fault."""
+    x = w[H_FLT] + fault * X_SIZE
+    kind = w[x + X_KIND]
+    if kind == X_CRASH:
+        _crash(w, rec, rules, fault, x)
+    elif kind == X_CONTROLLED:
+        _controlled(w, rec, rules, fault, x)
+    elif w[x + X_END] > w[x + X_START] and kind != X_PARTITION_ERROR:
+        if w[x + X_STATE] == 0:
+            w[x + X_STATE] = 1
+            schedule(w, w[x + X_SLOT], w[x + X_END])
+            _window(w, rec, rules, fault, x, True)
+        else:
+            w[x + X_STATE] = 2
+            cancel(w, w[x + X_SLOT])
+            _window(w, rec, rules, fault, x, False)
+    else:
+        w[x + X_STATE] = 1
+        cancel(w, w[x + X_SLOT])
+        _moment(w, rec, rules, fault, x)

@@ -1,0 +1,589 @@
+"""A broker as follower: fetcher threads, appends, KIP-461; and what metadata records do to it.
+
+One thread for each (leader broker, fetcher id), one outstanding request each. What a partition's
+failure does to its thread is the rules' matter (`kafka.fetcher.reaction`).
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.fetcher import Error, Reaction, reaction
+from isr_pipeline.kafka.releases import (
+    BACKOFF_NONE,
+    DOUBLE_BACKOFF,
+    LOG_END_EXEMPT,
+    RESET,
+    TRUNCATE_TO_HW,
+    Reset,
+)
+from isr_pipeline.kafka.replica import create, reset
+from isr_pipeline.simulation.broker import (
+    complete_without_handler,
+    note_bad_dir,
+    thread_towards,
+)
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_DIR_BAD_BASE,
+    B_MDBASE,
+    B_MDCAP,
+    B_MDHEAD,
+    B_MDTAIL,
+    B_PAUSED_UNTIL,
+    B_SLOT_MD,
+    B_SLOT_TICK,
+    C_BACKOFF,
+    C_SOCKET_TIMEOUT,
+    E_END,
+    E_EPOCH,
+    E_ERR,
+    E_HW,
+    E_OFFSET,
+    E_SIZE,
+    ERR_CONNECTION,
+    ERR_DIVERGING,
+    ERR_FENCED_EPOCH,
+    ERR_NONE,
+    EV_FAILED,
+    EV_THREAD_DIED,
+    EV_THREAD_STOPPED,
+    EV_UNFAILED,
+    F_DEAD,
+    F_DELAYED,
+    F_FAILED,
+    F_FETCHING,
+    F_NONE,
+    G_NOW,
+    H_MD,
+    H_REQ,
+    H_THR,
+    H_THREADS,
+    INF,
+    K_FROW,
+    K_LROW,
+    K_SIZE,
+    M_DUE,
+    M_FULL,
+    M_ISR,
+    M_LEADER,
+    M_LEPOCH,
+    M_PART,
+    M_PEPOCH,
+    M_SIZE,
+    P_FETCHER,
+    P_RF,
+    Q_ABANDONED,
+    Q_BROKER,
+    Q_ENT,
+    Q_ERR,
+    Q_N,
+    Q_SIZE,
+    Q_SLOT,
+    Q_STATE,
+    QS_FREE,
+    QS_TO_BROKER,
+    R_BROKER,
+    R_DELAY_UNTIL,
+    R_DIR,
+    R_EPOCH,
+    R_EPOCH_START,
+    R_FSTATE,
+    R_HW,
+    R_INJECT,
+    R_INJECT_UNTIL,
+    R_IS_LEADER,
+    R_ISR,
+    R_LEADER,
+    R_LEO,
+    R_NEED_TRUNC,
+    R_ONLINE,
+    R_PART,
+    R_PENDING,
+    R_PEPOCH,
+    R_POS,
+    R_RESIGN,
+    R_WRITER,
+    REQS_PER_THREAD,
+    T_CAND,
+    T_CANDS,
+    T_FOLLOWER,
+    T_HOLD,
+    T_IDX,
+    T_LEADER,
+    T_REQ,
+    T_REQ0,
+    T_SIZE,
+    T_SLOT,
+    T_STATE,
+    T_TIMEOUT,
+    TS_APPENDING,
+    TS_BACKOFF,
+    TS_DEAD,
+    TS_IDLE,
+    TS_WAITING,
+)
+from isr_pipeline.simulation.leader import (
+    raise_hw,
+    record_base,
+    refuse_produces,
+)
+from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    count_dead,
+    count_failed,
+    count_untracked,
+    emit,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.queue import cancel, schedule
+
+_FAIL = int(Reaction.FAIL)
+_DELAY = int(Reaction.DELAY)
+_THREAD_DIES = int(Reaction.THREAD_DIES)
+_DROP = int(Reaction.DROP)
+_CORRUPT = int(Error.CORRUPT_RECORD)
+_FENCED = int(Error.FENCED_EPOCH)
+_STORAGE = int(Error.STORAGE)
+_LEADER_EPOCH = int(Reset.LEADER_EPOCH)
+
+
+# ------------------------------------------------------------------ a follower partition's state
+
+
+@compiled
+def set_failed(w, r):
+    """The fetcher gives the partition up (KIP-461): failed, and counted so."""
+    w[r + R_FSTATE] = F_FAILED
+    count_failed(w, 1)
+    emit(w, EV_FAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
+
+
+@compiled
+def clear_follower(w, r, say):
+    """The replica is not fetched any longer; a failed one is un-failed by that."""
+    if w[r + R_FSTATE] == F_FAILED:
+        count_failed(w, -1)
+        if say:
+            emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
+    elif w[r + R_FSTATE] == F_DEAD:
+        count_untracked(w, -1)
+    w[r + R_FSTATE] = F_NONE
+
+
+@compiled
+def _delay(w, rules, r):
+    """The partition rests for replica.fetch.backoff.ms; 0.8.2 asks again at once."""
+    if rules[BACKOFF_NONE] == 0:
+        w[r + R_FSTATE] = F_DELAYED
+        w[r + R_DELAY_UNTIL] = w[G_NOW] + w[C_BACKOFF]
+
+
+@compiled
+def _of_thread(w, t, i):
+    """Whether candidate ``i`` of thread ``t`` is led by the broker the thread fetches from."""
+    k = w[t + T_CAND] + i * K_SIZE
+    return w[w[k + K_FROW] + R_LEADER] == w[w[k + K_LROW] + R_POS]
+
+
+@compiled
+def _kill_thread(w, t):
+    """The legacy thread ends: all its partitions stop, and none comes back by itself."""
+    w[t + T_STATE] = TS_DEAD
+    cancel(w, w[t + T_SLOT])
+    count_dead(w, 1)
+    emit(w, EV_THREAD_DIED, -1, broker_index(w, w[t + T_FOLLOWER]), -1, 0)
+    for i in range(w[t + T_CANDS]):
+        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+        if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED) and _of_thread(w, t, i):
+            w[r + R_FSTATE] = F_DEAD
+            count_untracked(w, 1)
+
+
+@compiled
+def _react(w, rules, t, r, error):
+    """The fetcher thread meets an error with one partition; True if the thread is dead now."""
+    what = reaction(rules, error)
+    if what == _FAIL:
+        set_failed(w, r)
+    elif what == _DELAY:
+        _delay(w, rules, r)
+    elif what == _DROP:
+        w[r + R_FSTATE] = F_NONE
+    elif what == _THREAD_DIES:
+        _kill_thread(w, t)
+        return True
+    return False
+
+
+# ------------------------------------------------------------------ the thread's loop
+
+
+@compiled
+def _free_request(w, t):
+    """A request the thread may use: those it gave up may still lie on the leader. -1 if none."""
+    for j in range(REQS_PER_THREAD):
+        q = w[H_REQ] + (w[t + T_REQ0] + j) * Q_SIZE
+        if w[q + Q_STATE] == QS_FREE:
+            return q
+    return -1
+
+
+@compiled
+def fetch_next(w, rules, t):
+    """Build one fetch with all partitions that are ready, and send it; else wait."""
+    now = w[G_NOW]
+    q = _free_request(w, t)
+    if q < 0:
+        w[t + T_STATE] = TS_BACKOFF
+        schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
+        return
+    ready = 0
+    wake_at = INF
+    for i in range(w[t + T_CANDS]):
+        k = w[t + T_CAND] + i * K_SIZE
+        r = w[k + K_FROW]
+        e = w[q + Q_ENT] + i * E_SIZE
+        w[e + E_OFFSET] = -1
+        w[e + E_ERR] = ERR_NONE
+        state = w[r + R_FSTATE]
+        if state not in (F_FETCHING, F_DELAYED) or not _of_thread(w, t, i):
+            continue
+        if state == F_DELAYED:
+            if w[r + R_DELAY_UNTIL] > now:
+                wake_at = min(wake_at, w[r + R_DELAY_UNTIL])
+                continue
+            w[r + R_FSTATE] = F_FETCHING
+        w[e + E_OFFSET] = w[r + R_LEO]
+        w[e + E_EPOCH] = w[r + R_EPOCH]
+        w[e + E_END] = w[r + R_LEO]
+        ready += 1
+    w[t + T_REQ] = -1
+    if ready == 0:
+        if wake_at < INF:
+            w[t + T_STATE] = TS_BACKOFF
+            schedule(w, w[t + T_SLOT], wake_at)
+        else:
+            w[t + T_STATE] = TS_IDLE
+            cancel(w, w[t + T_SLOT])
+        return
+    w[t + T_REQ] = q
+    w[t + T_STATE] = TS_WAITING
+    w[t + T_TIMEOUT] = now + w[C_SOCKET_TIMEOUT]
+    schedule(w, w[t + T_SLOT], w[t + T_TIMEOUT])
+    w[q + Q_ABANDONED] = 0
+    w[q + Q_ERR] = 0
+    w[q + Q_STATE] = QS_TO_BROKER
+    w[q + Q_BROKER] = w[t + T_LEADER]
+    here = broker_index(w, w[t + T_FOLLOWER])
+    schedule(w, w[q + Q_SLOT], transit(w, here, broker_index(w, w[t + T_LEADER])))
+
+
+@compiled
+def _request_failed(w, rules, t):
+    """The fetch as a whole failed: every partition rests, up to 3.2 the thread itself as well."""
+    w[t + T_REQ] = -1
+    now = w[G_NOW]
+    if rules[BACKOFF_NONE] != 0:
+        fetch_next(w, rules, t)
+        return
+    for i in range(w[t + T_CANDS]):
+        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+        if w[r + R_FSTATE] == F_FETCHING and _of_thread(w, t, i):
+            _delay(w, rules, r)
+    w[t + T_STATE] = TS_BACKOFF
+    wait = 2 * w[C_BACKOFF] if rules[DOUBLE_BACKOFF] != 0 else w[C_BACKOFF]
+    schedule(w, w[t + T_SLOT], now + wait)
+
+
+@compiled
+def fetch_answered(w, rules, t, q):
+    """The answer to fetch ``q`` reaches its thread."""
+    w[q + Q_STATE] = QS_FREE
+    cancel(w, w[q + Q_SLOT])
+    if w[q + Q_ABANDONED] == 1 or w[t + T_REQ] != q:
+        return
+    if w[q + Q_ERR] == ERR_CONNECTION:
+        _request_failed(w, rules, t)
+        return
+    w[t + T_STATE] = TS_APPENDING
+    w[t + T_IDX] = 0
+    _take_errors(w, rules, t, q)
+    if w[t + T_STATE] == TS_DEAD:
+        return
+    append_steps(w, rules, t)
+
+
+@compiled
+def _expects(w, t, i, e):
+    """Whether the thread still wants this entry's answer: same offset, epoch and leader."""
+    r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+    return (
+        w[e + E_OFFSET] >= 0
+        and w[r + R_FSTATE] == F_FETCHING
+        and w[r + R_LEO] == w[e + E_OFFSET]
+        and w[r + R_EPOCH] == w[e + E_EPOCH]
+        and _of_thread(w, t, i)
+    )
+
+
+@compiled
+def _take_errors(w, rules, t, q):
+    """Deal with the entries of an answer that hold an error instead of records."""
+    for i in range(w[q + Q_N]):
+        e = w[q + Q_ENT] + i * E_SIZE
+        if not _expects(w, t, i, e):
+            w[e + E_OFFSET] = -1
+            continue
+        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+        if w[r + R_INJECT] == _FENCED and _injected(w, r):
+            if _react(w, rules, t, r, _FENCED):
+                return
+            w[e + E_OFFSET] = -1
+            continue
+        error = w[e + E_ERR]
+        if error == ERR_NONE:
+            continue
+        w[e + E_OFFSET] = -1
+        if error == ERR_DIVERGING:
+            cut_log(w, r, w[e + E_END])
+            w[r + R_HW] = min(w[r + R_HW], w[r + R_LEO])
+            w[r + R_NEED_TRUNC] = 0
+        elif error == ERR_FENCED_EPOCH and rules[LOG_END_EXEMPT] != 0:
+            if _react(w, rules, t, r, _FENCED):
+                return
+        else:
+            _delay(w, rules, r)
+
+
+@compiled
+def _injected(w, r):
+    """Whether a fault makes this append (or answer) of ``r`` fail; a single error is used up."""
+    if w[r + R_INJECT] < 0:
+        return False
+    if w[r + R_INJECT_UNTIL] == 0:
+        w[r + R_INJECT_UNTIL] = -1
+        return True
+    if w[r + R_INJECT_UNTIL] == -1:
+        w[r + R_INJECT] = -1
+        return False
+    if w[G_NOW] >= w[r + R_INJECT_UNTIL]:
+        w[r + R_INJECT] = -1
+        return False
+    return True
+
+
+@compiled
+def append_steps(w, rules, t):
+    """Append the answer's records partition by partition; then fetch again."""
+    q = w[t + T_REQ]
+    b = w[t + T_FOLLOWER]
+    while w[t + T_IDX] < w[t + T_CANDS]:
+        i = w[t + T_IDX]
+        e = w[q + Q_ENT] + i * E_SIZE
+        if w[e + E_OFFSET] >= 0 and _expects(w, t, i, e):
+            r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+            if w[e + E_END] > w[e + E_OFFSET]:
+                w[t + T_HOLD] = 1
+                schedule(w, w[t + T_SLOT], append_end(w, b, w[r + R_PART]))
+                return
+            w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+        w[t + T_IDX] += 1
+    w[t + T_HOLD] = 0
+    fetch_next(w, rules, t)
+
+
+@compiled
+def _append_one(w, rules, t):
+    """The append that takes the thread's time is done, or fails; True if the thread is dead."""
+    q = w[t + T_REQ]
+    i = w[t + T_IDX]
+    e = w[q + Q_ENT] + i * E_SIZE
+    k = w[t + T_CAND] + i * K_SIZE
+    r = w[k + K_FROW]
+    b = w[t + T_FOLLOWER]
+    if not _expects(w, t, i, e):
+        return False
+    if w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
+        note_bad_dir(w, b, r)
+        return _react(w, rules, t, r, _STORAGE)
+    if w[r + R_INJECT] >= 0 and w[r + R_INJECT] != _FENCED:
+        error = w[r + R_INJECT]
+        if _injected(w, r):
+            return _react(w, rules, t, r, error)
+    w[r + R_LEO] = w[e + E_END]
+    copy_epochs(w, w[k + K_LROW], r)
+    w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+    watch_missed_lag(w, r)
+    return False
+
+
+@compiled
+def thread_fires(w, rules, t):
+    """A fetcher thread's own moment: an append is done, a back-off over, an answer overdue."""
+    b = w[t + T_FOLLOWER]
+    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+        schedule(w, w[t + T_SLOT], w[b + B_PAUSED_UNTIL])
+        return
+    state = w[t + T_STATE]
+    if state == TS_APPENDING:
+        if w[t + T_HOLD] == 1:
+            w[t + T_HOLD] = 0
+            if _append_one(w, rules, t):
+                return
+            w[t + T_IDX] += 1
+        append_steps(w, rules, t)
+    elif state == TS_WAITING:
+        w[w[t + T_REQ] + Q_ABANDONED] = 1  # replica.socket.timeout.ms
+        _request_failed(w, rules, t)
+    elif state in (TS_BACKOFF, TS_IDLE):
+        fetch_next(w, rules, t)
+    else:
+        cancel(w, w[t + T_SLOT])
+
+
+# ------------------------------------------------------------------ metadata
+
+
+@compiled
+def _add_to_thread(w, r):
+    """The follower ``r`` is handed to its fetcher thread, which wakes if it is idle."""
+    p = w[r + R_PART]
+    b = w[r + R_BROKER]
+    leader = w[row_of(w, p, w[r + R_LEADER]) + R_BROKER]
+    t = thread_towards(w, broker_index(w, b), broker_index(w, leader), w[p + P_FETCHER])
+    if w[t + T_STATE] == TS_DEAD:
+        w[r + R_FSTATE] = F_DEAD
+        count_untracked(w, 1)
+        return
+    w[r + R_FSTATE] = F_FETCHING
+    if w[t + T_STATE] in (TS_IDLE, TS_BACKOFF):
+        schedule(w, w[t + T_SLOT], w[G_NOW])
+
+
+@compiled
+def reap_idle_threads(w, b):
+    """Stop the fetcher threads of broker ``b`` that have no partition left (shutdownIdle...)."""
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if w[t + T_FOLLOWER] != b or w[t + T_STATE] != TS_DEAD:
+            continue
+        held = 0
+        for c in range(w[t + T_CANDS]):
+            r = w[w[t + T_CAND] + c * K_SIZE + K_FROW]
+            if w[r + R_FSTATE] == F_DEAD and _of_thread(w, t, c):
+                held += 1
+        if held == 0:
+            w[t + T_STATE] = TS_IDLE
+            w[t + T_REQ] = -1
+            count_dead(w, -1)
+            emit(w, EV_THREAD_STOPPED, -1, broker_index(w, b), -1, 0)
+
+
+@compiled
+def _become_leader(w, rec, rules, r, m):
+    """This broker leads the partition of ``r`` from now on, or learns a new ISR as its leader."""
+    p = w[r + R_PART]
+    was_leader = w[r + R_IS_LEADER] == 1
+    new_epoch = w[m + M_LEPOCH] > w[r + R_EPOCH] or not was_leader
+    clear_follower(w, r, True)
+    w[r + R_EPOCH] = w[m + M_LEPOCH]
+    w[r + R_PEPOCH] = w[m + M_PEPOCH]
+    w[r + R_LEADER] = w[r + R_POS]
+    w[r + R_IS_LEADER] = 1
+    w[r + R_ISR] = w[m + M_ISR]
+    w[r + R_PENDING] = 0
+    w[r + R_RESIGN] = 0
+    w[r + R_NEED_TRUNC] = 0
+    if new_epoch:
+        w[r + R_EPOCH_START] = w[r + R_LEO]
+        add_epoch(w, r, w[r + R_EPOCH], w[r + R_LEO])
+    base = record_base(w, r)
+    for pos in range(w[p + P_RF]):
+        if pos != w[r + R_POS]:
+            in_isr = (w[r + R_ISR] >> pos) & 1 != 0
+            if new_epoch or rules[RESET] != _LEADER_EPOCH:
+                reset(
+                    rules,
+                    rec,
+                    base + pos,
+                    w[r + R_LEO],
+                    w[r + R_EPOCH_START],
+                    not was_leader,
+                    in_isr,
+                    w[G_NOW],
+                )
+    raise_hw(w, rec, rules, r, w[G_NOW])
+
+
+@compiled
+def stop_leading(w, rec, rules, r):
+    """This broker does not lead the partition of ``r`` any longer."""
+    if w[r + R_IS_LEADER] == 0:
+        return
+    w[r + R_IS_LEADER] = 0
+    w[r + R_PENDING] = 0
+    w[r + R_RESIGN] = 0
+    complete_without_handler(w, r)
+    refuse_produces(w, rec, rules, r)
+    if w[r + R_WRITER] == 1:
+        schedule(w, w[w[r + R_BROKER] + B_SLOT_TICK], w[G_NOW])
+    base = record_base(w, r)
+    for pos in range(w[w[r + R_PART] + P_RF]):
+        create(rules, rec, base + pos, w[G_NOW])
+
+
+@compiled
+def _become_follower(w, rec, rules, r, m):
+    """This broker follows another leader, or the same one in a new epoch."""
+    new_epoch = w[m + M_LEPOCH] > w[r + R_EPOCH] or w[m + M_FULL] == 1
+    stop_leading(w, rec, rules, r)
+    w[r + R_PEPOCH] = w[m + M_PEPOCH]
+    if not new_epoch:
+        return
+    clear_follower(w, r, True)
+    w[r + R_EPOCH] = w[m + M_LEPOCH]
+    w[r + R_LEADER] = w[m + M_LEADER]
+    if w[m + M_LEADER] < 0 or w[r + R_ONLINE] == 0:
+        return
+    if rules[TRUNCATE_TO_HW] != 0:
+        cut_log(w, r, w[r + R_HW])
+    else:
+        w[r + R_NEED_TRUNC] = 1
+    _add_to_thread(w, r)
+
+
+@compiled
+def metadata_fires(w, rec, rules, b):
+    """Broker ``b`` applies the metadata records that are due."""
+    now = w[G_NOW]
+    if w[b + B_PAUSED_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_MD], w[b + B_PAUSED_UNTIL])
+        return
+    while w[b + B_MDHEAD] != w[b + B_MDTAIL]:
+        head = w[b + B_MDHEAD]
+        m = w[H_MD] + (w[b + B_MDBASE] + head) * M_SIZE
+        if w[m + M_DUE] > now:
+            break
+        w[b + B_MDHEAD] = (head + 1) % w[b + B_MDCAP]
+        p = w[m + M_PART]
+        for pos in range(w[p + P_RF]):
+            r = row_of(w, p, pos)
+            if w[r + R_BROKER] != b:
+                continue
+            older = w[m + M_LEPOCH] < w[r + R_EPOCH] or (
+                w[m + M_LEPOCH] == w[r + R_EPOCH] and w[m + M_PEPOCH] < w[r + R_PEPOCH]
+            )
+            if older and w[m + M_FULL] == 0:
+                continue
+            if w[m + M_LEADER] == pos:
+                _become_leader(w, rec, rules, r, m)
+            else:
+                _become_follower(w, rec, rules, r, m)
+    reap_idle_threads(w, b)
+    if w[b + B_MDHEAD] != w[b + B_MDTAIL]:
+        m = w[H_MD] + (w[b + B_MDBASE] + w[b + B_MDHEAD]) * M_SIZE
+        schedule(w, w[b + B_SLOT_MD], max(now, w[m + M_DUE]))
+    else:
+        cancel(w, w[b + B_SLOT_MD])

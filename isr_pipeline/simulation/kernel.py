@@ -1,0 +1,241 @@
+"""The event loop: take the earliest slot, let its entity act, until the horizon.
+
+Everything here is a free compiled function over the flat array ``w`` (see ``layout``), the records
+``rec`` (a view of it, see ``kafka.record``) and the switches ``rules``.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.simulation.broker import expire_steps, handler_fires, request_arrives
+from isr_pipeline.simulation.clients import (
+    client_fires,
+    produce_answered,
+    stream_fires,
+    surge_fires,
+)
+from isr_pipeline.simulation.controller import (
+    elect_preferred,
+    is_kraft,
+    session_fires,
+)
+from isr_pipeline.simulation.faults import dir_fires, fault_fires
+from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_PAUSED_UNTIL,
+    B_QLEN,
+    B_SIZE,
+    B_UP,
+    C_BUDGET,
+    C_HORIZON,
+    C_REBALANCE,
+    C_SAMPLE,
+    C_SAMPLES_MAX,
+    G_BUDGET_SPENT,
+    G_CTL_OUT_UNTIL,
+    G_EVENTS,
+    G_NOW,
+    G_SAMPLE_COUNT,
+    H_BRK,
+    H_BROKERS,
+    H_BYKIND,
+    H_PART,
+    H_PARTITIONS,
+    H_ROW,
+    H_ROWS,
+    H_SAMPLE,
+    P_LEADER,
+    P_PREFERRED,
+    P_SIZE,
+    Q_KIND,
+    Q_OWNER,
+    Q_SLOT,
+    Q_STATE,
+    QS_EXPIRING,
+    QS_FREE,
+    QS_PURGATORY,
+    QS_TO_BROKER,
+    QS_TO_OWNER,
+    R_BROKER,
+    R_HW,
+    R_LEO,
+    R_SIZE,
+    REQ_FETCH,
+    SK_ALTER,
+    SK_CLIENT,
+    SK_CONTROLLER,
+    SK_DIR,
+    SK_FAULT,
+    SK_HANDLER,
+    SK_METADATA,
+    SK_REQUEST,
+    SK_SENDER,
+    SK_SESSION,
+    SK_STREAM,
+    SK_SURGE,
+    SK_THREAD,
+    SK_TICK,
+    SLOT_BITS,
+    SLOT_MASK,
+    T_FOLLOWER,
+    TREE,
+)
+from isr_pipeline.simulation.leader import alter_fires, tick_fires
+from isr_pipeline.simulation.log import close_ledgers
+from isr_pipeline.simulation.measures import (
+    book,
+    count_failed,
+    count_untracked,
+    hw_moved,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.responses import sender_fires
+
+IMBALANCE_PERCENT = 10
+
+
+@compiled
+def _request_fires(w, rec, rules, q):
+    """A request's own moment: it reaches its broker, its wait ends, its answer comes back."""
+    state = w[q + Q_STATE]
+    if state == QS_TO_BROKER:
+        request_arrives(w, rec, rules, q)
+    elif state in (QS_PURGATORY, QS_EXPIRING):
+        expire_steps(w, rec, rules, q)
+    elif state == QS_TO_OWNER:
+        owner = w[q + Q_OWNER]
+        if w[q + Q_KIND] != REQ_FETCH:
+            produce_answered(w, owner, q)
+            return
+        b = w[owner + T_FOLLOWER]
+        if w[b + B_UP] == 0:
+            w[q + Q_STATE] = QS_FREE
+            cancel(w, w[q + Q_SLOT])
+        elif w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+            schedule(w, w[q + Q_SLOT], w[b + B_PAUSED_UNTIL])
+        else:
+            fetch_answered(w, rules, owner, q)
+    else:
+        cancel(w, w[q + Q_SLOT])
+
+
+@compiled
+def _rebalance(w, rules, slot):
+    """leader.imbalance.check: preferred leaders take over again.
+
+    KRaft moves every partition whose preferred replica may lead; ZooKeeper's controller only those
+    of brokers that lead too few of the partitions they should (more than 10 % missing).
+    """
+    schedule(w, slot, w[G_NOW] + w[C_REBALANCE])
+    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+        return
+    for k in range(w[H_BROKERS]):
+        b = w[H_BRK] + k * B_SIZE
+        preferred = 0
+        missing = 0
+        for i in range(w[H_PARTITIONS]):
+            p = w[H_PART] + i * P_SIZE
+            if w[row_of(w, p, w[p + P_PREFERRED]) + R_BROKER] == b:
+                preferred += 1
+                if w[p + P_LEADER] != w[p + P_PREFERRED]:
+                    missing += 1
+        if missing == 0:
+            continue
+        if not is_kraft(rules) and missing * 100 <= preferred * IMBALANCE_PERCENT:
+            continue
+        for i in range(w[H_PARTITIONS]):
+            p = w[H_PART] + i * P_SIZE
+            if w[row_of(w, p, w[p + P_PREFERRED]) + R_BROKER] == b:
+                elect_preferred(w, rules, p)
+
+
+@compiled
+def _sample(w, slot):
+    """Note LEO and HW of every leader and the queue of every broker, for the trace's curves."""
+    n = w[G_SAMPLE_COUNT]
+    width = 1 + 2 * w[H_PARTITIONS] + w[H_BROKERS]
+    if n >= w[C_SAMPLES_MAX]:
+        cancel(w, slot)
+        return
+    place = w[H_SAMPLE] + n * width
+    w[place] = w[G_NOW]
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        leader = w[p + P_LEADER]
+        w[place + 1 + 2 * i] = w[row_of(w, p, leader) + R_LEO] if leader >= 0 else -1
+        w[place + 2 + 2 * i] = w[row_of(w, p, leader) + R_HW] if leader >= 0 else -1
+    for k in range(w[H_BROKERS]):
+        w[place + 1 + 2 * w[H_PARTITIONS] + k] = w[w[H_BRK] + k * B_SIZE + B_QLEN]
+    w[G_SAMPLE_COUNT] = n + 1
+    schedule(w, slot, w[G_NOW] + w[C_SAMPLE])
+
+
+@compiled
+def _act(w, rec, rules, kind, who, slot):
+    """Let the entity of a slot act."""
+    if kind == SK_REQUEST:
+        _request_fires(w, rec, rules, who)
+    elif kind == SK_HANDLER:
+        handler_fires(w, rec, rules, who)
+    elif kind == SK_SENDER:
+        sender_fires(w, who)
+    elif kind == SK_THREAD:
+        thread_fires(w, rules, who)
+    elif kind == SK_STREAM:
+        stream_fires(w, who)
+    elif kind == SK_CLIENT:
+        client_fires(w, rec, rules, who)
+    elif kind == SK_TICK:
+        tick_fires(w, rec, rules, who)
+    elif kind == SK_ALTER:
+        alter_fires(w, rec, rules, who)
+    elif kind == SK_METADATA:
+        metadata_fires(w, rec, rules, who)
+    elif kind == SK_FAULT:
+        fault_fires(w, rec, rules, who)
+    elif kind == SK_SESSION:
+        session_fires(w, rules, who)
+    elif kind == SK_SURGE:
+        surge_fires(w, rec, rules, who)
+    elif kind == SK_DIR:
+        dir_fires(w, rec, rules, who)
+    elif kind == SK_CONTROLLER:
+        _rebalance(w, rules, slot)
+    else:
+        _sample(w, slot)
+
+
+@compiled
+def _finish(w):
+    """Close every account at the horizon."""
+    w[G_NOW] = w[C_HORIZON]
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        book(w, p)
+        hw_moved(w, p, False)
+        close_ledgers(w, p)
+    for i in range(w[H_ROWS]):
+        watch_missed_lag(w, w[H_ROW] + i * R_SIZE)
+    count_failed(w, 0)
+    count_untracked(w, 0)
+
+
+@compiled
+def run_world(w, rec, rules):
+    """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1)."""
+    while True:
+        key = w[TREE + 1]
+        now = key >> SLOT_BITS
+        if now >= w[C_HORIZON]:
+            break
+        if w[G_EVENTS] >= w[C_BUDGET]:
+            w[G_BUDGET_SPENT] = 1
+            break
+        slot = key & SLOT_MASK
+        w[G_NOW] = now
+        w[G_EVENTS] += 1
+        place = w[H_BYKIND] + 2 * slot
+        _act(w, rec, rules, w[place], w[place + 1], slot)
+    _finish(w)

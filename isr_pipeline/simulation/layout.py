@@ -1,0 +1,590 @@
+"""Where each fact of the simulated world stands in the one flat int64 array ``w``.
+
+One array, because a copy of a running world is then one memory copy, and a comparison of two worlds
+one loop. It begins with a header (scalars, and the places of the tables); tables follow, one row an
+entity. A *row pointer* is the index of a row's first cell: ``w[part + P_HW]`` where ``part`` is the
+pointer of a partition's row. Times are int64 microseconds, offsets int64 record numbers, booleans
+0/1, a set of replicas a bit mask over positions in the assignment.
+
+Who writes a field stands behind it: *enc* the encoder, once; *ctl* the controller; *ldr* the leader
+of the row's partition; *fol* the follower; *flt* a fault; *msr* the measuring functions.
+"""
+
+
+
+INF = 1 << 50  # "never": later than every horizon
+NEVER = -(1 << 60)  # "before all time": what Kafka writes as 0
+SLOT_BITS = 12  # a key is time << 12 | slot
+SLOT_MASK = (1 << SLOT_BITS) - 1
+
+# ---------------------------------------------------------------- header: sizes (enc)
+H_BROKERS = 0
+H_PARTITIONS = 1
+H_ROWS = 2  # replicas of all partitions
+H_THREADS = 3
+H_STREAMS = 4
+H_FAULTS = 5
+H_SLOTS = 6
+H_TREE_SIZE = 7  # leaves of the winner tree, a power of two
+H_MAX_RF = 8
+H_FETCHERS = 9  # num.replica.fetchers
+H_IO = 10  # num.io.threads
+H_NET = 11  # num.network.threads
+H_REQUESTS = 12
+# ---------------------------------------------------------------- header: places of tables (enc)
+H_BRK = 16
+H_PART = 17
+H_ROW = 18
+H_REC = 19  # the leader's records of its followers: see kafka.replica
+H_THR = 20
+H_CAND = 21
+H_REQ = 22
+H_ENT = 23
+H_STR = 24
+H_HND = 25
+H_SND = 26
+H_FLT = 27
+H_FPART = 28  # faults x partitions: 1 where the fault touches the partition
+H_LINK = 29  # (brokers + 1)^2 x 2: added latency, end of the drop
+H_BYKIND = 30  # slot -> kind, index
+H_CANDIX = 31  # row x position -> candidate index in the fetcher thread towards that leader
+H_EPOCHS = 32
+H_QUEUE = 33
+H_SENDQ = 34
+H_MD = 35
+H_LEDGER = 36
+H_HIST = 37
+H_EVENTS = 38
+H_WALK = 39
+H_THRIX = 40  # (follower broker, leader broker, fetcher) -> thread or -1
+H_PSTREAM = 41  # partition -> first stream, number of streams
+H_BFAULT = 42  # unused faults are never scanned: broker -> first, number in H_BFLIST
+H_BFLIST = 43
+H_SAMPLE = 44
+# ---------------------------------------------------------------- header: configuration (enc)
+C_LAG = 48
+C_LAG_MESSAGES = 49
+C_TICK = 50
+C_FETCH_WAIT = 51
+C_FETCH_MIN_BYTES = 52
+C_FETCH_MAX_BYTES = 53
+C_RESPONSE_MAX_BYTES = 54
+C_BACKOFF = 55
+C_SOCKET_TIMEOUT = 56
+C_MIN_ISR = 57
+C_UNCLEAN = 58
+C_QUEUED_MAX = 59
+C_REQUEST_TIMEOUT = 60
+C_SESSION = 61
+C_HEARTBEAT = 62
+C_S2_LIMIT = 63
+C_S2_COOLDOWN = 64
+C_READ = 65
+C_PRODUCE = 66
+C_SEND = 67
+C_APPEND = 68
+C_HALF_RTT = 69
+C_ALTER = 70
+C_ZK_WRITE = 71
+C_MD_LOW = 72
+C_MD_HIGH = 73
+C_CLIENT = 74
+C_HORIZON = 75
+C_WARMUP = 76
+C_SEED = 77
+C_BUDGET = 78
+C_REBALANCE = 79  # leader.imbalance.check.interval, INF if auto.leader.rebalance.enable is off
+C_BURST_BYTES = 80
+C_EVENTS_MAX = 81
+C_SAMPLE = 82  # period of the trace's samples, 0 = none
+C_SAMPLES_MAX = 83
+C_CHECK = 84  # 1: the debug build, which checks the invariants after every event
+C_SCRATCH = 85  # place of 16 free cells: the order in which an election walks
+# ---------------------------------------------------------------- header: running totals
+G_NOW = 96
+G_EVENTS = 97
+G_FAILED = 98  # partitions marked failed at present, over all brokers
+G_FAILED_MAX = 99
+G_DEAD = 100  # dead fetcher threads at present
+G_DEAD_MAX = 101
+G_SHRINKS = 102
+G_EXPANDS = 103
+G_FLAPS = 104
+G_SPURIOUS = 105
+G_LEADER_CHANGES = 106
+G_RESIGNATIONS = 107
+G_UNCLEAN = 108
+G_UNCOMMITTED = 109
+G_ACKED = 110
+G_LOST = 111
+G_FAILED_TIME = 112
+G_FAILED_SINCE = 113
+G_UNTRACKED_TIME = 114
+G_MISSED_LAG = 115
+G_LATENCY_MAX = 116
+G_LATENCY_COUNT = 117
+G_EVENT_COUNT = 118
+G_EVENTS_DROPPED = 119
+G_CTL_OUT_UNTIL = 120  # controller outage: end, 0 if none
+G_CTL_RESUMED = 121
+G_UNAVAILABLE = 122
+G_OFFLINE = 123
+G_UNDER_MIN = 124
+G_UNDER_REPLICATED = 125
+G_CTL_OUT_SINCE = 126
+G_SAMPLE_COUNT = 127
+G_CHANGE = 128  # running number of controller changes, orders the events of one instant
+G_BUDGET_SPENT = 129
+G_BROKEN = 130  # debug build: number of the first invariant that broke
+G_UNTRACKED = 131
+G_UNTRACKED_SINCE = 132
+G_LATENCY_BATCHES = 133
+G_EVER_ONLINE = 134
+
+TREE = 160  # the winner tree stands right behind the header: winner at TREE + 1
+
+# ---------------------------------------------------------------- a broker
+B_ID = 0  # enc: its id in the scenario
+B_UP = 1  # flt: the process runs (paused counts as running)
+B_PAUSED_UNTIL = 2  # flt: 0, or the end of the pause
+B_CPU = 3  # flt: service time factor in millionths
+B_STOPPING = 4  # flt: in controlled shutdown
+B_REGISTERED = 5  # ctl: registered since its last start
+B_FENCED = 6  # ctl
+B_FENCE_AT = 7  # ctl: when its session ends, INF while heartbeats arrive
+B_UNFENCE_AT = 8  # ctl
+B_HB_PHASE = 9  # enc
+B_EPOCH = 10  # ctl: number of its registrations
+B_IO_IDLE = 11  # request path: idle handlers
+B_QHEAD = 12
+B_QTAIL = 13
+B_QLEN = 14  # requests in the queue, at most queued.max.requests
+B_QBACK = 15  # requests behind a full queue, each holding a network thread
+B_QBASE = 16  # enc: its ring in H_QUEUE
+B_QCAP = 17
+B_SHEAD = 18
+B_STAIL = 19
+B_SBASE = 20
+B_SCAP = 21
+B_TICK_DUE = 22
+B_TICK_POS = 23  # place of the walk, -1 between walks
+B_TICK_STATE = 24  # 0 ready, 1 waits for a lock, 2 writes to ZooKeeper
+B_WALK = 25  # enc: its rows in walk order in H_WALK
+B_WALK_N = 26
+B_ALTER_DUE = 27  # AlterPartition request in flight: when it is answered, INF if none
+B_ALTER_QUEUED = 28  # items that wait for the next request
+B_MDHEAD = 29
+B_MDTAIL = 30
+B_MDBASE = 31
+B_MDCAP = 32
+B_CLIENT_NEXT = 33
+B_CLIENT_PERIOD = 34  # nanoseconds, so that odd rates do not drift
+B_CLIENT_K = 35
+B_SURGE_OUT = 36  # surge requests on the broker
+B_SURGE_GATHERED = 37
+B_SURGE_NEXT = 38
+B_SURGE_PERIOD = 39  # nanoseconds, 0 if there is no surge
+B_SURGE_COST = 40
+B_SURGE_CONNS = 41
+B_SURGE_K = 42
+B_SURGE_START = 43
+B_ROWS = 44  # enc: number of replicas here
+B_CRASH_UNCLEAN = 45  # flt: last stop was a kill
+B_RESTART_AT = 46
+B_DIRS_OK = 47  # log dirs that work
+B_SLOT_TICK = 48
+B_SLOT_SESSION = 49
+B_SLOT_MD = 50
+B_SLOT_ALTER = 51
+B_SLOT_CLIENT = 52
+B_SLOT_SURGE = 53
+B_DIR_BAD_BASE = 54  # 8 log dirs: 1 where it fails at the next append, 2 noticed
+B_SENDERS_BUSY = 62
+B_SLOT_DIR = 63  # a noticed log-dir failure reaches the controller
+B_TICK_PHASE = 64
+B_CUT_SINCE = 65  # since when the controller has not heard it, INF while it does
+B_GONE_SINCE = 66
+B_SIZE = 68
+
+# ---------------------------------------------------------------- a partition, as the controller has it
+P_LEADER = 0  # ctl: position, -1 none
+P_LEPOCH = 1
+P_PEPOCH = 2
+P_ISR = 3  # committed
+P_ELR = 4
+P_LAST_KNOWN = 5
+P_RF = 6  # enc
+P_ROW0 = 7  # enc
+P_TOPIC = 8  # enc
+P_NUMBER = 9  # enc: number in its topic
+P_FETCHER = 10  # enc: fetcher id
+P_PREFERRED = 11  # flt: position of the preferred replica
+P_LAST_LEADER = 12  # msr: id (position) of the last leader, across offline periods
+P_SINCE = 13  # msr: flags below hold since
+P_FLAGS = 14  # msr
+P_T_OFFLINE = 15  # msr: time so far, after warm-up
+P_T_UNDER_MIN = 16
+P_T_UNDER_REPLICATED = 17
+P_T_UNAVAILABLE = 18
+P_STAND_SINCE = 19  # msr: HW below LEO and still since, -1 if not
+P_STAND_BASE = 20  # msr: unavailable time at that moment
+P_LED_BASE = 21  # enc: its ledger
+P_LED_CAP = 22
+P_LED_HEAD = 23  # ldr
+P_LED_TAIL = 24
+P_LED_NEXT = 25  # first batch not yet committed
+P_LED_OFF0 = 26  # offset at which the ledger's first entry begins
+P_BYTES_PER_RECORD = 27  # enc
+P_ORDER = 28  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
+P_S2_LAST = 29  # ldr: last resignation
+P_WATCHED = 30  # flt: followers whose removal may be overdue (missed_lag_ms)
+P_BURST_RECORDS = 31  # enc: records a batch of a burst holds
+P_BURST_BYTES = 32  # enc: bytes of a record of a burst
+P_LED_COARSE = 33
+P_RECOVERING = 34
+P_HW_SEEN = 35  # msr: highest HW of any leader
+P_SIZE = 36
+
+# flags of P_FLAGS
+FLAG_OFFLINE = 1
+FLAG_UNDER_MIN = 2
+FLAG_UNDER_REPLICATED = 4
+FLAG_UNAVAILABLE = 8
+
+# ---------------------------------------------------------------- a replica
+R_BROKER = 0  # enc
+R_PART = 1  # enc
+R_POS = 2  # enc
+R_DIR = 3  # enc: log dir
+R_LEO = 4  # ldr by produce, fol by append
+R_HW = 5
+R_EPOCH = 6  # leader epoch as this broker has applied it
+R_LEADER = 7  # leader's position as applied, -1 none
+R_PEPOCH = 8
+R_IS_LEADER = 9
+R_ISR = 10  # ldr: committed ISR as it knows it
+R_EPOCH_START = 11
+R_PENDING = 12  # ldr: 0 none, 1 expand, 2 shrink
+R_PENDING_ISR = 13  # ldr: what was proposed
+R_DECIDED = 14  # ldr: when
+R_ITEM = 15  # alter manager: 0 none, 1 queued, 2 in flight
+R_ITEM_KIND = 16  # 0 ISR change, 1 resignation
+R_RESIGN = 17  # ldr: a resignation was asked for and is on its way
+R_FSTATE = 18  # fol: see F_*
+R_DELAY_UNTIL = 19  # fol
+R_READERS = 20  # reads in progress that hold the partition lock
+R_WRITER = 21  # 0 free, 1 a tick waits, 2 held by an ISR write
+R_ONLINE = 22  # flt: its log dir works
+R_NEP = 23  # log: number of leader epochs in the log
+R_INJECT = 24  # flt: error met once at the next append (or response), -1 none
+R_INJECT_UNTIL = 25  # flt: with a window, its end
+R_REMOVED_AT = 26  # msr: removed by a leader at, NEVER if not
+R_TOUCH_UNTIL = 27  # flt: touched by a partition fault until
+R_TOUCH_FROM = 28
+R_ML_ARMED = 29  # msr: detection is overdue from this time on, INF if no fault
+R_ML_SINCE = 30  # msr: counted since, -1 if not
+R_NEED_TRUNC = 31  # fol: the first fetch must find out where the logs part
+R_LOGDIR_FAILED = 32  # flt: its log-dir fetcher has failed the partition
+R_DECIDED_MASK = 33  # ldr: replicas the pending change adds or removes
+R_CAUSE0 = 34  # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
+R_CATCH_FROM = 42
+R_GONE = 43  # log lost for good
+R_SIZE = 44
+
+F_NONE = 0  # not a follower here
+F_FETCHING = 1
+F_DELAYED = 2
+F_FAILED = 3
+F_STOPPED = 4  # StopReplica
+F_DEAD = 5  # added to a dead thread
+
+EPOCHS_MAX = 32  # leader epochs remembered per replica
+
+# ---------------------------------------------------------------- a fetcher thread
+T_FOLLOWER = 0  # enc: broker
+T_LEADER = 1  # enc: broker
+T_STATE = 2
+T_REQ0 = 3  # enc: its first request
+T_REQ = 4  # the request it waits for, -1
+T_CAND = 5  # enc: row pointer of its first candidate
+T_CANDS = 6  # enc
+T_IDX = 7  # candidate being appended
+T_SLOT = 8  # enc
+T_TIMEOUT = 9
+T_TRACKED = 10  # partitions it fetches
+T_HOLD = 11  # appending: batches before a corrupt one are held back
+T_RANK = 12
+T_DEAD_ROWS = 13
+T_SIZE = 14
+
+TS_IDLE = 0
+TS_WAITING = 1
+TS_APPENDING = 2
+TS_BACKOFF = 3
+TS_DEAD = 4
+TS_DOWN = 5
+
+REQS_PER_THREAD = 3
+REQS_PER_STREAM = 2
+
+# candidate of a thread
+K_FROW = 0  # row pointer of the follower replica
+K_LROW = 1  # row pointer of the same partition on the leader broker
+K_REC = 2  # index of the leader's record of this follower
+K_SIZE = 3
+
+# ---------------------------------------------------------------- a request
+Q_KIND = 0  # enc
+Q_OWNER = 1  # enc: thread or stream (row pointer)
+Q_STATE = 2
+Q_BROKER = 3  # row pointer of the broker it was sent to
+Q_SLOT = 4
+Q_ABANDONED = 5
+Q_DEADLINE = 6  # purgatory
+Q_ENT = 7  # enc: row pointer of its first entry
+Q_N = 8  # enc
+Q_RECORDS = 9
+Q_BYTES = 10
+Q_END = 11  # acks=all: the HW it waits for
+Q_ERR = 12
+Q_IDX = 13
+Q_ROW = 14  # produce: row of the leader replica
+Q_DATA = 15  # the response holds data
+Q_ACKS_ALL = 16
+Q_EPOCH = 17  # produce: leader epoch it was appended in
+Q_READ_ROW = 18  # row whose lock is held by an own read, -1
+Q_S2 = 19
+Q_PENDING = 20  # KIP-501: its offsets are noted as pending
+Q_ARRIVAL = 21
+Q_BEGIN = 22
+Q_NOT_BEFORE = 23
+Q_SIZE = 24
+
+REQ_FETCH = 0
+REQ_PRODUCE = 1
+
+QS_FREE = 0
+QS_TO_BROKER = 1
+QS_QUEUED = 2
+QS_HANDLING = 3
+QS_PURGATORY = 4
+QS_WAIT_HW = 5
+QS_EXPIRING = 6  # read by the purgatory's own thread
+QS_SENDQ = 7
+QS_SENDING = 8
+QS_TO_OWNER = 9
+QS_COMPLETING = 10  # read by an append's handler
+
+# queue entries: request index, or one of these
+QE_CLIENT = -1
+QE_SURGE = -2
+
+# an entry of a fetch request: one partition
+E_OFFSET = 0  # -1: not part of this request
+E_EPOCH = 1
+E_TIME = 2  # F: just before the read
+E_LLEO = 3  # L: leader's LEO just before the read
+E_END = 4  # data read up to here
+E_HW = 5  # leader's HW in the response
+E_ERR = 6
+E_CAP = 7  # where the read will end
+E_SIZE = 8
+
+ERR_NONE = 0
+ERR_NOT_LEADER = 1
+ERR_FENCED_EPOCH = 2
+ERR_UNKNOWN_EPOCH = 3
+ERR_DIVERGING = 4
+ERR_STORAGE = 5
+ERR_CONNECTION = 6
+ERR_NOT_ENOUGH = 7
+
+# ---------------------------------------------------------------- a produce stream
+S_PART = 0  # enc
+S_ACKS_ALL = 1  # enc
+S_PERIOD = 2  # enc: nanoseconds between batches
+S_BATCH = 3  # enc: records a batch
+S_RECORD_BYTES = 4  # enc
+S_PHASE = 5  # enc: time of the first batch
+S_K = 6  # next batch
+S_GATHERED = 7  # records that wait at the producer
+S_REQ = 8  # request that is out, -1
+S_REQ0 = 9  # enc
+S_SLOT = 10  # enc
+S_STOP = 11  # enc: no batch from here on
+S_RETRY_AT = 12
+S_NEXT = 13  # time of the next batch
+S_ACKS = 14
+S_RATE = 15  # flt: factor in millionths
+S_BASE = 16  # flt: batches are counted from here since the last change of rate
+S_SIZE = 17
+
+# ---------------------------------------------------------------- a request handler
+D_BROKER = 0  # enc: row pointer
+D_STATE = 1
+D_REQ = 2
+D_SLOT = 3  # enc
+D_IDX = 4  # fetch: candidate being read
+D_CREQ = 5  # request whose delayed fetch is being completed, -1
+D_POS = 6  # completion: next follower position to look at
+D_ROW = 7  # row whose lock is held or waited for
+D_END = 8  # when the read ends
+D_S2 = 9  # the timer has fired for this read
+D_BEGIN = 10
+D_AGAIN = 11  # what to do once the lock is free
+D_SINCE = 12
+D_SIZE = 13
+
+DS_IDLE = 0
+DS_FETCH = 1  # reads of a fetch
+DS_FETCH_LOCK = 2
+DS_FETCH_AFTER = 3  # a read has ended
+DS_PRODUCE = 4
+DS_PRODUCE_LOCK = 5
+DS_COMPLETE = 6
+DS_COMPLETE_LOCK = 7
+DS_CLIENT = 8
+DS_EXPAND = 9  # synchronous ISR write by a fetch
+DS_SURGE = 10
+DS_CRASHED = 11
+
+# ---------------------------------------------------------------- a sender (network thread)
+N_BROKER = 0
+N_REQ = 1  # request, -1 idle, -2 client, -3 surge
+N_SLOT = 2
+N_SIZE = 3
+SEND_NONE = -1
+SEND_CLIENT = -2
+SEND_SURGE = -3
+
+# ---------------------------------------------------------------- a fault
+X_KIND = 0
+X_BROKER = 1  # row pointer, -1 none
+X_START = 2
+X_END = 3
+X_STAGE = 4  # 0 handler, 1 send
+X_READS = 5  # 1 direct, 2 completion, 4 visits
+X_VALUE = 6  # read_ms, append_ms (us), factor (millionths), records
+X_FROM = 7  # link: node index; broker faults of partitions: row
+X_TO = 8
+X_DROP = 9
+X_BOTH = 10
+X_PART = 11  # partition index, -1 all
+X_ERROR = 12
+X_FETCHER = 13  # 0 Replica, 1 ReplicaAlterLogDirs
+X_DIR = 14
+X_ARG = 15  # restart_after, shutdown, requests period, preferred leader
+X_ARG2 = 16
+X_SLOT = 17
+X_STATE = 18  # 0 to begin, 1 running, 2 over; controlled_restart has one more step
+X_NEXT = 19
+X_ALL_PARTS = 20
+X_ONCE = 21
+X_SIZE = 22
+
+X_READ_STALL = 1
+X_SLOW_READ = 2
+X_SLOW_APPEND = 3
+X_PAUSE = 4
+X_CPU = 5
+X_LINK = 6
+X_CRASH = 7
+X_CONTROLLED = 8
+X_LOG_DIR = 9
+X_OUTAGE = 10
+X_BURST = 11
+X_RATE = 12
+X_SURGE = 13
+X_PARTITION_ERROR = 14
+X_STOP_REPLICA = 15
+X_PREFERRED = 16
+X_BOOTSTRAP = 17
+
+# ---------------------------------------------------------------- the ledger: a batch
+L_END = 0  # offset behind its last record
+L_BYTES = 1
+L_TIME = 2  # appended at
+L_ACKS_ALL = 3  # records of acks=all in it
+L_STATE = 4  # 0 open, 1 acknowledged or at least committed
+L_SIZE = 5
+
+# ---------------------------------------------------------------- a metadata record on its way
+M_DUE = 0
+M_PART = 1
+M_LEADER = 2
+M_LEPOCH = 3
+M_ISR = 4
+M_PEPOCH = 5
+M_FULL = 6  # 1: sent after a restart
+M_SIZE = 7
+
+# ---------------------------------------------------------------- an event
+V_TIME = 0
+V_KIND = 1
+V_PART = 2
+V_BROKER = 3  # broker index, -1
+V_LEADER = 4  # position, -1
+V_LEPOCH = 5
+V_ISR = 6
+V_DECIDED = 7
+V_MASK = 8
+V_CAUSE0 = 9
+V_SIZE = 18
+
+EV_SHRINK = 0
+EV_EXPAND = 1
+EV_CTL_REMOVE = 2
+EV_ELECTED = 3
+EV_RESIGNED = 4
+EV_UNCLEAN = 5
+EV_OFFLINE = 6
+EV_ONLINE = 7
+EV_UNDER_MIN_START = 8
+EV_UNDER_MIN_END = 9
+EV_FENCED = 10
+EV_UNFENCED = 11
+EV_FAILED = 12
+EV_UNFAILED = 13
+EV_THREAD_DIED = 14
+EV_THREAD_STOPPED = 15
+EV_LOST = 16
+
+EVENT_NAMES = (
+    "isr_shrink",
+    "isr_expand",
+    "controller_isr_remove",
+    "leader_elected",
+    "leader_resigned",
+    "unclean_election",
+    "partition_offline",
+    "partition_online",
+    "under_min_isr_start",
+    "under_min_isr_end",
+    "broker_fenced",
+    "broker_unfenced",
+    "partition_failed",
+    "partition_unfailed",
+    "fetcher_thread_died",
+    "fetcher_thread_stopped",
+    "records_lost",
+)
+
+# ---------------------------------------------------------------- slots, in the order of one instant
+SK_FAULT = 0
+SK_TICK = 1
+SK_CONTROLLER = 2  # rebalance check, end of an outage
+SK_SESSION = 3
+SK_DIR = 4
+SK_ALTER = 5
+SK_METADATA = 6
+SK_HANDLER = 7
+SK_SENDER = 8
+SK_THREAD = 9
+SK_REQUEST = 10
+SK_STREAM = 11
+SK_CLIENT = 12
+SK_SURGE = 13
+SK_SAMPLE = 14
+
+HIST_SUB_BITS = 7  # 128 buckets an octave: at most 0.8 % wide
+HIST_SIZE = 44 << HIST_SUB_BITS

@@ -1,0 +1,713 @@
+"""A partition on the broker that leads it: high watermark, ISR changes, the expiration tick.
+
+Up to 2.6 a change of the ISR is one synchronous ZooKeeper write under the partition's lock; from
+2.7 on it is proposed, and answered by the controller later (KIP-497).
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.kip501 import transfers_instead_of_shrinking
+from isr_pipeline.kafka.partition import (
+    effective_min_isr,
+    may_expand,
+    next_high_watermark,
+    out_of_sync_mask,
+    size_of,
+)
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO_TIME
+from isr_pipeline.kafka.releases import (
+    ASYNC_ISR,
+    CLOCK,
+    CONTROLLER_CHECKS_ISR,
+    ELR,
+    ISR_LOCK,
+    SHRINK_BUMPS_LEADER_EPOCH,
+    Clock,
+    Lock,
+)
+from isr_pipeline.simulation.controller import (
+    acceptable_mask,
+    elect_after_resignation,
+    hand_over,
+    publish,
+)
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_ALTER_DUE,
+    B_ALTER_QUEUED,
+    B_FENCED,
+    B_PAUSED_UNTIL,
+    B_REGISTERED,
+    B_SLOT_ALTER,
+    B_SLOT_TICK,
+    B_STOPPING,
+    B_TICK_DUE,
+    B_TICK_POS,
+    B_TICK_STATE,
+    B_WALK,
+    B_WALK_N,
+    C_ALTER,
+    C_LAG,
+    C_LAG_MESSAGES,
+    C_MIN_ISR,
+    C_TICK,
+    C_WARMUP,
+    C_ZK_WRITE,
+    D_ROW,
+    D_SIZE,
+    D_SLOT,
+    D_STATE,
+    DS_COMPLETE_LOCK,
+    DS_FETCH_LOCK,
+    DS_PRODUCE_LOCK,
+    ERR_NOT_LEADER,
+    EV_EXPAND,
+    EV_RESIGNED,
+    EV_SHRINK,
+    F_DEAD,
+    F_FAILED,
+    F_STOPPED,
+    G_CTL_OUT_UNTIL,
+    G_EXPANDS,
+    G_FLAPS,
+    G_NOW,
+    G_RESIGNATIONS,
+    G_SHRINKS,
+    G_SPURIOUS,
+    H_BROKERS,
+    H_FAULTS,
+    H_FLT,
+    H_FPART,
+    H_HND,
+    H_IO,
+    H_MAX_RF,
+    H_PART,
+    H_PARTITIONS,
+    H_PSTREAM,
+    H_REQ,
+    H_STR,
+    H_WALK,
+    INF,
+    NEVER,
+    P_ELR,
+    P_ISR,
+    P_LEADER,
+    P_LEPOCH,
+    P_ORDER,
+    P_PEPOCH,
+    P_RF,
+    P_SIZE,
+    P_STAND_SINCE,
+    P_WATCHED,
+    Q_END,
+    Q_EPOCH,
+    Q_ERR,
+    Q_ROW,
+    Q_SIZE,
+    Q_STATE,
+    QS_WAIT_HW,
+    R_BROKER,
+    R_CAUSE0,
+    R_DECIDED,
+    R_DECIDED_MASK,
+    R_DIR,
+    R_EPOCH,
+    R_EPOCH_START,
+    R_FSTATE,
+    R_HW,
+    R_IS_LEADER,
+    R_ISR,
+    R_ITEM,
+    R_LEO,
+    R_PART,
+    R_PENDING,
+    R_PENDING_ISR,
+    R_PEPOCH,
+    R_POS,
+    R_READERS,
+    R_REMOVED_AT,
+    R_RESIGN,
+    R_WRITER,
+    REQS_PER_STREAM,
+    S_REQ0,
+    S_SIZE,
+    V_CAUSE0,
+    V_MASK,
+    X_ALL_PARTS,
+    X_BOOTSTRAP,
+    X_BROKER,
+    X_CONTROLLED,
+    X_CPU,
+    X_CRASH,
+    X_DIR,
+    X_END,
+    X_FETCHER,
+    X_FROM,
+    X_KIND,
+    X_LINK,
+    X_LOG_DIR,
+    X_PARTITION_ERROR,
+    X_PAUSE,
+    X_SIZE,
+    X_SLOW_APPEND,
+    X_START,
+    X_STOP_REPLICA,
+    X_TO,
+)
+from isr_pipeline.simulation.log import commit_up_to
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    emit,
+    hw_moved,
+    hw_stands,
+    refresh,
+    row_index,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import link
+from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.responses import respond
+
+FLAP_WINDOW_US = 60_000_000
+CAUSES = 8
+
+PENDING_NONE = 0
+PENDING_EXPAND = 1
+PENDING_SHRINK = 2
+PENDING_HANDOVER = 3
+
+TICK_READY = 0
+TICK_WAITS = 1
+TICK_WRITES = 2
+
+LOCK_FREE = 0
+LOCK_TICK_WAITS = 1
+LOCK_HELD = 2
+
+_LOCK_NONE = int(Lock.NONE)
+_LOCK_COMPLETION = int(Lock.COMPLETION)
+_LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
+_ANY_FETCH = int(Clock.ANY_FETCH)
+
+
+@compiled
+def record_base(w, r):
+    """Row in ``rec`` of the leader ``r``'s record of the replica at position 0."""
+    return row_index(w, r) * w[H_MAX_RF]
+
+
+@compiled
+def leads_officially(w, r):
+    """Whether the controller too regards ``r`` as the leader, in this very epoch."""
+    p = w[r + R_PART]
+    return w[p + P_LEADER] == w[r + R_POS] and w[p + P_LEPOCH] == w[r + R_EPOCH]
+
+
+@compiled
+def maximal_isr(w, r):
+    """The ISR with a replica whose joining is under way."""
+    if w[r + R_PENDING] == PENDING_EXPAND:
+        return w[r + R_PENDING_ISR] | w[r + R_ISR]
+    return w[r + R_ISR]
+
+
+@compiled
+def eligible_mask(w, p):
+    """Replicas on brokers that are neither fenced nor in controlled shutdown."""
+    mask = 0
+    for pos in range(w[p + P_RF]):
+        b = w[row_of(w, p, pos) + R_BROKER]
+        if w[b + B_REGISTERED] == 1 and w[b + B_FENCED] == 0 and w[b + B_STOPPING] == 0:
+            mask |= 1 << pos
+    return mask
+
+
+# ------------------------------------------------------------------ high watermark
+
+
+@compiled
+def answer_produces(w, rec, rules, r):
+    """Answer the acks=all requests whose records the HW of ``r`` has passed."""
+    p = w[r + R_PART]
+    at = w[H_PSTREAM] + 2 * ((p - w[H_PART]) // P_SIZE)
+    for k in range(w[at + 1]):
+        s = w[H_STR] + (w[at] + k) * S_SIZE
+        for j in range(REQS_PER_STREAM):
+            q = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
+            if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
+                if w[q + Q_END] <= w[r + R_HW] and w[q + Q_EPOCH] == w[r + R_EPOCH]:
+                    respond(w, rec, rules, w[r + R_BROKER], q)
+
+
+@compiled
+def refuse_produces(w, rec, rules, r):
+    """``r`` leads no longer: acks=all requests that wait for its HW are told so."""
+    p = w[r + R_PART]
+    at = w[H_PSTREAM] + 2 * ((p - w[H_PART]) // P_SIZE)
+    for k in range(w[at + 1]):
+        s = w[H_STR] + (w[at] + k) * S_SIZE
+        for j in range(REQS_PER_STREAM):
+            q = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
+            if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
+                w[q + Q_ERR] = ERR_NOT_LEADER
+                respond(w, rec, rules, w[r + R_BROKER], q)
+
+
+@compiled
+def raise_hw(w, rec, rules, r, rule_time):
+    """Work out the high watermark of the leader ``r`` anew; commits what it passes."""
+    p = w[r + R_PART]
+    before = w[r + R_HW]
+    leo = w[r + R_LEO]
+    if before >= leo:
+        return
+    hw = next_high_watermark(
+        rules,
+        rec,
+        record_base(w, r),
+        w[p + P_RF],
+        w[r + R_POS],
+        leo,
+        before,
+        w[r + R_ISR],
+        maximal_isr(w, r),
+        eligible_mask(w, p),
+        effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]),
+        rule_time,
+        w[C_LAG],
+    )
+    if hw > before:
+        w[r + R_HW] = hw
+        if leads_officially(w, r):
+            commit_up_to(w, rules, p, hw, maximal_isr(w, r))
+            hw_moved(w, p, hw < leo)
+        answer_produces(w, rec, rules, r)
+    elif w[p + P_STAND_SINCE] < 0 and leads_officially(w, r):
+        hw_stands(w, p)
+
+
+# ------------------------------------------------------------------ ISR changes
+
+
+@compiled
+def _touched(w, r, leader_broker, since):
+    """Whether a fault touched the follower ``r``, or its link to the leader, since a moment."""
+    b = w[r + R_BROKER]
+    p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
+    state = w[r + R_FSTATE]
+    if state in (F_FAILED, F_DEAD, F_STOPPED):
+        return True
+    for i in range(w[H_FAULTS]):
+        x = w[H_FLT] + i * X_SIZE
+        if w[x + X_START] > w[G_NOW] or w[x + X_END] < since:
+            continue
+        kind = w[x + X_KIND]
+        if kind == X_LINK:
+            here = broker_index(w, b)
+            there = broker_index(w, leader_broker)
+            if (w[x + X_FROM] == here and w[x + X_TO] == there) or (
+                w[x + X_FROM] == there and w[x + X_TO] == here
+            ):
+                return True
+        elif w[x + X_BROKER] == b:
+            if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
+                return True
+            if kind == X_LOG_DIR and w[x + X_DIR] == w[r + R_DIR]:
+                return True
+            if kind in (X_SLOW_APPEND, X_STOP_REPLICA, X_BOOTSTRAP) or (
+                kind == X_PARTITION_ERROR and w[x + X_FETCHER] == 0
+            ):
+                if w[x + X_ALL_PARTS] == 1:
+                    return True
+                if w[w[H_FPART] + i * w[H_PARTITIONS] + p_index] == 1:
+                    return True
+    return False
+
+
+@compiled
+def _order_with(w, p, isr):
+    """Keep the ISR's order: members that left drop out, new ones come last."""
+    order = w[p + P_ORDER]
+    kept = 0
+    k = 0
+    seen = 0
+    for i in range(w[p + P_RF]):
+        pos = (order >> (4 * i)) & 15
+        if (isr >> pos) & 1:
+            kept |= pos << (4 * k)
+            seen |= 1 << pos
+            k += 1
+    for i in range(w[p + P_RF]):
+        pos = (order >> (4 * i)) & 15
+        if not (seen >> pos) & 1:
+            kept |= pos << (4 * k)
+            k += 1
+    w[p + P_ORDER] = kept
+
+
+@compiled
+def _count_change(w, r, removed, added):
+    """Book an ISR change that the leader ``r`` made: shrinks, flaps, false positives."""
+    p = w[r + R_PART]
+    counted = w[G_NOW] >= w[C_WARMUP]
+    if removed:
+        if counted:
+            w[G_SHRINKS] += 1
+        for pos in range(w[p + P_RF]):
+            if (removed >> pos) & 1:
+                f = row_of(w, p, pos)
+                w[f + R_REMOVED_AT] = w[G_NOW]
+                caught_up = w[r + R_CAUSE0 + pos] if pos < CAUSES else NEVER
+                if counted and not _touched(w, f, w[r + R_BROKER], caught_up):
+                    w[G_SPURIOUS] += 1
+    if added:
+        if counted:
+            w[G_EXPANDS] += 1
+        for pos in range(w[p + P_RF]):
+            if (added >> pos) & 1:
+                f = row_of(w, p, pos)
+                if counted and w[G_NOW] - w[f + R_REMOVED_AT] <= FLAP_WINDOW_US:
+                    w[G_FLAPS] += 1
+                w[f + R_REMOVED_AT] = NEVER
+
+
+@compiled
+def commit_isr(w, rec, rules, r):
+    """The pending change of the leader ``r`` is committed now: by ZooKeeper, or by the controller."""
+    p = w[r + R_PART]
+    shrink = w[r + R_PENDING] == PENDING_SHRINK
+    isr = w[r + R_PENDING_ISR]
+    changed = w[r + R_DECIDED_MASK]
+    old_isr = w[p + P_ISR]
+    w[r + R_PENDING] = PENDING_NONE
+    w[p + P_ISR] = isr
+    w[p + P_PEPOCH] += 1
+    _order_with(w, p, isr)
+    if rules[ELR] != 0:
+        min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+        w[p + P_ELR] = 0 if size_of(isr) >= min_isr else (old_isr | w[p + P_ELR]) & ~isr
+    bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
+    w[r + R_ISR] = isr
+    w[r + R_PEPOCH] = w[p + P_PEPOCH]
+    node = broker_index(w, w[r + R_BROKER])
+    e = emit(w, EV_SHRINK if shrink else EV_EXPAND, p, node, w[r + R_DECIDED], changed)
+    if e >= 0:
+        for k in range(CAUSES):
+            w[e + V_CAUSE0 + k] = w[r + R_CAUSE0 + k]
+        w[e + V_MASK] = changed
+    _count_change(w, r, changed if shrink else 0, 0 if shrink else changed)
+    if bumps:
+        w[p + P_LEPOCH] += 1
+        publish(w, p)
+    for pos in range(w[p + P_RF]):
+        watch_missed_lag(w, row_of(w, p, pos))
+    refresh(w, rules, p)
+    raise_hw(w, rec, rules, r, w[G_NOW])
+
+
+@compiled
+def _note_causes(w, rec, rules, r):
+    """Keep each replica's lastCaughtUpTimeMs for the event's cause."""
+    base = record_base(w, r)
+    clock = LEO_TIME if rules[CLOCK] == _ANY_FETCH else LAST_CAUGHT_UP
+    rf = w[w[r + R_PART] + P_RF]
+    for pos in range(min(rf, CAUSES)):
+        w[r + R_CAUSE0 + pos] = rec[base + pos, clock]
+
+
+@compiled
+def propose(w, rec, rules, r, kind, isr, changed):
+    """Note the ISR change (or hand-over) that the leader ``r`` has decided on now."""
+    w[r + R_PENDING] = kind
+    w[r + R_PENDING_ISR] = isr
+    w[r + R_DECIDED] = w[G_NOW]
+    w[r + R_DECIDED_MASK] = changed
+    _note_causes(w, rec, rules, r)
+
+
+@compiled
+def submit(w, r):
+    """Hand the proposal of ``r`` to the broker's AlterPartition manager: one request in flight."""
+    b = w[r + R_BROKER]
+    if w[b + B_ALTER_DUE] == INF:
+        w[r + R_ITEM] = 2
+        _send_alter(w, b)
+    else:
+        w[r + R_ITEM] = 1
+        w[b + B_ALTER_QUEUED] += 1
+
+
+@compiled
+def _answer_time(w, b):
+    """When a request that broker ``b`` sends to the controller now is answered."""
+    place = link(w, broker_index(w, b), w[H_BROKERS])
+    back = link(w, w[H_BROKERS], broker_index(w, b))
+    start = max(w[G_NOW], w[place + 1])
+    start = max(start, w[back + 1])
+    start = max(start, w[G_CTL_OUT_UNTIL])
+    return start + w[C_ALTER] + w[place] + w[back]
+
+
+@compiled
+def _send_alter(w, b):
+    """Send the AlterPartition request of broker ``b``."""
+    w[b + B_ALTER_DUE] = _answer_time(w, b)
+    schedule(w, w[b + B_SLOT_ALTER], w[b + B_ALTER_DUE])
+
+
+@compiled
+def _answer_item(w, rec, rules, r):
+    """The controller answers the item of ``r``."""
+    w[r + R_ITEM] = 0
+    p = w[r + R_PART]
+    kind = w[r + R_PENDING]
+    if kind == PENDING_NONE or w[r + R_IS_LEADER] == 0:
+        return
+    if not leads_officially(w, r):
+        return  # fenced: stays pending until the metadata arrive
+    if kind == PENDING_HANDOVER:
+        w[r + R_PENDING] = PENDING_NONE
+        exclude = w[r + R_RESIGN] == 2
+        w[r + R_RESIGN] = 0
+        elect_after_resignation(w, rules, p, exclude)
+        return
+    if w[p + P_PEPOCH] != w[r + R_PEPOCH]:
+        return  # INVALID_UPDATE_VERSION: newer metadata are on their way
+    if rules[CONTROLLER_CHECKS_ISR] != 0 and w[r + R_PENDING_ISR] & ~acceptable_mask(w, p):
+        w[r + R_PENDING] = PENDING_NONE  # INELIGIBLE_REPLICA
+        return
+    commit_isr(w, rec, rules, r)
+
+
+@compiled
+def alter_fires(w, rec, rules, b):
+    """The broker's AlterPartition request is answered."""
+    now = w[G_NOW]
+    if w[G_CTL_OUT_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[G_CTL_OUT_UNTIL] + w[C_ALTER])
+        return
+    if w[b + B_PAUSED_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[b + B_PAUSED_UNTIL])
+        return
+    place = link(w, broker_index(w, b), w[H_BROKERS])
+    if w[place + 1] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[place + 1] + w[C_ALTER])
+        return
+    w[b + B_ALTER_DUE] = INF
+    cancel(w, w[b + B_SLOT_ALTER])
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        if w[r + R_ITEM] == 2:
+            _answer_item(w, rec, rules, r)
+    if w[b + B_ALTER_QUEUED] > 0:
+        w[b + B_ALTER_QUEUED] = 0
+        for i in range(w[b + B_WALK_N]):
+            r = w[w[H_WALK] + w[b + B_WALK] + i]
+            if w[r + R_ITEM] == 1:
+                w[r + R_ITEM] = 2
+        _send_alter(w, b)
+
+
+@compiled
+def resign(w, rec, rules, r, exclude_self):
+    """The leader ``r`` asks the controller for another leader (KIP-501 Solution 2, li-transfer)."""
+    p = w[r + R_PART]
+    if w[r + R_RESIGN] != 0 or not leads_officially(w, r):
+        return
+    w[r + R_RESIGN] = 2 if exclude_self else 1
+    hand_over(w, rules, p, w[r + R_POS])
+    e = emit(w, EV_RESIGNED, p, broker_index(w, w[r + R_BROKER]), w[G_NOW], 1 << w[r + R_POS])
+    if e >= 0:
+        w[e + V_CAUSE0] = w[p + P_ORDER]
+    if w[G_NOW] >= w[C_WARMUP]:
+        w[G_RESIGNATIONS] += 1
+    if w[r + R_ITEM] == 1:
+        # the manager holds one item a partition: the resignation takes the queued one's place
+        propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
+        return
+    propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
+    if w[r + R_ITEM] == 0:
+        submit(w, r)
+
+
+@compiled
+def wants_expand(w, rec, rules, r, pos, rule_time):
+    """Whether the follower at ``pos``, which has just fetched from ``r``, may join the ISR."""
+    if (w[r + R_ISR] >> pos) & 1 or w[r + R_PENDING] != PENDING_NONE or w[r + R_ITEM] != 0:
+        return False
+    p = w[r + R_PART]
+    return may_expand(
+        rules,
+        rec,
+        record_base(w, r),
+        pos,
+        w[r + R_ISR],
+        False,
+        w[r + R_HW],
+        w[r + R_EPOCH_START],
+        eligible_mask(w, p),
+        rule_time,
+        w[C_LAG],
+    )
+
+
+@compiled
+def sync_write_end(w, b):
+    """When a ZooKeeper write that broker ``b`` begins now is done."""
+    place = link(w, broker_index(w, b), w[H_BROKERS])
+    back = link(w, w[H_BROKERS], broker_index(w, b))
+    return max(max(w[G_NOW], w[place + 1]), w[back + 1]) + w[C_ZK_WRITE] + w[place] + w[back]
+
+
+@compiled
+def finish_sync_write(w, rec, rules, r):
+    """The ZooKeeper write of ``r`` is done: a stale leader's conditional write changes nothing."""
+    if w[r + R_PENDING] in (PENDING_EXPAND, PENDING_SHRINK):
+        if leads_officially(w, r) and w[w[r + R_PART] + P_PEPOCH] == w[r + R_PEPOCH]:
+            commit_isr(w, rec, rules, r)
+        else:
+            w[r + R_PENDING] = PENDING_NONE
+
+
+# ------------------------------------------------------------------ partition lock
+
+
+@compiled
+def wake_lock_waiters(w, r):
+    """The write lock of ``r`` is free: handlers that waited for it go on, in order."""
+    b = w[r + R_BROKER]
+    d = w[H_HND] + broker_index(w, b) * w[H_IO] * D_SIZE
+    for _ in range(w[H_IO]):
+        if w[d + D_ROW] == r and w[d + D_STATE] in (
+            DS_FETCH_LOCK,
+            DS_PRODUCE_LOCK,
+    ERR_NOT_LEADER,
+    Q_ERR,
+            DS_COMPLETE_LOCK,
+        ):
+            schedule(w, w[d + D_SLOT], w[G_NOW])
+        d += D_SIZE
+
+
+@compiled
+def release_read(w, r):
+    """A read that held the lock of ``r`` is over; a tick that waits for it goes first."""
+    w[r + R_READERS] -= 1
+    if w[r + R_READERS] == 0 and w[r + R_WRITER] == LOCK_TICK_WAITS:
+        schedule(w, w[w[r + R_BROKER] + B_SLOT_TICK], w[G_NOW])
+        return True
+    return False
+
+
+@compiled
+def append_must_wait(w, r):
+    """Whether an append to ``r`` has to wait for a tick or an ISR write."""
+    return w[r + R_WRITER] != LOCK_FREE
+
+
+@compiled
+def read_must_wait(w, rules, r):
+    """Whether a new handler-stage read of ``r`` has to wait for a tick or an ISR write."""
+    return w[r + R_WRITER] != LOCK_FREE and rules[ISR_LOCK] >= _LOCK_RW_ALWAYS
+
+
+# ------------------------------------------------------------------ the isr-expiration tick
+
+
+@compiled
+def _expired(w, rec, rules, r):
+    """ISR members that the tick takes out of the ISR of ``r`` now."""
+    if w[r + R_PENDING] != PENDING_NONE or w[r + R_ITEM] != 0:
+        return 0
+    p = w[r + R_PART]
+    return out_of_sync_mask(
+        rules,
+        rec,
+        record_base(w, r),
+        w[p + P_RF],
+        w[r + R_POS],
+        w[r + R_LEO],
+        w[r + R_ISR],
+        w[G_NOW],
+        w[C_LAG],
+        w[C_LAG_MESSAGES],
+    )
+
+
+@compiled
+def _tick_visits(w, rec, rules, b, r):
+    """The walk of broker ``b`` comes to the leader ``r``; False if it has to stay there."""
+    mode = rules[ISR_LOCK]
+    if w[b + B_TICK_STATE] == TICK_WRITES:
+        w[b + B_TICK_STATE] = TICK_READY
+        finish_sync_write(w, rec, rules, r)
+        w[r + R_WRITER] = LOCK_FREE
+        wake_lock_waiters(w, r)
+        return True
+    expired = _expired(w, rec, rules, r)
+    wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (mode != _LOCK_NONE and expired != 0)
+    if wants_lock and (w[r + R_READERS] > 0 or w[r + R_WRITER] == LOCK_HELD):
+        if w[r + R_WRITER] == LOCK_FREE:
+            w[r + R_WRITER] = LOCK_TICK_WAITS
+        w[b + B_TICK_STATE] = TICK_WAITS
+        return False
+    if w[b + B_TICK_STATE] == TICK_WAITS:
+        w[b + B_TICK_STATE] = TICK_READY
+        w[r + R_WRITER] = LOCK_FREE
+        wake_lock_waiters(w, r)
+    if expired == 0:
+        return True
+    left = w[r + R_ISR] & ~expired
+    if transfers_instead_of_shrinking(
+        rules, size_of(left), effective_min_isr(rules, w[C_MIN_ISR], w[w[r + R_PART] + P_RF])
+    ):
+        resign(w, rec, rules, r, True)
+        return True
+    propose(w, rec, rules, r, PENDING_SHRINK, left, expired)
+    if rules[ASYNC_ISR] != 0:
+        submit(w, r)
+        return True
+    w[r + R_WRITER] = LOCK_HELD
+    w[b + B_TICK_STATE] = TICK_WRITES
+    schedule(w, w[b + B_SLOT_TICK], sync_write_end(w, b))
+    return False
+
+
+@compiled
+def tick_fires(w, rec, rules, b):
+    """The isr-expiration task of broker ``b``: one walk over all its partitions, at a fixed rate.
+
+    A walk that has to wait for a lock, or for ZooKeeper, waits as a whole; ticks missed meanwhile
+    fire back to back.
+    """
+    now = w[G_NOW]
+    slot = w[b + B_SLOT_TICK]
+    if w[b + B_PAUSED_UNTIL] > now:
+        schedule(w, slot, w[b + B_PAUSED_UNTIL])
+        return
+    if w[b + B_TICK_POS] < 0:
+        w[b + B_TICK_POS] = 0
+        w[b + B_TICK_DUE] += w[C_TICK]
+    while w[b + B_TICK_POS] < w[b + B_WALK_N]:
+        r = w[w[H_WALK] + w[b + B_WALK] + w[b + B_TICK_POS]]
+        if w[r + R_IS_LEADER] == 1:
+            if not _tick_visits(w, rec, rules, b, r):
+                if w[b + B_TICK_STATE] == TICK_WAITS:
+                    cancel(w, slot)
+                return
+        elif w[b + B_TICK_STATE] != TICK_READY:
+            w[b + B_TICK_STATE] = TICK_READY
+            w[r + R_WRITER] = LOCK_FREE
+            wake_lock_waiters(w, r)
+        w[b + B_TICK_POS] += 1
+    w[b + B_TICK_POS] = -1
+    schedule(w, slot, max(now, w[b + B_TICK_DUE]))
+
+
+@compiled
+def watch_followers(w, p):
+    """The LEO of the leader of ``p`` has moved: followers that are overdue may be behind now."""
+    if w[p + P_WATCHED] > 0:
+        for pos in range(w[p + P_RF]):
+            watch_missed_lag(w, row_of(w, p, pos))

@@ -1,0 +1,273 @@
+"""What is counted while the world runs: events, time integrals, latencies.
+
+A partition's conditions (offline, under min ISR, ...) hold as flags since a moment; whoever changes
+something that a flag depends on calls `refresh`, which books the time until now and sets the flags
+anew. Everything is counted after the warm-up; events are listed from 0.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.partition import effective_min_isr, size_of
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_PAUSED_UNTIL,
+    B_SIZE,
+    B_UP,
+    C_EVENTS_MAX,
+    C_MIN_ISR,
+    C_REQUEST_TIMEOUT,
+    C_WARMUP,
+    EV_UNDER_MIN_END,
+    EV_UNDER_MIN_START,
+    FLAG_OFFLINE,
+    FLAG_UNAVAILABLE,
+    FLAG_UNDER_MIN,
+    FLAG_UNDER_REPLICATED,
+    G_DEAD,
+    G_DEAD_MAX,
+    G_EVENT_COUNT,
+    G_EVENTS_DROPPED,
+    G_FAILED,
+    G_FAILED_MAX,
+    G_FAILED_SINCE,
+    G_FAILED_TIME,
+    G_LATENCY_BATCHES,
+    G_LATENCY_MAX,
+    G_MISSED_LAG,
+    G_NOW,
+    G_UNAVAILABLE,
+    G_UNTRACKED,
+    G_UNTRACKED_SINCE,
+    G_UNTRACKED_TIME,
+    H_BRK,
+    H_EVENTS,
+    H_HIST,
+    H_PART,
+    H_ROW,
+    HIST_SIZE,
+    HIST_SUB_BITS,
+    INF,
+    P_FLAGS,
+    P_ISR,
+    P_LEADER,
+    P_LEPOCH,
+    P_RF,
+    P_ROW0,
+    P_SINCE,
+    P_SIZE,
+    P_STAND_BASE,
+    P_STAND_SINCE,
+    P_T_OFFLINE,
+    P_T_UNAVAILABLE,
+    P_T_UNDER_MIN,
+    P_T_UNDER_REPLICATED,
+    R_BROKER,
+    R_LEO,
+    R_ML_ARMED,
+    R_ML_SINCE,
+    R_PART,
+    R_POS,
+    R_SIZE,
+    V_BROKER,
+    V_DECIDED,
+    V_ISR,
+    V_KIND,
+    V_LEADER,
+    V_LEPOCH,
+    V_MASK,
+    V_PART,
+    V_SIZE,
+    V_TIME,
+)
+
+
+@compiled
+def broker_index(w, b):
+    """Index of the broker whose row pointer is ``b``; -1 for none."""
+    if b < 0:
+        return -1
+    return (b - w[H_BRK]) // B_SIZE
+
+
+@compiled
+def row_of(w, p, pos):
+    """Row pointer of the replica at position ``pos`` of partition ``p``."""
+    return w[p + P_ROW0] + pos * R_SIZE
+
+
+@compiled
+def row_index(w, r):
+    """Index of the replica whose row pointer is ``r``."""
+    return (r - w[H_ROW]) // R_SIZE
+
+
+@compiled
+def emit(w, kind, p, broker, decided, mask):
+    """List an event of partition ``p`` (row pointer, -1 none) now; returns its pointer or -1.
+
+    Leader, epoch and ISR are those the controller has committed. Past the list's size events are
+    counted, not listed.
+    """
+    n = w[G_EVENT_COUNT]
+    if n >= w[C_EVENTS_MAX]:
+        w[G_EVENTS_DROPPED] += 1
+        return -1
+    w[G_EVENT_COUNT] = n + 1
+    e = w[H_EVENTS] + n * V_SIZE
+    w[e + V_TIME] = w[G_NOW]
+    w[e + V_KIND] = kind
+    w[e + V_BROKER] = broker
+    w[e + V_DECIDED] = decided
+    w[e + V_MASK] = mask
+    if p < 0:
+        w[e + V_PART] = -1
+        w[e + V_LEADER] = -1
+        w[e + V_LEPOCH] = -1
+        w[e + V_ISR] = 0
+    else:
+        w[e + V_PART] = (p - w[H_PART]) // P_SIZE
+        w[e + V_LEADER] = w[p + P_LEADER]
+        w[e + V_LEPOCH] = w[p + P_LEPOCH]
+        w[e + V_ISR] = w[p + P_ISR]
+    return e
+
+
+@compiled
+def _since(w, begin):
+    """Time from ``begin`` to now, as far as it lies after the warm-up."""
+    start = max(begin, w[C_WARMUP])
+    return max(0, w[G_NOW] - start)
+
+
+@compiled
+def book(w, p):
+    """Add the time since the flags of partition ``p`` were set to its totals."""
+    passed = _since(w, w[p + P_SINCE])
+    w[p + P_SINCE] = w[G_NOW]
+    if passed == 0:
+        return
+    flags = w[p + P_FLAGS]
+    if flags & FLAG_OFFLINE:
+        w[p + P_T_OFFLINE] += passed
+    if flags & FLAG_UNDER_MIN:
+        w[p + P_T_UNDER_MIN] += passed
+    if flags & FLAG_UNDER_REPLICATED:
+        w[p + P_T_UNDER_REPLICATED] += passed
+    if flags & FLAG_UNAVAILABLE:
+        w[p + P_T_UNAVAILABLE] += passed
+
+
+@compiled
+def refresh(w, rules, p):
+    """Set the flags of partition ``p`` anew, after its leader, its ISR or a broker changed."""
+    book(w, p)
+    leader = w[p + P_LEADER]
+    members = size_of(w[p + P_ISR])
+    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    before = w[p + P_FLAGS]
+    flags = 0
+    if leader < 0:
+        flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
+    else:
+        b = w[row_of(w, p, leader) + R_BROKER]
+        if members < min_isr:
+            flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
+        if members < w[p + P_RF]:
+            flags |= FLAG_UNDER_REPLICATED
+        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+            flags |= FLAG_UNAVAILABLE
+    w[p + P_FLAGS] = flags
+    if (flags ^ before) & FLAG_UNDER_MIN:
+        kind = EV_UNDER_MIN_START if flags & FLAG_UNDER_MIN else EV_UNDER_MIN_END
+        emit(w, kind, p, -1, -1, 0)
+
+
+@compiled
+def _unavailable_so_far(w, p):
+    """Booked unavailable time of partition ``p``, up to now."""
+    total = w[p + P_T_UNAVAILABLE]
+    if w[p + P_FLAGS] & FLAG_UNAVAILABLE:
+        total += _since(w, w[p + P_SINCE])
+    return total
+
+
+@compiled
+def hw_stands(w, p):
+    """The HW of partition ``p`` is below the LEO from now on."""
+    if w[p + P_STAND_SINCE] < 0:
+        w[p + P_STAND_SINCE] = w[G_NOW]
+        w[p + P_STAND_BASE] = _unavailable_so_far(w, p)
+
+
+@compiled
+def hw_moved(w, p, still_below):
+    """The HW of partition ``p`` has moved: a standstill of request.timeout.ms counts as a whole."""
+    since = w[p + P_STAND_SINCE]
+    if since >= 0:
+        if w[G_NOW] - since >= w[C_REQUEST_TIMEOUT]:
+            other = _unavailable_so_far(w, p) - w[p + P_STAND_BASE]
+            w[G_UNAVAILABLE] += max(0, _since(w, since) - other)
+        w[p + P_STAND_SINCE] = -1
+    if still_below:
+        hw_stands(w, p)
+
+
+@compiled
+def note_latency(w, latency):
+    """Put a batch's commit latency (microseconds) into the histogram."""
+    v = max(0, latency)
+    w[G_LATENCY_MAX] = max(w[G_LATENCY_MAX], v)
+    w[G_LATENCY_BATCHES] += 1
+    shift = 0
+    while (v >> shift) >= (2 << HIST_SUB_BITS):
+        shift += 1
+    index = (shift << HIST_SUB_BITS) + (v >> shift)
+    w[w[H_HIST] + min(index, HIST_SIZE - 1)] += 1
+
+
+@compiled
+def count_failed(w, change):
+    """One partition more (or less) is marked failed by a fetcher."""
+    w[G_FAILED_TIME] += w[G_FAILED] * _since(w, w[G_FAILED_SINCE])
+    w[G_FAILED_SINCE] = w[G_NOW]
+    w[G_FAILED] += change
+    if w[G_NOW] >= w[C_WARMUP]:
+        w[G_FAILED_MAX] = max(w[G_FAILED_MAX], w[G_FAILED])
+
+
+@compiled
+def count_dead(w, change):
+    """One fetcher thread more (or less) is dead."""
+    w[G_DEAD] += change
+    w[G_DEAD_MAX] = max(w[G_DEAD_MAX], w[G_DEAD])
+
+
+@compiled
+def count_untracked(w, change):
+    """So many replicas more (or less) lie on dead threads."""
+    w[G_UNTRACKED_TIME] += w[G_UNTRACKED] * _since(w, w[G_UNTRACKED_SINCE])
+    w[G_UNTRACKED_SINCE] = w[G_NOW]
+    w[G_UNTRACKED] += change
+
+
+@compiled
+def watch_missed_lag(w, r):
+    """Book the time in which the faulty follower ``r`` should have been out of the ISR already.
+
+    It counts from R_ML_ARMED (fault start + replica.lag.time.max.ms) on, while the replica is in the
+    committed ISR and behind its leader's LEO.
+    """
+    if w[r + R_ML_SINCE] >= 0:
+        begin = max(w[r + R_ML_SINCE], w[r + R_ML_ARMED])
+        if w[G_NOW] > begin:
+            w[G_MISSED_LAG] += _since(w, begin)
+        w[r + R_ML_SINCE] = -1
+    if w[r + R_ML_ARMED] == INF:
+        return
+    p = w[r + R_PART]
+    leader = w[p + P_LEADER]
+    if leader < 0 or leader == w[r + R_POS]:
+        return
+    member = (w[p + P_ISR] >> w[r + R_POS]) & 1
+    if member and w[r + R_LEO] < w[row_of(w, p, leader) + R_LEO]:
+        w[r + R_ML_SINCE] = w[G_NOW]

@@ -1,0 +1,143 @@
+"""How long things take: packets between nodes, work on a broker, reads under faults.
+
+A node is a broker's index, or the number of brokers for the controller.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_CPU,
+    C_APPEND,
+    C_HALF_RTT,
+    C_READ,
+    C_SEED,
+    C_SEND,
+    G_NOW,
+    H_BFAULT,
+    H_BFLIST,
+    H_BROKERS,
+    H_FLT,
+    H_FPART,
+    H_LINK,
+    H_PART,
+    H_PARTITIONS,
+    P_SIZE,
+    X_ALL_PARTS,
+    X_END,
+    X_KIND,
+    X_READ_STALL,
+    X_READS,
+    X_SIZE,
+    X_SLOW_APPEND,
+    X_SLOW_READ,
+    X_STAGE,
+    X_START,
+    X_VALUE,
+)
+from isr_pipeline.simulation.measures import broker_index
+
+READ_DIRECT = 1
+READ_COMPLETION = 2
+READ_VISIT = 4
+
+MILLION = 1_000_000
+
+
+@compiled
+def jitter(w, purpose, a, b, low, high):
+    """A number in [low, high] that depends on the scenario's seed, the purpose and two entities.
+
+    31-bit multiplications only, so that the JIT and plain Python agree.
+    """
+    h = (w[C_SEED] & 0x7FFFFFFF) ^ 0x2545F491
+    for word in (purpose, a, b, w[C_SEED] >> 31):
+        h = ((h ^ (word & 0x7FFFFFFF)) * 0x45D9F3B) & 0x7FFFFFFF
+        h = ((h ^ (h >> 15)) * 0x2C1B3C6D) & 0x7FFFFFFF
+        h ^= h >> 13
+    if high <= low:
+        return low
+    return low + h % (high - low + 1)
+
+
+@compiled
+def link(w, a, b):
+    """Pointer of the link from node ``a`` to node ``b``: added latency, end of its drop."""
+    return w[H_LINK] + 2 * (a * (w[H_BROKERS] + 1) + b)
+
+
+@compiled
+def transit(w, a, b):
+    """When a packet sent now from node ``a`` arrives at node ``b``.
+
+    Across a dropped link it waits for the end of the drop, as TCP sends again until it gets through.
+    """
+    place = link(w, a, b)
+    return max(w[G_NOW], w[place + 1]) + w[C_HALF_RTT] + w[place]
+
+
+@compiled
+def service(w, b, time_us):
+    """Service time on broker ``b`` (row pointer) with its CPU factor."""
+    if w[b + B_CPU] == MILLION:
+        return time_us
+    return time_us * w[b + B_CPU] // MILLION
+
+
+@compiled
+def _touches(w, x, fault, p):
+    """Whether fault ``x`` (row pointer, number ``fault``) concerns partition ``p`` now."""
+    now = w[G_NOW]
+    if now < w[x + X_START] or now >= w[x + X_END]:
+        return False
+    if w[x + X_ALL_PARTS] == 1:
+        return True
+    return w[w[H_FPART] + fault * w[H_PARTITIONS] + (p - w[H_PART]) // P_SIZE] == 1
+
+
+@compiled
+def read_end(w, b, p, kind, stage, has_data):
+    """When a read of partition ``p`` on broker ``b`` that begins now ends.
+
+    ``kind`` is READ_DIRECT or READ_COMPLETION; a fetch handler's visit that finds no data takes no
+    time unless a fault stalls visits. ``stage`` 0 is the handler, 1 the send.
+    """
+    now = w[G_NOW]
+    if stage == 0:
+        cost = w[C_READ] if has_data else 0
+    else:
+        cost = w[C_SEND]
+    at = w[H_BFAULT] + 2 * broker_index(w, b)
+    stalled_until = now
+    for k in range(w[at], w[at] + w[at + 1]):
+        fault = w[w[H_BFLIST] + k]
+        x = w[H_FLT] + fault * X_SIZE
+        if w[x + X_STAGE] != stage:
+            continue
+        if w[x + X_KIND] == X_SLOW_READ:
+            if has_data and _touches(w, x, fault, p):
+                cost = max(cost, w[x + X_VALUE])
+        elif w[x + X_KIND] == X_READ_STALL and _touches(w, x, fault, p):
+            reads = w[x + X_READS]
+            if stage == 1:
+                meets = has_data
+            elif has_data:
+                meets = (reads & kind) != 0 or (kind == READ_DIRECT and (reads & READ_VISIT) != 0)
+            else:
+                meets = kind == READ_DIRECT and (reads & READ_VISIT) != 0
+            if meets:
+                stalled_until = max(stalled_until, w[x + X_END])
+    return max(now + service(w, b, cost), stalled_until)
+
+
+@compiled
+def append_end(w, b, p):
+    """When a follower append to partition ``p`` on broker ``b`` that begins now ends."""
+    cost = w[C_APPEND]
+    at = w[H_BFAULT] + 2 * broker_index(w, b)
+    for k in range(w[at], w[at] + w[at + 1]):
+        fault = w[w[H_BFLIST] + k]
+        x = w[H_FLT] + fault * X_SIZE
+        if w[x + X_KIND] == X_SLOW_APPEND and _touches(w, x, fault, p):
+            cost = max(cost, w[x + X_VALUE])
+    return w[G_NOW] + service(w, b, cost)

@@ -1,0 +1,35 @@
+"""What happens next: a winner tree over one key a slot.
+
+Every entity that can have a next moment owns exactly one slot; its key is ``time << 12 | slot``, so
+ties go to the lower slot. A changed plan overwrites the key: nothing is allocated or searched.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import H_TREE_SIZE, INF, SLOT_BITS, TREE
+
+
+@compiled
+def schedule(w, slot, time):
+    """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
+    i = w[H_TREE_SIZE] + slot
+    v = (time << SLOT_BITS) | slot
+    w[TREE + i] = v
+    while i > 1:
+        other = w[TREE + (i ^ 1)]
+        v = min(v, other)
+        i >>= 1
+        w[TREE + i] = v
+
+
+@compiled
+def cancel(w, slot):
+    """Let ``slot`` not fire."""
+    schedule(w, slot, INF)
+
+
+@compiled
+def due(w, slot):
+    """When ``slot`` fires: INF if it does not."""
+    return w[TREE + w[H_TREE_SIZE] + slot] >> SLOT_BITS

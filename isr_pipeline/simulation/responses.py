@@ -1,0 +1,159 @@
+"""Responses leave a broker through its network threads, first come, first served.
+
+A full request queue blocks network threads that hold the next requests; those cannot send.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.kip501 import end_read
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.layout import (
+    B_QLEN,
+    B_SBASE,
+    B_SCAP,
+    B_SENDERS_BUSY,
+    B_SHEAD,
+    B_SLOT_SURGE,
+    B_STAIL,
+    B_SURGE_GATHERED,
+    B_SURGE_OUT,
+    C_HALF_RTT,
+    C_QUEUED_MAX,
+    C_SEND,
+    E_END,
+    E_OFFSET,
+    E_SIZE,
+    G_NOW,
+    H_NET,
+    H_REQ,
+    H_SENDQ,
+    H_SND,
+    K_FROW,
+    K_REC,
+    K_SIZE,
+    N_BROKER,
+    N_REQ,
+    N_SIZE,
+    N_SLOT,
+    Q_DATA,
+    Q_ENT,
+    Q_KIND,
+    Q_N,
+    Q_OWNER,
+    Q_PENDING,
+    Q_SIZE,
+    Q_SLOT,
+    Q_STATE,
+    QS_SENDING,
+    QS_SENDQ,
+    QS_TO_OWNER,
+    R_PART,
+    REQ_FETCH,
+    SEND_CLIENT,
+    SEND_NONE,
+    SEND_SURGE,
+    T_CAND,
+    T_FOLLOWER,
+)
+from isr_pipeline.simulation.measures import broker_index
+from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
+from isr_pipeline.simulation.queue import cancel, due, schedule
+
+
+@compiled
+def request_index(w, q):
+    """Index of the request whose row pointer is ``q``."""
+    return (q - w[H_REQ]) // Q_SIZE
+
+
+@compiled
+def _send_end(w, b, code):
+    """When the response that starts to leave now has left."""
+    end = w[G_NOW] + service(w, b, w[C_SEND])
+    if code < 0:
+        return end
+    q = w[H_REQ] + code * Q_SIZE
+    if w[q + Q_KIND] == REQ_FETCH and w[q + Q_DATA] == 1:
+        cand = w[w[q + Q_OWNER] + T_CAND]
+        for i in range(w[q + Q_N]):
+            e = w[q + Q_ENT] + i * E_SIZE
+            if w[e + E_OFFSET] >= 0 and w[e + E_END] > w[e + E_OFFSET]:
+                p = w[w[cand + i * K_SIZE + K_FROW] + R_PART]
+                end = max(end, read_end(w, b, p, READ_DIRECT, 1, True))
+    return end
+
+
+@compiled
+def start_senders(w, b):
+    """Let free network threads of broker ``b`` take the responses that wait."""
+    while w[b + B_SHEAD] != w[b + B_STAIL]:
+        blocked = min(w[H_NET], max(0, w[b + B_QLEN] - w[C_QUEUED_MAX]))
+        if w[b + B_SENDERS_BUSY] + blocked >= w[H_NET]:
+            return
+        n = w[H_SND] + broker_index(w, b) * w[H_NET] * N_SIZE
+        while w[n + N_REQ] != SEND_NONE:
+            n += N_SIZE
+        head = w[b + B_SHEAD]
+        code = w[w[H_SENDQ] + w[b + B_SBASE] + head]
+        w[b + B_SHEAD] = (head + 1) % w[b + B_SCAP]
+        w[n + N_REQ] = code
+        w[b + B_SENDERS_BUSY] += 1
+        if code >= 0:
+            w[w[H_REQ] + code * Q_SIZE + Q_STATE] = QS_SENDING
+        schedule(w, w[n + N_SLOT], _send_end(w, b, code))
+
+
+@compiled
+def push_response(w, b, code):
+    """Hand a response (request index, or SEND_CLIENT / SEND_SURGE) to the network threads."""
+    tail = w[b + B_STAIL]
+    if code == SEND_CLIENT and (tail - w[b + B_SHEAD]) % w[b + B_SCAP] > w[b + B_SCAP] // 2:
+        return  # all senders stuck for long: nothing depends on these answers
+    w[w[H_SENDQ] + w[b + B_SBASE] + tail] = code
+    w[b + B_STAIL] = (tail + 1) % w[b + B_SCAP]
+    start_senders(w, b)
+
+
+@compiled
+def respond(w, rec, rules, b, q):
+    """Answer request ``q``: KIP-501's text regards its reads as pending until this moment."""
+    if w[q + Q_PENDING] == 1:
+        w[q + Q_PENDING] = 0
+        forget_pending(w, rec, rules, q)
+    w[q + Q_STATE] = QS_SENDQ
+    push_response(w, b, request_index(w, q))
+
+
+@compiled
+def forget_pending(w, rec, rules, q):
+    """None of the reads of fetch ``q`` is pending any longer."""
+    cand = w[w[q + Q_OWNER] + T_CAND]
+    for i in range(w[q + Q_N]):
+        offset = w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET]
+        if offset >= 0:
+            end_read(rules, rec, w[cand + i * K_SIZE + K_REC], offset)
+
+
+@compiled
+def sender_fires(w, n):
+    """A network thread has sent a response."""
+    b = w[n + N_BROKER]
+    code = w[n + N_REQ]
+    w[n + N_REQ] = SEND_NONE
+    cancel(w, w[n + N_SLOT])
+    w[b + B_SENDERS_BUSY] -= 1
+    if code >= 0:
+        q = w[H_REQ] + code * Q_SIZE
+        w[q + Q_STATE] = QS_TO_OWNER
+        if w[q + Q_KIND] == REQ_FETCH:
+            follower = broker_index(w, w[w[q + Q_OWNER] + T_FOLLOWER])
+            arrival = transit(w, broker_index(w, b), follower)
+        else:
+            arrival = w[G_NOW] + w[C_HALF_RTT]
+        schedule(w, w[q + Q_SLOT], arrival)
+    elif code == SEND_SURGE:
+        w[b + B_SURGE_OUT] -= 1
+        if w[b + B_SURGE_GATHERED] > 0:
+            slot = w[b + B_SLOT_SURGE]
+            schedule(w, slot, min(due(w, slot), w[G_NOW] + 2 * w[C_HALF_RTT]))
+    start_senders(w, b)
