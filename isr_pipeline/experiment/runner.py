@@ -301,7 +301,7 @@ def _say_progress(line: str) -> None:
         text = str(json.loads(line).get("event", ""))
     except (ValueError, AttributeError):
         return
-    if "pairs/s" in text or "scenarios/s" in text:
+    if "pairs/s" in text or text.startswith("compiling"):
         _say(f"    {text}")
 
 
