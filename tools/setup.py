@@ -33,7 +33,8 @@ def main():
     """Bring the checkout to the locked state; exit status 1 and one line if that cannot be done."""
     try:
         set_up()
-    except SetUpError:
+    except SetUpError as error:
+        sys.stderr.write(f"make setup: {error}\n")
         return 1
     return 0
 
@@ -146,11 +147,10 @@ def cache_folder():
     """Where uv keeps downloads: its own place, or ours if there is no home to put it in."""
     if os.environ.get("UV_CACHE_DIR"):
         return Path(os.environ["UV_CACHE_DIR"])
-    base = os.environ.get("XDG_CACHE_HOME")
-    home = os.environ.get("HOME")
-    if not base and home and os.access(home, os.W_OK):
-        base = str(Path(home) / ".cache")
-    return Path(base) / "uv" if base and os.access(base, os.W_OK) else TOOLS / "uv-cache"
+    home = os.environ.get("HOME", "")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path(home) / ".cache")
+    writable = os.access(str(base), os.W_OK) or (home and os.access(home, os.W_OK))
+    return base / "uv" if writable and base.is_absolute() else TOOLS / "uv-cache"
 
 
 def check_java():
@@ -171,6 +171,8 @@ def run(command, failure, env=None):
 
 def say(text):
     """One line of progress."""
+    sys.stdout.write(f"make setup: {text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

