@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+PRELOADED = "isr_pipeline.scenarios.generator"
+"""What every task needs, and is slow to import."""
+
 SCENARIOS_PER_TASK = 100
 
 
@@ -88,7 +91,7 @@ def _worker(
 def main(arguments: list[str] | None = None) -> int:
     """Run as a program; returns its exit status."""
     try:
-        run(spark_session("generate scenarios"), parse(arguments))
+        run(spark_session("generate scenarios", preload=[PRELOADED]), parse(arguments))
     except (InputError, Refused) as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_status

@@ -73,4 +73,5 @@ class Progress:
 
     def _talk(self) -> None:
         while not self._stopped.wait(SECONDS_BETWEEN_LINES):
-            say(self.line())
+            if self.pairs_done.value < self._pairs:  # the last line is said at the end
+                say(self.line())

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+PRELOADED = "isr_pipeline.outcomes.pairs"
+"""What every task needs, and is slow to import."""
+
 TASKS_PER_CORE = 12
 """Enough for even cores at the end and a progress line that moves; each costs about 20 ms."""
 
@@ -228,7 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run as a program; returns its exit status."""
     try:
         config = parse(arguments)
-        spark = None if config.assemble_only else spark_session("simulate")
+        spark = None if config.assemble_only else spark_session("simulate", preload=[PRELOADED])
         run(spark, config)
     except (InputError, Refused, store.TableMissing) as error:
         sys.stderr.write(f"{error}\n")

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+PRELOADED = "isr_pipeline.outcomes.summary"
+"""What every task needs, and is slow to import."""
+
+
 @dataclass(frozen=True, slots=True)
 class SummarizeConfig:
     """What to summarize.
@@ -107,7 +111,7 @@ def _worker(
 def main(arguments: list[str] | None = None) -> int:
     """Run as a program; returns its exit status."""
     try:
-        run(spark_session("summarize"), parse(arguments))
+        run(spark_session("summarize", preload=[PRELOADED]), parse(arguments))
     except (InputError, Refused) as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_status
