@@ -233,8 +233,12 @@ def simulate(
     experiment: Experiment = None,
     scenario_id: Annotated[str | None, typer.Option("--scenario", metavar="ID")] = None,
     config: Annotated[str | None, typer.Option("--config", metavar="NAME")] = None,
+    event_budget: Annotated[
+        int | None, typer.Option("--event-budget", min=1, help="Events after which to give up.")
+    ] = None,
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
+    from isr_pipeline.scenarios.encoder import EVENT_BUDGET  # noqa: PLC0415
     from isr_pipeline.scenarios.model import load_scenario  # noqa: PLC0415
     from isr_pipeline.scenarios.run import run  # noqa: PLC0415
 
@@ -244,7 +248,13 @@ def simulate(
         chosen = load_scenario(scenario, settings or ())
     else:
         chosen = _night_pair(night, experiment, scenario_id, config, settings or [])
-    done = run(chosen, events=True)
+    sample_ms = 0.0
+    if trace is not None:
+        from isr_pipeline.report.trace import sample_period_ms  # noqa: PLC0415
+
+        sample_ms = sample_period_ms(chosen)
+    budget = EVENT_BUDGET if event_budget is None else event_budget
+    done = run(chosen, events=True, sample_ms=sample_ms, budget=budget)
     if json_out is not None:
         _write_json({"outcome": done.outcome, "events": done.events}, json_out)
     if trace is not None:
@@ -297,11 +307,14 @@ def conform(
     trace: Annotated[
         str | None, typer.Option("--trace", metavar="ID", help="Draw one repetition.")
     ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep the agreement per rule set for the reports.")
+    ] = False,
 ) -> None:
     """Compare the simulator with what real brokers were seen to do."""
     from isr_pipeline.conform import conform as run_conform  # noqa: PLC0415
 
-    raise typer.Exit(run_conform(file, json_out, trace))
+    raise typer.Exit(run_conform(file, json_out, trace, record=record))
 
 
 @app.command()

@@ -8,6 +8,7 @@ of changes over their repetitions.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,9 +16,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
 from isr_pipeline.errors import InputError
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.run import run
+
+OBSERVATIONS = REPOSITORY / "tests" / "data" / "real" / "observations.jsonl"
+AGREEMENT = REPOSITORY / "benchmarks" / "results" / "agreement.json"
 
 LEAD_MS = 1_000
 TAIL_MS = 2_000
@@ -146,7 +154,7 @@ def _difference_ms(a: Steps, b: Steps, begin: float, end: float) -> float:
     """Time in [begin, end] in which two values over time differ."""
     moments = sorted({begin, end} | {t for t, _ in a + b if begin < t < end})
     total = 0.0
-    for left, right in zip(moments, moments[1:], strict=False):
+    for left, right in itertools.pairwise(moments):
         if _at(a, left) != _at(b, left):
             total += right - left
     return total
@@ -317,3 +325,101 @@ def compare_all(observations: list[Observation]) -> Report:
     return Report(
         tuple(Experiment(c, r, how, tuple(reps)) for (c, r, how), reps in sorted(groups.items()))
     )
+
+
+def _table(report: Report) -> Table:
+    """One line an experiment and release."""
+    table = Table("experiment", "release", "compared", "agrees", "simulated against observed")
+    for e in report.experiments:
+        if e.compare == "timeline":
+            said = ", ".join(
+                f"{r.isr_ms_per_change:.0f} ms a change"
+                + (f", leader {r.leader_ms:.0f} ms" if r.leader_changes else "")
+                + ("" if r.agrees else " (!)")
+                for r in e.repetitions
+            )
+        else:
+            said = ", ".join(
+                f"{r.shrinks[0]}:{r.shrinks[1]} shrinks {r.elections[0]}:{r.elections[1]} elections"
+                for r in e.repetitions
+            )
+        good = sum(r.agrees for r in e.repetitions)
+        counted = f"{good} of {len(e.repetitions)}" if e.compare == "timeline" else ""
+        table.add_row(e.case, e.release, e.compare, counted or ("yes" if e.agrees else "no"), said)
+    return table
+
+
+def _record_agreement(report: Report, observations: list[Observation]) -> None:
+    """Keep, per rule set, how many repetitions agree: what a report's backing column says."""
+    rule_set = {o.id: o.scenario.cluster.release for o in observations}
+    agreeing: dict[str, int] = defaultdict(int)
+    for e in report.experiments:
+        for r in e.repetitions:
+            ok = r.agrees if e.compare == "timeline" else e.agrees
+            agreeing[rule_set[r.id]] += int(ok)
+    AGREEMENT.parent.mkdir(parents=True, exist_ok=True)
+    AGREEMENT.write_text(json.dumps(dict(sorted(agreeing.items())), indent=2) + "\n")
+
+
+def _trace(observations: list[Observation], wanted: str, folder: Path) -> Path:
+    """Draw one repetition: what was simulated above what was observed."""
+    from isr_pipeline.report.trace import write_page  # noqa: PLC0415 - plotly is slow to load
+
+    by_id = {o.id: o for o in observations}
+    if wanted not in by_id:
+        raise InputError("--trace", "", wanted, "the id of a repetition in the file")
+    chosen = by_id[wanted]
+    simulated = run(chosen.scenario, events=True).events
+    return write_page(
+        chosen.scenario,
+        {"simulated": simulated, f"observed on Kafka {chosen.release}": chosen.observed},
+        folder / f"conform-{wanted}.html",
+    )
+
+
+def conform(
+    path: Path | None = None,
+    json_out: str | None = None,
+    trace_id: str | None = None,
+    *,
+    record: bool = False,
+) -> int:
+    """The command: compare, print, and draw if asked.
+
+    Args:
+        path: file of observations; those that ship with the project if None.
+        json_out: where the report goes as JSON, ``-`` for standard output; a table is printed if
+            it goes to a file or nowhere.
+        trace_id: draw this repetition instead of comparing all.
+        record: keep the agreement per rule set for the report's backing column.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        InputError: a file that cannot be used, an unknown id, a place that cannot be written.
+    """
+    observations = load_observations(path or OBSERVATIONS)
+    console = Console()
+    if trace_id is not None:
+        console.print(f"wrote {_trace(observations, trace_id, Path.cwd())}")
+        return 0
+    report = compare_all(observations)
+    if json_out == "-":
+        print(json.dumps(report.as_json(), indent=1))  # noqa: T201 - the command's output
+        return 0
+    if json_out is not None:
+        try:
+            Path(json_out).write_text(json.dumps(report.as_json(), indent=1) + "\n")
+        except OSError as error:
+            raise InputError("--json", "", error.strerror, "a file that can be written") from None
+    if record:
+        _record_agreement(report, observations)
+    console.print(_table(report))
+    counts = sum(e.compare == "counts" for e in report.experiments)
+    console.print(
+        f"median disagreement {report.median_isr_ms_per_change:.0f} ms per ISR change (bar 150); "
+        f"{report.timeline_share:.1%} of {len(report.timeline)} timeline repetitions agree "
+        f"(bar 95 %); {report.counts_share:.1%} of {counts} count experiments (bar 90 %)"
+    )
+    return 0

@@ -1,0 +1,294 @@
+"""A run as lanes: what every replica was at every moment, from the events alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.scenarios.run import Samples
+
+LEADER, IN_ISR, OUT, FAILED = "leader", "in ISR", "out of ISR", "failed"
+COLOURS = {LEADER: "#2f6fde", IN_ISR: "#6bbf8a", OUT: "#d9a441", FAILED: "#8e3b8e"}
+OFFLINE_COLOUR = "#d62728"
+FAULT_COLOUR = "rgba(128,128,128,0.16)"
+LANE_PX = 26
+CURVE_PX = 190
+MAX_LANES = 60
+MAX_CURVES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A replica is one thing from ``begin_ms`` to ``end_ms``."""
+
+    begin_ms: float
+    end_ms: float
+    state: str
+
+
+Lane = tuple[str, int, int]
+"""(topic, partition, broker)."""
+
+
+def _state(broker: int, leader: int, isr: frozenset[int], failed: set[int]) -> str:
+    """What a replica is, given its partition's leader, ISR and failed followers."""
+    if broker == leader:
+        return LEADER
+    if broker in failed:
+        return FAILED
+    return IN_ISR if broker in isr else OUT
+
+
+def lanes_of(
+    scenario: Scenario, events: Iterable[Mapping[str, Any]]
+) -> tuple[dict[Lane, list[Segment]], dict[tuple[str, int], list[tuple[float, float]]]]:
+    """Segments of every replica, and the offline periods of every partition.
+
+    Args:
+        scenario: what was run.
+        events: its events, in order of time.
+
+    Returns:
+        Lanes by (topic, partition, broker); periods by (topic, partition).
+    """
+    ordered = sorted(events, key=lambda event: float(event["t_ms"]))
+    lanes: dict[Lane, list[Segment]] = {}
+    offline: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for topic in scenario.topics:
+        for number, replicas in sorted(topic.assignment.items()):
+            mine = [
+                e for e in ordered if (e.get("topic"), e.get("partition")) == (topic.name, number)
+            ]
+            segments, periods = _partition_lanes(replicas, mine, float(scenario.horizon_ms))
+            for broker, found in segments.items():
+                lanes[topic.name, number, broker] = found
+            offline[topic.name, number] = periods
+    return lanes, offline
+
+
+def _partition_lanes(
+    replicas: tuple[int, ...], events: list[Mapping[str, Any]], horizon_ms: float
+) -> tuple[dict[int, list[Segment]], list[tuple[float, float]]]:
+    """Lanes and offline periods of one partition."""
+    leader, isr, failed = replicas[0], frozenset(replicas), set[int]()
+    since = dict.fromkeys(replicas, 0.0)
+    now = {b: _state(b, leader, isr, failed) for b in replicas}
+    segments: dict[int, list[Segment]] = {b: [] for b in replicas}
+    periods: list[tuple[float, float]] = []
+    down_since: float | None = None
+    for event in events:
+        t, kind = float(event["t_ms"]), event["kind"]
+        if event.get("isr") is not None:
+            isr = frozenset(event["isr"])
+        if kind == "partition_offline":
+            leader, down_since = -1, t
+        elif kind in ("leader_elected", "unclean_election", "partition_online"):
+            leader = event["leader"]
+            if down_since is not None:
+                periods.append((down_since, t))
+                down_since = None
+        elif kind == "partition_failed":
+            failed.add(event["broker"])
+        elif kind == "partition_unfailed":
+            failed.discard(event["broker"])
+        for broker in replicas:
+            state = _state(broker, leader, isr, failed)
+            if state != now[broker]:
+                segments[broker].append(Segment(since[broker], t, now[broker]))
+                since[broker], now[broker] = t, state
+    for broker in replicas:
+        segments[broker].append(Segment(since[broker], horizon_ms, now[broker]))
+    if down_since is not None:
+        periods.append((down_since, horizon_ms))
+    return segments, periods
+
+
+def draw(
+    scenario: Scenario,
+    runs: Mapping[str, Iterable[Mapping[str, Any]]],
+    samples: Samples | None = None,
+) -> go.Figure:
+    """Draw one or more runs of a scenario above one another.
+
+    Args:
+        scenario: what was run; its faults are shaded.
+        runs: title -> events; several to compare (simulated, observed).
+        samples: curves of HW and LEO and the queues' depth, drawn below.
+    """
+    drawn = {title: lanes_of(scenario, events) for title, events in runs.items()}
+    heights = [LANE_PX * (min(MAX_LANES, len(lanes)) + 1) for lanes, _ in drawn.values()]
+    titles = list(drawn)
+    if samples is not None:
+        heights += [CURVE_PX, CURVE_PX]
+        titles += ["LEO and high watermark", "requests that wait in the queue"]
+    figure = make_subplots(
+        rows=len(heights),
+        cols=1,
+        shared_xaxes=True,
+        row_heights=heights,
+        vertical_spacing=min(0.06, 0.12 / len(heights)),
+        subplot_titles=titles,
+    )
+    for row, (lanes, offline) in enumerate(drawn.values(), 1):
+        _draw_lanes(figure, row, lanes, offline, legend=row == 1)
+    if samples is not None:
+        _draw_curves(figure, len(drawn) + 1, samples)
+    _shade_faults(figure, scenario)
+    figure.update_layout(
+        height=sum(heights) + 140,
+        barmode="overlay",
+        margin={"l": 150, "r": 20, "t": 60, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, sans-serif"},
+    )
+    figure.update_xaxes(range=[0, scenario.horizon_ms / 1000], gridcolor="rgba(128,128,128,0.2)")
+    figure.update_xaxes(title_text="seconds", row=len(heights), col=1)
+    return figure
+
+
+def _draw_lanes(
+    figure: go.Figure,
+    row: int,
+    lanes: dict[Lane, list[Segment]],
+    offline: dict[tuple[str, int], list[tuple[float, float]]],
+    *,
+    legend: bool,
+) -> None:
+    """One bar a segment, one lane a replica; offline periods in red across their partition."""
+    shown = list(lanes)[:MAX_LANES]
+    names = [f"{topic}-{number} on {broker}" for topic, number, broker in shown]
+    for state, colour in COLOURS.items():
+        rows = [
+            (name, s)
+            for lane, name in zip(shown, names, strict=True)
+            for s in lanes[lane]
+            if s.state == state
+        ]
+        figure.add_trace(
+            go.Bar(
+                y=[name for name, _ in rows],
+                base=[s.begin_ms / 1000 for _, s in rows],
+                x=[(s.end_ms - s.begin_ms) / 1000 for _, s in rows],
+                orientation="h",
+                name=state,
+                legendgroup=state,
+                showlegend=legend,
+                marker={"color": colour, "line": {"width": 0}},
+                hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
+            ),
+            row=row,
+            col=1,
+        )
+    red = [
+        (name, begin, end)
+        for (topic, number, _), name in zip(shown, names, strict=True)
+        for begin, end in offline[topic, number]
+    ]
+    figure.add_trace(
+        go.Bar(
+            y=[name for name, _, _ in red],
+            base=[begin / 1000 for _, begin, _ in red],
+            x=[(end - begin) / 1000 for _, begin, end in red],
+            orientation="h",
+            name="offline",
+            legendgroup="offline",
+            showlegend=legend,
+            width=0.35,
+            marker={"color": OFFLINE_COLOUR},
+            hovertemplate="%{y}: partition offline from %{base:.3f} s<extra></extra>",
+        ),
+        row=row,
+        col=1,
+    )
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=names[::-1], showgrid=False, row=row, col=1
+    )
+
+
+def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
+    """LEO and HW of the leaders, then the depth of the request queues."""
+    seconds = [t / 1000 for t in samples.t_ms]
+    palette = (
+        "#2f6fde",
+        "#d9a441",
+        "#6bbf8a",
+        "#8e3b8e",
+        "#17a2b8",
+        "#e377c2",
+        "#7f7f7f",
+        "#bcbd22",
+    )
+    for index, name in enumerate(list(samples.leo)[:MAX_CURVES]):
+        colour = palette[index % len(palette)]
+        title = f"{name[0]}-{name[1]}"
+        for curve, label, dash in ((samples.leo, "LEO", "dot"), (samples.hw, "HW", "solid")):
+            figure.add_trace(
+                go.Scatter(
+                    x=seconds,
+                    y=[value if value >= 0 else None for value in curve[name]],
+                    mode="lines",
+                    line={"color": colour, "width": 1.3, "dash": dash, "shape": "hv"},
+                    name=f"{label} {title}",
+                ),
+                row=row,
+                col=1,
+            )
+    for index, (broker, depth) in enumerate(samples.queue.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=seconds,
+                y=depth,
+                mode="lines",
+                line={"color": palette[index % len(palette)], "width": 1.3, "shape": "hv"},
+                name=f"queue of {broker}",
+            ),
+            row=row + 1,
+            col=1,
+        )
+
+
+def fault_text(fault: Any) -> str:
+    """A fault in a few words."""
+    where = [f"{fault.broker}" for _ in (0,) if hasattr(fault, "broker")]
+    if hasattr(fault, "topic"):
+        where.append(f"{fault.topic}-{fault.partition}")
+    if fault.kind == "link":
+        where.append(f"{fault.from_} to {fault.to}")
+    return " ".join([fault.kind, *where])
+
+
+def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
+    """A grey band for every fault that lasts, a line for one that does not."""
+    for number, fault in enumerate(scenario.faults):
+        begin = fault.start_ms / 1000
+        last = getattr(fault, "duration_ms", None)
+        if fault.kind == "crash":
+            last = fault.restart_after_ms
+            last = scenario.horizon_ms - fault.start_ms if last is None else last
+        elif fault.kind == "controlled_restart":
+            last = fault.downtime_ms
+        end = min(scenario.horizon_ms, fault.start_ms + (last or 0)) / 1000
+        label = {
+            "annotation_text": fault_text(fault),
+            "annotation_position": "top left",
+            "annotation_font_size": 10,
+            "annotation_yshift": -12 * (number % 6),
+        }
+        if end > begin:
+            figure.add_vrect(
+                x0=begin, x1=end, fillcolor=FAULT_COLOUR, line_width=0, row=1, col=1, **label
+            )
+            figure.add_vrect(x0=begin, x1=end, fillcolor=FAULT_COLOUR, line_width=0)
+        else:
+            figure.add_vline(
+                x=begin, line={"color": "grey", "width": 1, "dash": "dot"}, row=1, col=1, **label
+            )
