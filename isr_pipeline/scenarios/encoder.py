@@ -595,6 +595,7 @@ class _Encoder:
                 w[r + at.R_INJECT] = -1
                 w[r + at.R_REMOVED_AT] = at.NEVER
                 w[r + at.R_ML_ARMED] = at.INF
+                w[r + at.R_TOUCH_FROM] = at.INF
                 w[r + at.R_ML_SINCE] = -1
                 w[r + at.R_FSTATE] = at.F_FETCHING if pos else at.F_NONE
                 hosted[broker].append(((name.topic, name.number), r))
@@ -633,6 +634,7 @@ class _Encoder:
                 w[cand + at.K_REC] = (self.row0[i] + lpos) * self.max_rf + fpos
                 cand += at.K_SIZE
                 busy = busy or lpos == 0
+            w[t + at.T_STATE] = at.TS_IDLE if busy else at.TS_DOWN
             if busy:
                 self.due[slot] = 0
             for j in range(at.REQS_PER_THREAD):

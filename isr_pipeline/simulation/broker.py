@@ -68,6 +68,7 @@ from isr_pipeline.simulation.layout import (
     DS_IDLE,
     DS_PRODUCE,
     DS_PRODUCE_LOCK,
+    DS_RECORD_LOCK,
     DS_SURGE,
     E_END,
     E_EPOCH,
@@ -386,7 +387,11 @@ def _s2_timer(w, rec, rules, lr):
 
 @compiled
 def _record_fetch(w, rec, rules, d, lr, fr, e, k):
-    """Write the leader's record of the follower; True if a synchronous ISR write begins."""
+    """Write the leader's record of the follower.
+
+    True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
+    the check for the follower's own return waits for.
+    """
     now = w[G_NOW]
     row = w[k + K_REC]
     if w[lr + R_IS_LEADER] == 0:
@@ -402,11 +407,13 @@ def _record_fetch(w, rec, rules, d, lr, fr, e, k):
     pos = w[fr + R_POS]
     writes = False
     asynchronous = rules[ASYNC_ISR] != 0
-    if (
-        not (w[lr + R_ISR] >> pos) & 1
-        and (asynchronous or w[lr + R_WRITER] == LOCK_FREE)
-        and wants_expand(w, rec, rules, lr, pos, rule_time)
-    ):
+    outside = not (w[lr + R_ISR] >> pos) & 1
+    if outside and not asynchronous and w[lr + R_WRITER] != LOCK_FREE:
+        w[d + D_STATE] = DS_RECORD_LOCK
+        w[d + D_ROW] = lr
+        cancel(w, w[d + D_SLOT])
+        return True
+    if outside and wants_expand(w, rec, rules, lr, pos, rule_time):
         propose(w, rec, rules, lr, PENDING_EXPAND, w[lr + R_ISR] | (1 << pos), 1 << pos)
         if asynchronous:
             submit(w, lr)
@@ -846,6 +853,11 @@ def handler_fires(w, rec, rules, d):
         _fetch_read_over(w, rec, rules, b, d)
     elif state == DS_FETCH_AFTER:
         _fetch_after_read(w, rec, rules, b, d)
+    elif state == DS_RECORD_LOCK:
+        w[d + D_STATE] = DS_FETCH
+        w[d + D_ROW] = -1
+        w[d + D_IDX] -= 1  # the caller had gone on to the next entry
+        _fetch_steps(w, rec, rules, b, d)
     elif state == DS_FETCH_LOCK:
         w[d + D_STATE] = DS_FETCH
         w[d + D_ROW] = -1

@@ -93,9 +93,9 @@ from isr_pipeline.simulation.log import lose_from
 from isr_pipeline.simulation.measures import (
     broker_index,
     emit,
+    rearm,
     refresh,
     row_of,
-    watch_missed_lag,
 )
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.queue import cancel, schedule
@@ -280,7 +280,7 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
     if leader != old_leader or (bump and leader >= 0 and unclean):
         _set_leader(w, rules, p, leader, unclean)
     for pos in range(w[p + P_RF]):
-        watch_missed_lag(w, row_of(w, p, pos))
+        rearm(w, row_of(w, p, pos))
     refresh(w, rules, p)
     publish(w, p)
 
@@ -447,9 +447,16 @@ def unfence(w, rules, b):
 
 
 @compiled
-def leave_elr(w, p, pos):
-    """A replica came back from a kill: what it had acknowledged may be gone (KIP-966)."""
-    w[p + P_ELR] &= ~(1 << pos)
+def leave_elr(w, b):
+    """Broker ``b`` came back from a kill: what it had acknowledged may be gone (KIP-966).
+
+    Where there is no leader, the election at its unfencing takes account of it.
+    """
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        pos = _replica_here(w, p, b)
+        if pos >= 0 and w[p + P_LEADER] >= 0:
+            w[p + P_ELR] &= ~(1 << pos)
 
 
 @compiled
@@ -463,7 +470,9 @@ def move_away(w, rules, b):
         me = 1 << pos
         others = w[p + P_ISR] & acceptable_mask(w, p) & ~me
         if w[p + P_LEADER] == pos:
-            if others:
+            # KRaft leaves a partition of which it is the last member without a leader at once;
+            # ZooKeeper's controller lets it lead until it is gone
+            if others or is_kraft(rules):
                 change_partition(w, rules, p, me, _ONLINE, 0, 0)
         elif w[p + P_ISR] & me and w[p + P_ISR] != me:
             change_partition(w, rules, p, me, _ONLINE, 0, 0)

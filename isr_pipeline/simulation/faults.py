@@ -7,7 +7,7 @@ factors multiply.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.releases import FETCHER, Fetcher
+from isr_pipeline.kafka.releases import Fetcher
 from isr_pipeline.simulation.broker import append_records, complete_without_handler
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
@@ -17,11 +17,18 @@ from isr_pipeline.simulation.controller import (
     elect_preferred,
     fence,
     hear,
+    leave_elr,
     move_away,
     publish,
     publish_all_to,
 )
-from isr_pipeline.simulation.follower import clear_follower, set_failed, stop_leading
+from isr_pipeline.simulation.follower import (
+    clear_follower,
+    forget_log_dir_failure,
+    log_dir_fetcher_fails,
+    reap_idle_threads,
+    stop_leading,
+)
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
@@ -64,7 +71,6 @@ from isr_pipeline.simulation.layout import (
     B_WALK,
     B_WALK_N,
     C_HALF_RTT,
-    C_LAG,
     D_REQ,
     D_ROW,
     D_SIZE,
@@ -73,9 +79,6 @@ from isr_pipeline.simulation.layout import (
     DS_IDLE,
     ERR_CONNECTION,
     EV_CTL_REMOVE,
-    EV_THREAD_DIED,
-    F_DEAD,
-    F_FAILED,
     F_STOPPED,
     G_CTL_OUT_SINCE,
     G_CTL_OUT_UNTIL,
@@ -93,6 +96,8 @@ from isr_pipeline.simulation.layout import (
     H_PARTITIONS,
     H_REQ,
     H_REQUESTS,
+    H_ROW,
+    H_ROWS,
     H_SND,
     H_STR,
     H_STREAMS,
@@ -111,7 +116,6 @@ from isr_pipeline.simulation.layout import (
     P_PREFERRED,
     P_RF,
     P_SIZE,
-    P_WATCHED,
     Q_ABANDONED,
     Q_BROKER,
     Q_ERR,
@@ -135,15 +139,12 @@ from isr_pipeline.simulation.layout import (
     R_ITEM,
     R_LEADER,
     R_LEO,
-    R_LOGDIR_FAILED,
-    R_ML_ARMED,
-    R_ML_SINCE,
     R_NEP,
     R_ONLINE,
-    R_PART,
     R_PENDING,
     R_READERS,
     R_RESIGN,
+    R_SIZE,
     R_WRITER,
     REQ_FETCH,
     S_PART,
@@ -157,7 +158,6 @@ from isr_pipeline.simulation.layout import (
     T_STATE,
     TS_DEAD,
     TS_DOWN,
-    TS_IDLE,
     X_ALL_PARTS,
     X_ARG,
     X_ARG2,
@@ -198,9 +198,10 @@ from isr_pipeline.simulation.measures import (
     broker_index,
     count_dead,
     emit,
+    rearm,
     refresh,
     row_of,
-    watch_missed_lag,
+    touch,
 )
 from isr_pipeline.simulation.network import MILLION, link
 from isr_pipeline.simulation.queue import cancel, schedule
@@ -239,62 +240,10 @@ def _refresh_led_by(w, rules, b):
 
 
 @compiled
-def _arm_missed_lag(w, r, begins):
-    """A fault begins (or ends) to touch the follower ``r``: from one lag later on it is overdue."""
-    p = w[r + R_PART]
-    if begins:
-        if w[r + R_ML_ARMED] == INF:
-            w[r + R_ML_ARMED] = w[G_NOW] + w[C_LAG]
-            w[p + P_WATCHED] += 1
-            watch_missed_lag(w, r)
-    elif w[r + R_ML_ARMED] < INF:
-        watch_missed_lag(w, r)
-        w[r + R_ML_ARMED] = INF
-        w[r + R_ML_SINCE] = -1
-        w[p + P_WATCHED] -= 1
-
-
-@compiled
-def _other_fault_on(w, fault, r):
-    """Whether another follower fault touches ``r`` just now."""
-    b = w[r + R_BROKER]
-    p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
-    for i in range(w[H_FAULTS]):
-        x = w[H_FLT] + i * X_SIZE
-        if i == fault or w[x + X_BROKER] != b or w[x + X_STATE] != 1:
-            continue
-        kind = w[x + X_KIND]
-        if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
-            return True
-        if kind == X_SLOW_APPEND and _partition_touched(w, i, p_index):
-            return True
-    return False
-
-
-@compiled
-def _arm_follower_fault(w, fault, begins):
-    """Arm (or disarm) the detection delay of every follower that the fault touches."""
-    x = w[H_FLT] + fault * X_SIZE
-    kind = w[x + X_KIND]
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        for pos in range(w[p + P_RF]):
-            r = row_of(w, p, pos)
-            node = broker_index(w, w[r + R_BROKER])
-            if kind == X_LINK:
-                leader = w[p + P_LEADER]
-                if leader < 0 or leader == pos:
-                    continue
-                there = broker_index(w, w[row_of(w, p, leader) + R_BROKER])
-                touched = (w[x + X_FROM] == node and w[x + X_TO] == there) or (
-                    w[x + X_FROM] == there and w[x + X_TO] == node
-                )
-            elif kind == X_LOG_DIR:
-                touched = w[r + R_BROKER] == w[x + X_BROKER] and w[r + R_DIR] == w[x + X_DIR]
-            else:
-                touched = w[r + R_BROKER] == w[x + X_BROKER] and _partition_touched(w, fault, i)
-            if touched and (begins or not _other_fault_on(w, fault, r)):
-                _arm_missed_lag(w, r, begins)
+def _rearm_all(w):
+    """A fault begins or ends: followers may be overdue from another moment on."""
+    for i in range(w[H_ROWS]):
+        rearm(w, w[H_ROW] + i * R_SIZE)
 
 
 # ------------------------------------------------------------------ a broker stops and returns
@@ -335,6 +284,7 @@ def stop_broker(w, rec, rules, b):
         w[r + R_WRITER] = 0
         w[r + R_LEADER] = -1
         clear_follower(w, r, False)
+        forget_log_dir_failure(w, r, False, True)
     _drop_connections(w, b)
     d = w[H_HND] + node * w[H_IO] * D_SIZE
     for _ in range(w[H_IO]):
@@ -387,15 +337,13 @@ def start_broker(w, rec, rules, b):
     w[b + B_REGISTERED] = 1
     w[b + B_EPOCH] += 1
     w[b + B_HB_PHASE] = w[G_NOW]
-    for i in range(w[H_THREADS]):
-        t = w[H_THR] + i * T_SIZE
-        if w[t + T_FOLLOWER] == b:
-            w[t + T_STATE] = TS_IDLE
     w[b + B_TICK_POS] = -1
     w[b + B_TICK_STATE] = 0
     w[b + B_TICK_DUE] = w[G_NOW]
     schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
     fence(w, rules, b, True)  # a new registration ends whatever is left of the old one
+    if w[b + B_CRASH_UNCLEAN] == 1:
+        leave_elr(w, b)
     publish_all_to(w, b)
     _refresh_led_by(w, rules, b)
     hear(w, rules, b)
@@ -557,25 +505,15 @@ def _partition_error(w, rules, x):
     """The next append (or answer) of one follower fails; or all in a window."""
     p = w[H_PART] + w[x + X_PART] * P_SIZE
     r = _row_here(w, p, w[x + X_BROKER])
-    b = w[x + X_BROKER]
-    if r < 0 or w[b + B_UP] == 0:
+    if r < 0:
         return
     if w[x + X_FETCHER] == 1:
-        if w[r + R_LOGDIR_FAILED] == 1:
-            return
-        w[r + R_LOGDIR_FAILED] = 1
-        if rules[FETCHER] == _LEGACY:
-            count_dead(w, 1)
-            emit(w, EV_THREAD_DIED, -1, broker_index(w, b), -1, 0)
-        else:
-            state = w[r + R_FSTATE]
-            set_failed(w, r)
-            w[r + R_FSTATE] = state
+        if w[w[x + X_BROKER] + B_UP] == 1:
+            log_dir_fetcher_fails(w, rules, r, w[x + X_ERROR])
         return
     w[r + R_INJECT] = w[x + X_ERROR]
     w[r + R_INJECT_UNTIL] = 0 if w[x + X_ONCE] == 1 else w[x + X_END]
-    if w[r + R_FSTATE] != F_FAILED and w[r + R_FSTATE] != F_DEAD:
-        _arm_missed_lag(w, r, True)
+    touch(w, r)
 
 
 @compiled
@@ -586,7 +524,10 @@ def _stop_replica(w, rec, rules, x):
     if r < 0 or w[w[x + X_BROKER] + B_UP] == 0 or w[r + R_IS_LEADER] == 1:
         return
     clear_follower(w, r, True)
+    forget_log_dir_failure(w, r, True, False)
     w[r + R_FSTATE] = F_STOPPED
+    touch(w, r)
+    reap_idle_threads(w, w[x + X_BROKER])
 
 
 @compiled
@@ -609,7 +550,7 @@ def _bootstrap(w, rec, rules, x):
     w[r + R_LEO] = w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE]
     w[r + R_HW] = w[r + R_LEO]
     w[r + R_NEP] = 1
-    _arm_missed_lag(w, r, True)
+    touch(w, r)
 
 
 @compiled
@@ -646,7 +587,7 @@ def _window(w, rec, rules, fault, x, begins):
     elif kind == X_OUTAGE:
         _outage(w, rules, x, begins)
     if kind in (X_PAUSE, X_CPU, X_LINK, X_SLOW_APPEND):
-        _arm_follower_fault(w, fault, begins)
+        _rearm_all(w)
 
 
 @compiled
@@ -674,7 +615,7 @@ def _moment(w, rec, rules, fault, x):
         b = w[x + X_BROKER]
         if w[b + B_DIR_BAD_BASE + w[x + X_DIR]] == 0:
             w[b + B_DIR_BAD_BASE + w[x + X_DIR]] = 1
-            _arm_follower_fault(w, fault, True)
+            _rearm_all(w)
 
 
 @compiled
@@ -686,7 +627,7 @@ def _crash(w, rec, rules, fault, x):
         if w[b + B_UP] == 1:
             w[b + B_CRASH_UNCLEAN] = 1
             stop_broker(w, rec, rules, b)
-        _arm_follower_fault(w, fault, True)
+        _rearm_all(w)
         if w[x + X_ARG] >= 0:
             schedule(w, w[x + X_SLOT], w[x + X_START] + w[x + X_ARG])
         else:
@@ -708,11 +649,11 @@ def _come_back(w, rec, rules, fault, x):
         y = w[H_FLT] + i * X_SIZE
         if i != fault and w[y + X_BROKER] == b and w[y + X_STATE] in (1, 2):
             if w[y + X_KIND] in (X_CRASH, X_CONTROLLED) and w[b + B_UP] == 0:
-                _arm_follower_fault(w, fault, False)
+                _rearm_all(w)
                 return  # the later end wins
     if w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0:
         start_broker(w, rec, rules, b)
-    _arm_follower_fault(w, fault, False)
+    _rearm_all(w)
 
 
 @compiled
@@ -730,7 +671,7 @@ def _controlled(w, rec, rules, fault, x):
         w[x + X_STATE] = 1
         w[b + B_STOPPING] = 1
         move_away(w, rules, b)
-        _arm_follower_fault(w, fault, True)
+        _rearm_all(w)
         schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG2]))
     elif w[x + X_STATE] == 1:
         w[x + X_STATE] = 2

@@ -94,6 +94,7 @@ from isr_pipeline.simulation.layout import (
     R_ISR,
     R_LEADER,
     R_LEO,
+    R_LOGDIR_FAILED,
     R_NEED_TRUNC,
     R_ONLINE,
     R_PART,
@@ -101,6 +102,7 @@ from isr_pipeline.simulation.layout import (
     R_PEPOCH,
     R_POS,
     R_RESIGN,
+    R_TOUCH_FROM,
     R_WRITER,
     REQS_PER_THREAD,
     T_CAND,
@@ -118,6 +120,7 @@ from isr_pipeline.simulation.layout import (
     TS_APPENDING,
     TS_BACKOFF,
     TS_DEAD,
+    TS_DOWN,
     TS_IDLE,
     TS_WAITING,
 )
@@ -133,6 +136,7 @@ from isr_pipeline.simulation.measures import (
     count_failed,
     count_untracked,
     emit,
+    rearm,
     row_of,
     watch_missed_lag,
 )
@@ -170,6 +174,43 @@ def clear_follower(w, r, say):
     elif w[r + R_FSTATE] == F_DEAD:
         count_untracked(w, -1)
     w[r + R_FSTATE] = F_NONE
+
+
+@compiled
+def log_dir_fetcher_fails(w, rules, r, error):
+    """The log-dir mover of ``r`` (ReplicaAlterLogDirs) meets an error.
+
+    It reacts as the release's replica fetcher does, but neither that nor the ISR notices. What is
+    only delayed, or dropped silently, leaves no trace.
+    """
+    if w[r + R_LOGDIR_FAILED] != 0:
+        return
+    what = reaction(rules, error)
+    node = broker_index(w, w[r + R_BROKER])
+    if what == _FAIL:
+        w[r + R_LOGDIR_FAILED] = 1
+        count_failed(w, 1)
+        emit(w, EV_FAILED, w[r + R_PART], node, -1, 0)
+    elif what == _THREAD_DIES:
+        w[r + R_LOGDIR_FAILED] = 2
+        count_dead(w, 1)
+        emit(w, EV_THREAD_DIED, -1, node, -1, 0)
+
+
+@compiled
+def forget_log_dir_failure(w, r, say, stopped):
+    """A new leader epoch, StopReplica or the broker's end un-fails what the log-dir mover gave up.
+
+    ``stopped``: the broker's process ends, and a dead thread with it; otherwise that stays dead.
+    """
+    if w[r + R_LOGDIR_FAILED] == 1:
+        w[r + R_LOGDIR_FAILED] = 0
+        count_failed(w, -1)
+        if say:
+            emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
+    elif w[r + R_LOGDIR_FAILED] == 2 and stopped:
+        w[r + R_LOGDIR_FAILED] = 0
+        count_dead(w, -1)
 
 
 @compiled
@@ -415,7 +456,11 @@ def _append_one(w, rules, t):
     w[r + R_LEO] = w[e + E_END]
     copy_epochs(w, w[k + K_LROW], r)
     w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
-    watch_missed_lag(w, r)
+    if w[r + R_TOUCH_FROM] < INF and w[r + R_INJECT] < 0:
+        w[r + R_TOUCH_FROM] = INF  # the fault of a moment is over
+        rearm(w, r)
+    else:
+        watch_missed_lag(w, r)
     return False
 
 
@@ -458,26 +503,37 @@ def _add_to_thread(w, r):
         count_untracked(w, 1)
         return
     w[r + R_FSTATE] = F_FETCHING
+    if w[t + T_STATE] == TS_DOWN:
+        w[t + T_STATE] = TS_IDLE
     if w[t + T_STATE] in (TS_IDLE, TS_BACKOFF):
         schedule(w, w[t + T_SLOT], w[G_NOW])
 
 
 @compiled
 def reap_idle_threads(w, b):
-    """Stop the fetcher threads of broker ``b`` that have no partition left (shutdownIdle...)."""
+    """Stop the fetcher threads of broker ``b`` that have no partition left.
+
+    AbstractFetcherManager.shutdownIdleFetcherThreads, after every change of what is fetched: dead
+    threads as well; a failed partition is no longer its thread's.
+    """
     for i in range(w[H_THREADS]):
         t = w[H_THR] + i * T_SIZE
-        if w[t + T_FOLLOWER] != b or w[t + T_STATE] != TS_DEAD:
+        if w[t + T_FOLLOWER] != b or w[t + T_STATE] == TS_DOWN:
             continue
         held = 0
         for c in range(w[t + T_CANDS]):
             r = w[w[t + T_CAND] + c * K_SIZE + K_FROW]
-            if w[r + R_FSTATE] == F_DEAD and _of_thread(w, t, c):
+            if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED, F_DEAD) and _of_thread(w, t, c):
                 held += 1
         if held == 0:
-            w[t + T_STATE] = TS_IDLE
+            if w[t + T_STATE] == TS_DEAD:
+                count_dead(w, -1)
+            elif w[t + T_STATE] == TS_WAITING:
+                w[w[t + T_REQ] + Q_ABANDONED] = 1
+            w[t + T_STATE] = TS_DOWN
             w[t + T_REQ] = -1
-            count_dead(w, -1)
+            w[t + T_HOLD] = 0
+            cancel(w, w[t + T_SLOT])
             emit(w, EV_THREAD_STOPPED, -1, broker_index(w, b), -1, 0)
 
 
@@ -488,6 +544,8 @@ def _become_leader(w, rec, rules, r, m):
     was_leader = w[r + R_IS_LEADER] == 1
     new_epoch = w[m + M_LEPOCH] > w[r + R_EPOCH] or not was_leader
     clear_follower(w, r, True)
+    if new_epoch:
+        forget_log_dir_failure(w, r, True, False)
     w[r + R_EPOCH] = w[m + M_LEPOCH]
     w[r + R_PEPOCH] = w[m + M_PEPOCH]
     w[r + R_LEADER] = w[r + R_POS]
@@ -543,6 +601,7 @@ def _become_follower(w, rec, rules, r, m):
     if not new_epoch:
         return
     clear_follower(w, r, True)
+    forget_log_dir_failure(w, r, True, False)
     w[r + R_EPOCH] = w[m + M_LEPOCH]
     w[r + R_LEADER] = w[m + M_LEADER]
     if w[m + M_LEADER] < 0 or w[r + R_ONLINE] == 0:

@@ -84,6 +84,7 @@ from isr_pipeline.simulation.leader import alter_fires, tick_fires
 from isr_pipeline.simulation.log import close_ledgers
 from isr_pipeline.simulation.measures import (
     book,
+    count_dead,
     count_failed,
     count_untracked,
     hw_moved,
@@ -219,6 +220,7 @@ def _finish(w):
     for i in range(w[H_ROWS]):
         watch_missed_lag(w, w[H_ROW] + i * R_SIZE)
     count_failed(w, 0)
+    count_dead(w, 0)
     count_untracked(w, 0)
 
 

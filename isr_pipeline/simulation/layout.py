@@ -279,8 +279,8 @@ R_NEP = 23  # log: number of leader epochs in the log
 R_INJECT = 24  # flt: error met once at the next append (or response), -1 none
 R_INJECT_UNTIL = 25  # flt: with a window, its end
 R_REMOVED_AT = 26  # msr: removed by a leader at, NEVER if not
-R_TOUCH_UNTIL = 27  # flt: touched by a partition fault until
-R_TOUCH_FROM = 28
+R_TOUCH_UNTIL = 27  # unused
+R_TOUCH_FROM = 28  # flt: a fault of a moment hit it then and still shows, INF if none
 R_ML_ARMED = 29  # msr: detection is overdue from this time on, INF if no fault
 R_ML_SINCE = 30  # msr: counted since, -1 if not
 R_NEED_TRUNC = 31  # fol: the first fetch must find out where the logs part
@@ -322,7 +322,7 @@ TS_WAITING = 1
 TS_APPENDING = 2
 TS_BACKOFF = 3
 TS_DEAD = 4
-TS_DOWN = 5
+TS_DOWN = 5  # no such thread: stopped as idle, never needed yet, or its broker is down
 
 REQS_PER_THREAD = 3
 REQS_PER_STREAM = 2
@@ -447,6 +447,7 @@ DS_CLIENT = 8
 DS_EXPAND = 9  # synchronous ISR write by a fetch
 DS_SURGE = 10
 DS_CRASHED = 11
+DS_RECORD_LOCK = 12  # a fetch's ISR check waits for an ISR write in progress
 
 # ---------------------------------------------------------------- a sender (network thread)
 N_BROKER = 0

@@ -60,6 +60,7 @@ from isr_pipeline.simulation.layout import (
     DS_COMPLETE_LOCK,
     DS_FETCH_LOCK,
     DS_PRODUCE_LOCK,
+    DS_RECORD_LOCK,
     ERR_NOT_LEADER,
     EV_EXPAND,
     EV_RESIGNED,
@@ -261,6 +262,8 @@ def raise_hw(w, rec, rules, r, rule_time):
     before = w[r + R_HW]
     leo = w[r + R_LEO]
     if before >= leo:
+        if w[p + P_STAND_SINCE] >= 0 and leads_officially(w, r):
+            hw_moved(w, p, False)  # a new leader has nothing uncommitted
         return
     hw = next_high_watermark(
         rules,
@@ -582,8 +585,7 @@ def wake_lock_waiters(w, r):
         if w[d + D_ROW] == r and w[d + D_STATE] in (
             DS_FETCH_LOCK,
             DS_PRODUCE_LOCK,
-    ERR_NOT_LEADER,
-    Q_ERR,
+            DS_RECORD_LOCK,
             DS_COMPLETE_LOCK,
         ):
             schedule(w, w[d + D_SLOT], w[G_NOW])

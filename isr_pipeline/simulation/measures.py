@@ -14,6 +14,7 @@ from isr_pipeline.simulation.layout import (
     B_SIZE,
     B_UP,
     C_EVENTS_MAX,
+    C_LAG,
     C_MIN_ISR,
     C_REQUEST_TIMEOUT,
     C_WARMUP,
@@ -41,8 +42,12 @@ from isr_pipeline.simulation.layout import (
     G_UNTRACKED_TIME,
     H_BRK,
     H_EVENTS,
+    H_FAULTS,
+    H_FLT,
+    H_FPART,
     H_HIST,
     H_PART,
+    H_PARTITIONS,
     H_ROW,
     HIST_SIZE,
     HIST_SUB_BITS,
@@ -61,13 +66,16 @@ from isr_pipeline.simulation.layout import (
     P_T_UNAVAILABLE,
     P_T_UNDER_MIN,
     P_T_UNDER_REPLICATED,
+    P_WATCHED,
     R_BROKER,
+    R_DIR,
     R_LEO,
     R_ML_ARMED,
     R_ML_SINCE,
     R_PART,
     R_POS,
     R_SIZE,
+    R_TOUCH_FROM,
     V_BROKER,
     V_DECIDED,
     V_ISR,
@@ -78,6 +86,22 @@ from isr_pipeline.simulation.layout import (
     V_PART,
     V_SIZE,
     V_TIME,
+    X_ALL_PARTS,
+    X_BROKER,
+    X_CONTROLLED,
+    X_CPU,
+    X_CRASH,
+    X_DIR,
+    X_FROM,
+    X_KIND,
+    X_LINK,
+    X_LOG_DIR,
+    X_PAUSE,
+    X_SIZE,
+    X_SLOW_APPEND,
+    X_START,
+    X_STATE,
+    X_TO,
 )
 
 
@@ -230,16 +254,19 @@ def count_failed(w, change):
     """One partition more (or less) is marked failed by a fetcher."""
     w[G_FAILED_TIME] += w[G_FAILED] * _since(w, w[G_FAILED_SINCE])
     w[G_FAILED_SINCE] = w[G_NOW]
+    before = w[G_FAILED]
     w[G_FAILED] += change
     if w[G_NOW] >= w[C_WARMUP]:
-        w[G_FAILED_MAX] = max(w[G_FAILED_MAX], w[G_FAILED])
+        w[G_FAILED_MAX] = max(w[G_FAILED_MAX], max(before, w[G_FAILED]))
 
 
 @compiled
 def count_dead(w, change):
     """One fetcher thread more (or less) is dead."""
+    before = w[G_DEAD]
     w[G_DEAD] += change
-    w[G_DEAD_MAX] = max(w[G_DEAD_MAX], w[G_DEAD])
+    if w[G_NOW] >= w[C_WARMUP]:
+        w[G_DEAD_MAX] = max(w[G_DEAD_MAX], max(before, w[G_DEAD]))
 
 
 @compiled
@@ -271,3 +298,62 @@ def watch_missed_lag(w, r):
     member = (w[p + P_ISR] >> w[r + R_POS]) & 1
     if member and w[r + R_LEO] < w[row_of(w, p, leader) + R_LEO]:
         w[r + R_ML_SINCE] = w[G_NOW]
+
+
+@compiled
+def _fault_since(w, r):
+    """Start of the earliest fault that touches the follower ``r`` now: INF if none does."""
+    p = w[r + R_PART]
+    b = w[r + R_BROKER]
+    p_index = (p - w[H_PART]) // P_SIZE
+    leader = w[p + P_LEADER]
+    here = broker_index(w, b)
+    there = broker_index(w, w[row_of(w, p, leader) + R_BROKER]) if leader >= 0 else -1
+    since = w[r + R_TOUCH_FROM]
+    for i in range(w[H_FAULTS]):
+        x = w[H_FLT] + i * X_SIZE
+        kind = w[x + X_KIND]
+        running = w[x + X_STATE] == 1 or (kind == X_CONTROLLED and w[x + X_STATE] == 2)
+        if not running or w[x + X_START] >= since:
+            continue
+        touched = False
+        if kind == X_LINK:
+            touched = leader >= 0 and (
+                (w[x + X_FROM] == here and w[x + X_TO] == there)
+                or (w[x + X_FROM] == there and w[x + X_TO] == here)
+            )
+        elif w[x + X_BROKER] == b:
+            if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
+                touched = True
+            elif kind == X_LOG_DIR:
+                touched = w[x + X_DIR] == w[r + R_DIR]
+            elif kind == X_SLOW_APPEND:
+                named = w[w[H_FPART] + i * w[H_PARTITIONS] + p_index] == 1
+                touched = w[x + X_ALL_PARTS] == 1 or named
+        if touched:
+            since = w[x + X_START]
+    return since
+
+
+@compiled
+def rearm(w, r):
+    """A fault of the replica ``r``, or its leader, has changed: when is it overdue?
+
+    Its detection is overdue from the fault's start + replica.lag.time.max.ms on.
+    """
+    watch_missed_lag(w, r)
+    since = _fault_since(w, r)
+    armed = INF if since == INF else since + w[C_LAG]
+    if (armed == INF) != (w[r + R_ML_ARMED] == INF):
+        w[w[r + R_PART] + P_WATCHED] += -1 if armed == INF else 1
+    w[r + R_ML_ARMED] = armed
+    w[r + R_ML_SINCE] = -1
+    watch_missed_lag(w, r)
+
+
+@compiled
+def touch(w, r):
+    """A fault of a moment hits the replica ``r``; it shows until the next successful append."""
+    if w[r + R_TOUCH_FROM] == INF:
+        w[r + R_TOUCH_FROM] = w[G_NOW]
+    rearm(w, r)
