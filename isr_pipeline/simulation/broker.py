@@ -292,7 +292,7 @@ def _begin(w, rec, rules, b, d, code):
         w[q + Q_ERR] = 0
         w[q + Q_PENDING] = 0
         if counts_pending(rules):
-            _note_pending(w, rec, rules, b, q)
+            _note_pending(w, rec, rules, q)
         _fetch_steps(w, rec, rules, b, d)
     else:
         w[d + D_STATE] = DS_PRODUCE
@@ -300,7 +300,7 @@ def _begin(w, rec, rules, b, d, code):
 
 
 @compiled
-def _handler_free(w, rec, rules, b, d):
+def _handler_free(w, b, d):
     """Handler ``d`` is done with its request."""
     w[d + D_STATE] = DS_IDLE
     w[d + D_REQ] = -1
@@ -313,7 +313,7 @@ def _handler_free(w, rec, rules, b, d):
 
 
 @compiled
-def _note_pending(w, rec, rules, b, q):
+def _note_pending(w, rec, rules, q):
     """KIP-501: the fetch counts as pending for its partitions, before any of them is read."""
     w[q + Q_PENDING] = 1
     cand = w[w[q + Q_OWNER] + T_CAND]
@@ -459,7 +459,6 @@ def _visit(w, rec, rules, b, d, q, e, k):
     """The fetch handler comes to one partition; True if it has to wait there."""
     lr = w[k + K_LROW]
     fr = w[k + K_FROW]
-    p = w[lr + R_PART]
     w[e + E_TIME] = w[G_NOW]
     w[e + E_END] = w[e + E_OFFSET]
     w[e + E_ERR] = _check_entry(w, rules, lr, fr, e)
@@ -544,7 +543,7 @@ def _fetch_done(w, rec, rules, b, d, q):
         w[q + Q_PENDING] = 0
         forget_pending(w, rec, rules, q)  # the pull request's finally block
     if w[q + Q_ERR] == 1 or w[q + Q_BYTES] >= w[C_FETCH_MIN_BYTES] or w[C_FETCH_WAIT] == 0:
-        _handler_free(w, rec, rules, b, d)
+        _handler_free(w, b, d)
         respond(w, rec, rules, b, q)
         return
     if _satisfied(w, q):
@@ -559,7 +558,7 @@ def _fetch_done(w, rec, rules, b, d, q):
     w[q + Q_STATE] = QS_PURGATORY
     w[q + Q_DEADLINE] = w[G_NOW] + w[C_FETCH_WAIT]
     schedule(w, w[q + Q_SLOT], w[q + Q_DEADLINE])
-    _handler_free(w, rec, rules, b, d)
+    _handler_free(w, b, d)
 
 
 # ------------------------------------------------------------------ purgatory
@@ -580,9 +579,7 @@ def _satisfied(w, q):
                 if w[C_FETCH_MIN_BYTES] <= 1:
                     return True
                 p = w[lr + R_PART]
-                _, size = data_end(
-                    w, p, w[e + E_OFFSET], w[lr + R_LEO], w[C_FETCH_MAX_BYTES]
-                )
+                _, size = data_end(w, p, w[e + E_OFFSET], w[lr + R_LEO], w[C_FETCH_MAX_BYTES])
                 total += size
     return total >= w[C_FETCH_MIN_BYTES]
 
@@ -722,7 +719,7 @@ def _find_delayed(w, d):
 
 @compiled
 def _complete(w, rec, rules, b, d):
-    """Handler ``d`` completes delayed fetches one after the other, then is done with its request."""
+    """Handler ``d`` completes delayed fetches one by one, then is done with its request."""
     while w[d + D_CREQ] >= 0 or _find_delayed(w, d):
         if _completion_steps(w, rec, rules, b, d):
             return
@@ -730,7 +727,7 @@ def _complete(w, rec, rules, b, d):
         q = w[H_REQ] + w[d + D_REQ] * Q_SIZE
         w[d + D_REQ] = -1
         settle_produce(w, rec, rules, b, q)
-    _handler_free(w, rec, rules, b, d)
+    _handler_free(w, b, d)
 
 
 # ------------------------------------------------------------------ produce
@@ -791,7 +788,7 @@ def _produce_appends(w, rec, rules, b, d):
         w[q + Q_ERR] = ERR_NOT_ENOUGH
     if w[q + Q_ERR] != 0:
         w[d + D_REQ] = -1
-        _handler_free(w, rec, rules, b, d)
+        _handler_free(w, b, d)
         respond(w, rec, rules, b, q)
         return
     if append_must_wait(w, r):
@@ -801,9 +798,7 @@ def _produce_appends(w, rec, rules, b, d):
         return
     w[q + Q_EPOCH] = w[r + R_EPOCH]
     w[q + Q_END] = w[r + R_LEO] + w[q + Q_RECORDS]
-    append_records(
-        w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1
-    )
+    append_records(w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1)
     if rules[ASYNC_ISR] != 0:
         # from 2.7 on the delayed actions run after the request has been answered
         w[d + D_REQ] = -1
@@ -871,10 +866,10 @@ def handler_fires(w, rec, rules, d):
         wake_lock_waiters(w, lr)
         _fetch_steps(w, rec, rules, b, d)
     elif state == DS_CLIENT:
-        _handler_free(w, rec, rules, b, d)
+        _handler_free(w, b, d)
         push_response(w, b, SEND_CLIENT)
     elif state == DS_SURGE:
-        _handler_free(w, rec, rules, b, d)
+        _handler_free(w, b, d)
         push_response(w, b, SEND_SURGE)
     else:
         cancel(w, w[d + D_SLOT])

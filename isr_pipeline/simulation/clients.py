@@ -109,8 +109,11 @@ def change_rate(w, s, factor):
     w[s + S_K] = 0
     w[s + S_NEXT] = w[s + S_BASE] if w[s + S_BASE] < w[s + S_STOP] else INF
     if w[s + S_REQ] < 0:
-        schedule(w, w[s + S_SLOT], min(w[s + S_NEXT], max(now, w[s + S_RETRY_AT])
-                 if w[s + S_GATHERED] > 0 else INF))
+        schedule(
+            w,
+            w[s + S_SLOT],
+            min(w[s + S_NEXT], max(now, w[s + S_RETRY_AT]) if w[s + S_GATHERED] > 0 else INF),
+        )
 
 
 @compiled

@@ -228,7 +228,7 @@ def _walk_order(w, rules, p, isr):
 
 
 @compiled
-def _set_leader(w, rules, p, leader, unclean):
+def _set_leader(w, p, leader, unclean):
     """Give partition ``p`` another leader (or none) and say so."""
     before = w[p + P_LEADER]
     w[p + P_LEADER] = leader
@@ -278,7 +278,7 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
     w[p + P_ISR] = isr
     w[p + P_RECOVERING] = 1 if unclean else 0
     if leader != old_leader or (bump and leader >= 0 and unclean):
-        _set_leader(w, rules, p, leader, unclean)
+        _set_leader(w, p, leader, unclean)
     for pos in range(w[p + P_RF]):
         rearm(w, row_of(w, p, pos))
     refresh(w, rules, p)
@@ -364,7 +364,7 @@ def elect_preferred(w, rules, p):
 
 
 @compiled
-def hand_over(w, rules, p, leader):
+def hand_over(w, p, leader):
     """The leader at position ``leader`` resigns: Solution 2, or LinkedIn's transfer.
 
     Its id moves to the end of the ISR. ``assignment_order`` may elect the very same id again.
@@ -400,7 +400,7 @@ def elect_after_resignation(w, rules, p, exclude_self):
     if chosen == leader:
         emit(w, EV_ELECTED, p, broker_index(w, w[row_of(w, p, chosen) + R_BROKER]), -1, 0)
     else:
-        _set_leader(w, rules, p, chosen, False)
+        _set_leader(w, p, chosen, False)
     refresh(w, rules, p)
     publish(w, p)
 
@@ -490,7 +490,7 @@ def dir_failed(w, rules, b, log_dir, dir_field):
 
 
 @compiled
-def hear(w, rules, b):
+def hear(w, b):
     """Work out whether heartbeats of ``b`` reach the controller, and plan what follows.
 
     Called at every moment at which that can change. Heartbeats themselves are no events: the last
@@ -520,9 +520,7 @@ def hear(w, rules, b):
     w[b + B_CUT_SINCE] = INF
     w[b + B_FENCE_AT] = INF
     if w[b + B_FENCED] == 1 and w[b + B_STOPPING] == 0:
-        wait = jitter(
-            w, PURPOSE_UNFENCE, node, w[b + B_EPOCH], UNFENCE_LOW_US, UNFENCE_HIGH_US
-        )
+        wait = jitter(w, PURPOSE_UNFENCE, node, w[b + B_EPOCH], UNFENCE_LOW_US, UNFENCE_HIGH_US)
         w[b + B_UNFENCE_AT] = now + wait
         schedule(w, w[b + B_SLOT_SESSION], now + wait)
     else:
@@ -566,7 +564,7 @@ def controller_back(w, rules, resumed):
             if began < INF and now > began:
                 fenced_one = True
                 fence(w, rules, b, True)
-                hear(w, rules, b)
+                hear(w, b)
             w[b + B_FENCE_AT] = INF
 
 

@@ -1,8 +1,8 @@
 """Faults begin and end: what each kind does to the world at those moments.
 
 Stalls, slow reads and slow appends need nothing here: an operation looks up the windows in which it
-begins (`network.read_end`). Overlapping faults on one thing: the later end and the larger value win,
-factors multiply.
+begins (`network.read_end`). Overlapping faults on one thing: the later end and the larger value
+win, factors multiply.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def _drop_connections(w, b):
 
 
 @compiled
-def stop_broker(w, rec, rules, b):
+def stop_broker(w, rules, b):
     """The process of broker ``b`` ends: the log stays, everything in memory is gone."""
     w[b + B_UP] = 0
     w[b + B_PAUSED_UNTIL] = 0
@@ -326,11 +326,11 @@ def stop_broker(w, rec, rules, b):
             w[t + T_HOLD] = 0
             cancel(w, w[t + T_SLOT])
     _refresh_led_by(w, rules, b)
-    hear(w, rules, b)
+    hear(w, b)
 
 
 @compiled
-def start_broker(w, rec, rules, b):
+def start_broker(w, rules, b):
     """Broker ``b`` is back: registered, told all its partitions, unfenced a little later."""
     w[b + B_UP] = 1
     w[b + B_STOPPING] = 0
@@ -346,7 +346,7 @@ def start_broker(w, rec, rules, b):
         leave_elr(w, b)
     publish_all_to(w, b)
     _refresh_led_by(w, rules, b)
-    hear(w, rules, b)
+    hear(w, b)
 
 
 # ------------------------------------------------------------------ log dirs
@@ -354,7 +354,7 @@ def start_broker(w, rec, rules, b):
 
 @compiled
 def dir_fires(w, rec, rules, b):
-    """A failed log dir has been noticed 50 ms ago: the controller acts; the last dir stops the broker."""
+    """A failed log dir was noticed 50 ms ago: the controller acts; the last stops the broker."""
     if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
         schedule(w, w[b + B_SLOT_DIR], w[G_CTL_OUT_UNTIL])
         return
@@ -374,7 +374,7 @@ def dir_fires(w, rec, rules, b):
                 w[r + R_GONE] = 1
         dir_failed(w, rules, b, log_dir, R_DIR)
         if w[b + B_DIRS_OK] <= 0 and w[b + B_UP] == 1:
-            stop_broker(w, rec, rules, b)
+            stop_broker(w, rules, b)
             fence(w, rules, b, True)
 
 
@@ -393,7 +393,7 @@ def _cpu_factor(w, b):
 
 
 @compiled
-def _relink(w, rules, a, c):
+def _relink(w, a, c):
     """Latency and drop of the link from node ``a`` to node ``c``: the largest in force."""
     latency = 0
     drop_until = 0
@@ -413,16 +413,16 @@ def _relink(w, rules, a, c):
 
 
 @compiled
-def _link_changes(w, rules, x):
+def _link_changes(w, x):
     """A link fault begins or ends."""
     a = w[x + X_FROM]
     c = w[x + X_TO]
-    _relink(w, rules, a, c)
-    _relink(w, rules, c, a)
+    _relink(w, a, c)
+    _relink(w, c, a)
     ctl = w[H_BROKERS]
     for node in (a, c):
         if node != ctl and (a == ctl or c == ctl):
-            hear(w, rules, w[H_BRK] + node * B_SIZE)
+            hear(w, w[H_BRK] + node * B_SIZE)
 
 
 @compiled
@@ -470,11 +470,11 @@ def _pause(w, rules, x, begins):
         return
     if begins:
         w[b + B_PAUSED_UNTIL] = max(w[b + B_PAUSED_UNTIL], w[x + X_END])
-        hear(w, rules, b)
+        hear(w, b)
     elif w[b + B_PAUSED_UNTIL] <= w[G_NOW]:
         w[b + B_PAUSED_UNTIL] = 0
         w[b + B_HB_PHASE] = w[G_NOW]
-        hear(w, rules, b)
+        hear(w, b)
     _refresh_led_by(w, rules, b)
 
 
@@ -517,7 +517,7 @@ def _partition_error(w, rules, x):
 
 
 @compiled
-def _stop_replica(w, rec, rules, x):
+def _stop_replica(w, x):
     """StopReplica on a follower: not fetched until a new leader epoch, and un-failed."""
     p = w[H_PART] + w[x + X_PART] * P_SIZE
     r = _row_here(w, p, w[x + X_BROKER])
@@ -531,7 +531,7 @@ def _stop_replica(w, rec, rules, x):
 
 
 @compiled
-def _bootstrap(w, rec, rules, x):
+def _bootstrap(w, rules, x):
     """A follower begins anew, so many records behind."""
     p = w[H_PART] + w[x + X_PART] * P_SIZE
     r = _row_here(w, p, w[x + X_BROKER])
@@ -571,7 +571,7 @@ def _outage(w, rules, x, begins):
 
 
 @compiled
-def _window(w, rec, rules, fault, x, begins):
+def _window(w, rules, fault, x, begins):
     """A window opens or closes."""
     kind = w[x + X_KIND]
     if kind == X_PAUSE:
@@ -579,7 +579,7 @@ def _window(w, rec, rules, fault, x, begins):
     elif kind == X_CPU:
         _cpu_factor(w, w[x + X_BROKER])
     elif kind == X_LINK:
-        _link_changes(w, rules, x)
+        _link_changes(w, x)
     elif kind == X_RATE:
         _rate_changes(w, fault)
     elif kind == X_SURGE:
@@ -591,7 +591,7 @@ def _window(w, rec, rules, fault, x, begins):
 
 
 @compiled
-def _moment(w, rec, rules, fault, x):
+def _moment(w, rec, rules, x):
     """A fault without a window happens."""
     kind = w[x + X_KIND]
     if kind == X_BURST:
@@ -599,9 +599,9 @@ def _moment(w, rec, rules, fault, x):
     elif kind == X_PARTITION_ERROR:
         _partition_error(w, rules, x)
     elif kind == X_STOP_REPLICA:
-        _stop_replica(w, rec, rules, x)
+        _stop_replica(w, x)
     elif kind == X_BOOTSTRAP:
-        _bootstrap(w, rec, rules, x)
+        _bootstrap(w, rules, x)
     elif kind == X_PREFERRED:
         p = w[H_PART] + w[x + X_PART] * P_SIZE
         if w[x + X_ARG] >= 0:
@@ -619,26 +619,26 @@ def _moment(w, rec, rules, fault, x):
 
 
 @compiled
-def _crash(w, rec, rules, fault, x):
+def _crash(w, rules, fault, x):
     """Kill -9, and the return: X_STATE 0 kills, 1 starts again."""
     b = w[x + X_BROKER]
     if w[x + X_STATE] == 0:
         w[x + X_STATE] = 1
         if w[b + B_UP] == 1:
             w[b + B_CRASH_UNCLEAN] = 1
-            stop_broker(w, rec, rules, b)
+            stop_broker(w, rules, b)
         _rearm_all(w)
         if w[x + X_ARG] >= 0:
             schedule(w, w[x + X_SLOT], w[x + X_START] + w[x + X_ARG])
         else:
             cancel(w, w[x + X_SLOT])
         return
-    _come_back(w, rec, rules, fault, x)
+    _come_back(w, rules, fault, x)
 
 
 @compiled
-def _come_back(w, rec, rules, fault, x):
-    """A stopped broker starts again, unless the controller is gone or another fault keeps it down."""
+def _come_back(w, rules, fault, x):
+    """A stopped broker starts again, unless the controller or another fault keeps it down."""
     b = w[x + X_BROKER]
     if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
         schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
@@ -652,12 +652,12 @@ def _come_back(w, rec, rules, fault, x):
                 _rearm_all(w)
                 return  # the later end wins
     if w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0:
-        start_broker(w, rec, rules, b)
+        start_broker(w, rules, b)
     _rearm_all(w)
 
 
 @compiled
-def _controlled(w, rec, rules, fault, x):
+def _controlled(w, rules, fault, x):
     """Controlled restart: 0 leaves the ISRs, 1 stops, 2 starts again."""
     b = w[x + X_BROKER]
     if w[x + X_STATE] == 0:
@@ -676,12 +676,12 @@ def _controlled(w, rec, rules, fault, x):
     elif w[x + X_STATE] == 1:
         w[x + X_STATE] = 2
         if w[b + B_UP] == 1:
-            stop_broker(w, rec, rules, b)
+            stop_broker(w, rules, b)
             if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
                 fence(w, rules, b, True)
         schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG]))
     else:
-        _come_back(w, rec, rules, fault, x)
+        _come_back(w, rules, fault, x)
 
 
 @compiled
@@ -690,19 +690,19 @@ def fault_fires(w, rec, rules, fault):
     x = w[H_FLT] + fault * X_SIZE
     kind = w[x + X_KIND]
     if kind == X_CRASH:
-        _crash(w, rec, rules, fault, x)
+        _crash(w, rules, fault, x)
     elif kind == X_CONTROLLED:
-        _controlled(w, rec, rules, fault, x)
+        _controlled(w, rules, fault, x)
     elif w[x + X_END] > w[x + X_START] and kind != X_PARTITION_ERROR:
         if w[x + X_STATE] == 0:
             w[x + X_STATE] = 1
             schedule(w, w[x + X_SLOT], w[x + X_END])
-            _window(w, rec, rules, fault, x, True)
+            _window(w, rules, fault, x, True)
         else:
             w[x + X_STATE] = 2
             cancel(w, w[x + X_SLOT])
-            _window(w, rec, rules, fault, x, False)
+            _window(w, rules, fault, x, False)
     else:
         w[x + X_STATE] = 1
         cancel(w, w[x + X_SLOT])
-        _moment(w, rec, rules, fault, x)
+        _moment(w, rec, rules, x)

@@ -81,6 +81,7 @@ from isr_pipeline.simulation.layout import (
     Q_STATE,
     QS_FREE,
     QS_TO_BROKER,
+    QS_TO_OWNER,
     R_BROKER,
     R_DELAY_UNTIL,
     R_DIR,
@@ -141,7 +142,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.queue import cancel, due, schedule
 
 _FAIL = int(Reaction.FAIL)
 _DELAY = int(Reaction.DELAY)
@@ -272,7 +273,7 @@ def _free_request(w, t):
 
 
 @compiled
-def fetch_next(w, rules, t):
+def fetch_next(w, t):
     """Build one fetch with all partitions that are ready, and send it; else wait."""
     now = w[G_NOW]
     q = _free_request(w, t)
@@ -327,7 +328,7 @@ def _request_failed(w, rules, t):
     w[t + T_REQ] = -1
     now = w[G_NOW]
     if rules[BACKOFF_NONE] != 0:
-        fetch_next(w, rules, t)
+        fetch_next(w, t)
         return
     for i in range(w[t + T_CANDS]):
         r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
@@ -353,7 +354,7 @@ def fetch_answered(w, rules, t, q):
     _take_errors(w, rules, t, q)
     if w[t + T_STATE] == TS_DEAD:
         return
-    append_steps(w, rules, t)
+    append_steps(w, t)
 
 
 @compiled
@@ -416,7 +417,7 @@ def _injected(w, r):
 
 
 @compiled
-def append_steps(w, rules, t):
+def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
     b = w[t + T_FOLLOWER]
@@ -432,7 +433,7 @@ def append_steps(w, rules, t):
             w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
         w[t + T_IDX] += 1
     w[t + T_HOLD] = 0
-    fetch_next(w, rules, t)
+    fetch_next(w, t)
 
 
 @compiled
@@ -478,12 +479,17 @@ def thread_fires(w, rules, t):
             if _append_one(w, rules, t):
                 return
             w[t + T_IDX] += 1
-        append_steps(w, rules, t)
+        append_steps(w, t)
     elif state == TS_WAITING:
-        w[w[t + T_REQ] + Q_ABANDONED] = 1  # replica.socket.timeout.ms
+        q = w[t + T_REQ]
+        if w[q + Q_STATE] == QS_TO_OWNER and due(w, w[q + Q_SLOT]) <= w[G_NOW]:
+            # the answer lies in the socket (the process was paused): it is read before the clock
+            schedule(w, w[t + T_SLOT], w[G_NOW] + 1)
+            return
+        w[q + Q_ABANDONED] = 1  # replica.socket.timeout.ms
         _request_failed(w, rules, t)
     elif state in (TS_BACKOFF, TS_IDLE):
-        fetch_next(w, rules, t)
+        fetch_next(w, t)
     else:
         cancel(w, w[t + T_SLOT])
 

@@ -10,8 +10,6 @@ Who writes a field stands behind it: *enc* the encoder, once; *ctl* the controll
 of the row's partition; *fol* the follower; *flt* a fault; *msr* the measuring functions.
 """
 
-
-
 INF = 1 << 50  # "never": later than every horizon
 NEVER = -(1 << 60)  # "before all time": what Kafka writes as 0
 SLOT_BITS = 12  # a key is time << 12 | slot
@@ -206,7 +204,7 @@ B_CUT_SINCE = 65  # since when the controller has not heard it, INF while it doe
 B_GONE_SINCE = 66
 B_SIZE = 68
 
-# ---------------------------------------------------------------- a partition, as the controller has it
+# ---------------------------------------------------------------- a partition, to the controller
 P_LEADER = 0  # ctl: position, -1 none
 P_LEPOCH = 1
 P_PEPOCH = 2
@@ -570,7 +568,7 @@ EVENT_NAMES = (
     "records_lost",
 )
 
-# ---------------------------------------------------------------- slots, in the order of one instant
+# ---------------------------------------------------------------- slots, in order at one instant
 SK_FAULT = 0
 SK_TICK = 1
 SK_CONTROLLER = 2  # rebalance check, end of an outage

@@ -377,7 +377,7 @@ def _count_change(w, r, removed, added):
 
 @compiled
 def commit_isr(w, rec, rules, r):
-    """The pending change of the leader ``r`` is committed now: by ZooKeeper, or by the controller."""
+    """The pending change of the leader ``r`` is committed now, by ZooKeeper or the controller."""
     p = w[r + R_PART]
     shrink = w[r + R_PENDING] == PENDING_SHRINK
     isr = w[r + R_PENDING_ISR]
@@ -519,7 +519,7 @@ def resign(w, rec, rules, r, exclude_self):
     if w[r + R_RESIGN] != 0 or not leads_officially(w, r):
         return
     w[r + R_RESIGN] = 2 if exclude_self else 1
-    hand_over(w, rules, p, w[r + R_POS])
+    hand_over(w, p, w[r + R_POS])
     e = emit(w, EV_RESIGNED, p, broker_index(w, w[r + R_BROKER]), w[G_NOW], 1 << w[r + R_POS])
     if e >= 0:
         w[e + V_CAUSE0] = w[p + P_ORDER]
@@ -648,7 +648,9 @@ def _tick_visits(w, rec, rules, b, r):
         wake_lock_waiters(w, r)
         return True
     expired = _expired(w, rec, rules, r)
-    wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (mode != _LOCK_NONE and expired != 0)
+    wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (
+        mode != _LOCK_NONE and expired != 0
+    )
     if wants_lock and (w[r + R_READERS] > 0 or w[r + R_WRITER] == LOCK_HELD):
         if w[r + R_WRITER] == LOCK_FREE:
             w[r + R_WRITER] = LOCK_TICK_WAITS

@@ -185,7 +185,7 @@ def commit_up_to(w, rules, p, hw, isr):
 
 @compiled
 def lose_from(w, p, leo, broker):
-    """A leader of partition ``p`` is elected whose log ends at ``leo``: what lies behind is lost."""
+    """A leader of ``p`` is elected whose log ends at ``leo``: what lies behind is lost."""
     tail = w[p + P_LED_TAIL]
     lost = 0
     while tail > w[p + P_LED_HEAD]:
@@ -271,7 +271,7 @@ def _epoch_base(w, r):
 
 @compiled
 def add_epoch(w, r, epoch, start):
-    """The log of ``r`` has records of ``epoch`` from ``start`` on; the oldest epoch may drop out."""
+    """The log of ``r`` has records of ``epoch`` from ``start`` on; the oldest may drop out."""
     base = _epoch_base(w, r)
     n = w[r + R_NEP]
     while n > 0 and w[base + 2 * (n - 1) + 1] >= start and w[base + 2 * (n - 1)] < epoch:

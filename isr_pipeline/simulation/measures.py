@@ -281,8 +281,8 @@ def count_untracked(w, change):
 def watch_missed_lag(w, r):
     """Book the time in which the faulty follower ``r`` should have been out of the ISR already.
 
-    It counts from R_ML_ARMED (fault start + replica.lag.time.max.ms) on, while the replica is in the
-    committed ISR and behind its leader's LEO.
+    It counts from R_ML_ARMED (fault start + replica.lag.time.max.ms) on, while the replica is in
+    the committed ISR and behind its leader's LEO.
     """
     if w[r + R_ML_SINCE] >= 0:
         begin = max(w[r + R_ML_SINCE], w[r + R_ML_ARMED])

@@ -70,7 +70,7 @@ def link(w, a, b):
 def transit(w, a, b):
     """When a packet sent now from node ``a`` arrives at node ``b``.
 
-    Across a dropped link it waits for the end of the drop, as TCP sends again until it gets through.
+    Across a dropped link it waits for the end of the drop: TCP sends again until it gets through.
     """
     place = link(w, a, b)
     return max(w[G_NOW], w[place + 1]) + w[C_HALF_RTT] + w[place]
@@ -103,10 +103,9 @@ def read_end(w, b, p, kind, stage, has_data):
     time unless a fault stalls visits. ``stage`` 0 is the handler, 1 the send.
     """
     now = w[G_NOW]
+    cost = w[C_SEND]
     if stage == 0:
         cost = w[C_READ] if has_data else 0
-    else:
-        cost = w[C_SEND]
     at = w[H_BFAULT] + 2 * broker_index(w, b)
     stalled_until = now
     for k in range(w[at], w[at] + w[at + 1]):
