@@ -31,6 +31,7 @@ Array = npt.NDArray[np.int64]
 EVENT_BUDGET = 100_000_000
 EVENTS_LISTED = 20_000
 LEDGER_MAX = 1 << 16
+LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
 SURGE_CONNECTIONS_MAX = 20_000
 MAX_RF = 15  # an ISR order is packed into 4 bits a position
 MAX_LOG_DIRS = 8
@@ -524,17 +525,21 @@ class _Encoder:
         """Batches each partition can see at most, within reason."""
         horizon_s = self.s.horizon_ms / 1000
         sizes = [64.0] * len(self.partitions)
+        bursts = [0.0] * len(self.partitions)
         for i, _, stream in self.streams:
             sizes[i] += 1.1 * horizon_s * stream.records_per_s / stream.records_per_batch
         for fault in self.s.faults:
             if fault.kind == "produce_burst":
                 i = self.p_index[fault.topic, fault.partition]
-                sizes[i] += fault.records / self._burst_batch(i)[0] + 1
+                bursts[i] += fault.records / self._burst_batch(i)[0] + 1
             elif fault.kind == "produce_rate":
                 for i, name in enumerate(self.partitions):
                     if name.topic == fault.topic and fault.partition in ("all", name.number):
                         sizes[i] *= max(1.0, min(fault.factor, 64.0))
-        return [int(min(size, LEDGER_MAX)) for size in sizes]
+        return [
+            int(min(size, LEDGER_MAX) + min(burst, LEDGER_BURST_MAX))
+            for size, burst in zip(sizes, bursts, strict=True)
+        ]
 
     def _burst_batch(self, partition: int) -> tuple[int, int]:
         """(records a batch, bytes a record) of a partition's first stream; 1 and 100 if idle."""
