@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from isr_pipeline.scenarios.run import Run
@@ -13,7 +15,7 @@ def test_w12_one_shrink_every_tick(elr: int) -> None:
     """3.7+, with ELR or without: while the replicas are slow, a shrink every 2 s tick."""
     result = play("w12", f"eligible.leader.replicas.version={elr}")
     decided = [e["decided_ms"] for e in events(result, SHRINK)]
-    gaps = {round(b - a) for a, b in zip(decided, decided[1:], strict=False)}
+    gaps = {round(b - a) for a, b in pairwise(decided)}
     assert gaps == {2000}
     assert 19 <= len(decided) <= 21
 

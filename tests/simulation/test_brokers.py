@@ -1,0 +1,198 @@
+"""Brokers that die, stop, pause, lose a disk or their controller."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, kinds, told, world
+
+MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_a_crash_is_noticed_between_session_less_interval_and_session(seed: int) -> None:
+    """The session counts from the last heartbeat."""
+    result = world(fault("crash", 10000, broker=3), seed=seed)
+    assert 12500 <= at(result, "broker_fenced") <= 13000
+
+
+def test_one_change_fences_removes_and_elects_at_one_time() -> None:
+    """broker_fenced, then controller_isr_remove, then the election, all at the fence."""
+    result = world(fault("crash", 10000, broker=1))
+    assert kinds(result) == MOVE
+    assert len({t_ms for _, t_ms in told(result)}) == 1
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_a_returned_broker_is_unfenced_2_to_6_ms_later(seed: int) -> None:
+    """Unfencing follows the registration."""
+    result = world(fault("crash", 10000, broker=3, restart_after_ms=20000), seed=seed)
+    assert 30002 <= at(result, "broker_unfenced") <= 30006
+
+
+def test_a_broker_back_before_its_session_ended_is_fenced_by_its_registration() -> None:
+    """The new registration ends the old one: the election comes with it."""
+    result = world(fault("crash", 10000, broker=1, restart_after_ms=1000))
+    assert told(result)[:3] == [(kind, 11000) for kind in MOVE]
+
+
+def test_offline_time_is_the_gap_between_the_two_events() -> None:
+    """The only replica dies: offline from the fence, not from the crash, to the return."""
+    result = world(
+        fault("crash", 10000, broker=1, restart_after_ms=20000), replicas=(1,), produce=()
+    )
+    gap = at(result, "partition_online") - at(result, "partition_offline")
+    assert result.outcome["offline_partition_rate"] == pytest.approx(gap / 60000)
+    assert "controller_isr_remove" not in kinds(result)
+
+
+def test_produce_is_unavailable_from_the_crash_on() -> None:
+    """A dead leader counts before the controller knows."""
+    result = world(fault("crash", 10000, broker=1))
+    dead = at(result, "leader_elected") - 10000
+    assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead / 60000)
+
+
+def test_a_controlled_restart_moves_first_and_fences_when_it_is_down() -> None:
+    """Leader and ISR move at its start, the fence comes shutdown_ms later, the return on time."""
+    result = world(fault("controlled_restart", 10000, broker=1, downtime_ms=20000))
+    assert told(result)[:3] == [
+        ("controller_isr_remove", 10000),
+        ("leader_elected", 10000),
+        ("broker_fenced", 11000),
+    ]
+    assert 30002 <= at(result, "broker_unfenced") <= 30006
+
+
+def test_kraft_leaves_a_last_members_partition_leaderless_at_its_shutdown() -> None:
+    """Nobody else to lead: offline at the shutdown's begin, ISR kept."""
+    result = world(
+        fault("controlled_restart", 10000, broker=1, downtime_ms=20000), replicas=(1,), produce=()
+    )
+    assert at(result, "partition_offline") == 10000
+
+
+def test_a_paused_leader_is_unavailable_for_its_pause() -> None:
+    """Shorter than the session: no event but unavailable time."""
+    result = world(fault("pause", 10000, broker=1, duration_ms=2000), produce=())
+    assert kinds(result) == []
+    assert result.outcome["produce_unavailable_rate"] == pytest.approx(2000 / 60000)
+
+
+def test_an_answer_that_waits_in_a_paused_process_is_read_before_the_clock() -> None:
+    """A follower paused past replica.socket.timeout.ms loses no back-off on resume."""
+    result = world(
+        fault("pause", 10000, broker=3, duration_ms=40000),
+        config={"replica.lag.time.max.ms": 100000, "broker.session.timeout.ms": 100000},
+        produce=(ACKS_ALL,),
+    )
+    assert 39900 < result.outcome["commit_latency_max_ms"] < 40010
+
+
+def test_a_log_dir_fails_at_the_next_append_and_50_ms() -> None:
+    """The leader's produce meets it; one change moves the leadership; the broker stays."""
+    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=0), log_dirs=2)
+    assert kinds(result) == ["controller_isr_remove", "leader_elected"]
+    assert 10050 <= told(result)[0][1] <= 10101
+
+
+def test_an_idle_log_dirs_failure_is_not_noticed() -> None:
+    """No append, no error."""
+    assert kinds(world(fault("log_dir_failure", 10000, broker=1, log_dir=0), produce=())) == []
+
+
+def test_the_last_log_dirs_failure_stops_the_broker() -> None:
+    """It is fenced with the change and does not return."""
+    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=0))
+    assert sorted(kinds(result)) == sorted(MOVE)
+
+
+def test_a_fresh_controller_gives_every_broker_a_new_session() -> None:
+    """A broker that died in the outage is fenced a whole session after its end."""
+    result = world(
+        fault("controller_outage", 10000, duration_ms=20000), fault("crash", 12000, broker=1)
+    )
+    assert at(result, "broker_fenced") == 33000
+
+
+def test_a_resumed_controller_fences_one_live_broker_at_most() -> None:
+    """Its clock ran on: one seems dead, and is back 2 to 6 ms later."""
+    result = world(fault("controller_outage", 10000, duration_ms=20000, sessions="resumed"))
+    assert at(result, "broker_fenced") == 30000
+    assert 30002 <= at(result, "broker_unfenced") <= 30006
+
+
+def test_a_short_outage_of_the_same_controller_fences_nobody() -> None:
+    """No session is over."""
+    result = world(fault("controller_outage", 10000, duration_ms=2000, sessions="resumed"))
+    assert kinds(result) == []
+
+
+def test_a_shrink_waits_for_the_controller_and_is_committed_all_the_same() -> None:
+    """Decided in the outage, committed after it, though the follower has caught up meanwhile."""
+    result = world(
+        fault("controller_outage", 10000, duration_ms=20000),
+        fault("pause", 10000, broker=3, duration_ms=8000),
+    )
+    shrink = next(e for e in result.events if e["kind"] == "isr_shrink")
+    assert 14000 < shrink["decided_ms"] <= 16000
+    assert shrink["t_ms"] == 30030
+
+
+def test_a_link_cut_expels_the_follower_and_its_end_brings_it_back() -> None:
+    """Out within 1.5 lag, back as the bytes get through; missed lag is the time past the limit."""
+    cut = fault("link", 10000, from_=3, to=1, drop=True, both_ways=True, duration_ms=20000)
+    result = world(cut)
+    shrunk = at(result, "isr_shrink")
+    assert 14000 - 60 < shrunk <= 16000 + 30
+    assert 30000 < at(result, "isr_expand") < 30100
+    assert result.outcome["missed_lag_ms"] == pytest.approx(shrunk - 14000)
+    assert result.outcome["spurious_shrinks_per_partition_hour"] == 0
+
+
+def test_a_leader_cut_off_from_the_controller_is_fenced_alive() -> None:
+    """Its heartbeats do not arrive: another leads a session later."""
+    cut = fault("link", 10000, from_=1, to="controller", drop=True, duration_ms=20000)
+    assert kinds(world(cut))[:3] == MOVE
+
+
+def test_unclean_election_loses_what_only_the_dead_leader_had() -> None:
+    """acks=all records acknowledged after the shrink are lost, in one event after the election."""
+    cuts = [
+        fault("link", 10000, from_=f, to=1, drop=True, both_ways=True, duration_ms=30000)
+        for f in (2, 3)
+    ]
+    result = world(
+        *cuts,
+        fault("crash", 20000, broker=1),
+        config={"unclean.leader.election.enable": True},
+        produce=(ACKS_1, ACKS_ALL),
+    )
+    order = kinds(result)
+    assert order[1:4] == ["broker_fenced", "unclean_election", "records_lost"]
+    assert result.outcome["unclean_elections"] == 1
+    assert 190 <= result.outcome["records_lost"] <= 210
+
+
+def test_a_kill_takes_a_replica_out_of_the_elr() -> None:
+    """All three killed under ELR: the last leader alone may be elected, uncleanly."""
+    result = world(
+        fault("crash", 10000, broker=2, restart_after_ms=40000),
+        fault("crash", 15000, broker=3, restart_after_ms=20000),
+        fault("crash", 20000, broker=1, restart_after_ms=30000),
+        config={"min.insync.replicas": 2, "eligible.leader.replicas.version": 1},
+    )
+    (unclean,) = [e for e in result.events if e["kind"] == "unclean_election"]
+    assert (unclean["leader"], unclean["isr"]) == (1, [1])
+
+
+def test_a_controlled_stop_leaves_it_in_the_elr() -> None:
+    """Stopped cleanly, the ELR member is elected as it returns, cleanly."""
+    result = world(
+        fault("controlled_restart", 10000, broker=2, downtime_ms=40000),
+        fault("controlled_restart", 15000, broker=3, downtime_ms=20000),
+        fault("crash", 20000, broker=1),
+        config={"min.insync.replicas": 2, "eligible.leader.replicas.version": 1},
+    )
+    assert result.outcome["unclean_elections"] == 0
+    assert 35002 <= at(result, "partition_online") <= 35006

@@ -1,0 +1,194 @@
+"""Follower faults, preferred elections, and what the measures count."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, kinds, told, world
+
+LEGACY = {"fetcher": "legacy"}
+
+
+def _fails(error: str, fetcher: str = "Replica", **more: object) -> dict[str, object]:
+    spec = {"broker": 3, "topic": "t", "partition": 0, "error": error, "fetcher": fetcher}
+    return fault("partition_error", 10000, **spec, **more)
+
+
+@pytest.mark.parametrize("fetcher", ["Replica", "ReplicaAlterLogDirs"])
+@pytest.mark.parametrize(
+    ("error", "failed"),
+    [("storage", 1), ("unexpected", 1), ("fenced_epoch", 1), ("corrupt_record", 0)],
+)
+def test_kip_461_fails_the_partition_but_retries_a_corrupt_batch(
+    fetcher: str, error: str, failed: int
+) -> None:
+    """The same for the replica fetcher and the log-dir mover."""
+    result = world(_fails(error, fetcher), partitions=2)
+    assert result.outcome["failed_partitions_max"] == failed
+    assert result.outcome["dead_fetcher_threads"] == 0
+
+
+@pytest.mark.parametrize("fetcher", ["Replica", "ReplicaAlterLogDirs"])
+@pytest.mark.parametrize(
+    ("error", "dead"),
+    [("storage", 0), ("unexpected", 1), ("fenced_epoch", 0), ("corrupt_record", 0)],
+)
+def test_a_legacy_thread_dies_of_the_unexpected_only(fetcher: str, error: str, dead: int) -> None:
+    """Nothing is ever marked failed."""
+    result = world(_fails(error, fetcher), partitions=2, rules=LEGACY)
+    assert result.outcome["failed_partitions_max"] == 0
+    assert result.outcome["dead_fetcher_threads"] == dead
+
+
+@pytest.mark.parametrize("error", ["storage", "unexpected", "fenced_epoch", "corrupt_record"])
+def test_a_log_dir_mover_touches_no_isr(error: str) -> None:
+    """Whatever happens to a ReplicaAlterLogDirs fetcher."""
+    assert "isr_shrink" not in kinds(world(_fails(error, "ReplicaAlterLogDirs")))
+
+
+def test_a_legacy_fetcher_forgets_a_fenced_partition() -> None:
+    """It leaves the ISR alone, without a dead thread."""
+    result = world(_fails("fenced_epoch"), partitions=2, rules=LEGACY)
+    assert [e["partition"] for e in result.events if e["kind"] == "isr_shrink"] == [0]
+
+
+def test_corrupt_batches_in_a_window_delay_until_its_end() -> None:
+    """Out within 1.5 lag, back at most one back-off after the window."""
+    result = world(_fails("corrupt_record", duration_ms=10000))
+    assert 14000 < at(result, "isr_shrink") < 16100
+    assert 20000 < at(result, "isr_expand") < 21200
+
+
+def test_a_delayed_partition_is_overdue_no_longer_once_it_appends_again() -> None:
+    """A single corrupt batch, healed a back-off later, adds no detection delay for ever."""
+    assert world(_fails("corrupt_record")).outcome["missed_lag_ms"] == 0
+
+
+def test_a_failure_in_the_warm_up_counts_only_if_it_lasts() -> None:
+    """Maxima are those after the warm-up."""
+    healed = fault("preferred_election", 15000, topic="t", partition=0, leader=2)
+    assert world(_fails("storage"), warmup_ms=20000).outcome["failed_partitions_max"] == 1
+    assert world(_fails("storage"), healed, warmup_ms=20000).outcome["failed_partitions_max"] == 0
+
+
+def test_stop_replica_lasts_until_the_next_leader_epoch() -> None:
+    """Out after the lag, back after the election at 30 s; a failed partition is un-failed by it."""
+    stop = fault("stop_replica", 12000, broker=3, topic="t", partition=0)
+    moved = fault("preferred_election", 30000, topic="t", partition=0, leader=2)
+    result = world(_fails("storage"), stop, moved)
+    assert at(result, "partition_unfailed") == 12000
+    assert 30000 < at(result, "isr_expand") < 31100
+
+
+def test_a_preferred_election_needs_a_live_isr_member_that_does_not_lead() -> None:
+    """Dead, or leader already: nothing happens."""
+    result = world(
+        fault("crash", 5000, broker=3),
+        fault("preferred_election", 10000, topic="t", partition=0, leader=3),
+        fault("preferred_election", 12000, topic="t", partition=0, leader=1),
+    )
+    assert kinds(result) == ["broker_fenced", "controller_isr_remove"]
+
+
+def test_bootstrap_takes_the_replica_out_and_lets_it_catch_up() -> None:
+    """The controller removes it at once; it returns with its whole log copied."""
+    lacks = fault("bootstrap", 10000, broker=3, topic="t", partition=0, records=100000)
+    result = world(lacks)
+    assert told(result)[0] == ("controller_isr_remove", 10000)
+    assert 10030 < at(result, "isr_expand") < 11000
+
+
+def test_a_burst_is_committed_to_its_last_batch() -> None:
+    """100000 batches at once: none is given up."""
+    burst = fault("produce_burst", 10000, topic="t", partition=0, records=100000)
+    assert world(burst, produce=()).outcome["batches_uncommitted"] == 0
+
+
+def test_a_standstill_counts_as_a_whole_once_it_is_long_enough() -> None:
+    """From its start, cut at the horizon; shorter than request.timeout.ms it does not count."""
+    calm = {"replica.lag.time.max.ms": 100000, "broker.session.timeout.ms": 100000}
+    long = world(
+        fault("pause", 25000, broker=3, duration_ms=35000), config=calm, produce=(ACKS_ALL,)
+    )
+    short = world(
+        fault("pause", 25000, broker=3, duration_ms=20000), config=calm, produce=(ACKS_ALL,)
+    )
+    assert long.outcome["produce_unavailable_rate"] == pytest.approx(35 / 60, abs=0.001)
+    assert short.outcome["produce_unavailable_rate"] == 0
+
+
+def test_latency_of_what_is_never_committed_runs_to_the_horizon() -> None:
+    """A hung configuration does not look best."""
+    calm = {"replica.lag.time.max.ms": 100000, "broker.session.timeout.ms": 100000}
+    result = world(
+        fault("pause", 25000, broker=3, duration_ms=35000), config=calm, produce=(ACKS_ALL,)
+    )
+    assert 34900 < result.outcome["commit_latency_max_ms"] <= 35000
+    assert result.outcome["batches_uncommitted"] >= 1
+
+
+def test_under_min_isr_has_a_begin_and_an_end() -> None:
+    """Both followers gone with min.insync.replicas 2: the rate is the time between the events."""
+    result = world(
+        fault("crash", 10000, broker=2),
+        fault("crash", 12000, broker=3, restart_after_ms=20000),
+        config={"min.insync.replicas": 2},
+        produce=(ACKS_1, ACKS_ALL),
+    )
+    lasted = at(result, "under_min_isr_end") - at(result, "under_min_isr_start")
+    assert result.outcome["under_min_isr_rate"] == pytest.approx(lasted / 60000)
+
+
+def test_a_leaders_own_fault_makes_a_shrink_spurious() -> None:
+    """A stalled send on the leader: both healthy followers leave, both count."""
+    stall = fault("read_stall", 10000, broker=1, stage="send", duration_ms=20000)
+    result = world(stall)
+    assert result.outcome["isr_shrinks_per_partition_hour"] == 60
+    assert result.outcome["spurious_shrinks_per_partition_hour"] == 120
+
+
+def test_what_happens_in_the_warm_up_is_listed_and_not_counted() -> None:
+    """Events from 0 on, measures after the warm-up."""
+    cut = fault("link", 10000, from_=3, to=1, drop=True, both_ways=True, duration_ms=8000)
+    result = world(cut, warmup_ms=30000)
+    assert kinds(result) == ["isr_shrink", "isr_expand"]
+    assert result.outcome["isr_shrinks_per_partition_hour"] == 0
+    assert result.outcome["under_replicated_rate"] == 0
+
+
+def test_li_transfer_hands_over_instead_of_shrinking_below_the_minimum() -> None:
+    """At the tick the leader resigns; 30 ms later a healthy replica leads the whole ISR."""
+    result = world(
+        fault("read_stall", 10000, broker=1, duration_ms=20000),
+        config={"min.insync.replicas": 2},
+        rules={"kip501": "li-transfer", "isr_lock": "none"},
+    )
+    assert kinds(result) == ["leader_resigned", "leader_elected"]
+    assert at(result, "leader_elected") - at(result, "leader_resigned") == 30
+
+
+def test_a_cool_down_spares_the_second_resignation() -> None:
+    """Within s2_cooldown_ms of the first a partition's leader stays."""
+    stalls = [fault("read_stall", 10000 + 6000 * k, broker=1 + k, duration_ms=3000) for k in (0, 1)]
+    base = {"kip501": "s2", "isr_lock": "none", "election": "isr_order"}
+    on = {"follower.fetch.pending.reads.insync.enable": True}
+    assert len(told(world(*stalls, config=on, rules=base), "leader_resigned")) == 2
+    cool = {**base, "s2_cooldown_ms": 20000}
+    assert len(told(world(*stalls, config=on, rules=cool), "leader_resigned")) == 1
+
+
+def test_solution_1_does_not_cover_the_queue() -> None:
+    """Handlers exhausted by clients: fetches wait unseen, the followers leave."""
+    surge = fault(
+        "client_surge",
+        10000,
+        broker=1,
+        requests_per_s=2000,
+        request_us=100000,
+        connections=1000,
+        duration_ms=20000,
+    )
+    on = {"follower.fetch.pending.reads.insync.enable": True, "num.io.threads": 4}
+    result = world(surge, config=on, rules={"kip501": "s1-doc", "isr_lock": "none"})
+    assert told(result, "isr_shrink")
+    assert "broker_fenced" not in kinds(result)
