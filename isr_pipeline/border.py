@@ -48,7 +48,7 @@ class _Pairs(list[tuple[str, Any]]):
     """A mapping as read: pairs in order of the file, duplicates included."""
 
 
-class _NotReadable(Exception):  # noqa: N818 - never leaves this module
+class _NotReadable(Exception):
     """The document cannot be data; carries place and reason."""
 
     def __init__(self, place: str, given: str, allowed: str = DOCUMENT) -> None:
@@ -302,7 +302,7 @@ def dotted(path: Iterable[str | int]) -> str:
 # ---------------------------------------------------------------------------- checking
 
 
-class Bad(ValueError):  # noqa: N818 - a finding on its way to an InputError
+class Bad(ValueError):
     """Raised by a check: what is allowed, and where below the checked field it went wrong."""
 
     def __init__(self, allowed: str, at: Path_ = (), given: str | None = None) -> None:

@@ -52,7 +52,7 @@ class _LeaderError(Exception):
         super().__init__(code)
 
 
-class _ThreadDies(Exception):  # noqa: N818 - what happens to the thread
+class _ThreadDies(Exception):
     """Ends the thread's loop."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from isr_pipeline.errors import InputError
 
 
-class KafkaRefusal(Exception):  # noqa: N818 - what Kafka answers, not a fault of the program
+class KafkaRefusal(Exception):
     """An operation that Kafka answers with an error.
 
     Args:

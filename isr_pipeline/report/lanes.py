@@ -144,8 +144,8 @@ def draw(
     figure.update_layout(
         height=sum(heights) + 140,
         barmode="overlay",
-        margin={"l": 150, "r": 20, "t": 60, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        margin={"l": 150, "r": 20, "t": 90, "b": 40},
+        legend={"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "x": 0},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": "system-ui, sans-serif"},

@@ -183,8 +183,7 @@ class _Encoder:
             isr_lock=choice.isr_lock,
             shrink_bumps_leader_epoch=choice.shrink_bumps_leader_epoch,
             controller=scenario.cluster.controller,
-            elr=int(self.keys["eligible.leader.replicas.version"]) == 1
-            and scenario.cluster.controller == "kraft",
+            elr=self._elr(),
         )
         self.kraft = scenario.cluster.controller == "kraft"
         self.brokers = scenario.cluster.brokers
@@ -214,6 +213,14 @@ class _Encoder:
                 self.s.cluster.log_dirs_per_broker,
                 f"1..{MAX_LOG_DIRS}",
             )
+
+    def _elr(self) -> bool:
+        """Whether KIP-966 is on: a feature of KRaft from 4.0 on, unused everywhere else."""
+        return (
+            int(self.keys["eligible.leader.replicas.version"]) == 1
+            and self.s.cluster.controller == "kraft"
+            and self.s.cluster.release == "3.7+"
+        )
 
     def _list_streams(self) -> list[tuple[int, int, Any]]:
         """(partition, number of the stream in its topic, stream), grouped by partition."""
@@ -403,6 +410,8 @@ class _Encoder:
         w[at.C_FETCH_MIN_BYTES] = k["replica.fetch.min.bytes"]
         w[at.C_FETCH_MAX_BYTES] = k["replica.fetch.max.bytes"]
         w[at.C_RESPONSE_MAX_BYTES] = k["replica.fetch.response.max.bytes"]
+        if self.s.cluster.release == "0.8.2":
+            w[at.C_RESPONSE_MAX_BYTES] = at.INF  # the key came with KIP-74, in 0.10.1
         w[at.C_BACKOFF] = us(k["replica.fetch.backoff.ms"])
         w[at.C_SOCKET_TIMEOUT] = us(k["replica.socket.timeout.ms"])
         w[at.C_MIN_ISR] = k["min.insync.replicas"]

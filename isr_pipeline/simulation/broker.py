@@ -118,6 +118,7 @@ from isr_pipeline.simulation.layout import (
     Q_IDX,
     Q_KIND,
     Q_N,
+    Q_NOT_BEFORE,
     Q_OWNER,
     Q_PENDING,
     Q_READ_ROW,
@@ -910,6 +911,10 @@ def expire_steps(w, rec, rules, q):
         w[q + Q_STATE] = QS_EXPIRING
         w[q + Q_IDX] = 0
         w[q + Q_READ_ROW] = -1
+    elif w[q + Q_DEADLINE] == INF and w[q + Q_NOT_BEFORE] > now:  # Solution 2's timer
+        schedule(w, w[q + Q_SLOT], w[q + Q_NOT_BEFORE])
+        _s2_timer(w, rec, rules, w[cand + w[q + Q_IDX] * K_SIZE + K_LROW])
+        return
     elif w[q + Q_DEADLINE] == INF:  # a read has just ended
         if w[q + Q_READ_ROW] >= 0:
             lr = w[q + Q_READ_ROW]
@@ -936,11 +941,9 @@ def expire_steps(w, rec, rules, q):
                         w[lr + R_READERS] += 1
                         w[q + Q_READ_ROW] = lr
                     w[q + Q_DEADLINE] = INF
-                    schedule(
-                        w,
-                        w[q + Q_SLOT],
-                        read_end(w, b, w[lr + R_PART], READ_COMPLETION, 0, True),
-                    )
+                    end = read_end(w, b, w[lr + R_PART], READ_COMPLETION, 0, True)
+                    w[q + Q_NOT_BEFORE] = end
+                    schedule(w, w[q + Q_SLOT], _s2_alarm(w, rules, end))
                     return
         w[q + Q_IDX] += 1
     cancel(w, w[q + Q_SLOT])

@@ -20,7 +20,7 @@ from isr_pipeline.simulation.controller import (
 )
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import compiled, entry
 from isr_pipeline.simulation.layout import (
     B_PAUSED_UNTIL,
     B_QLEN,
@@ -224,7 +224,7 @@ def _finish(w):
     count_untracked(w, 0)
 
 
-@compiled
+@entry
 def run_world(w, rec, rules):
     """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1)."""
     while True:

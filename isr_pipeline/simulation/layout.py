@@ -355,7 +355,7 @@ Q_S2 = 19
 Q_PENDING = 20  # KIP-501: its offsets are noted as pending
 Q_ARRIVAL = 21
 Q_BEGIN = 22
-Q_NOT_BEFORE = 23
+Q_NOT_BEFORE = 23  # when purgatory's own read ends
 Q_SIZE = 24
 
 REQ_FETCH = 0
