@@ -193,9 +193,10 @@ class TestTrouble:
         assert len(runs(client, night=NIGHT)) == 4
 
     def test_read_only_store_is_one_line(
-        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """A store that cannot be written is named, with what to do."""
+        monkeypatch.chdir(tmp_path)  # MLflow makes a folder for what it takes for a relative path
         plan = judged().plan(NIGHT)
         file = Home.from_environment().path / "mlflow.db"
         uri = f"sqlite:///file:{file}?mode=ro&uri=true"
