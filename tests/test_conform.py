@@ -1,4 +1,4 @@
-"""Simulated against observed: the measure itself, and the repetitions that ship with the project."""
+"""Simulated against observed: the measure, and the repetitions that ship with the project."""
 
 from __future__ import annotations
 
