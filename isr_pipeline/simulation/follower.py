@@ -81,7 +81,6 @@ from isr_pipeline.simulation.layout import (
     Q_STATE,
     QS_FREE,
     QS_TO_BROKER,
-    QS_TO_OWNER,
     R_BROKER,
     R_DELAY_UNTIL,
     R_DIR,
@@ -142,7 +141,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.queue import cancel, due, schedule
+from isr_pipeline.simulation.queue import cancel, schedule
 
 _FAIL = int(Reaction.FAIL)
 _DELAY = int(Reaction.DELAY)
@@ -481,12 +480,9 @@ def thread_fires(w, rules, t):
             w[t + T_IDX] += 1
         append_steps(w, t)
     elif state == TS_WAITING:
-        q = w[t + T_REQ]
-        if w[q + Q_STATE] == QS_TO_OWNER and due(w, w[q + Q_SLOT]) <= w[G_NOW]:
-            # the answer lies in the socket (the process was paused): it is read before the clock
-            schedule(w, w[t + T_SLOT], w[G_NOW] + 1)
-            return
-        w[q + Q_ABANDONED] = 1  # replica.socket.timeout.ms
+        # replica.socket.timeout.ms; after a pause longer than it even with the answer in the socket
+        # [R 0.10.1.1, 0.10.2.2: back in the ISR two back-offs after a pause of 30 s]
+        w[w[t + T_REQ] + Q_ABANDONED] = 1
         _request_failed(w, rules, t)
     elif state in (TS_BACKOFF, TS_IDLE):
         fetch_next(w, t)
