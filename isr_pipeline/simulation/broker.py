@@ -395,9 +395,9 @@ def _record_fetch(w, rec, rules, d, lr, fr, e, k):
     """
     now = w[G_NOW]
     row = w[k + K_REC]
-    if w[lr + R_IS_LEADER] == 0:
-        return False
     offset = w[e + E_OFFSET]
+    if w[lr + R_IS_LEADER] == 0 or offset < 0:  # withdrawn while it was read
+        return False
     if w[e + E_ERR] != ERR_NONE:
         if w[e + E_ERR] != ERR_DIVERGING:
             on_failed_read(rules, rec, row, now)

@@ -7,6 +7,7 @@ win, factors multiply.
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.releases import Fetcher
 from isr_pipeline.simulation.broker import append_records, complete_without_handler
 from isr_pipeline.simulation.clients import change_rate
@@ -77,6 +78,8 @@ from isr_pipeline.simulation.layout import (
     D_SLOT,
     D_STATE,
     DS_IDLE,
+    E_OFFSET,
+    E_SIZE,
     ERR_CONNECTION,
     EV_CTL_REMOVE,
     F_STOPPED,
@@ -105,11 +108,15 @@ from isr_pipeline.simulation.layout import (
     H_THREADS,
     H_WALK,
     INF,
+    K_FROW,
+    K_REC,
+    K_SIZE,
     N_REQ,
     N_SIZE,
     N_SLOT,
     P_BURST_BYTES,
     P_BURST_RECORDS,
+    P_ELR,
     P_ISR,
     P_LEADER,
     P_PEPOCH,
@@ -118,8 +125,10 @@ from isr_pipeline.simulation.layout import (
     P_SIZE,
     Q_ABANDONED,
     Q_BROKER,
+    Q_ENT,
     Q_ERR,
     Q_KIND,
+    Q_N,
     Q_OWNER,
     Q_PENDING,
     Q_SIZE,
@@ -142,6 +151,7 @@ from isr_pipeline.simulation.layout import (
     R_NEP,
     R_ONLINE,
     R_PENDING,
+    R_POS,
     R_READERS,
     R_RESIGN,
     R_SIZE,
@@ -150,6 +160,7 @@ from isr_pipeline.simulation.layout import (
     S_PART,
     S_SIZE,
     SEND_NONE,
+    T_CAND,
     T_FOLLOWER,
     T_HOLD,
     T_REQ,
@@ -531,22 +542,39 @@ def _stop_replica(w, x):
 
 
 @compiled
-def _bootstrap(w, rules, x):
-    """A follower begins anew, so many records behind."""
+def _withdraw_fetches(w, rec, rules, r):
+    """No fetch of the replica ``r`` that is on its way speaks for the log that it has now."""
+    for i in range(w[H_REQUESTS]):
+        q = w[H_REQ] + i * Q_SIZE
+        if w[q + Q_KIND] != REQ_FETCH or w[q + Q_STATE] == QS_FREE:
+            continue
+        cand = w[w[q + Q_OWNER] + T_CAND]
+        for k in range(w[q + Q_N]):
+            e = w[q + Q_ENT] + k * E_SIZE
+            if w[cand + k * K_SIZE + K_FROW] == r and w[e + E_OFFSET] >= 0:
+                if w[q + Q_PENDING] == 1:
+                    end_read(rules, rec, w[cand + k * K_SIZE + K_REC], w[e + E_OFFSET])
+                w[e + E_OFFSET] = -1
+
+
+@compiled
+def _bootstrap(w, rec, rules, x):
+    """A follower begins anew, so many records behind: neither in the ISR nor in the ELR."""
     p = w[H_PART] + w[x + X_PART] * P_SIZE
     r = _row_here(w, p, w[x + X_BROKER])
     leader = w[p + P_LEADER]
-    if r < 0 or leader < 0:
+    if r < 0 or leader < 0 or leader == w[r + R_POS]:
         return
-    pos = (r - row_of(w, p, 0)) // (row_of(w, p, 1) - row_of(w, p, 0))
-    if leader == pos:
-        return
-    if (w[p + P_ISR] >> pos) & 1:
-        w[p + P_ISR] &= ~(1 << pos)
-        w[p + P_PEPOCH] += 1
-        emit(w, EV_CTL_REMOVE, p, -1, -1, 1 << pos)
+    me = 1 << w[r + R_POS]
+    member = w[p + P_ISR] & me
+    w[p + P_ISR] &= ~me
+    w[p + P_ELR] &= ~me
+    w[p + P_PEPOCH] += 1  # also where it was no member: a return under way must not count
+    if member:
+        emit(w, EV_CTL_REMOVE, p, -1, -1, me)
         refresh(w, rules, p)
-        publish(w, p)
+    publish(w, p)
+    _withdraw_fetches(w, rec, rules, r)
     w[r + R_LEO] = w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE]
     w[r + R_HW] = w[r + R_LEO]
     w[r + R_NEP] = 1
@@ -601,7 +629,7 @@ def _moment(w, rec, rules, x):
     elif kind == X_STOP_REPLICA:
         _stop_replica(w, x)
     elif kind == X_BOOTSTRAP:
-        _bootstrap(w, rules, x)
+        _bootstrap(w, rec, rules, x)
     elif kind == X_PREFERRED:
         p = w[H_PART] + w[x + X_PART] * P_SIZE
         if w[x + X_ARG] >= 0:
