@@ -125,11 +125,12 @@ from isr_pipeline.simulation.layout import (
     TS_WAITING,
 )
 from isr_pipeline.simulation.leader import (
+    leads_officially,
     raise_hw,
     record_base,
     refuse_produces,
 )
-from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log
+from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
 from isr_pipeline.simulation.measures import (
     broker_index,
     count_dead,
@@ -559,6 +560,9 @@ def _become_leader(w, rec, rules, r, m):
     if new_epoch:
         w[r + R_EPOCH_START] = w[r + R_LEO]
         add_epoch(w, r, w[r + R_EPOCH], w[r + R_LEO])
+        if leads_officially(w, r):
+            # it may have truncated since it was elected, as a follower of the leader before
+            lose_from(w, p, w[r + R_LEO], broker_index(w, w[r + R_BROKER]))
     base = record_base(w, r)
     for pos in range(w[p + P_RF]):
         if pos != w[r + R_POS]:
