@@ -17,7 +17,7 @@ import numpy.typing as npt
 from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.fetcher import Error
-from isr_pipeline.kafka.partition import tick_period
+from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.kafka.releases import RULE_SETS, switches
 from isr_pipeline.kafka.replica import create, reset
@@ -325,7 +325,8 @@ class _Encoder:
             ],
             default=0,
         )
-        queue_cap = 2 * self.n_requests + 16
+        # neighbours of the other client requests share a cell, the rest takes one each
+        queue_cap = 2 * (self.n_requests + surge) + 16
         send_cap = self.n_requests + surge + 4096
         md_caps = [4 * n + 64 for n in rows_on]
         samples = 0
@@ -577,6 +578,7 @@ class _Encoder:
             w[p + at.P_NUMBER] = name.number
             w[p + at.P_FETCHER] = fetcher_of(name.topic, name.number, self.fetchers)
             w[p + at.P_STAND_SINCE] = -1
+            w[p + at.P_FLAGS] = self._first_flags(rf)
             w[p + at.P_LED_BASE] = ledger
             w[p + at.P_LED_CAP] = ledgers[i]
             ledger += ledgers[i]
@@ -619,6 +621,13 @@ class _Encoder:
             for k, j in enumerate(walk_order([named for named, _ in rows])):
                 w[start + k] = rows[j][1]
         w[w[at.H_CANDIX] : w[at.H_CANDIX] + self.cand_index.size] = self.cand_index.ravel()
+
+    def _first_flags(self, rf: int) -> int:
+        """Conditions of a partition at 0: min.insync.replicas may exceed what there is."""
+        min_isr = int(self.keys["min.insync.replicas"])
+        if rf < effective_min_isr(self.rules, min_isr, rf):
+            return at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
+        return 0
 
     def _row(self, partition: int, pos: int) -> int:
         return int(self.w[at.H_ROW]) + (self.row0[partition] + pos) * at.R_SIZE
