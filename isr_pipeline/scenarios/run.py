@@ -52,6 +52,7 @@ def run(
     events: bool = False,
     sample_ms: float = 0,
     budget: int = EVENT_BUDGET,
+    checked: bool = False,
 ) -> Run:
     """Simulate one scenario to its horizon.
 
@@ -60,19 +61,32 @@ def run(
         events: list the events as well.
         sample_ms: period of the samples for a trace's curves; 0 for none.
         budget: events after which to give up.
+        checked: run the debug build, which checks every invariant after every event, and check
+            the outcome and (with ``events``) the events as well.
 
     Raises:
         BudgetSpent: the scenario needs more events than ``budget``.
+        InvariantBroken: with ``checked``, an error of the simulator.
     """
     world = encode(scenario, events=events, sample_ms=sample_ms, budget=budget)
-    run_world(world.w, world.rec, world.rules)
+    if checked:
+        from isr_pipeline.scenarios.checks import run_checked  # noqa: PLC0415 - a second kernel
+
+        run_checked(scenario.scenario_id, world)
+    else:
+        run_world(world.w, world.rec, world.rules)
     if world.w[at.G_BUDGET_SPENT]:
         raise BudgetSpent(scenario.scenario_id, budget)
-    return Run(
+    done = Run(
         outcome=outcome_of(world),
         events=events_of(world) if events else [],
         samples=_samples_of(world) if sample_ms else None,
     )
+    if checked:
+        from isr_pipeline.scenarios.checks import check_run  # noqa: PLC0415 - a second kernel
+
+        check_run(scenario, world, done)
+    return done
 
 
 def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def _sample(w, slot):
 
 
 @compiled
-def _act(w, rec, rules, kind, who, slot):
+def act(w, rec, rules, kind, who, slot):
     """Let the entity of a slot act."""
     if kind == SK_REQUEST:
         _request_fires(w, rec, rules, who)
@@ -209,7 +209,7 @@ def _act(w, rec, rules, kind, who, slot):
 
 
 @compiled
-def _finish(w):
+def finish(w):
     """Close every account at the horizon."""
     w[G_NOW] = w[C_HORIZON]
     for i in range(w[H_PARTITIONS]):
@@ -239,5 +239,5 @@ def run_world(w, rec, rules):
         w[G_NOW] = now
         w[G_EVENTS] += 1
         place = w[H_BYKIND] + 2 * slot
-        _act(w, rec, rules, w[place], w[place + 1], slot)
-    _finish(w)
+        act(w, rec, rules, w[place], w[place + 1], slot)
+    finish(w)

@@ -1,0 +1,774 @@
+"""What must hold after every event, in every scenario: checked by a debug build of the kernel.
+
+`run_checked_world` is the loop of `kernel.run_world` with a check behind every event; it calls the
+very same compiled functions, and nobody who does not ask for it ever compiles it. Each invariant is
+one function over the world, numbered and named in `INVARIANTS`; the number of the first that breaks
+is left in ``G_BROKEN``, and the run stops there.
+
+What an invariant has to remember between events stands in ``seen``: one row a replica (what
+concerns a partition in the row of its first replica), and one last row for the whole world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.kafka.partition import effective_min_isr, size_of
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO
+from isr_pipeline.kafka.releases import (
+    CLOCK,
+    ELR,
+    KIP501,
+    TRUNCATE_TO_HW,
+    UNKNOWN,
+    Clock,
+    Kip501,
+)
+from isr_pipeline.simulation.broker import thread_towards
+from isr_pipeline.simulation.jit import compiled, entry
+from isr_pipeline.simulation.kernel import act, finish
+from isr_pipeline.simulation.layout import (
+    B_ALTER_DUE,
+    B_ALTER_QUEUED,
+    B_EPOCH,
+    B_FENCED,
+    B_IO_IDLE,
+    B_PAUSED_UNTIL,
+    B_QBASE,
+    B_QCAP,
+    B_QHEAD,
+    B_QLEN,
+    B_QTAIL,
+    B_SENDERS_BUSY,
+    B_SIZE,
+    B_SLOT_ALTER,
+    B_SLOT_TICK,
+    B_TICK_POS,
+    B_TICK_STATE,
+    B_UP,
+    B_WALK,
+    B_WALK_N,
+    C_BUDGET,
+    C_HORIZON,
+    C_LAG,
+    C_MIN_ISR,
+    C_TICK,
+    D_BROKER,
+    D_ROW,
+    D_SIZE,
+    D_SLOT,
+    D_STATE,
+    DS_COMPLETE_LOCK,
+    DS_EXPAND,
+    DS_FETCH,
+    DS_FETCH_LOCK,
+    DS_IDLE,
+    DS_PRODUCE_LOCK,
+    DS_RECORD_LOCK,
+    F_DEAD,
+    F_DELAYED,
+    F_FAILED,
+    F_FETCHING,
+    FLAG_OFFLINE,
+    FLAG_UNAVAILABLE,
+    FLAG_UNDER_MIN,
+    FLAG_UNDER_REPLICATED,
+    G_ACKED,
+    G_BROKEN,
+    G_BUDGET_SPENT,
+    G_DEAD,
+    G_EVENTS,
+    G_EXPANDS,
+    G_FAILED,
+    G_FLAPS,
+    G_LATENCY_BATCHES,
+    G_LOST,
+    G_NOW,
+    G_SPURIOUS,
+    G_UNCLEAN,
+    G_UNCOMMITTED,
+    G_UNTRACKED,
+    H_BRK,
+    H_BROKERS,
+    H_BYKIND,
+    H_HND,
+    H_IO,
+    H_LEDGER,
+    H_NET,
+    H_PART,
+    H_PARTITIONS,
+    H_QUEUE,
+    H_REQ,
+    H_REQUESTS,
+    H_ROW,
+    H_ROWS,
+    H_SND,
+    H_THR,
+    H_THREADS,
+    H_WALK,
+    INF,
+    L_END,
+    L_SIZE,
+    N_REQ,
+    N_SIZE,
+    N_SLOT,
+    P_ELR,
+    P_FETCHER,
+    P_FLAGS,
+    P_ISR,
+    P_LEADER,
+    P_LED_BASE,
+    P_LED_HEAD,
+    P_LED_TAIL,
+    P_LEPOCH,
+    P_PEPOCH,
+    P_RECOVERING,
+    P_RF,
+    P_ROW0,
+    P_SIZE,
+    Q_READ_ROW,
+    Q_SIZE,
+    Q_SLOT,
+    Q_STATE,
+    QS_COMPLETING,
+    QS_EXPIRING,
+    QS_FREE,
+    QS_PURGATORY,
+    QS_TO_BROKER,
+    QS_TO_OWNER,
+    R_BROKER,
+    R_EPOCH,
+    R_FSTATE,
+    R_GONE,
+    R_HW,
+    R_IS_LEADER,
+    R_ISR,
+    R_ITEM,
+    R_LEADER,
+    R_LEO,
+    R_LOGDIR_FAILED,
+    R_ONLINE,
+    R_PART,
+    R_PENDING,
+    R_PEPOCH,
+    R_POS,
+    R_READERS,
+    R_SIZE,
+    R_WRITER,
+    SEND_NONE,
+    SLOT_BITS,
+    SLOT_MASK,
+    T_FOLLOWER,
+    T_REQ,
+    T_SIZE,
+    T_SLOT,
+    T_STATE,
+    TREE,
+    TS_APPENDING,
+    TS_BACKOFF,
+    TS_DEAD,
+    TS_WAITING,
+)
+from isr_pipeline.simulation.leader import (
+    LOCK_FREE,
+    LOCK_HELD,
+    LOCK_TICK_WAITS,
+    PENDING_NONE,
+    TICK_WAITS,
+    TICK_WRITES,
+    leads_officially,
+    maximal_isr,
+    record_base,
+)
+from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.queue import due
+
+INVARIANTS: Mapping[int, str] = MappingProxyType(
+    {
+        1: "the clock never goes back",
+        2: "epochs never fall, and another leader is another epoch",
+        3: "at most one leader acts in a leader epoch, none in a future one",
+        4: "a leader is in its own ISR",
+        5: "the ISR is part of the assignment, not empty (but with ELR), and apart from the ELR",
+        6: "the controller's leader is on a broker that it has not fenced",
+        7: "the maximal ISR contains the committed ISR",
+        8: "no high watermark lies outside its log",
+        9: "a high watermark never decreases within a leader epoch",
+        10: "every ISR member that is alive has the log up to the high watermark",
+        11: "no ISR member is known to be behind the high watermark",
+        12: "the ledger ends within the log of the controller's leader, once that acts",
+        13: "acknowledged records are lost by an unclean election only (but before KIP-101)",
+        14: "KAFKA-4485, 1: the high watermark does not pass a replica within its lag",
+        15: "KAFKA-4485, 2: who lags is out of the ISR by the next tick",
+        16: "failed partitions, dead threads and lost replicas are as many as counted",
+        17: "what a partition is counted for is what it is",
+        18: "totals agree with one another",
+        19: "queues, handlers and network threads are as busy as counted",
+        20: "a partition's lock is held by those who hold it, and nobody waits for a free one",
+        21: "whoever is at work has a next moment",
+        22: "a replica that is to fetch is fetched",
+        23: "ISR changes on their way are as many as counted",
+    }
+)
+"""Number of an invariant -> what it says."""
+
+# a row of ``seen``
+_EPOCH = 0  # leader epoch in which the replica led at the last event, -1 if it did not
+_HW = 1
+_LEPOCH = 2  # the partition's (first replica only)
+_PEPOCH = 3
+_LEADER = 4
+_EXCUSED = 5  # the last event left the tick an excuse not to have checked this leader
+_EXCUSED_AT = 6
+_SIZE = 7
+# its last row
+_NOW = 0
+_LOST = 1
+_UNCLEAN = 2
+
+_ISSUE_TEXT = int(Clock.ISSUE_TEXT)
+_NO_KIP501 = int(Kip501.NONE)
+
+
+def remembered(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What the invariants remember of a world before its first event."""
+    seen = np.zeros((int(w[H_ROWS]) + 1, _SIZE), dtype=np.int64)
+    remember(w, seen)
+    return seen
+
+
+# ------------------------------------------------------------------ the controller's record
+
+
+@compiled
+def _clock(w, seen):
+    """1."""
+    return w[G_NOW] >= seen[w[H_ROWS], _NOW] and (w[TREE + 1] >> SLOT_BITS) >= w[G_NOW]
+
+
+@compiled
+def _epochs(w, seen, p):
+    """2."""
+    i = row_index(w, w[p + P_ROW0])
+    if w[p + P_LEPOCH] < seen[i, _LEPOCH] or w[p + P_PEPOCH] < seen[i, _PEPOCH]:
+        return False
+    another = w[p + P_LEADER] != seen[i, _LEADER] and seen[i, _LEADER] >= 0
+    return not another or w[p + P_LEPOCH] > seen[i, _LEPOCH]
+
+
+@compiled
+def _one_leader(w, p):
+    """3."""
+    for a in range(w[p + P_RF]):
+        r = row_of(w, p, a)
+        if w[r + R_EPOCH] > w[p + P_LEPOCH]:
+            return False
+        if w[r + R_IS_LEADER] == 0:
+            continue
+        if w[r + R_EPOCH] == w[p + P_LEPOCH] and w[p + P_LEADER] not in (-1, a):
+            return False
+        for b in range(a):
+            other = row_of(w, p, b)
+            if w[other + R_IS_LEADER] == 1 and w[other + R_EPOCH] == w[r + R_EPOCH]:
+                return False
+    return True
+
+
+@compiled
+def _leader_in_isr(w, p):
+    """4."""
+    leader = w[p + P_LEADER]
+    if leader >= 0 and not (w[p + P_ISR] >> leader) & 1:
+        return False
+    for pos in range(w[p + P_RF]):
+        r = row_of(w, p, pos)
+        if w[r + R_IS_LEADER] == 1 and not (w[r + R_ISR] >> pos) & 1:
+            return False
+    return True
+
+
+@compiled
+def _isr_sound(w, rules, p):
+    """5."""
+    isr = w[p + P_ISR]
+    elr = w[p + P_ELR]
+    everybody = (1 << w[p + P_RF]) - 1
+    if isr & ~everybody or elr & ~everybody or isr & elr:
+        return False
+    if rules[ELR] == 0:
+        return isr != 0 and elr == 0
+    return isr != 0 or w[p + P_LEADER] < 0
+
+
+@compiled
+def _leader_alive(w, p):
+    """6: but a last-known leader, which KIP-966 elects whatever it is."""
+    leader = w[p + P_LEADER]
+    if leader < 0 or w[p + P_RECOVERING] == 1:
+        return True
+    return w[w[row_of(w, p, leader) + R_BROKER] + B_FENCED] == 0
+
+
+# ------------------------------------------------------------------ logs and high watermarks
+
+
+@compiled
+def _maximal(w, r):
+    """7."""
+    p = w[r + R_PART]
+    if w[r + R_ISR] & ~maximal_isr(w, r):
+        return False
+    if leads_officially(w, r) and w[r + R_PEPOCH] == w[p + P_PEPOCH]:
+        return w[r + R_ISR] == w[p + P_ISR]
+    return True
+
+
+@compiled
+def _hw_in_log(w, r):
+    """8."""
+    return 0 <= w[r + R_HW] <= w[r + R_LEO] or w[r + R_GONE] == 1
+
+
+@compiled
+def _hw_rises(w, seen, r):
+    """9."""
+    i = row_index(w, r)
+    if w[r + R_IS_LEADER] == 0 or seen[i, _EPOCH] != w[r + R_EPOCH]:
+        return True
+    return w[r + R_HW] >= seen[i, _HW]
+
+
+@compiled
+def _may_truncate_committed(w, rules, p):
+    """Whether a replica may have cut records off below the HW of another: before KIP-101."""
+    if rules[TRUNCATE_TO_HW] == 0:
+        return False
+    if w[p + P_LEPOCH] > 0:
+        return True
+    for pos in range(w[p + P_RF]):  # noqa: SIM110 - numba compiles no any() over a generator
+        if w[w[row_of(w, p, pos) + R_BROKER] + B_EPOCH] > 1:
+            return True
+    return False
+
+
+@compiled
+def _members_have_hw(w, rules, r):
+    """10."""
+    p = w[r + R_PART]
+    if not leads_officially(w, r) or _may_truncate_committed(w, rules, p):
+        return True
+    for pos in range(w[p + P_RF]):
+        if not (w[p + P_ISR] >> pos) & 1:
+            continue
+        f = row_of(w, p, pos)
+        alive = w[w[f + R_BROKER] + B_UP] == 1 and w[f + R_GONE] == 0 and w[f + R_ONLINE] == 1
+        if alive and w[f + R_LEO] < w[r + R_HW]:
+            return False
+    return True
+
+
+@compiled
+def _members_known(w, rec, rules, r):
+    """11: UNKNOWN is no knowledge. Guarantee 4 of KAFKA-4485."""
+    p = w[r + R_PART]
+    if not leads_officially(w, r) or _may_truncate_committed(w, rules, p):
+        return True
+    for pos in range(w[p + P_RF]):
+        if pos != w[r + R_POS] and (w[p + P_ISR] >> pos) & 1:
+            leo = rec[record_base(w, r) + pos, LEO]
+            if leo != UNKNOWN and leo < w[r + R_HW]:
+                return False
+    return True
+
+
+@compiled
+def _ledger_in_log(w, p):
+    """12: once that leader acts; until then it may still truncate as a follower."""
+    leader = w[p + P_LEADER]
+    tail = w[p + P_LED_TAIL]
+    if leader < 0 or tail == w[p + P_LED_HEAD]:
+        return True
+    r = row_of(w, p, leader)
+    last = w[H_LEDGER] + (w[p + P_LED_BASE] + tail - 1) * L_SIZE
+    acts = w[r + R_IS_LEADER] == 1 and leads_officially(w, r)
+    return not acts or w[last + L_END] <= w[r + R_LEO]
+
+
+@compiled
+def _losses(w, rules, seen):
+    """13."""
+    world = w[H_ROWS]
+    if w[G_LOST] == seen[world, _LOST] or rules[TRUNCATE_TO_HW] != 0:
+        return True
+    return w[G_UNCLEAN] > seen[world, _UNCLEAN]
+
+
+# ------------------------------------------------------------------ KAFKA-4485 as it was worded
+
+
+@compiled
+def _hw_waits(w, rec, rules, seen, r):
+    """14."""
+    i = row_index(w, r)
+    risen = seen[i, _EPOCH] == w[r + R_EPOCH] and w[r + R_HW] > seen[i, _HW]
+    if rules[CLOCK] != _ISSUE_TEXT or not risen:
+        return True
+    for pos in range(w[w[r + R_PART] + P_RF]):
+        row = record_base(w, r) + pos
+        within = w[G_NOW] - rec[row, LAST_CAUGHT_UP] <= w[C_LAG]
+        if pos != w[r + R_POS] and within and rec[row, LEO] < w[r + R_HW]:
+            return False
+    return True
+
+
+@compiled
+def _excused(w, r):
+    """Whether the tick may not have checked the leader ``r``: stopped, blocked, or a write on."""
+    b = w[r + R_BROKER]
+    return (
+        w[b + B_UP] == 0
+        or w[b + B_PAUSED_UNTIL] > 0
+        or w[b + B_TICK_POS] >= 0
+        or w[r + R_PENDING] != PENDING_NONE
+        or not leads_officially(w, r)
+        or w[w[r + R_PART] + P_PEPOCH] != w[r + R_PEPOCH]
+    )
+
+
+@compiled
+def _laggards_out(w, rec, rules, seen, r):
+    """15: a whole tick after its last excuse, and the lag limit after the last catch-up."""
+    i = row_index(w, r)
+    if rules[CLOCK] != _ISSUE_TEXT or rules[KIP501] != _NO_KIP501:
+        return True
+    if seen[i, _EXCUSED] == 1 or _excused(w, r):
+        return True
+    since = w[G_NOW] - seen[i, _EXCUSED_AT]
+    for pos in range(w[w[r + R_PART] + P_RF]):
+        if pos != w[r + R_POS] and (w[r + R_ISR] >> pos) & 1:
+            lag = w[G_NOW] - rec[record_base(w, r) + pos, LAST_CAUGHT_UP]
+            if lag > w[C_LAG] + w[C_TICK] and since > w[C_TICK]:
+                return False
+    return True
+
+
+# ------------------------------------------------------------------ what is counted
+
+
+@compiled
+def _fetchers_counted(w):
+    """16."""
+    failed = 0
+    dead = 0
+    untracked = 0
+    for i in range(w[H_ROWS]):
+        r = w[H_ROW] + i * R_SIZE
+        failed += (w[r + R_FSTATE] == F_FAILED) + (w[r + R_LOGDIR_FAILED] == 1)
+        untracked += w[r + R_FSTATE] == F_DEAD
+        dead += w[r + R_LOGDIR_FAILED] == 2
+    for i in range(w[H_THREADS]):
+        dead += w[w[H_THR] + i * T_SIZE + T_STATE] == TS_DEAD
+    return failed == w[G_FAILED] and dead == w[G_DEAD] and untracked == w[G_UNTRACKED]
+
+
+@compiled
+def _flags_true(w, rules, p):
+    """17: at the very end of a pause the fault's own event is still to come."""
+    flags = 0
+    ending = 0
+    leader = w[p + P_LEADER]
+    members = size_of(w[p + P_ISR])
+    if leader < 0:
+        flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
+    else:
+        b = w[row_of(w, p, leader) + R_BROKER]
+        if members < effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]):
+            flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
+        if members < w[p + P_RF]:
+            flags |= FLAG_UNDER_REPLICATED
+        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+            flags |= FLAG_UNAVAILABLE
+        elif w[b + B_PAUSED_UNTIL] == w[G_NOW]:
+            ending = FLAG_UNAVAILABLE
+    return flags | ending == w[p + P_FLAGS] | ending
+
+
+@compiled
+def _totals(w):
+    """18."""
+    return (
+        0 <= w[G_LOST] <= w[G_ACKED]
+        and w[G_FLAPS] >= 0
+        and w[G_FLAPS] <= w[G_EXPANDS] * w[H_ROWS]
+        and w[G_SPURIOUS] >= 0
+        and 0 <= w[G_UNCOMMITTED] <= w[G_LATENCY_BATCHES]
+    )
+
+
+# ------------------------------------------------------------------ the request path
+
+
+@compiled
+def _broker_counted(w, b):
+    """19."""
+    node = broker_index(w, b)
+    idle = 0
+    for i in range(w[H_IO]):
+        idle += w[w[H_HND] + (node * w[H_IO] + i) * D_SIZE + D_STATE] == DS_IDLE
+    busy = 0
+    for i in range(w[H_NET]):
+        busy += w[w[H_SND] + (node * w[H_NET] + i) * N_SIZE + N_REQ] != SEND_NONE
+    queued = 0
+    cell = w[b + B_QHEAD]
+    while cell != w[b + B_QTAIL]:
+        queued += w[w[H_QUEUE] + 2 * (w[b + B_QBASE] + cell) + 1]
+        cell = (cell + 1) % w[b + B_QCAP]
+    if w[b + B_UP] == 1 and idle > 0 and queued > 0 and w[b + B_PAUSED_UNTIL] == 0:
+        return False
+    return idle == w[b + B_IO_IDLE] and busy == w[b + B_SENDERS_BUSY] and queued == w[b + B_QLEN]
+
+
+@compiled
+def _waits_for_lock(w, d):
+    """Whether handler ``d`` waits for a partition's lock."""
+    return w[d + D_STATE] in (DS_FETCH_LOCK, DS_PRODUCE_LOCK, DS_COMPLETE_LOCK, DS_RECORD_LOCK)
+
+
+@compiled
+def _locks(w):
+    """20."""
+    handlers = w[H_BROKERS] * w[H_IO]
+    for i in range(w[H_ROWS]):
+        r = w[H_ROW] + i * R_SIZE
+        b = w[r + R_BROKER]
+        readers = 0
+        writers = 0
+        for k in range(w[H_IO]):
+            d = w[H_HND] + (broker_index(w, b) * w[H_IO] + k) * D_SIZE
+            if w[d + D_ROW] == r:
+                readers += w[d + D_STATE] == DS_FETCH
+                writers += w[d + D_STATE] == DS_EXPAND
+        for k in range(w[H_REQUESTS]):
+            q = w[H_REQ] + k * Q_SIZE
+            if w[q + Q_READ_ROW] == r and w[q + Q_STATE] in (QS_COMPLETING, QS_EXPIRING):
+                readers += 1
+        waits = False
+        if w[b + B_TICK_POS] >= 0 and w[w[H_WALK] + w[b + B_WALK] + w[b + B_TICK_POS]] == r:
+            writers += w[b + B_TICK_STATE] == TICK_WRITES
+            waits = w[b + B_TICK_STATE] == TICK_WAITS
+        if readers != w[r + R_READERS] or writers != (w[r + R_WRITER] == LOCK_HELD):
+            return False
+        if w[r + R_WRITER] == LOCK_TICK_WAITS and not waits:
+            return False
+    for i in range(handlers):
+        d = w[H_HND] + i * D_SIZE
+        if _waits_for_lock(w, d) and w[w[d + D_ROW] + R_WRITER] == LOCK_FREE:
+            if due(w, w[d + D_SLOT]) == INF:
+                return False
+    return True
+
+
+@compiled
+def _at_work(w):
+    """21."""
+    for i in range(w[H_BROKERS] * w[H_IO]):
+        d = w[H_HND] + i * D_SIZE
+        if w[d + D_STATE] != DS_IDLE and not _waits_for_lock(w, d):
+            if due(w, w[d + D_SLOT]) == INF or w[w[d + D_BROKER] + B_UP] == 0:
+                return False
+    for i in range(w[H_BROKERS] * w[H_NET]):
+        n = w[H_SND] + i * N_SIZE
+        if w[n + N_REQ] != SEND_NONE and due(w, w[n + N_SLOT]) == INF:
+            return False
+    for i in range(w[H_REQUESTS]):
+        q = w[H_REQ] + i * Q_SIZE
+        if w[q + Q_STATE] in (QS_TO_BROKER, QS_PURGATORY, QS_EXPIRING, QS_TO_OWNER):
+            if due(w, w[q + Q_SLOT]) == INF:
+                return False
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if w[t + T_STATE] in (TS_WAITING, TS_APPENDING, TS_BACKOFF):
+            if due(w, w[t + T_SLOT]) == INF or w[w[t + T_FOLLOWER] + B_UP] == 0:
+                return False
+        if w[t + T_STATE] == TS_WAITING and w[w[t + T_REQ] + Q_STATE] == QS_FREE:
+            return False
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        walks = w[b + B_UP] == 1 and w[b + B_TICK_STATE] != TICK_WAITS
+        if walks and due(w, w[b + B_SLOT_TICK]) == INF:
+            return False
+    return True
+
+
+@compiled
+def _fetched(w, r):
+    """22."""
+    if w[r + R_FSTATE] not in (F_FETCHING, F_DELAYED):
+        return True
+    if w[r + R_LEADER] < 0 or w[r + R_LEADER] == w[r + R_POS]:
+        return False
+    p = w[r + R_PART]
+    leader = w[row_of(w, p, w[r + R_LEADER]) + R_BROKER]
+    here = broker_index(w, w[r + R_BROKER])
+    t = thread_towards(w, here, broker_index(w, leader), w[p + P_FETCHER])
+    return due(w, w[t + T_SLOT]) < INF
+
+
+@compiled
+def _changes_counted(w, b):
+    """23."""
+    queued = 0
+    flying = 0
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        queued += w[r + R_ITEM] == 1
+        flying += w[r + R_ITEM] == 2
+    if flying > 0 and w[b + B_ALTER_DUE] == INF:
+        return False
+    if w[b + B_ALTER_DUE] < INF and due(w, w[b + B_SLOT_ALTER]) == INF:
+        return False
+    return queued == w[b + B_ALTER_QUEUED]
+
+
+# ------------------------------------------------------------------ all of them
+
+
+@compiled
+def _partition_broken(w, rules, seen, p):
+    """Number of the first invariant of a partition that is broken, 0 if none is."""
+    if not _epochs(w, seen, p):
+        return 2
+    if not _one_leader(w, p):
+        return 3
+    if not _leader_in_isr(w, p):
+        return 4
+    if not _isr_sound(w, rules, p):
+        return 5
+    if not _leader_alive(w, p):
+        return 6
+    if not _ledger_in_log(w, p):
+        return 12
+    if not _flags_true(w, rules, p):
+        return 17
+    return 0
+
+
+@compiled
+def _replica_broken(w, rec, rules, seen, r):
+    """The same of a replica."""
+    if not _hw_in_log(w, r):
+        return 8
+    if not _fetched(w, r):
+        return 22
+    if w[r + R_IS_LEADER] == 0:
+        return 0
+    if not _maximal(w, r):
+        return 7
+    if not _hw_rises(w, seen, r):
+        return 9
+    if not _members_have_hw(w, rules, r):
+        return 10
+    if not _members_known(w, rec, rules, r):
+        return 11
+    if not _hw_waits(w, rec, rules, seen, r):
+        return 14
+    if not _laggards_out(w, rec, rules, seen, r):
+        return 15
+    return 0
+
+
+@compiled
+def _world_broken(w, rules, seen):
+    """The same of the world as a whole."""
+    if not _clock(w, seen):
+        return 1
+    if not _losses(w, rules, seen):
+        return 13
+    if not _fetchers_counted(w):
+        return 16
+    if not _totals(w):
+        return 18
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if not _broker_counted(w, b):
+            return 19
+        if not _changes_counted(w, b):
+            return 23
+    if not _locks(w):
+        return 20
+    if not _at_work(w):
+        return 21
+    return 0
+
+
+@entry
+def remember(w, seen):
+    """Keep what the next check compares with."""
+    world = w[H_ROWS]
+    seen[world, _NOW] = w[G_NOW]
+    seen[world, _LOST] = w[G_LOST]
+    seen[world, _UNCLEAN] = w[G_UNCLEAN]
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        first = row_index(w, w[p + P_ROW0])
+        seen[first, _LEPOCH] = w[p + P_LEPOCH]
+        seen[first, _PEPOCH] = w[p + P_PEPOCH]
+        seen[first, _LEADER] = w[p + P_LEADER]
+    for i in range(w[H_ROWS]):
+        r = w[H_ROW] + i * R_SIZE
+        leads = w[r + R_IS_LEADER] == 1
+        seen[i, _EPOCH] = w[r + R_EPOCH] if leads else -1
+        seen[i, _HW] = w[r + R_HW]
+        if seen[i, _EXCUSED] == 1:
+            seen[i, _EXCUSED_AT] = w[G_NOW]
+        seen[i, _EXCUSED] = 1 if not leads or _excused(w, r) else 0
+
+
+@entry
+def first_broken(w, rec, rules, seen):
+    """Number of the first invariant that does not hold now, 0 if all do."""
+    for i in range(w[H_PARTITIONS]):
+        broken = _partition_broken(w, rules, seen, w[H_PART] + i * P_SIZE)
+        if broken != 0:
+            return broken
+    for i in range(w[H_ROWS]):
+        broken = _replica_broken(w, rec, rules, seen, w[H_ROW] + i * R_SIZE)
+        if broken != 0:
+            return broken
+    return _world_broken(w, rules, seen)
+
+
+@entry
+def run_checked_world(w, rec, rules, seen):
+    """`kernel.run_world`, with every invariant checked after every event.
+
+    Args:
+        w: the world.
+        rec: the leaders' records.
+        rules: the switches.
+        seen: `remembered` of this world.
+
+    Stops at the first event after which one does not hold: ``G_BROKEN`` is its number.
+    """
+    while True:
+        key = w[TREE + 1]
+        now = key >> SLOT_BITS
+        if now >= w[C_HORIZON]:
+            break
+        if w[G_EVENTS] >= w[C_BUDGET]:
+            w[G_BUDGET_SPENT] = 1
+            break
+        slot = key & SLOT_MASK
+        w[G_NOW] = now
+        w[G_EVENTS] += 1
+        place = w[H_BYKIND] + 2 * slot
+        act(w, rec, rules, w[place], w[place + 1], slot)
+        w[G_BROKEN] = first_broken(w, rec, rules, seen)
+        if w[G_BROKEN] != 0:
+            return
+        remember(w, seen)
+    finish(w)

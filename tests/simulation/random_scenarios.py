@@ -1,0 +1,313 @@
+"""Whole random scenarios: small clusters, short horizons, light load, everything that can happen.
+
+Times are short in proportion (a lag limit of 200 ms, a session of 600 ms), so that in a few
+simulated seconds, milliseconds of computing, every rule has had its chance to go wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from hypothesis import strategies as st
+
+from isr_pipeline.kafka.broker_config import KRAFT_RELEASES, RELEASES
+from isr_pipeline.scenarios.faults import KINDS
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+
+BUDGET = 60_000
+"""Events after which a scenario counts as one that runs away."""
+
+
+class Source(Protocol):
+    """Where choices come from: hypothesis, or a plain random generator."""
+
+    def whole(self, low: int, high: int) -> int:
+        """Choose a whole number in [low, high]."""
+
+    def of(self, choices: Sequence[Any]) -> Any:
+        """Choose one of several; the first is the plainest."""
+
+
+class FromHypothesis:
+    """Choices that hypothesis makes, and shrinks."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+        self.draw = draw
+
+    def whole(self, low: int, high: int) -> int:
+        """Choose a whole number."""
+        return int(self.draw(st.integers(low, high)))
+
+    def of(self, choices: Sequence[Any]) -> Any:
+        """Choose one of several."""
+        return choices[self.whole(0, len(choices) - 1)]
+
+
+class FromSeed:
+    """Choices of a seeded generator: ten times faster than hypothesis, for soaking."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def whole(self, low: int, high: int) -> int:
+        """Choose a whole number."""
+        return self.random.randint(low, high)
+
+    def of(self, choices: Sequence[Any]) -> Any:
+        """Choose one of several."""
+        return self.random.choice(choices)
+
+
+_CONFIG: dict[str, Sequence[Any]] = {
+    "replica.lag.time.max.ms": (500, 200, 1000, 2000, 3001),
+    "replica.lag.max.messages": (4000, 5, 50),
+    "replica.fetch.wait.max.ms": (500, 20, 100),
+    "replica.fetch.min.bytes": (1, 200, 5000),
+    "replica.fetch.max.bytes": (1048576, 100, 1000),
+    "replica.fetch.response.max.bytes": (10485760, 100, 2000),
+    "replica.fetch.backoff.ms": (1000, 0, 50, 200),
+    "num.replica.fetchers": (1, 2),
+    "replica.socket.timeout.ms": (30000, 300, 1000),
+    "min.insync.replicas": (1, 2, 3),
+    "unclean.leader.election.enable": (False, True),
+    "num.io.threads": (4, 1, 2),
+    "num.network.threads": (2, 1),
+    "queued.max.requests": (500, 1, 5),
+    "request.timeout.ms": (30000, 300, 1000),
+    "zookeeper.session.timeout.ms": (600, 2000, 6000),
+    "broker.session.timeout.ms": (600, 2000, 9000),
+    "broker.heartbeat.interval.ms": (100, 300, 2000),
+    "auto.leader.rebalance.enable": (False, True),
+    "leader.imbalance.check.interval.seconds": (1, 2),
+    "eligible.leader.replicas.version": (0, 1),
+    "follower.fetch.pending.reads.insync.enable": (False, True),
+    "follower.fetch.process.time.max.ms": (500, 50, 200),
+}
+_RULES: dict[str, Sequence[Any]] = {
+    "kip501": ("none", "s1-doc", "s1-pr", "s2", "li-transfer"),
+    "s2_cooldown_ms": (0, 500),
+    "fetcher": ("kip-461", "legacy"),
+    "election": ("assignment_order", "isr_order"),
+    "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
+    "shrink_bumps_leader_epoch": (False, True),
+}
+_SERVICE: dict[str, Sequence[Any]] = {
+    "handler_read_us": (80, 0, 2000),
+    "produce_us": (100, 0, 3000),
+    "send_us": (150, 0, 2000),
+    "append_us": (60, 0, 5000),
+    "network_rtt_ms": (0.5, 0, 5, 50),
+    "alter_partition_ms": (30, 0, 8, 200),
+    "isr_zk_write_ms": (5, 0, 100),
+    "metadata_ms": ([2, 30], [0, 0], [10, 300]),
+    "client_request_us": (200, 20000),
+}
+
+
+def _some(source: Source, fields: dict[str, Sequence[Any]]) -> dict[str, Any]:
+    """Give about half of the fields a value."""
+    return {name: source.of(of) for name, of in fields.items() if source.whole(0, 1)}
+
+
+def _topic(source: Source, name: str, brokers: list[int], horizon_ms: int) -> dict[str, Any]:
+    factor = min(source.of((3, 2, 1, 4)), len(brokers))
+    assignment = {}
+    for partition in range(source.whole(1, 3)):
+        start = source.whole(0, len(brokers) - 1)
+        rotated = brokers[start:] + brokers[:start]
+        if source.whole(0, 3) == 3:
+            rotated.reverse()
+        assignment[partition] = rotated[:factor]
+    streams = []
+    for _ in range(source.whole(0, 2)):
+        stream: dict[str, Any] = {
+            "records_per_s": source.of((20, 1, 5, 50, 100)),
+            "records_per_batch": source.of((1, 5)),
+            "record_bytes": source.of((500, 100, 60000)),
+            "acks": source.of(("all", 1)),
+        }
+        if source.whole(0, 3) == 3:
+            stream["start_ms"] = source.whole(0, horizon_ms)
+            stream["duration_ms"] = source.whole(0, horizon_ms - stream["start_ms"])
+        streams.append(stream)
+    return {"name": name, "assignment": assignment, "produce": streams}
+
+
+class _Faults:
+    """Draws faults for one cluster; one method a kind."""
+
+    def __init__(self, source: Source, scenario: dict[str, Any]) -> None:
+        self.source = source
+        self.scenario = scenario
+        self.brokers = scenario["cluster"]["brokers"]
+
+    def one(self) -> dict[str, Any] | None:
+        """Draw a fault; None if the kind needs what this cluster has not."""
+        kind = self.source.of(KINDS)
+        fault = {"kind": kind, "start_ms": self.source.whole(0, self.scenario["horizon_ms"])}
+        more = getattr(self, kind)(fault)
+        return None if more is None else {**fault, **more}
+
+    def _window(self, fault: dict[str, Any]) -> dict[str, Any]:
+        left = self.scenario["horizon_ms"] - fault["start_ms"]
+        return {"duration_ms": min(left, self.source.of((400, 0, 100, 1500, 3000, 6000)))}
+
+    def _broker(self) -> dict[str, Any]:
+        return {"broker": self.source.of(self.brokers)}
+
+    def _partition(self) -> tuple[dict[str, Any], list[int]]:
+        topic = self.source.of(self.scenario["topics"])
+        number = self.source.whole(0, len(topic["assignment"]) - 1)
+        return {"topic": topic["name"], "partition": number}, topic["assignment"][number]
+
+    def _hosted(self, broker: int) -> dict[str, Any]:
+        if self.source.whole(0, 1) == 0:
+            return {}
+        names = [
+            f"{topic['name']}-{number}"
+            for topic in self.scenario["topics"]
+            for number, replicas in topic["assignment"].items()
+            if broker in replicas
+        ]
+        return {"partitions": [self.source.of(names)]} if names else {}
+
+    def _stage(self) -> dict[str, Any]:
+        return {"stage": self.source.of(("handler", "send"))}
+
+    def read_stall(self, fault: dict[str, Any]) -> dict[str, Any]:
+        on = self._broker()
+        reads = {"reads": self.source.of(("all", "direct", "completion", "visits"))}
+        return {**self._window(fault), **on, **self._hosted(on["broker"]), **self._stage(), **reads}
+
+    def slow_read(self, fault: dict[str, Any]) -> dict[str, Any]:
+        on = self._broker()
+        value = {"read_ms": self.source.of((50, 0, 5, 700))}
+        return {**self._window(fault), **on, **self._hosted(on["broker"]), **self._stage(), **value}
+
+    def slow_append(self, fault: dict[str, Any]) -> dict[str, Any]:
+        on = self._broker()
+        value = {"append_ms": self.source.of((50, 0, 5, 700))}
+        return {**self._window(fault), **on, **self._hosted(on["broker"]), **value}
+
+    def pause(self, fault: dict[str, Any]) -> dict[str, Any]:
+        return {**self._window(fault), **self._broker()}
+
+    def cpu(self, fault: dict[str, Any]) -> dict[str, Any]:
+        factor = {"factor": self.source.of((10, 0.1, 3, 300))}
+        return {**self._window(fault), **self._broker(), **factor}
+
+    def link(self, fault: dict[str, Any]) -> dict[str, Any]:
+        nodes = [*self.brokers, "controller"]
+        start = self.source.of(nodes)
+        end = self.source.of([node for node in nodes if node != start])
+        how: dict[str, Any] = {"from": start, "to": end}
+        how["both_ways"] = self.source.of((True, False))
+        if self.source.whole(0, 1):
+            how["latency_ms"] = self.source.of((50, 0, 5, 700))
+        else:
+            how["drop"] = True
+        return {**self._window(fault), **how}
+
+    def crash(self, fault: dict[str, Any]) -> dict[str, Any]:
+        after = {"restart_after_ms": self.source.of((1500, 0, 100, 4000, None))}
+        return {**self._broker(), **after}
+
+    def controlled_restart(self, fault: dict[str, Any]) -> dict[str, Any]:
+        shutdown = self.source.of((200, 0, 1000))
+        down = shutdown + self.source.of((1500, 0, 100))
+        return {**self._broker(), "shutdown_ms": shutdown, "downtime_ms": down}
+
+    def log_dir_failure(self, fault: dict[str, Any]) -> dict[str, Any]:
+        dirs = self.scenario["cluster"]["log_dirs_per_broker"]
+        return {**self._broker(), "log_dir": self.source.whole(0, dirs - 1)}
+
+    def controller_outage(self, fault: dict[str, Any]) -> dict[str, Any]:
+        return {**self._window(fault), "sessions": self.source.of(("fresh", "resumed"))}
+
+    def produce_burst(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, _ = self._partition()
+        return {**where, "records": self.source.of((20, 1, 200))}
+
+    def produce_rate(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, _ = self._partition()
+        if self.source.whole(0, 1):
+            where["partition"] = "all"
+        return {**self._window(fault), **where, "factor": self.source.of((5, 0, 0.3))}
+
+    def client_surge(self, fault: dict[str, Any]) -> dict[str, Any]:
+        load = {
+            "requests_per_s": self.source.of((200, 0, 1000)),
+            "request_us": self.source.of((5000, 0, 200)),
+            "connections": self.source.of((5, 1, 50)),
+        }
+        return {**self._window(fault), **self._broker(), **load}
+
+    def partition_error(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, replicas = self._partition()
+        where["broker"] = self.source.of(replicas)
+        where["error"] = self.source.of(("storage", "unexpected", "fenced_epoch", "corrupt_record"))
+        where["fetcher"] = self.source.of(("Replica", "Replica", "ReplicaAlterLogDirs"))
+        if self.source.whole(0, 1):
+            where.update(self._window(fault))
+        return where
+
+    def stop_replica(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, replicas = self._partition()
+        return {**where, "broker": self.source.of(replicas)}
+
+    def preferred_election(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, replicas = self._partition()
+        if self.source.whole(0, 1):
+            where["leader"] = self.source.of(replicas)
+        return where
+
+    def bootstrap(self, fault: dict[str, Any]) -> dict[str, Any]:
+        where, replicas = self._partition()
+        return {
+            **where,
+            "broker": self.source.of(replicas),
+            "records": self.source.of((50, 1, 500)),
+        }
+
+
+def raw_scenario(
+    source: Source, horizons: Sequence[int] = (4000, 2000, 8000, 12000)
+) -> dict[str, Any]:
+    """Draw a scenario as a file would hold it, with one of these horizons in milliseconds."""
+    release = source.of(tuple(reversed(RELEASES)))
+    controllers = ("kraft", "zookeeper") if release in KRAFT_RELEASES else ("zookeeper",)
+    brokers = list(range(1, source.of((3, 1, 2, 4)) + 1))
+    horizon_ms = source.of(horizons)
+    scenario: dict[str, Any] = {
+        "scenario_id": "random",
+        "seed": source.whole(0, 1000),
+        "horizon_ms": horizon_ms,
+        "warmup_ms": source.of((0, 500, 1500)),
+        "cluster": {
+            "release": release,
+            "controller": source.of(controllers),
+            "brokers": brokers,
+            "log_dirs_per_broker": source.of((1, 2)),
+        },
+        "config": {"replica.lag.time.max.ms": 500, **_some(source, _CONFIG)},
+        "rules": _some(source, _RULES),
+        "service": {
+            **_some(source, _SERVICE),
+            "client_requests_per_s": source.of((0, 10, 50)),
+        },
+    }
+    scenario["topics"] = [
+        _topic(source, name, brokers, horizon_ms) for name in ("a", "b")[: source.whole(1, 2)]
+    ]
+    faults = _Faults(source, scenario)
+    drawn = [faults.one() for _ in range(source.whole(0, 6))]
+    scenario["faults"] = [fault for fault in drawn if fault is not None]
+    return scenario
+
+
+@st.composite
+def scenarios(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Scenario:
+    """Any scenario that the reader accepts, small enough to run in milliseconds."""
+    return parse_scenario(raw_scenario(FromHypothesis(draw)), "random")
