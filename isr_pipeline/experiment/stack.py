@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.java import java_home
+from isr_pipeline.experiment.java import driver_variables, java_home
 from isr_pipeline.home import REPOSITORY
 
 if TYPE_CHECKING:
@@ -40,11 +40,12 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         Refused: no Java that Spark runs on.
     """
     binaries = Path(sys.executable).parent
+    java = java_home(home)
     chosen = {
         "ISR_PIPELINE_HOME": str(home.path),
         "ISR_PIPELINE_ROOT": home.root,
         "PATH": os.pathsep.join([str(binaries), os.environ.get("PATH", os.defpath)]),
-        "JAVA_HOME": str(java_home(home)),
+        "JAVA_HOME": str(java),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",
@@ -56,10 +57,8 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
     defaults = {
         "HOME": str(home.path),
+        **driver_variables(java),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # A night is several short Java programs; the work is done in Python workers. Java's second
-        # compiler and its parallel collector cost more than they bring in a minute.
-        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "SPARK_LOCAL_DIRS": str(home.path / "spark"),
         "MLFLOW_TRACKING_URI": home.mlflow_uri,
         "MLFLOW_DISABLE_TELEMETRY": "true",
