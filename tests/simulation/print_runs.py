@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.scenarios.run import run
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
-SEEDS = range(12)
-HORIZON_MS = 700  # in plain Python the kernel does some ten thousand events a second
+SEEDS = range(14)
+BUDGET = 8000
+HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a second
 
 
 def lines() -> Iterator[str]:
@@ -22,8 +24,12 @@ def lines() -> Iterator[str]:
     for seed in SEEDS:
         raw = raw_scenario(FromSeed(seed), horizons=(HORIZON_MS,))
         raw["warmup_ms"] = 0
-        done = run(parse_scenario(raw, f"seed {seed}"), events=True)
-        yield json.dumps({"outcome": done.outcome, "events": done.events})
+        try:
+            done = run(parse_scenario(raw, f"seed {seed}"), events=True, budget=BUDGET)
+        except BudgetSpent as error:
+            yield str(error)
+        else:
+            yield json.dumps({"outcome": done.outcome, "events": done.events})
 
 
 if __name__ == "__main__":
