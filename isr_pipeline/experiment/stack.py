@@ -100,6 +100,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__API__SECRET_KEY": keys["api_secret"],
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
+        # A worker notices the end of its task when it next says that it lives: 5 s by default.
+        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     }
