@@ -139,13 +139,17 @@ with DAG(
     @task
     @one_line_errors
     def report(**context: Any) -> str:
-        """Draw the figures and write the page of the night."""
+        """Draw the figures, write the page of the night, and keep both with its MLflow run."""
         from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
         from isr_pipeline.report.html import write_report  # noqa: PLC0415
+        from isr_pipeline.tracking.log_night import attach_report  # noqa: PLC0415
 
         claim(context)
-        write_figures(plan_of(context))
-        return str(write_report(plan_of(context)))
+        night = plan_of(context)
+        write_figures(night)
+        page = write_report(night)
+        attach_report(night)
+        return str(page)
 
     @task(trigger_rule=TriggerRule.ALL_DONE, retries=0)
     @one_line_errors

@@ -145,6 +145,7 @@ def finish(
         write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
         raise
     write_status(experiment, night, Status(state, "", dag_run_id))
+    _announce(experiment, night)
     if red and (fail_on_regression or state != "regressed"):
         raise Refused(headline)
     return headline
@@ -164,6 +165,16 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
     if verdict.awaits_confirm:
         raise Refused(f"night {night} of {experiment}: suspicions were never confirmed")
     return verdict.headline, str(verdict.status), verdict.red
+
+
+def _announce(experiment: str, night: str) -> None:
+    """Give the line to whoever asked for it; a notifier that fails is no failure of the night."""
+    from isr_pipeline.verdicts.notify import announce  # noqa: PLC0415 - reads pydantic
+
+    try:
+        announce(experiment, night)
+    except Exception as error:
+        sys.stdout.write(f"the notifier failed: {error}\n")
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
@@ -347,6 +358,7 @@ def accept_baseline(experiment: str, night: str, *, who: str | None, why: str) -
         Refused: the night is not whole, or another is being written.
         InputError: no reason is given.
     """
+    from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
     night = check_night(night)
@@ -355,6 +367,7 @@ def accept_baseline(experiment: str, night: str, *, who: str | None, why: str) -
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
     record = baseline.accept(experiment, night, who, why, simulate_confirm=simulate_confirm)
+    pin_baseline(experiment)
     return (
         f"night {record.night} is the baseline of {experiment}, "
         f"accepted by {record.accepted_by}: {record.why}"
