@@ -4,7 +4,7 @@ Draws a panel of fault scenarios, runs every configuration of an experiment thro
 on Spark, refuses bad data, compares with the accepted baseline and says in MLflow and in a report
 which configuration got worse, and how sure that is.
 
-**Run it**: *Trigger*, and choose an experiment; an empty *night* means the run's own date.
+**Run it**: *Trigger*, and choose an experiment; an empty *night* means the run's own date (UTC).
 **Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs.
 
 #### Triage notes
@@ -50,13 +50,14 @@ with DAG(
     description="Fault scenarios × configurations on Spark, checked, judged against the baseline",
     doc_md=__doc__,
     # No start date and no run for a tick that has passed: switching Airflow on starts nothing.
-    schedule=CronTriggerTimetable("0 2 * * *", timezone="UTC", run_immediately=timedelta(0)),
+    # Midnight, so that a backfill "from 14 to 16" is the nights 14, 15 and 16.
+    schedule=CronTriggerTimetable("0 0 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
     is_paused_upon_creation=False,
     params=NIGHT_PARAMS,
     tags=[Tag.NIGHTLY, Tag.SPARK, Tag.VERDICT],
-    default_args={"retries": 1, "retry_delay": timedelta(seconds=5)},
+    default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
 ) as dag:
 
     @task

@@ -47,7 +47,7 @@ EXPERIMENT = Param(
     type="string",
     enum=experiment_names(),
     title="Experiment",
-    description="A file of config/experiments: `smoke` is small, `nightly` is the whole grid.",
+    description="A file of config/experiments: smoke is small, nightly is the whole grid.",
 )
 
 NIGHT_PARAMS = {
@@ -103,8 +103,16 @@ ACCEPT_PARAMS = {
 
 
 def night_of(context: Mapping[str, Any]) -> str:
-    """Return a run's night: its param, else its logical date, else its run-after date (UTC)."""
+    """Return a run's night: its param, else its logical date, else its run-after date (UTC).
+
+    Raises:
+        AirflowFailException: a backfill names one night for all its dates.
+    """
     named = context["params"].get("night")
+    if named and context["dag_run"].run_type == "backfill":
+        raise AirflowFailException(
+            f"params: night: {named} for every date of a backfill; allowed: empty"
+        )
     if named:
         return datetime.date.fromisoformat(str(named)).isoformat()
     run = context["dag_run"]

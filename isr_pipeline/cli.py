@@ -8,6 +8,7 @@ for what is refused or did not succeed, 3 for a spent event budget.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -323,6 +324,21 @@ def ui() -> None:
     from isr_pipeline.experiment.ui import serve  # noqa: PLC0415
 
     raise typer.Exit(serve())
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def airflow(
+    arguments: Annotated[list[str] | None, typer.Argument(help="Airflow's arguments.")] = None,
+) -> None:
+    """Run Airflow's own command line on this home."""
+    from isr_pipeline.experiment.stack import environment  # noqa: PLC0415
+    from isr_pipeline.home import Home  # noqa: PLC0415
+
+    variables = environment(Home.from_environment())
+    os.execvpe("airflow", ["airflow", *(arguments or [])], variables)  # noqa: S606 - takes over
 
 
 def _known(experiment: str | None) -> str:

@@ -71,7 +71,7 @@ def run_night(
     }
     lock = AirflowLock(home)
     # A polite kill and a closed terminal stop the run in order, like Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:
         elsewhere = _wait_for_turn(lock, experiment, night, wait=wait)

@@ -74,7 +74,7 @@ def serve() -> int:
             "Airflow on this home; wait until it ends"
         )
     # The terminal's hang-up and a polite kill end the programs like Ctrl-C does.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     programs: list[Program] = []
     try:

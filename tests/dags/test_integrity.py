@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import ParamValidationError
+from airflow.exceptions import AirflowFailException, ParamValidationError
 
 from dags.isr_wiring import Tag, broken_tasks, experiment_names, night_of
 
@@ -81,9 +81,9 @@ class TestNightly:
             assert dag.get_task(after).upstream_task_ids >= {before}
 
     def test_runs_every_night_and_not_before(self, bag: Any) -> None:
-        """02:00 UTC, and no run for a time that has passed when Airflow is switched on."""
+        """Midnight UTC, and no run for a time that has passed when Airflow is switched on."""
         dag = bag.dags["isr_nightly"]
-        assert dag.timetable.expression == "0 2 * * *"
+        assert dag.timetable.expression == "0 0 * * *"
         assert dag.timetable.run_immediately == timedelta(0)
         assert dag.catchup is False
 
@@ -159,9 +159,11 @@ class TestNightOf:
     LOGICAL = datetime(2026, 11, 19, 2, tzinfo=UTC)
     AFTER = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
-    def context(self, night: str | None, logical: datetime | None) -> dict[str, Any]:
+    def context(
+        self, night: str | None, logical: datetime | None, run_type: str = "manual"
+    ) -> dict[str, Any]:
         """Return what of a task's context decides the night."""
-        run = SimpleNamespace(logical_date=logical, run_after=self.AFTER)
+        run = SimpleNamespace(logical_date=logical, run_after=self.AFTER, run_type=run_type)
         return {"params": {"night": night}, "dag_run": run}
 
     def test_param_wins(self) -> None:
@@ -175,6 +177,11 @@ class TestNightOf:
     def test_else_run_after(self) -> None:
         """A run by hand may have no logical date: then its run-after date."""
         assert night_of(self.context(None, None)) == "2026-11-21"
+
+    def test_backfill_names_no_night(self) -> None:
+        """One night for all dates of a backfill would be written again and again."""
+        with pytest.raises(AirflowFailException, match=r"^params: night: 2026-01-02 for every"):
+            night_of(self.context("2026-01-02", self.LOGICAL, "backfill"))
 
 
 class TestGate:
