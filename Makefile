@@ -10,9 +10,10 @@ NIGHT ?=
 EXPERIMENT ?=
 SPARK_MASTER ?=
 PYTEST_ARGS ?=
+EXAMPLES ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test lint format bench contest env clean
+.PHONY: help setup nightly ui test lint format soak mutants conform env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +41,14 @@ lint: setup  ## ruff and mypy
 format: setup  ## let ruff rewrite the files
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
 
-bench: setup  ## speed of the kernel and of a night
-	@$(BIN)/python -m benchmarks.speed
+soak: setup  ## 10 000 random scenarios through the debug build of the kernel (EXAMPLES=)
+	@ISR_PIPELINE_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/simulation/test_invariants.py
 
-contest: setup  ## how well regressions are detected
-	@$(BIN)/python -m benchmarks.detection
+mutants: setup  ## change one rule at a time: every change must fail some test
+	@$(BIN)/python -m tests.mutation
+
+conform: setup  ## compare the simulator with what real brokers did
+	@$(BIN)/isr-pipeline conform
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@$(PYTHON) tools/make_env.py
