@@ -24,8 +24,8 @@ def _facts() -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-@cache
 def _agreement() -> dict[str, int]:
+    """Agreeing repetitions by rule set, as last recorded; empty if they never were."""
     try:
         return dict(json.loads(AGREEMENT.read_text(encoding="utf-8")))
     except (OSError, ValueError):

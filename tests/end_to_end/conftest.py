@@ -125,7 +125,7 @@ class Started:
     def interrupt(self) -> int:
         """Press Ctrl-C and return the exit status."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=180)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

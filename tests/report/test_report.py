@@ -196,6 +196,13 @@ class TestData:
 class TestBacking:
     """How each configuration's rules are backed."""
 
+    @pytest.fixture(autouse=True)
+    def recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A record of agreement of our own: none at first."""
+        file = tmp_path / "agreement.json"
+        monkeypatch.setattr("isr_pipeline.report.backing.AGREEMENT", file)
+        return file
+
     def test_released_rules_name_brokers_and_unit_tests(self, home: Path) -> None:
         """Kafka 3.7+ was run on real brokers."""
         del home
@@ -203,6 +210,13 @@ class TestBacking:
         assert backing(one, one) == (
             "90 repetitions on real brokers (3.9.0, 3.9.1, 4.3.1), 49 of Kafka's unit tests"
         )
+
+    def test_recorded_agreement_is_said(self, home: Path, recorded: Path) -> None:
+        """After `isr-pipeline conform --record` it says how many agree."""
+        del home
+        recorded.write_text('{"3.7+": 88}')
+        one = World().plan(NIGHT).configurations[0]
+        assert backing(one, one).startswith("88 of 90 repetitions on real brokers agree (3.9.0,")
 
     def test_a_proposal_is_a_text(self, home: Path) -> None:
         """KIP-501 never ran on a broker, and that is said."""
