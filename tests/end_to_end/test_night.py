@@ -95,18 +95,19 @@ class TestWholeNight:
         assert site.debris() == []
 
 
+@pytest.fixture(scope="module")
+def stopped(site: Site, first: dict[str, Any]) -> str:
+    """What a run of the same night said that was stopped while it simulates."""
+    command = ["night", "run", "--experiment", EXPERIMENT, "--night", NIGHT]
+    started = site.start(*command)
+    started.wait_for("simulate")
+    time.sleep(2)
+    assert started.interrupt() == 130
+    return started.said()
+
+
 class TestInterrupted:
     """Ctrl-C in the middle, then the same night again."""
-
-    @pytest.fixture(scope="class")
-    def stopped(self, site: Site, first: dict[str, Any]) -> str:
-        """A run stopped while it simulates."""
-        command = ["night", "run", "--experiment", EXPERIMENT, "--night", NIGHT]
-        started = site.start(*command)
-        started.wait_for("simulate")
-        time.sleep(2)
-        assert started.interrupt() == 130
-        return started.said()
 
     def test_says_so(self, stopped: str) -> None:
         """The last line says what was stopped and what to do."""

@@ -1,0 +1,89 @@
+"""`make ui`: both programs come up, a backfill runs in any order, one Ctrl-C ends everything."""
+
+from __future__ import annotations
+
+import re
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from isr_pipeline.experiment.stack import free_port
+from tests.end_to_end.conftest import EXPERIMENT, Site, Started
+from tests.end_to_end.test_night import dag_runs
+
+NIGHTS = ("2026-11-15", "2026-11-14")
+SECONDS_MAX = 600
+
+
+@pytest.fixture(scope="module")
+def served(site: Site) -> Iterator[tuple[Site, Started]]:
+    """Both programs, on ports of their own."""
+    ports = {
+        "ISR_PIPELINE_AIRFLOW_PORT": str(free_port()),
+        "ISR_PIPELINE_MLFLOW_PORT": str(free_port()),
+    }
+    site = replace(site, variables=site.variables | ports)
+    started = site.start("ui")
+    started.wait_for("Ctrl-C stops both", 240)
+    yield site, started
+    if started.process.poll() is None:
+        started.interrupt()
+
+
+class TestUi:
+    """The supervisor of `make ui`, in the order of a session."""
+
+    def test_says_where_and_how_to_log_in(self, served: tuple[Site, Started]) -> None:
+        """Both addresses answer; the password is the one that logs in."""
+        _, started = served
+        for address in re.findall(r"http://127\.0\.0\.1:\d+", started.said()):
+            with urllib.request.urlopen(address, timeout=30) as page:
+                assert page.status == 200
+        assert re.search(r"user admin, password \w+", started.said())
+
+    def test_a_second_one_is_refused(self, served: tuple[Site, Started]) -> None:
+        """A port in use is said in one line, with what to do."""
+        site, _ = served
+        port = site.variables["ISR_PIPELINE_AIRFLOW_PORT"]
+        assert site.run("ui", status=1) == (
+            f"port {port} for airflow is in use; choose another: "
+            f"ISR_PIPELINE_AIRFLOW_PORT={int(port) + 1} make ui\n"
+        )
+
+    def test_switching_on_starts_nothing(self, served: tuple[Site, Started]) -> None:
+        """No scheduled run appears for a night that is past."""
+        site, _ = served
+        said = site.run("airflow", "dags", "list-runs", "isr_nightly", "--output", "plain")
+        assert "scheduled__" not in said
+
+    def test_backfill_in_reverse_order(self, served: tuple[Site, Started]) -> None:
+        """Two nights, the later one first, each with its own fresh panel and its own tables."""
+        site, _ = served
+        before = len(dag_runs(site))
+        conf = f'{{"experiment": "{EXPERIMENT}"}}'
+        site.run(
+            *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--run-backwards"),
+            *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS), "--dag-run-conf", conf),
+        )
+        limit = time.monotonic() + SECONDS_MAX
+        while dag_runs(site)[before:] != ["success", "success"]:
+            assert time.monotonic() < limit, dag_runs(site)
+            assert "failed" not in dag_runs(site)[before:]
+            time.sleep(1)
+        later, earlier = (site.show(night) for night in NIGHTS)
+        assert later["status"] == earlier["status"]
+        assert later["panel_digest"] == earlier["panel_digest"]
+        assert later["tables"]["scenarios"]["digest"] != earlier["tables"]["scenarios"]["digest"]
+        assert later["dag_run_id"].startswith("backfill__2026-11-15")
+        for night in NIGHTS:
+            assert site.mlflow_runs(night) == 1 + len(later["configs"])
+
+    def test_one_ctrl_c_ends_both(self, served: tuple[Site, Started]) -> None:
+        """Exit status 0, and no process is left."""
+        site, started = served
+        assert started.interrupt() == 0
+        assert started.said().endswith("stopping …\nstopped\n")
+        assert site.processes() == []
