@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 from isr_pipeline.experiment.java import java_home
 from isr_pipeline.experiment.stack import free_port
 from isr_pipeline.home import REPOSITORY, Home
-from tests.test_containers import TestSecrets
+from tests import test_containers
 
 SECONDS_MAX = 240
 HOSTS = ("airflow-apiserver", "spark-master", "mlflow", "0.0.0.0")
@@ -34,7 +34,7 @@ class Ground:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.secrets = TestSecrets().draw(folder / ".env")
+        self.secrets = test_containers.TestSecrets().draw(folder / ".env")
         self.ports = {port: str(free_port()) for port in PORTS}
         loaded: dict[str, Any] = YAML(typ="safe").load(REPOSITORY / "docker-compose.yaml")
         self.services = loaded["services"]
@@ -58,7 +58,8 @@ class Ground:
 
     def command(self, service: str) -> list[str]:
         """Return a service's command."""
-        return [self.here(word) for word in self.services[service]["command"]]
+        program, *words = self.services[service]["command"]
+        return [program, *(self.here(word) for word in words)]
 
     def check(self, service: str) -> list[str]:
         """Return a service's health check."""
