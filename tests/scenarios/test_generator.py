@@ -180,9 +180,9 @@ class TestStrata:
             assert share == pytest.approx(stratum.population / population)
 
     def test_rare_strata_are_not_starved(self, nightly: Experiment) -> None:
-        """The offline stratum, one scenario of 200 in the population, is one of seven here."""
+        """The offline stratum, one scenario of 200 in the population, is three of ten here."""
         counts = Counter(row.stratum for row in draw_panel(nightly, "regression", NIGHT))
-        assert counts["offline"] == 56
+        assert counts["offline"] == 120
         assert counts["quiet"] == 16
 
     @settings(deadline=None)
@@ -200,7 +200,7 @@ class TestStrata:
         """Any half of a panel has about half of every stratum."""
         half = places(nightly.profile.strata, 400)[:200]
         counts = Counter(place.stratum for place in half)
-        assert abs(counts["offline"] - 28) <= 1
+        assert abs(counts["offline"] - 60) <= 1
         assert abs(counts["quiet"] - 8) <= 1
 
     def test_patterns_are_sampled_systematically(self, nightly: Experiment) -> None:
