@@ -103,6 +103,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         # A worker notices the end of its task when it next says that it lives: 5 s by default.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
+        # Off on a person's machine: Airflow would follow a backfill with tonight's whole grid.
+        "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     }
 

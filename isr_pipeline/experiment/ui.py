@@ -84,6 +84,9 @@ def serve() -> int:
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
         _wait_until_ready(programs)
         _say_how_to_use(home, ports)
+        if variables["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] == "False":
+            _say("the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on")
+        _say("Ctrl-C stops both")
         _watch(programs)
     except KeyboardInterrupt:
         return 0
@@ -173,7 +176,6 @@ def _say_how_to_use(home: Home, ports: dict[str, int]) -> None:
     if password:
         _say(f"         user {ADMIN}, password {password}")
     _say(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
-    _say("Ctrl-C stops both")
 
 
 def _password(home: Home) -> str:

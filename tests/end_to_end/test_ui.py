@@ -15,7 +15,7 @@ from tests.end_to_end.conftest import EXPERIMENT, Site, Started
 from tests.end_to_end.test_night import dag_runs
 
 NIGHTS = ("2026-11-15", "2026-11-14")
-SECONDS_MAX = 600
+SECONDS_MAX = 900
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,7 @@ class TestUi:
         conf = f'{{"experiment": "{EXPERIMENT}"}}'
         site.run(
             *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--run-backwards"),
+            *("--max-active-runs", "1"),
             *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS), "--dag-run-conf", conf),
         )
         limit = time.monotonic() + SECONDS_MAX
