@@ -21,6 +21,7 @@ from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.kafka.releases import RULE_SETS, switches
 from isr_pipeline.kafka.replica import create, reset
+from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation import layout as at
 
 if TYPE_CHECKING:
@@ -95,11 +96,6 @@ class World:
     brokers: tuple[int, ...]
 
 
-def us(milliseconds: float) -> int:
-    """Milliseconds as whole microseconds."""
-    return round(milliseconds * 1000)
-
-
 def hashed(seed: int, purpose: str, entity: str, below: int) -> int:
     """A number in [0, below) that depends on nothing but its arguments."""
     if below <= 1:
@@ -154,7 +150,6 @@ class _Tables:
 
     def __init__(self, first: int) -> None:
         self.size = first
-        self.cells: list[tuple[int, int]] = []
 
     def place(self, count: int) -> int:
         """Reserve ``count`` cells."""
