@@ -15,8 +15,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from numba import njit
-
+from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.partition import size_of
 from isr_pipeline.kafka.releases import ELR, SHRINK_BUMPS_LEADER_EPOCH
 
@@ -36,7 +35,7 @@ _PREFERRED: Final = int(Election.PREFERRED)
 _UNCLEAN: Final = int(Election.UNCLEAN)
 
 
-@njit(cache=True)
+@rule
 def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
     """The leader that ZooKeeper's controller elects.
 
@@ -64,7 +63,7 @@ def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
     return NO_LEADER, False
 
 
-@njit(cache=True)
+@rule
 def _valid(position, target_isr, target_elr, acceptable):
     """In the ISR, or in the ELR if the ISR is empty, and alive."""
     if position < 0 or not (acceptable >> position) & 1:
@@ -74,7 +73,7 @@ def _valid(position, target_isr, target_elr, acceptable):
     )
 
 
-@njit(cache=True)
+@rule
 def elect_kraft(
     order,
     n,
@@ -122,7 +121,7 @@ def elect_kraft(
     return NO_LEADER, False
 
 
-@njit(cache=True)
+@rule
 def _only(mask):
     """Position of the one replica of a set."""
     position = 0
@@ -131,7 +130,7 @@ def _only(mask):
     return position
 
 
-@njit(cache=True)
+@rule
 def _grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown):
     """ELR and lastKnownElr before the election (maybePopulateTargetElr)."""
     if not elr_enabled:
@@ -143,7 +142,7 @@ def _grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_s
     return grown, (candidates | last_known) & ~target_isr & ~grown
 
 
-@njit(cache=True)
+@rule
 def partition_change_kraft(
     rules,
     order,
@@ -230,7 +229,7 @@ def partition_change_kraft(
     return new_leader, new_isr, target_elr, target_last_known, forced, change != _NO_CHANGE
 
 
-@njit(cache=True)
+@rule
 def _last_known_leader(leader, change, last_known, isr_empties):
     """Find lastKnownElr where it holds the last leader (maybeUpdateLastKnownLeader)."""
     if isr_empties and leader >= 0 and last_known != 1 << leader:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from numba import njit
-
+from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import CORRUPT_KILLS_THREAD, FETCHER, Fetcher
 
 
@@ -51,7 +50,7 @@ _DROP: Final = int(Reaction.DROP)
 _KIP_461: Final = int(Fetcher.KIP_461)
 
 
-@njit(cache=True)
+@rule
 def reaction(rules, error):
     """What the fetcher thread does with a partition that met `error`.
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 # ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects; callers pass what they hold
 from typing import Final
 
-from numba import njit
-
+from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.record import (
     PENDING_COUNT_0,
     PENDING_OFFSET_0,
@@ -31,7 +30,7 @@ _S2: Final = int(Kip501.S2)
 _LI_TRANSFER: Final = int(Kip501.LI_TRANSFER)
 
 
-@njit(cache=True)
+@rule
 def add_pending(rec, row, first, slots, offset):
     """Count one more pending read at `offset`.
 
@@ -60,7 +59,7 @@ def add_pending(rec, row, first, slots, offset):
     return 1
 
 
-@njit(cache=True)
+@rule
 def remove_pending(rec, row, first, slots, offset):
     """Count one pending read at `offset` less; False if there was none."""
     for slot in range(slots):
@@ -70,7 +69,7 @@ def remove_pending(rec, row, first, slots, offset):
     return False
 
 
-@njit(cache=True)
+@rule
 def contains_pending(rec, row, first, slots, offset):
     """Whether a read at `offset` is pending."""
     for slot in range(slots):
@@ -79,7 +78,7 @@ def contains_pending(rec, row, first, slots, offset):
     return False
 
 
-@njit(cache=True)
+@rule
 def any_pending(rec, row, first, slots):
     """Whether any read is pending."""
     for slot in range(slots):  # noqa: SIM110 - numba compiles no any() over a generator
@@ -88,14 +87,14 @@ def any_pending(rec, row, first, slots):
     return False
 
 
-@njit(cache=True)
+@rule
 def counts_pending(rules):
     """Whether pending reads keep a follower in sync: Solution 1 in either form, and Solution 2."""
     variant = rules[KIP501]
     return rules[KIP501_ENABLED] != 0 and variant in (_S1_DOC, _S1_PR, _S2)
 
 
-@njit(cache=True)
+@rule
 def begin_read(rules, rec, row, offset):
     """A handler begins to read for a follower's fetch at `offset`.
 
@@ -106,27 +105,27 @@ def begin_read(rules, rec, row, offset):
         add_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS, offset)
 
 
-@njit(cache=True)
+@rule
 def end_read(rules, rec, row, offset):
     """The read for the fetch at `offset` has ended, well or not."""
     if counts_pending(rules):
         remove_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS, offset)
 
 
-@njit(cache=True)
+@rule
 def is_pending(rec, row):
     """Whether a read of this follower is pending."""
     return any_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS)
 
 
-@njit(cache=True)
+@rule
 def clear_pending(rec, row):
     """Forget every pending read (makeLeader @ the pull request)."""
     for slot in range(PENDING_SLOTS):
         rec[row, PENDING_COUNT_0 + slot] = 0
 
 
-@njit(cache=True)
+@rule
 def should_resign(rules, read_time, limit, other_live_isr_member, since_last, cooldown):
     """Solution 2: whether a leader gives a partition up because of one read.
 
@@ -150,7 +149,7 @@ def should_resign(rules, read_time, limit, other_live_isr_member, since_last, co
     )
 
 
-@njit(cache=True)
+@rule
 def transfers_instead_of_shrinking(rules, isr_size_after, min_isr):
     """LinkedIn's variant: hand over rather than leave fewer than min.insync.replicas in the ISR."""
     return rules[KIP501] == _LI_TRANSFER and isr_size_after < min_isr

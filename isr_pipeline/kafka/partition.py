@@ -12,8 +12,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from numba import njit
-
+from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import (
     ALTER_REVERTS,
     EXPAND_NEEDS_ELIGIBLE,
@@ -85,7 +84,7 @@ _INVALID_REQUEST: Final = int(AlterError.INVALID_REQUEST)
 _NEW_LEADER: Final = int(AlterError.NEW_LEADER_ELECTED)
 
 
-@njit(cache=True)
+@rule
 def size_of(mask):
     """How many replicas a set holds."""
     count = 0
@@ -95,13 +94,13 @@ def size_of(mask):
     return count
 
 
-@njit(cache=True)
+@rule
 def tick_period(rules, lag_max):
     """Period of the isr-expiration task (ReplicaManager.startup @ 0.8.2.2, 0.10.2.2)."""
     return lag_max // rules[TICK_DIVISOR]
 
 
-@njit(cache=True)
+@rule
 def effective_min_isr(rules, min_isr, rf):
     """min.insync.replicas as it is applied: from 3.7 on at most the replication factor."""
     if rules[MIN_ISR_CAPPED] != 0:
@@ -109,7 +108,7 @@ def effective_min_isr(rules, min_isr, rf):
     return min_isr
 
 
-@njit(cache=True)
+@rule
 def next_high_watermark(
     rules,
     rec,
@@ -161,7 +160,7 @@ def next_high_watermark(
     return max(hw, lowest)
 
 
-@njit(cache=True)
+@rule
 def _hw_waits_for(rules, rec, row0, position, leader_leo, maximal_isr, eligible, now, lag_max):
     """Whether the HW may not pass this follower's LEO."""
     if (maximal_isr >> position) & 1:
@@ -173,7 +172,7 @@ def _hw_waits_for(rules, rec, row0, position, leader_leo, maximal_isr, eligible,
     return holds_high_watermark(rules, rec, row0 + position, leader_leo, now, lag_max)
 
 
-@njit(cache=True)
+@rule
 def out_of_sync_mask(
     rules, rec, row0, n, leader_pos, leader_leo, isr, now, lag_max, lag_max_messages
 ):
@@ -187,7 +186,7 @@ def out_of_sync_mask(
     return mask
 
 
-@njit(cache=True)
+@rule
 def may_expand(
     rules,
     rec,
@@ -220,13 +219,13 @@ def may_expand(
     return True
 
 
-@njit(cache=True)
+@rule
 def append_refused(acks_all, isr_size, min_isr_eff):
     """Whether a produce is refused unwritten (NOT_ENOUGH_REPLICAS): acks=all under min ISR."""
     return acks_all and isr_size < min_isr_eff
 
 
-@njit(cache=True)
+@rule
 def produce_error(required_offset, hw, maximal_isr_size, min_isr_eff):
     """How an acks=all produce stands whose last record is at `required_offset - 1`.
 
@@ -239,7 +238,7 @@ def produce_error(required_offset, hw, maximal_isr_size, min_isr_eff):
     return _AFTER_APPEND
 
 
-@njit(cache=True)
+@rule
 def alter_response(
     rules, error, answer_leader_epoch, answer_partition_epoch, leader_epoch, partition_epoch
 ):

@@ -12,8 +12,7 @@ from __future__ import annotations
 # ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects; callers pass what they hold
 from typing import Final
 
-from numba import njit
-
+from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.kip501 import (
     begin_read,
     clear_pending,
@@ -107,7 +106,7 @@ BEFORE_NEVER: Final = NEVER - 1
 """The time -1 that releases up to 2.3 record for a failed read: one before the instant "0"."""
 
 
-@njit(cache=True)
+@rule
 def create(rules, rec, row, now):
     """Begin the record of a follower that has never fetched.
 
@@ -124,7 +123,7 @@ def create(rules, rec, row, now):
     clear_pending(rec, row)
 
 
-@njit(cache=True)
+@rule
 def on_fetch(rules, rec, row, start, offset, fetch_time, leader_leo, now):
     """Record a follower's fetch whose read went well.
 
@@ -161,7 +160,7 @@ def on_fetch(rules, rec, row, start, offset, fetch_time, leader_leo, now):
     rec[row, LAST_FETCH] = fetch_time
 
 
-@njit(cache=True)
+@rule
 def _caught_up_times(rules, rec, row, offset, fetch_time, now):
     """When a fetch that had reached the LEO, or the previous fetch's LEO, was caught up.
 
@@ -179,7 +178,7 @@ def _caught_up_times(rules, rec, row, offset, fetch_time, now):
     return fetch_time, previous
 
 
-@njit(cache=True)
+@rule
 def on_failed_read(rules, rec, row, now):
     """Record a follower's fetch whose read failed.
 
@@ -196,7 +195,7 @@ def on_failed_read(rules, rec, row, now):
     rec[row, LAST_FETCH] = BEFORE_NEVER
 
 
-@njit(cache=True)
+@rule
 def reset(rules, rec, row, leader_leo, epoch_start, is_new_leader, in_isr, now):
     """Reset a follower's record because its partition (again) has this broker as leader.
 
@@ -237,7 +236,7 @@ def reset(rules, rec, row, leader_leo, epoch_start, is_new_leader, in_isr, now):
             _forget_offsets(rec, row, BEFORE_NEVER if kind == _EVERY_CALL_SENTINEL else NEVER)
 
 
-@njit(cache=True)
+@rule
 def _forget_offsets(rec, row, fetch_time):
     """Record the unknown fetch with which a new leader begins."""
     rec[row, START] = UNKNOWN
@@ -246,7 +245,7 @@ def _forget_offsets(rec, row, fetch_time):
     rec[row, LAST_FETCH] = fetch_time
 
 
-@njit(cache=True)
+@rule
 def is_stale_fetch(rules, broker_epoch, cached_epoch):
     """Whether a fetch comes from an incarnation of its broker older than the metadata know.
 
@@ -256,7 +255,7 @@ def is_stale_fetch(rules, broker_epoch, cached_epoch):
     return rules[STALE_FETCH_REJECTED] != 0 and stale
 
 
-@njit(cache=True)
+@rule
 def in_time(rules, rec, row, now, lag_max):
     """The time rule, or a pending read."""
     if counts_pending(rules) and is_pending(rec, row):
@@ -265,7 +264,7 @@ def in_time(rules, rec, row, now, lag_max):
     return now - rec[row, clock] <= lag_max
 
 
-@njit(cache=True)
+@rule
 def is_caught_up(rules, rec, row, leader_leo, now, lag_max):
     """Whether a follower is in sync by time, by being at the log end, or by a pending read.
 
@@ -277,7 +276,7 @@ def is_caught_up(rules, rec, row, leader_leo, now, lag_max):
     return in_time(rules, rec, row, now, lag_max)
 
 
-@njit(cache=True)
+@rule
 def holds_high_watermark(rules, rec, row, leader_leo, now, lag_max):
     """Whether the HW waits for this follower although it is not in the ISR.
 
@@ -288,7 +287,7 @@ def holds_high_watermark(rules, rec, row, leader_leo, now, lag_max):
     return in_time(rules, rec, row, now, lag_max)
 
 
-@njit(cache=True)
+@rule
 def is_out_of_sync(rules, rec, row, leader_leo, now, lag_max, lag_max_messages):
     """Whether the tick takes this ISR member out.
 
@@ -302,7 +301,7 @@ def is_out_of_sync(rules, rec, row, leader_leo, now, lag_max, lag_max_messages):
     return not is_caught_up(rules, rec, row, leader_leo, now, lag_max)
 
 
-@njit(cache=True)
+@rule
 def note_broker_epoch(rules, rec, row, broker_epoch):
     """Remember the broker epoch that a good fetch named (KIP-903; with eligibility, from 3.3)."""
     if rules[EXPAND_NEEDS_ELIGIBLE] != 0:

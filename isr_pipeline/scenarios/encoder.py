@@ -252,10 +252,13 @@ class _Encoder:
                         by_key[key] = len(self.threads)
                         self.threads.append(key)
                         self.candidates.append([])
-                    t = by_key[key]
-                    self.cand_index[self.row0[i] + fpos, lpos] = len(self.candidates[t])
-                    self.candidates[t].append((i, fpos, lpos))
-        self.thread_of = by_key
+                    self.candidates[by_key[key]].append((i, fpos, lpos))
+        for ordered in self.candidates:
+            # Those fetched from the beginning come first, as a fetcher appends what it is given
+            # later; and a loop over a request's entries ends with the last in use.
+            ordered.sort(key=lambda candidate: candidate[2] != 0)
+            for place, (i, fpos, lpos) in enumerate(ordered):
+                self.cand_index[self.row0[i] + fpos, lpos] = place
 
     # ---------------------------------------------------------------- slots
 

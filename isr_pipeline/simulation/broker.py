@@ -184,7 +184,7 @@ from isr_pipeline.simulation.network import (
     read_end,
     service,
 )
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.queue import cancel, schedule, wrapped
 from isr_pipeline.simulation.responses import (
     forget_pending,
     push_response,
@@ -228,14 +228,14 @@ def enqueue(w, b, code):
     head = w[b + B_QHEAD]
     tail = w[b + B_QTAIL]
     if code < 0 and head != tail:
-        last = _ring(w, b, (tail - 1) % w[b + B_QCAP])
+        last = _ring(w, b, (tail if tail > 0 else w[b + B_QCAP]) - 1)
         if w[last] == code:
             w[last + 1] += 1
             return
     cell = _ring(w, b, tail)
     w[cell] = code
     w[cell + 1] = 1
-    w[b + B_QTAIL] = (tail + 1) % w[b + B_QCAP]
+    w[b + B_QTAIL] = wrapped(tail + 1, w[b + B_QCAP])
 
 
 @compiled
@@ -246,7 +246,7 @@ def _dequeue(w, b):
     code = w[cell]
     w[cell + 1] -= 1
     if w[cell + 1] == 0:
-        w[b + B_QHEAD] = (head + 1) % w[b + B_QCAP]
+        w[b + B_QHEAD] = wrapped(head + 1, w[b + B_QCAP])
     w[b + B_QLEN] -= 1
     return code
 

@@ -16,6 +16,7 @@ from isr_pipeline.kafka.releases import (
     Controller,
     ElectionOrder,
 )
+from isr_pipeline.simulation.cells import cells_from
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CRASH_UNCLEAN,
@@ -303,7 +304,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     acceptable = acceptable_mask(w, p) & ~exclude & ~removed
     target = isr & ~removed
     n = _walk_order(w, rules, p, target if target else isr)
-    order = w[w[C_SCRATCH] : w[C_SCRATCH] + n]
+    order = cells_from(w, w[C_SCRATCH])
     if is_kraft(rules):
         how = election
         if how == _ONLINE and w[C_UNCLEAN] == 1:

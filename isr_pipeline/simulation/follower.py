@@ -301,6 +301,7 @@ def fetch_next(w, t):
         w[e + E_EPOCH] = w[r + R_EPOCH]
         w[e + E_END] = w[r + R_LEO]
         ready += 1
+        w[q + Q_N] = i + 1
     w[t + T_REQ] = -1
     if ready == 0:
         if wake_at < INF:
@@ -421,7 +422,7 @@ def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
     b = w[t + T_FOLLOWER]
-    while w[t + T_IDX] < w[t + T_CANDS]:
+    while w[t + T_IDX] < w[q + Q_N]:
         i = w[t + T_IDX]
         e = w[q + Q_ENT] + i * E_SIZE
         if w[e + E_OFFSET] >= 0 and _expects(w, t, i, e):

@@ -29,8 +29,9 @@ from isr_pipeline.kafka.releases import (
     Kip501,
 )
 from isr_pipeline.simulation.broker import thread_towards
+from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.jit import compiled, entry
-from isr_pipeline.simulation.kernel import act, finish
+from isr_pipeline.simulation.kernel import finish, take_next
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
@@ -52,8 +53,6 @@ from isr_pipeline.simulation.layout import (
     B_UP,
     B_WALK,
     B_WALK_N,
-    C_BUDGET,
-    C_HORIZON,
     C_LAG,
     C_MIN_ISR,
     C_TICK,
@@ -79,9 +78,7 @@ from isr_pipeline.simulation.layout import (
     FLAG_UNDER_REPLICATED,
     G_ACKED,
     G_BROKEN,
-    G_BUDGET_SPENT,
     G_DEAD,
-    G_EVENTS,
     G_EXPANDS,
     G_FAILED,
     G_FLAPS,
@@ -94,7 +91,6 @@ from isr_pipeline.simulation.layout import (
     G_UNTRACKED,
     H_BRK,
     H_BROKERS,
-    H_BYKIND,
     H_HND,
     H_IO,
     H_LEDGER,
@@ -161,7 +157,6 @@ from isr_pipeline.simulation.layout import (
     R_WRITER,
     SEND_NONE,
     SLOT_BITS,
-    SLOT_MASK,
     T_FOLLOWER,
     T_REQ,
     T_SIZE,
@@ -705,8 +700,8 @@ def _world_broken(w, rules, seen):
     return 0
 
 
-@entry
-def remember(w, seen):
+@compiled
+def _remember(w, seen):
     """Keep what the next check compares with."""
     world = w[H_ROWS]
     seen[world, _NOW] = w[G_NOW]
@@ -728,8 +723,8 @@ def remember(w, seen):
         seen[i, _EXCUSED] = 1 if not leads or _excused(w, r) else 0
 
 
-@entry
-def first_broken(w, rec, rules, seen):
+@compiled
+def _first_broken(w, rec, rules, seen):
     """Number of the first invariant that does not hold now, 0 if all do."""
     for i in range(w[H_PARTITIONS]):
         broken = _partition_broken(w, rules, seen, w[H_PART] + i * P_SIZE)
@@ -740,6 +735,29 @@ def first_broken(w, rec, rules, seen):
         if broken != 0:
             return broken
     return _world_broken(w, rules, seen)
+
+
+@entry
+def remember(w, seen):
+    """Keep what the next check compares with."""
+    _remember(cells(w), seen)
+
+
+@entry
+def first_broken(w, rec, rules, seen):
+    """Number of the first invariant that does not hold now, 0 if all do."""
+    return _first_broken(cells(w), records(rec), cells(rules), seen)
+
+
+@compiled
+def _run_checked(w, rec, rules, seen):
+    """Take event after event, each followed by the checks."""
+    while take_next(w, rec, rules):
+        w[G_BROKEN] = _first_broken(w, rec, rules, seen)
+        if w[G_BROKEN] != 0:
+            return
+        _remember(w, seen)
+    finish(w)
 
 
 @entry
@@ -754,21 +772,4 @@ def run_checked_world(w, rec, rules, seen):
 
     Stops at the first event after which one does not hold: ``G_BROKEN`` is its number.
     """
-    while True:
-        key = w[TREE + 1]
-        now = key >> SLOT_BITS
-        if now >= w[C_HORIZON]:
-            break
-        if w[G_EVENTS] >= w[C_BUDGET]:
-            w[G_BUDGET_SPENT] = 1
-            break
-        slot = key & SLOT_MASK
-        w[G_NOW] = now
-        w[G_EVENTS] += 1
-        place = w[H_BYKIND] + 2 * slot
-        act(w, rec, rules, w[place], w[place + 1], slot)
-        w[G_BROKEN] = first_broken(w, rec, rules, seen)
-        if w[G_BROKEN] != 0:
-            return
-        remember(w, seen)
-    finish(w)
+    _run_checked(cells(w), records(rec), cells(rules), seen)

@@ -18,7 +18,9 @@ from typing import Any
 import numba
 from numba.core import codegen
 
-_COMMON = {"nogil": True, "error_model": "numpy"}
+# Nothing here makes or keeps an array, so none needs its references counted: counting them at every
+# call, atomically, took two thirds of the kernel's time.
+_COMMON = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _translated: set[str] = set()
 
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")

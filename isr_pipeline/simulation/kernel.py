@@ -7,6 +7,7 @@ Everything here is a free compiled function over the flat array ``w`` (see ``lay
 from __future__ import annotations
 
 from isr_pipeline.simulation.broker import expire_steps, handler_fires, request_arrives
+from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.clients import (
     client_fires,
     produce_answered,
@@ -224,20 +225,33 @@ def finish(w):
     count_untracked(w, 0)
 
 
+@compiled
+def take_next(w, rec, rules):
+    """Let the earliest slot act; False at the horizon, or when the event budget is spent."""
+    key = w[TREE + 1]
+    now = key >> SLOT_BITS
+    if now >= w[C_HORIZON]:
+        return False
+    if w[G_EVENTS] >= w[C_BUDGET]:
+        w[G_BUDGET_SPENT] = 1
+        return False
+    slot = key & SLOT_MASK
+    w[G_NOW] = now
+    w[G_EVENTS] += 1
+    place = w[H_BYKIND] + 2 * slot
+    act(w, rec, rules, w[place], w[place + 1], slot)
+    return True
+
+
+@compiled
+def _run(w, rec, rules):
+    """Take event after event."""
+    while take_next(w, rec, rules):
+        pass
+    finish(w)
+
+
 @entry
 def run_world(w, rec, rules):
     """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1)."""
-    while True:
-        key = w[TREE + 1]
-        now = key >> SLOT_BITS
-        if now >= w[C_HORIZON]:
-            break
-        if w[G_EVENTS] >= w[C_BUDGET]:
-            w[G_BUDGET_SPENT] = 1
-            break
-        slot = key & SLOT_MASK
-        w[G_NOW] = now
-        w[G_EVENTS] += 1
-        place = w[H_BYKIND] + 2 * slot
-        act(w, rec, rules, w[place], w[place + 1], slot)
-    finish(w)
+    _run(cells(w), records(rec), cells(rules))

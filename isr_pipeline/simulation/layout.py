@@ -305,7 +305,7 @@ T_STATE = 2
 T_REQ0 = 3  # enc: its first request
 T_REQ = 4  # the request it waits for, -1
 T_CAND = 5  # enc: row pointer of its first candidate
-T_CANDS = 6  # enc
+T_CANDS = 6  # enc: those of the leader at the beginning come first
 T_IDX = 7  # candidate being appended
 T_SLOT = 8  # enc
 T_TIMEOUT = 9
@@ -340,7 +340,7 @@ Q_SLOT = 4
 Q_ABANDONED = 5
 Q_DEADLINE = 6  # purgatory
 Q_ENT = 7  # enc: row pointer of its first entry
-Q_N = 8  # enc
+Q_N = 8  # fol: entries up to the last that is part of it
 Q_RECORDS = 9
 Q_BYTES = 10
 Q_END = 11  # acks=all: the HW it waits for

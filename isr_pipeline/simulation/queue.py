@@ -17,9 +17,10 @@ def schedule(w, slot, time):
     v = (time << SLOT_BITS) | slot
     w[TREE + i] = v
     while i > 1:
-        other = w[TREE + (i ^ 1)]
-        v = min(v, other)
+        v = min(v, w[TREE + (i ^ 1)])
         i >>= 1
+        if w[TREE + i] == v:
+            return  # nothing changes further up: most plans are not the next one
         w[TREE + i] = v
 
 
@@ -33,3 +34,9 @@ def cancel(w, slot):
 def due(w, slot):
     """When ``slot`` fires: INF if it does not."""
     return w[TREE + w[H_TREE_SIZE] + slot] >> SLOT_BITS
+
+
+@compiled
+def wrapped(i, size):
+    """Place ``i`` of a ring of ``size`` cells, at most one past its end."""
+    return 0 if i == size else i

@@ -57,7 +57,7 @@ from isr_pipeline.simulation.layout import (
 )
 from isr_pipeline.simulation.measures import broker_index
 from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
-from isr_pipeline.simulation.queue import cancel, due, schedule
+from isr_pipeline.simulation.queue import cancel, due, schedule, wrapped
 
 
 @compiled
@@ -95,7 +95,7 @@ def start_senders(w, b):
             n += N_SIZE
         head = w[b + B_SHEAD]
         code = w[w[H_SENDQ] + w[b + B_SBASE] + head]
-        w[b + B_SHEAD] = (head + 1) % w[b + B_SCAP]
+        w[b + B_SHEAD] = wrapped(head + 1, w[b + B_SCAP])
         w[n + N_REQ] = code
         w[b + B_SENDERS_BUSY] += 1
         if code >= 0:
@@ -110,7 +110,7 @@ def push_response(w, b, code):
     if code == SEND_CLIENT and (tail - w[b + B_SHEAD]) % w[b + B_SCAP] > w[b + B_SCAP] // 2:
         return  # all senders stuck for long: nothing depends on these answers
     w[w[H_SENDQ] + w[b + B_SBASE] + tail] = code
-    w[b + B_STAIL] = (tail + 1) % w[b + B_SCAP]
+    w[b + B_STAIL] = wrapped(tail + 1, w[b + B_SCAP])
     start_senders(w, b)
 
 
