@@ -81,20 +81,10 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
     right = np.hstack([old.natural(name) for name in metrics])
     identical = np.hstack([new.values[name] == old.values[name] for name in metrics]).all(axis=0)
     differences = paired_differences(left, right, new.weights)
-    tails = sign_flip(
-        differences,
-        flips=settings.flips,
-        flips_max=settings.flips_max,
-        exact_up_to=settings.exact_up_to,
-        level=settings.false_discovery_rate / max(1, differences.shape[1]),
+    tails = either(
+        _sign_flip(differences, settings), _unweighted(differences, new, old, metrics, settings)
     )
     worse, better = tails.worse.reshape(shape), tails.better.reshape(shape)
-    for index, name in enumerate(metrics):
-        flag = settings.metrics[name].paired_flag
-        if flag is not None:
-            flags = mcnemar(new.values[flag] > 0, old.values[flag] > 0)
-            joined = either(Tails(worse[index], better[index]), flags)
-            worse[index], better[index] = joined.worse, joined.better
     total, baseline_total = new.weights @ left, new.weights @ right
     low, high = bootstrap_ratio(left, right, new.weights, settings.bootstrap)
     divisor = np.array([mean_divisor(new, name, new.weights) for name in metrics])[:, None]
@@ -111,6 +101,44 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
         ratio=ratio(total, baseline_total).reshape(shape),
         ratio_low=low.reshape(shape),
         ratio_high=high.reshape(shape),
+    )
+
+
+def _unweighted(
+    differences: Floats,
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    metrics: tuple[str, ...],
+    settings: VerdictSettings,
+) -> Tails:
+    """Test every scenario as one: McNemar's where a metric has a flag, else sign flips.
+
+    The panel draws rare strata more often than they happen and weighs them down; a change that
+    shows mostly there is one that the weighted sum can hardly see.
+    """
+    alike = differences / new.weights[:, None]
+    width = len(new.config_ids)
+    flagged = [
+        (slice(index * width, (index + 1) * width), flag)
+        for index, flag in enumerate(settings.metrics[name].paired_flag for name in metrics)
+        if flag is not None
+    ]
+    for columns, _ in flagged:
+        alike[:, columns] = 0.0
+    tails = _sign_flip(alike, settings)
+    for columns, flag in flagged:
+        flags = mcnemar(new.values[flag] > 0, old.values[flag] > 0)
+        tails.worse[columns], tails.better[columns] = flags.worse, flags.better
+    return tails
+
+
+def _sign_flip(differences: Floats, settings: VerdictSettings) -> Tails:
+    return sign_flip(
+        differences,
+        flips=settings.flips,
+        flips_max=settings.flips_max,
+        exact_up_to=settings.exact_up_to,
+        level=settings.false_discovery_rate / max(1, differences.shape[1]),
     )
 
 

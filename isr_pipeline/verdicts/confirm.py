@@ -6,6 +6,7 @@ configurations, and lets :func:`decide` turn each suspicion into `regressed` or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
@@ -89,11 +90,39 @@ def _decided(
         return decided
     new = tonight.select(tuple(one.config_id for one in usable))
     partners = tuple(one.baseline_config_id or "" for one in usable)
-    found = compare(new, judge.baseline_panel(baseline, "confirm", partners), settings)
-    for column, one in enumerate(usable):
-        p = dict(zip(found.metrics, found.worse[:, column].tolist(), strict=True))
-        decided[one.config_id] = _confirmed(one, p, settings.confirm_p)
+    old = judge.baseline_panel(baseline, "confirm", partners)
+    metrics = confirm([one.metrics for one in usable], new, old, settings)
+    for one, confirmed in zip(usable, metrics, strict=True):
+        decided[one.config_id] = _confirmed(one, confirmed)
     return decided
+
+
+def confirm(
+    called: Sequence[tuple[MetricVerdict, ...]],
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+) -> list[tuple[MetricVerdict, ...]]:
+    """Turn each suspicion into `regressed` or leave it, by what the confirm panel says.
+
+    Args:
+        called: verdicts of the flagged configurations on the regression panel.
+        new: their confirm outcomes, in the same order.
+        old: those of the baseline.
+        settings: with the p that confirms.
+    """
+    found = compare(new, old, settings)
+    return [
+        tuple(
+            _confirmed_metric(
+                metric,
+                float(found.worse[found.metrics.index(metric.metric), column]),
+                settings.confirm_p,
+            )
+            for metric in metrics
+        )
+        for column, metrics in enumerate(called)
+    ]
 
 
 def _unconfirmable(one: ConfigVerdict) -> ConfigVerdict:
@@ -107,8 +136,7 @@ def _unconfirmable(one: ConfigVerdict) -> ConfigVerdict:
     return one.model_copy(update={"status": Status.NO_DATA, "reason": reason, "metrics": metrics})
 
 
-def _confirmed(one: ConfigVerdict, p: dict[str, float], limit: float) -> ConfigVerdict:
-    metrics = tuple(_confirmed_metric(metric, p[metric.metric], limit) for metric in one.metrics)
+def _confirmed(one: ConfigVerdict, metrics: tuple[MetricVerdict, ...]) -> ConfigVerdict:
     status = worst([metric.status for metric in metrics])
     deciding = [metric for metric in metrics if metric.status is status]
     reason = "; ".join(f"{metric.metric}: {metric.reason}" for metric in deciding)

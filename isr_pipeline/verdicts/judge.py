@@ -144,10 +144,9 @@ def _against(
     if ids:
         new = tonight.select(ids)
         old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
-        found = compare(new, old, settings)
-        needed = discordant_needed(found.worse.size, settings.false_discovery_rate)
+        called, needed = call(new, old, settings)
         names = {one.config_id: one.name for one in plan.configurations}
-        for index, metrics in enumerate(_metric_verdicts(found, settings, needed)):
+        for index, metrics in enumerate(called):
             verdicts[ids[index]] = _compared(
                 names[ids[index]], ids[index], pairing, metrics, _changed_columns(new, old, index)
             )
@@ -233,14 +232,21 @@ def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tupl
     )
 
 
-def _metric_verdicts(
-    found: Comparison, settings: VerdictSettings, needed: int
-) -> list[tuple[MetricVerdict, ...]]:
-    """One tuple of metric verdicts per configuration compared."""
+def call(
+    new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings
+) -> tuple[list[tuple[MetricVerdict, ...]], int]:
+    """Judge a regression panel: column j of ``new`` against column j of ``old``.
+
+    Returns:
+        the metrics' verdicts of each configuration, before the confirm panel; and how many
+        discordant scenarios significance takes.
+    """
+    found = compare(new, old, settings)
+    needed = discordant_needed(found.worse.size, settings.false_discovery_rate)
     shape = found.worse.shape
     q_worse = benjamini_hochberg(found.worse.ravel()).reshape(shape)
     q_better = benjamini_hochberg(found.better.ravel()).reshape(shape)
-    return [
+    called = [
         tuple(
             _metric_verdict(
                 found,
@@ -254,6 +260,7 @@ def _metric_verdicts(
         )
         for column in range(shape[1])
     ]
+    return called, needed
 
 
 def _metric_verdict(
