@@ -27,12 +27,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule, task
 
 from dags.isr_wiring import (
     JOBS,
     NIGHT_PARAMS,
+    SparkJob,
     Tag,
     broken_tasks,
     claim,
@@ -168,24 +168,24 @@ with DAG(
         )
 
     planned = plan()
-    generate_scenarios = SparkSubmitOperator(
+    generate_scenarios = SparkJob(
         **spark("generate_scenarios", "generate_scenarios.py"),
         application_args=["--plan", PLAN],
         pre_execute=claim,
     )
     # One shard at a time: each already uses every core that Spark has here.
-    simulate = SparkSubmitOperator.partial(
+    simulate = SparkJob.partial(
         **spark("simulate", "simulate.py"),
         pre_execute=claim,
         max_active_tis_per_dagrun=1,
         map_index_template="{{ task.application_args[3] }}",
     ).expand(application_args=planned)
-    summarize = SparkSubmitOperator(
+    summarize = SparkJob(
         **spark("summarize", "summarize.py"),
         application_args=["--plan", PLAN],
         pre_execute=claim,
     )
-    confirm = SparkSubmitOperator(
+    confirm = SparkJob(
         **spark("confirm", "simulate.py"),
         application_args=["--plan", PLAN, "--panel", "confirm", "--configs", FLAGGED],
         pre_execute=claim_if_flagged,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import functools
+import importlib
 import os
+import sys
+import threading
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
@@ -165,6 +169,48 @@ def claim_if_flagged(context: Mapping[str, Any]) -> None:
     plan = plan_of(context)
     if not flagged(plan.experiment, plan.night):
         raise AirflowSkipException("no configuration was flagged: nothing to confirm")
+
+
+class SparkJob(SparkSubmitOperator):
+    """One of our Spark jobs: on the Spark that serves the whole run, else by spark-submit.
+
+    Both run the same job on the master that the connection names; the first saves the start of
+    Java, of Spark and of its Python workers. If the run's Spark was killed, it is spark-submit.
+    """
+
+    _cancel: Callable[[], None] | None = None
+
+    def execute(self, context: Any) -> Any:
+        """Run the job to its end; fails the task if the job does."""
+        from isr_pipeline.outcomes import shared  # noqa: PLC0415 - parse fast
+
+        master = self._get_hook()._connection["master"]
+        if shared.find(master) is None:
+            return super().execute(context)
+        from isr_pipeline.outcomes.session import joined  # noqa: PLC0415 - reads pyspark
+
+        with joined(self.task_id, master) as spark:
+            if spark is None:
+                return super().execute(context)
+            self._cancel = functools.partial(spark.sparkContext.cancelJobGroup, self.task_id)
+            self._run(spark)
+        return None
+
+    @one_line_errors
+    def _run(self, spark: Any) -> None:
+        job = importlib.import_module(f"spark_jobs.{Path(self.application).stem}")
+        sys.stdout.write(f"{job.__name__} {' '.join(self.application_args)}\n")
+        job.run(spark, job.parse(self.application_args))
+
+    def on_kill(self) -> None:
+        """Cancel what Spark still does for this task."""
+        if self._cancel is None:
+            super().on_kill()
+            return
+        # The thread that is interrupted holds the connection on which it waits for Spark.
+        canceller = threading.Thread(target=self._cancel)
+        canceller.start()
+        canceller.join()
 
 
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:

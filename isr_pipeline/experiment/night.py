@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import BudgetSpent, InputError, Refused
+from isr_pipeline.experiment.kernel import compile_kernel
 from isr_pipeline.experiment.lock import refuse_if_claimed, release_night
 from isr_pipeline.home import REPOSITORY, Home
 
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 
 RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 """States of a night that has no verdict; one that has is in the state of its verdict."""
-
-_SMALLEST_SCENARIO = {
-    "scenario_id": "smallest",
-    "horizon_ms": 10,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
-    "topics": [{"name": "t", "assignment": {0: [1, 2]}}],
-}
 
 _NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -100,19 +94,6 @@ def begin(
     plan.save(folder / "plan.json")
     compile_kernel()
     return folder / "plan.json", [shard.name for shard in plan.shards]
-
-
-def compile_kernel() -> None:
-    """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
-    done = Path(os.environ["NUMBA_CACHE_DIR"]) / "kernel-is-compiled"
-    if done.exists():
-        return
-    from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415 - reads the kernel
-    from isr_pipeline.scenarios.run import run  # noqa: PLC0415
-
-    sys.stdout.write("compiling the kernel: its sources changed (once, about a minute)\n")
-    run(parse_scenario(_SMALLEST_SCENARIO, "the smallest scenario"))
-    done.touch()
 
 
 def finish(

@@ -17,6 +17,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.experiment import stack
 from isr_pipeline.experiment.lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.experiment.night import interrupt
+from isr_pipeline.experiment.shared_spark import SharedSpark
 from isr_pipeline.home import REPOSITORY, Home
 
 if TYPE_CHECKING:
@@ -119,12 +120,16 @@ class _Run:
         command = [sys.executable, str(PROGRAM), "--conf", json.dumps(conf)]
         command += ["--log", str(self._log)]
         variables = stack.environment(home, spark_master=spark_master)
+        self._spark: SharedSpark | None = None
         if follow_only:
             _say("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
             variables |= _own_airflow(stack.free_port())
             variables[SUPERVISOR_VARIABLE] = str(os.getpid())
+            # First of all: Java starts while Airflow does.
+            self._spark = SharedSpark(home, variables)
+            variables |= self._spark.variables
         # A session of its own: Ctrl-C reaches this process alone, which then stops the others in
         # order. The pipe on standard input stops them too if this process is killed.
         self._process = subprocess.Popen(
@@ -152,6 +157,8 @@ class _Run:
             ) from None
         finally:
             self._tail.end()
+            if self._spark is not None:
+                self._spark.end()
         if not ended:
             raise Refused(f"Airflow ended before the run did; its messages are in {self._log}")
         return ended == "success"
@@ -207,7 +214,7 @@ class _Run:
 def _own_airflow(port: int) -> dict[str, str]:
     """Variables for a scheduler and an execution API of this run alone."""
     return {
-        # One task at a time: `dag.test` does not know a task's own limit (one shard at a time).
+        # One task at a time: our loop does not know a task's own limit (one shard at a time).
         "AIRFLOW__CORE__PARALLELISM": "1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",

@@ -19,6 +19,8 @@ from isr_pipeline.experiment.java import driver_variables, java_home
 from isr_pipeline.home import REPOSITORY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isr_pipeline.home import Home
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
@@ -144,6 +146,15 @@ def spark_connection(master: str) -> str:
     return json.dumps(
         {"conn_type": "spark", "host": master, "extra": {"spark-binary": "spark-submit"}}
     )
+
+
+def spark_master(variables: Mapping[str, str]) -> str | None:
+    """Master URL that the connection `spark_default` names; None if it is not written as JSON."""
+    try:
+        host = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return str(host)
 
 
 def ui_port(program: str) -> int:

@@ -18,6 +18,7 @@ import psutil  # type: ignore[import-untyped]
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment import stack
 from isr_pipeline.experiment.lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.experiment.shared_spark import SharedSpark
 from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
@@ -77,8 +78,11 @@ def serve() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     programs: list[Program] = []
+    spark: SharedSpark | None = None
     try:
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
+        spark = SharedSpark(home, variables)
+        variables |= spark.variables
         _say("starting Airflow and MLflow (about half a minute) …")
         programs.append(_start_airflow(home, variables, ports["airflow"]))
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
@@ -99,6 +103,9 @@ def serve() -> int:
         if programs:
             _say("stopping …")
             _stop(programs)
+        if spark is not None:
+            spark.end()
+        if programs:
             _say("stopped")
         lock.release()
 

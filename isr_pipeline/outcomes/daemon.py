@@ -6,7 +6,7 @@ Spark's own, with two differences that matter when tasks take a second:
   puts first on the path. Before every task a worker invalidates its import caches, which means
   reading each archive's directory again, for every package in it: 0.2 s of processor time a task.
 * The modules named in ``ISR_PIPELINE_PRELOAD`` (with commas between) are imported here, once a
-  machine instead of once a worker.
+  machine instead of once a worker; of ``module:function`` the function is also called.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ def main() -> None:
     leave_archives()
     from pyspark.daemon import manager  # noqa: PLC0415 - not before the archives are off the path
 
-    for module in filter(None, os.environ.get(PRELOAD, "").split(",")):
-        importlib.import_module(module)
+    for named in filter(None, os.environ.get(PRELOAD, "").split(",")):
+        module, _, function = named.partition(":")
+        imported = importlib.import_module(module)
+        if function:
+            getattr(imported, function)()
     manager()
 
 

@@ -1,19 +1,25 @@
-"""The one place where a Spark session is configured."""
+"""The one place where a Spark session is configured, started or joined."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from isr_pipeline.experiment.java import java_home
-from isr_pipeline.home import Home
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.outcomes import shared
 from isr_pipeline.outcomes.daemon import PRELOAD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SETTINGS: Mapping[str, str] = {
     # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
@@ -40,6 +46,15 @@ spark-submit starts Java, the environment variable ``SPARK_SUBMIT_OPTS`` has to 
 
 LOOPBACK = "127.0.0.1"
 
+EVERY_STEP = (
+    "isr_pipeline.scenarios.generator",
+    "isr_pipeline.outcomes.pairs",
+    "isr_pipeline.outcomes.summary",
+    "isr_pipeline.validation.measure",
+    "isr_pipeline.experiment.kernel:load_kernel",
+)
+"""What the workers of a Spark that serves a whole run have imported before they are forked."""
+
 _WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -56,9 +71,8 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
             ``SPARK_MASTER``, else ``local[*]``.
         preload: modules that workers import before they are forked.
     """
-    environment = _worker_environment()
-    os.environ.update(environment)
-    environment[PRELOAD] = ",".join(preload)
+    environment = _worker_environment(preload)
+    os.environ.update({name: environment[name] for name in _WORKER_THREADS})
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
@@ -83,8 +97,90 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     return session
 
 
-def _worker_environment() -> dict[str, str]:
-    """Environment variables that Python workers need, unless the caller has set them."""
+@contextlib.contextmanager
+def step_session(app: str, preload: Sequence[str] = ()) -> Iterator[SparkSession]:
+    """Give a step of a run a session: on the run's Spark, else on one that ends with the step."""
+    with joined(app, os.environ.get("SPARK_MASTER")) as session:
+        if session is not None:
+            yield session
+            return
+    session = spark_session(app, preload=preload)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextlib.contextmanager
+def joined(app: str, master: str | None) -> Iterator[SparkSession | None]:
+    """Give a session of its own on the Spark that serves the whole run; it keeps running after.
+
+    Args:
+        app: the step's name, under which Spark lists its jobs, and which cancels them.
+        master: only a Spark with this master; None for any.
+
+    Yields:
+        The session; None if there is no such Spark, or it does not answer.
+    """
+    place = shared.find(master)
+    session = None if place is None else _join(place, app)
+    try:
+        yield session
+    finally:
+        if session is not None:
+            _leave(session)
+
+
+def _join(place: shared.Place, app: str) -> SparkSession | None:
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # What spark-submit tells the Python that it starts; gone again so that none is misled by it.
+    told = {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.secret}
+    os.environ.update(told)
+    try:
+        gateway = launch_gateway()
+        java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
+            gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+        )
+        context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    except Exception as error:  # Java may be gone, or about to go, in any way
+        logging.getLogger(__name__).warning("the run's Spark does not answer: %s", error)
+        return None
+    finally:
+        for name in told:
+            del os.environ[name]
+    context.environment.update(_worker_environment(EVERY_STEP))
+    context.setJobGroup(app, app, interruptOnCancel=True)
+    return SparkSession(context).newSession()
+
+
+def _leave(session: SparkSession) -> None:
+    """End what this process has of a joined session, and leave Spark running."""
+    context = session.sparkContext
+    context._jsc = None  # what `stop` would stop for everyone
+    context.stop()
+    context._gateway.close()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
+    """Environment variables of Python workers: the caller's own where set.
+
+    Spark keeps workers for as long as their environment is the same, so it names the sources: a
+    Spark that outlives a change of them must not go on with the old.
+    """
     names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
     given = {name: os.environ[name] for name in names if name in os.environ}
-    return given | {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
+    threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
+    fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": _sources_digest()}
+    return {**given, **threads, **fixed}
+
+
+def _sources_digest() -> str:
+    """Digest of every source file that a worker may import."""
+    digest = hashlib.sha256()
+    for room in ("isr_pipeline", "spark_jobs"):
+        for file in sorted((REPOSITORY / room).rglob("*.py")):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

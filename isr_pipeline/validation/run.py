@@ -7,6 +7,7 @@ by the suite in expectations/, and leaves Data Docs, whatever the verdict: stati
 
 from __future__ import annotations
 
+import contextlib
 import html
 import logging
 import os
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.outcomes.session import spark_session
+from isr_pipeline.outcomes.session import step_session
 from isr_pipeline.outcomes.store import replacing
 from isr_pipeline.validation.measure import Measured, measure, unreadable
 from isr_pipeline.validation.suites import CHECKED_TABLES, Suite, load_suite, name_of
@@ -78,7 +79,8 @@ def check(table: str, plan: Plan, spark: SparkSession | None = None) -> None:
     Args:
         table: scenarios, outcomes or summary.
         plan: the night's plan.
-        spark: session to use; if None the running one, else one for this check alone.
+        spark: session to use; if None the running one, else the run's, else one for this check
+            alone.
 
     Raises:
         DataRefused: the table breaks an expectation. Data Docs are written first.
@@ -87,12 +89,8 @@ def check(table: str, plan: Plan, spark: SparkSession | None = None) -> None:
         msg = f"no suite for table {table!r}; there are {', '.join(CHECKED_TABLES)}"
         raise ValueError(msg)
     running = spark or SparkSession.getActiveSession()
-    session = running or spark_session("validate")
-    try:
+    with contextlib.nullcontext(running) if running else step_session("validate") as session:
         _check(load_suite(table), plan, session)
-    finally:
-        if running is None:
-            session.stop()
 
 
 def _check(suite: Suite, plan: Plan, spark: SparkSession) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from airflow.exceptions import AirflowFailException, ParamValidationError
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from dags.isr_wiring import Tag, broken_tasks, experiment_names, night_of
+from dags.isr_wiring import SparkJob, Tag, broken_tasks, experiment_names, night_of
 
 DAG_IDS = ("isr_baseline_accept", "isr_nightly")
 
@@ -107,9 +108,10 @@ class TestNightly:
 
     @pytest.mark.parametrize("name", ["generate_scenarios", "simulate", "summarize", "confirm"])
     def test_spark_jobs_go_through_the_connection(self, bag: Any, name: str) -> None:
-        """Where Spark runs is said by `spark_default` alone."""
+        """Where Spark runs is said by `spark_default` alone, to the provider's own operator."""
         task = bag.dags["isr_nightly"].get_task(name)
-        assert task.task_type == "SparkSubmitOperator"
+        assert task.task_type == "SparkJob"
+        assert issubclass(SparkJob, SparkSubmitOperator)
         settings = task.partial_kwargs if task.is_mapped else vars(task)
         assert settings.get("_conn_id", settings.get("conn_id", "spark_default")) == "spark_default"
 

@@ -1,0 +1,80 @@
+"""Hold one Spark for all steps of a run, until standard input closes.
+
+    host.py --master MASTER --place FILE
+
+Where it can be reached is written to the file (see :mod:`isr_pipeline.outcomes.shared`), which goes
+when the program ends. Java ends with this process, however that ends: it holds its standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.outcomes.session import EVERY_STEP, spark_session
+from isr_pipeline.outcomes.shared import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+END_SECONDS_MAX = 5.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as a program; exit status 1 if Java ended by itself."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--master", required=True, help="local[2], spark://…")
+    parser.add_argument("--place", type=Path, required=True, help="file to write")
+    options = parser.parse_args(arguments)
+    spark = spark_session("isr-pipeline", options.master, preload=EVERY_STEP)
+    gateway = spark.sparkContext._gateway
+    known = gateway.gateway_parameters
+    try:
+        Place(os.getpid(), options.master, known.port, known.auth_token).write(options.place)
+        _start_workers(spark)
+        return _wait_for_end(gateway.proc)
+    finally:
+        options.place.unlink(missing_ok=True)
+        spark.stop()
+        _end_java(gateway.proc)
+
+
+def _start_workers(spark: SparkSession) -> None:
+    """Let every core start its Python worker, so that the first step finds them."""
+    cores = spark.sparkContext.defaultParallelism
+    spark.range(0, cores, 1, cores).mapInArrow(_same, "id long").count()
+
+
+def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def _wait_for_end(java: subprocess.Popen[bytes]) -> int:
+    """Wait until standard input closes (0) or Java ends (1)."""
+    while java.poll() is None:
+        readable, _, _ = select.select([sys.stdin], [], [], 1.0)
+        if readable and not os.read(sys.stdin.fileno(), 1024):
+            return 0
+    return 1
+
+
+def _end_java(java: subprocess.Popen[bytes]) -> None:
+    """Ask Java to end, which removes its scratch files; then make it."""
+    java.terminate()
+    try:
+        java.wait(END_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        java.kill()
+        java.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
