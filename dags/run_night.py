@@ -2,9 +2,10 @@
 
 A program of its own, started by `isr-pipeline night run`, because it is Airflow that runs here:
 
-* Nobody runs Airflow on this home: this program schedules this one run (Airflow's own `dag.test`
-  with an executor), with LocalExecutor's workers and an execution API server below it. Tasks run,
-  log and are recorded as under any scheduler; no other run is touched.
+* Nobody runs Airflow on this home: this program schedules this one run, with LocalExecutor's
+  workers and an execution API server below it. Tasks run, log and are recorded as under any
+  scheduler; no other run is touched. The loop is that of Airflow's `dag.test`, which looks for news
+  once a second; this one looks at once.
 * `make ui` runs: the run is triggered there, and followed.
 
 Standard input is a pipe that the parent holds: when it closes, or on SIGTERM, the run is marked as
@@ -14,6 +15,8 @@ failed and every process of it ends (exit status 130).
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -30,6 +33,26 @@ from typing import Any
 import psutil
 
 DAG_ID = "isr_nightly"
+BUNDLE = "dags-folder"
+
+NEEDED_BY_TASKS = (
+    "airflow.sdk.execution_time.task_runner",
+    "spark_jobs.generate_scenarios",
+    "spark_jobs.simulate",
+    "spark_jobs.summarize",
+    "great_expectations",
+    "isr_pipeline.validation.run",
+    "isr_pipeline.verdicts.confirm",
+    "isr_pipeline.verdicts.judge",
+    "mlflow",
+    "mlflow.entities",
+    "isr_pipeline.tracking.log_night",
+    "isr_pipeline.report.figures",
+    "isr_pipeline.report.html",
+    "isr_pipeline.experiment.night",
+)
+"""Modules that take a task seconds to import, and nothing once they are there."""
+
 POLL_SECONDS = 0.4
 API_SECONDS_MAX = 120.0
 QUEUED_SECONDS = 15.0
@@ -73,7 +96,7 @@ def main() -> int:
         if options.follow_only:
             _trigger(options.conf, run_id, now)
             _stop_with_parent()
-            return 0 if _follow(run_id, tell) == "success" else 1
+            return 0 if _follow(run_id, tell, waits=True) == "success" else 1
         return 0 if _run_here(options.conf, run_id, now, tell) == "success" else 1
     except Stopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -106,22 +129,109 @@ def _run_here(conf: dict[str, Any], run_id: str, now: datetime, tell: Teller) ->
     from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - takes seconds
 
     tell("stage", text="starting Airflow")
-    _in_child(_migrate)
+    _migrate()
     _fork.Process(target=_serve_api, daemon=True).start()
-    follower = _fork.Process(target=_follow, args=(run_id, tell), daemon=True)
-    follower.start()
     folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
-    bag = BundleDagBag(folder, bundle_path=folder, bundle_name="dags-folder")
+    bag = BundleDagBag(folder, bundle_path=folder, bundle_name=BUNDLE)
     if bag.import_errors:
         raise SystemExit("\n".join(bag.import_errors.values()))
+    _in_child(_queue, bag, conf, run_id, now)
+    follower = _fork.Process(target=_follow, args=(run_id, tell), daemon=True)
+    follower.start()
+    _import_what_tasks_need()
     _wait_for_api()
-    # Threads and forks do not go together: the executor forks inside dag.test, so the watcher of
-    # the parent is a process too.
+    # Threads and forks do not go together: the executor forks, so the watcher of the parent is a
+    # process too.
     watcher = _fork.Process(target=_watch_parent, args=(os.getpid(),), daemon=True)
     watcher.start()
-    run = bag.dags[DAG_ID].test(logical_date=now, run_after=now, run_conf=conf, use_executor=True)
+    state = _schedule(bag.dags[DAG_ID], run_id)
     follower.join(timeout=10)
-    return str(run.state)
+    return state
+
+
+def _queue(bag: Any, conf: dict[str, Any], run_id: str, now: datetime) -> None:
+    """Make the DAGs known to the database and queue the run."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415
+    from airflow.dag_processing.dagbag import sync_bag_to_db  # noqa: PLC0415
+
+    DagBundlesManager().sync_bundles_to_db()
+    sync_bag_to_db(bag, BUNDLE, None)
+    _trigger(conf, run_id, now)
+
+
+def _import_what_tasks_need() -> None:
+    """Import in the process that tasks are forked from, once for all of them.
+
+    A module that cannot be imported is left to the task that needs it, whose log is read.
+    """
+    for module in NEEDED_BY_TASKS:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+
+
+def _schedule(dag: Any, run_id: str) -> str:
+    """Give the executor every task whose time has come until the run ends; return its state."""
+    from airflow.executors.base_executor import ExecutorLoader  # noqa: PLC0415
+    from airflow.jobs.scheduler_job_runner import SchedulerJobRunner  # noqa: PLC0415
+    from airflow.models.dagbag import DBDagBag  # noqa: PLC0415
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415
+    from airflow.serialization.serialized_objects import DagSerialization  # noqa: PLC0415
+    from airflow.settings import Session  # noqa: PLC0415
+    from airflow.utils.state import DagRunState, TaskInstanceState  # noqa: PLC0415
+    from sqlalchemy import select  # noqa: PLC0415
+
+    executor = ExecutorLoader.get_default_executor()
+    executor.start()
+    bag = DBDagBag()
+    with Session() as session:
+        run = session.scalars(
+            select(DagRun).where(DagRun.dag_id == DAG_ID, DagRun.run_id == run_id)
+        ).one()
+        run.dag = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+        run.state = DagRunState.RUNNING
+        run.start_date = datetime.now(UTC)
+        while run.state == DagRunState.RUNNING:
+            ready, _ = run.update_state(session=session)
+            run.schedule_tis(ready, session=session)
+            session.commit()
+            session.expire_all()  # the statement above went past the objects
+            for instance in run.get_task_instances([TaskInstanceState.SCHEDULED], session=session):
+                if not executor.has_task(instance):
+                    _hand_over(instance, dag, executor, session)
+            executor.heartbeat()
+            SchedulerJobRunner.process_executor_events(
+                executor=executor, job_id=None, scheduler_dag_bag=bag, session=session
+            )
+            session.commit()
+            _wait_for_news(executor)
+            session.expire_all()
+        state = str(run.state)
+    executor.end()
+    return state
+
+
+def _hand_over(instance: Any, dag: Any, executor: Any, session: Any) -> None:
+    """Give one task instance to the executor."""
+    from airflow.executors.workloads import BundleInfo, ExecuteTask  # noqa: PLC0415
+
+    workload = ExecuteTask.make(
+        instance,
+        dag_rel_path=Path(dag.fileloc),
+        generator=executor.jwt_generator,
+        sentry_integration=executor.sentry_integration,
+        bundle_info=BundleInfo(name=BUNDLE),
+    )
+    executor.queue_workload(workload, session=session)
+    instance.state = "queued"
+    instance.queued_dttm = datetime.now(UTC)
+    session.commit()
+
+
+def _wait_for_news(executor: Any) -> None:
+    """Wait until a worker says something, or it is time to look whether a retry is due."""
+    limit = time.monotonic() + POLL_SECONDS
+    while executor.result_queue.empty() and time.monotonic() < limit:
+        time.sleep(0.02)
 
 
 def _watch_parent(scheduler: int) -> None:
@@ -132,9 +242,9 @@ def _watch_parent(scheduler: int) -> None:
     os.kill(scheduler, signal.SIGTERM)
 
 
-def _in_child(work: Any) -> None:
+def _in_child(work: Any, *arguments: Any) -> None:
     """Do something in a child, so that this process opens no database connection before forks."""
-    child = _fork.Process(target=work)
+    child = _fork.Process(target=work, args=arguments)
     child.start()
     child.join()
     if child.exitcode != 0:
@@ -144,13 +254,18 @@ def _in_child(work: Any) -> None:
 def _migrate() -> None:
     """Bring Airflow's database to this version, once per version."""
     from airflow import __version__  # noqa: PLC0415 - takes seconds
-    from airflow.utils import db  # noqa: PLC0415
 
     stamp = Path(os.environ["AIRFLOW_HOME"]) / ".database-version"
     if stamp.is_file() and stamp.read_text() == __version__:
         return
-    db.initdb()
+    _in_child(_make_database)
     stamp.write_text(__version__)
+
+
+def _make_database() -> None:
+    from airflow.utils import db  # noqa: PLC0415 - takes seconds
+
+    db.initdb()
 
 
 def _serve_api() -> None:
@@ -204,8 +319,14 @@ def _trigger(conf: dict[str, Any], run_id: str, now: datetime) -> None:
 # -- following --------------------------------------------------------------------------------
 
 
-def _follow(run_id: str, tell: Teller) -> str:
-    """Tell every change of a task's state until the run ends; return the run's state."""
+def _follow(run_id: str, tell: Teller, *, waits: bool = False) -> str:
+    """Tell every change of a task's state until the run ends; return the run's state.
+
+    Args:
+        run_id: of the DAG run.
+        tell: whom to tell.
+        waits: whether the run may have to wait for another.
+    """
     from airflow.models.dagrun import DagRun  # noqa: PLC0415 - takes seconds
     from airflow.settings import Session  # noqa: PLC0415
     from sqlalchemy import select  # noqa: PLC0415
@@ -213,7 +334,7 @@ def _follow(run_id: str, tell: Teller) -> str:
     parent = os.getppid()
     told: dict[tuple[str, int], tuple[Any, ...]] = {}
     began = time.monotonic()
-    waiting = started = False
+    waiting, started = not waits, False
     while os.getppid() == parent:
         with Session() as session:
             run = session.scalar(
