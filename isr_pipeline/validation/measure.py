@@ -7,6 +7,7 @@ else a suite names.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ from isr_pipeline.outcomes.summary import WHOLE_PANEL
 from isr_pipeline.scenarios.panels import panel_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -118,6 +119,11 @@ def _columns_amiss(folder: Path, wanted: pa.Schema) -> list[dict[str, Any]]:
     return [amiss[name] for name in sorted(amiss)]
 
 
+def _small(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    """Give a few rows to Spark, by Arrow: a plain list would go through a Python worker."""
+    return spark.createDataFrame(pa.Table.from_pylist(rows))
+
+
 def _broken(rules: Sequence[Rule]) -> list[Column]:
     """For each rule the number of rows that break it."""
     return [
@@ -131,12 +137,12 @@ def _rule_offenders(
 ) -> dict[str, Callable[[], list[dict[str, Any]]]]:
     """For each rule a function that fetches the first rows that break it."""
 
-    def finder(rule: Rule) -> Callable[[], list[dict[str, Any]]]:
+    def find(rule: Rule) -> list[dict[str, Any]]:
         broken = rows.where(~sf.coalesce(sf.expr(rule.condition), sf.lit(False)))
-        columns = list(dict.fromkeys([*key, *rule.shows]))
-        return lambda: _first(broken.select(columns), key)
+        return _first(broken.select(list(dict.fromkeys([*key, *rule.shows]))), key)
 
-    return {rule.name: finder(rule) for rule in rules}
+    # Nothing is asked of Spark before a rule is broken: it analyzes a query when it is written.
+    return {rule.name: functools.partial(find, rule) for rule in rules}
 
 
 def _first(rows: DataFrame, key: Sequence[str]) -> list[dict[str, Any]]:
@@ -146,8 +152,12 @@ def _first(rows: DataFrame, key: Sequence[str]) -> list[dict[str, Any]]:
 
 def _twice(rows: DataFrame, key: Sequence[str]) -> Callable[[], list[dict[str, Any]]]:
     """Return a function that fetches keys which more than one row has."""
-    counted = rows.groupBy(*key).agg(sf.count("*").alias("rows")).where("rows > 1")
-    return lambda: _first(counted, key)
+
+    def find() -> list[dict[str, Any]]:
+        counted = rows.groupBy(*key).agg(sf.count("*").alias("rows")).where("rows > 1")
+        return _first(counted, key)
+
+    return find
 
 
 def _planned_groups(frame: pd.DataFrame, planned: list[dict[str, Any]]) -> pd.DataFrame:
@@ -244,9 +254,12 @@ def _measure_outcomes(spark: SparkSession, suite: Suite, plan: Plan, rows: DataF
     # The night's own panel must be whole; of others what was asked for.
     held = {**parts.assembled(plan), "regression": [c.config_id for c in plan.configurations]}
     scenarios = _planned_scenarios(spark, plan, list(held))
-    configurations = spark.createDataFrame(
-        [(c.config_id, c.name, True) for c in plan.configurations],
-        "config_id string, planned_name string, config_planned boolean",
+    configurations = _small(
+        spark,
+        [
+            {"config_id": c.config_id, "planned_name": c.name, "config_planned": True}
+            for c in plan.configurations
+        ],
     )
     rows = (
         rows.join(sf.broadcast(scenarios), ["panel", "scenario_id"], "left")
@@ -274,12 +287,13 @@ def _measure_outcomes(spark: SparkSession, suite: Suite, plan: Plan, rows: DataF
     frame.insert(2, "config_name", [names.get(c, "") for c in frame["config_id"]])
     frame["pairs_missing"] = (frame["rows_planned"] - frame["planned_ids"]).clip(lower=0)
     frame["pairs_twice"] = frame["rows"] - frame["ids"]
-    groups = spark.createDataFrame(
-        [(row["panel"], row["config_id"]) for row in planned], "panel string, config_id string"
-    )
-    missing = scenarios.join(groups, "panel").join(rows, key, "left_anti").select(key)
+
+    def missing() -> list[dict[str, Any]]:
+        groups = _small(spark, [{name: row[name] for name in GROUP} for row in planned])
+        return _first(scenarios.join(groups, "panel").join(rows, key, "left_anti").select(key), key)
+
     offenders = _rule_offenders(rows, suite.rules, key)
-    offenders["pairs_missing"] = lambda: _first(missing, key)
+    offenders["pairs_missing"] = missing
     offenders["pairs_twice"] = _twice(rows, key)
     return Measured(frame, offenders)
 
@@ -306,35 +320,33 @@ def _outcome_helpers() -> dict[str, Column]:
     return {
         "scenario_planned": sf.coalesce("scenario_planned", sf.lit(False)),
         "config_planned": sf.coalesce("config_planned", sf.lit(False)),
-        "values_given": _count_true(sf.col(name).isNotNull() for name in METRICS),
-        "values_null": _count_true(sf.col(name).isNull() for name in [*METRICS, *TOTALS]),
-        "values_odd": _count_true(_is_odd(sf.col(name)) for name in [*METRICS, *TOTALS]),
+        "values_given": _count_true(f"{name} is not null" for name in METRICS),
+        "values_null": _count_true(f"{name} is null" for name in [*METRICS, *TOTALS]),
+        "values_odd": _count_true(_is_odd(name) for name in [*METRICS, *TOTALS]),
         "totals_off": _count_true(
-            _is_off(sf.col(total), sf.col(metric.name), metric.kind)
-            for total, metric in TOTALS.items()
+            _is_off(total, metric.name, metric.kind) for total, metric in TOTALS.items()
         ),
     }
 
 
-def _count_true(conditions: Any) -> Column:
-    """How many of some conditions hold in a row."""
-    total = sf.lit(0)
-    for condition in conditions:
-        total = total + sf.when(condition, 1).otherwise(0)
-    return total
+def _count_true(conditions: Iterable[str]) -> Column:
+    """How many of some conditions (SQL) hold in a row; one that is null does not.
+
+    As one text: hundreds of small calls to Java would take longer than Spark does.
+    """
+    return sf.expr(f"size(filter(array({', '.join(conditions)}), holds -> holds))")
 
 
-def _is_odd(value: Column) -> Column:
+def _is_odd(column: str) -> str:
     """Negative, infinite or not a number (a null is neither)."""
-    number = value.cast("double")
-    return (number < 0) | sf.isnan(number) | (number == float("inf"))
+    number = f"cast({column} as double)"
+    return f"({number} < 0 or isnan({number}) or {number} = double('infinity'))"
 
 
-def _is_off(total: Column, rate: Column, kind: str) -> Column:
-    """Tell whether a natural total is not what the rate says."""
-    hours = sf.col("partition_hours") * (3600.0 if kind == "share" else 1.0)
-    expected = rate * hours
-    return sf.abs(total - expected) > 1e-6 * sf.greatest(sf.abs(expected), sf.lit(1.0))
+def _is_off(total: str, rate: str, kind: str) -> str:
+    """Whether a natural total is not what the rate says."""
+    expected = f"{rate} * partition_hours * {'3600.0D' if kind == 'share' else '1.0D'}"
+    return f"abs({total} - {expected}) > 1e-6D * greatest(abs({expected}), 1.0D)"
 
 
 # ---- summary -----------------------------------------------------------------------------------
@@ -343,9 +355,17 @@ def _is_off(total: Column, rate: Column, kind: str) -> Column:
 def _measure_summary(spark: SparkSession, suite: Suite, plan: Plan, rows: DataFrame) -> Measured:
     """Measure the summary table; a group is a configuration on a panel."""
     key = ["panel", "config_id", "metric", "stratum"]
-    metrics = spark.createDataFrame(
-        [(name, metric.unit, name in _BOUNDED, True) for name, metric in METRICS.items()],
-        "metric string, metric_unit string, metric_is_share boolean, metric_known boolean",
+    metrics = _small(
+        spark,
+        [
+            {
+                "metric": name,
+                "metric_unit": metric.unit,
+                "metric_is_share": name in _BOUNDED,
+                "metric_known": True,
+            }
+            for name, metric in METRICS.items()
+        ],
     )
     expected = _from_outcomes(spark, plan)
     rows = (
