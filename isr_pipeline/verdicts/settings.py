@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from isr_pipeline.border import (
+    Bad,
+    Check,
+    Strict,
+    list_of,
+    number,
+    one_of,
+    read_mapping,
+    validated,
+    whole,
+)
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import config_dir
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
@@ -23,56 +30,50 @@ TESTABLE = tuple(
 )
 """Outcome columns of which less is better, so that `worse` has a meaning."""
 
-Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
+PROBABILITY = number(0.0, 1.0, "a number > 0 and < 1", low_open=True)
+METRIC = one_of(*TESTABLE)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+def _metrics(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise Bad("")
+    for name in value:
+        if name not in TESTABLE:
+            raise Bad(METRIC.allowed, (name,), "unknown metric")
+    return value
 
 
-class MetricSettings(_Strict):
+def _axes(value: Any) -> tuple[str, ...]:
+    axes: tuple[str, ...] = list_of(METRIC).read(value)
+    if len(axes) < 2:
+        raise Bad("")
+    return axes
+
+
+class MetricSettings(Strict):
     """One tested metric.
 
     Attributes:
         floor: smallest difference of the weighted mean that matters, in the metric's unit.
-        paired_flag: 0/1 column whose McNemar test joins the sign-flip test, or None.
+        paired_flag: 0/1 column whose McNemar test stands for the unweighted sign-flip test.
     """
 
-    floor: float = Field(ge=0.0)
-    paired_flag: Literal["any_offline"] | None = None
+    floor: Annotated[float, number(0.0, 1e12, "a number >= 0")]
+    paired_flag: Annotated[Literal["any_offline"] | None, one_of(*FLAG_COLUMNS)] = None
 
 
-class VerdictSettings(_Strict):
+class VerdictSettings(Strict):
     """``config/verdicts.yaml``; every field is explained there."""
 
-    false_discovery_rate: Probability = 0.05
-    confirm_p: Probability = 0.01
-    ratio_min: float = Field(default=1.10, gt=1.0)
-    flips: int = Field(default=9_999, ge=999, le=999_999)
-    flips_max: int = Field(default=99_999, ge=999, le=9_999_999)
-    exact_up_to: int = Field(default=20, ge=1, le=30)
-    bootstrap: int = Field(default=1_000, ge=100, le=100_000)
-    metrics: dict[str, MetricSettings] = Field(min_length=1)
-    pareto: tuple[str, ...] = Field(min_length=2, strict=False)
-
-    @field_validator("metrics")
-    @classmethod
-    def _known_metrics(cls, metrics: dict[str, MetricSettings]) -> dict[str, MetricSettings]:
-        for name in metrics:
-            _known(name)
-        return metrics
-
-    @field_validator("pareto")
-    @classmethod
-    def _known_axes(cls, axes: tuple[str, ...]) -> tuple[str, ...]:
-        for name in axes:
-            _known(name)
-        return axes
-
-
-def _known(name: str) -> None:
-    if name not in TESTABLE:
-        raise ValueError(f"{name}; allowed: {', '.join(TESTABLE)}")
+    false_discovery_rate: Annotated[float, PROBABILITY] = 0.05
+    confirm_p: Annotated[float, PROBABILITY] = 0.01
+    ratio_min: Annotated[float, number(1.0, 1e6, "a number > 1", low_open=True)] = 1.10
+    flips: Annotated[int, whole(999, 999_999)] = 9_999
+    flips_max: Annotated[int, whole(999, 9_999_999)] = 99_999
+    exact_up_to: Annotated[int, whole(1, 30)] = 20
+    bootstrap: Annotated[int, whole(100, 100_000)] = 1_000
+    metrics: dict[str, MetricSettings]
+    pareto: Annotated[tuple[str, ...], Check("a list of two metrics or more", _axes)]
 
 
 def load_settings(path: Path | None = None) -> VerdictSettings:
@@ -86,36 +87,27 @@ def load_settings(path: Path | None = None) -> VerdictSettings:
     """
     path = path or config_dir() / "verdicts.yaml"
     try:
-        given = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    except (OSError, YAMLError, UnicodeDecodeError) as problem:
-        first = str(problem).splitlines()[0]
-        raise InputError(path.name, "", first, "a YAML file of verdict settings") from None
+        given = read_mapping(path)
+    except InputError as error:
+        raise InputError(path.name, error.field, error.given, error.allowed) from None
     return parse_settings(given, path.name)
 
 
-def parse_settings(given: Any, where: str) -> VerdictSettings:
+def parse_settings(given: dict[str, Any], where: str) -> VerdictSettings:
     """Check settings that were read from ``where``.
 
     Raises:
         InputError: with the first thing that is wrong.
     """
-    if not isinstance(given, dict):
-        raise InputError(where, "", type(given).__name__, "a mapping of verdict settings")
-    try:
-        return VerdictSettings.model_validate(given)
-    except ValidationError as refusal:
-        raise _input_error(where, refusal) from None
-
-
-def _input_error(where: str, refusal: ValidationError) -> InputError:
-    problem = refusal.errors()[0]
-    path = [str(step) for step in problem["loc"]]
-    if problem["type"] == "extra_forbidden":
-        inside = MetricSettings if path[0] == "metrics" else VerdictSettings
-        return InputError(where, ".".join(path), "unknown key", ", ".join(inside.model_fields))
-    if problem["type"] == "value_error":
-        name, _, allowed = str(problem["ctx"]["error"]).partition("; allowed: ")
-        return InputError(where, ".".join(path), name, allowed)
-    allowed = problem["msg"].removeprefix("Input should be ").lower()
-    given = "missing" if problem["type"] == "missing" else problem["input"]
-    return InputError(where, ".".join(path), given, allowed)
+    if "metrics" in given:
+        try:
+            _metrics(given["metrics"])
+        except Bad as bad:
+            field = ".".join(("metrics", *(str(step) for step in bad.at)))
+            allowed = bad.allowed or "a mapping of at least one metric to its settings"
+            raise InputError(where, field, bad.given or "nothing", allowed) from None
+    settings = validated(VerdictSettings, given, where)
+    if settings.flips_max < settings.flips:
+        allowed = f"at least flips ({settings.flips})"
+        raise InputError(where, "flips_max", settings.flips_max, allowed)
+    return settings

@@ -1,0 +1,106 @@
+"""config/verdicts.yaml: what an operator is told who wrote something that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.verdicts.settings import TESTABLE, VerdictSettings, load_settings, parse_settings
+
+OFFLINE = "offline_partition_rate"
+GOOD: dict[str, Any] = {
+    "metrics": {OFFLINE: {"floor": 1e-5}},
+    "pareto": [OFFLINE, "commit_latency_p99_ms"],
+}
+METRICS = ", ".join(TESTABLE)
+
+
+def test_the_shipped_file_is_accepted() -> None:
+    """What is in the repository can be read, and every axis of the front is tested."""
+    settings = load_settings()
+    assert set(settings.pareto) <= set(settings.metrics)
+    assert settings.metrics[OFFLINE].paired_flag == "any_offline"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"flips": 10}, "flips: 10; allowed: a whole number 999..999999"),
+        ({"flips": True}, "flips: true; allowed: a whole number 999..999999"),
+        ({"flips_max": 2000}, "flips_max: 2000; allowed: at least flips (9999)"),
+        ({"exact_up_to": 31}, "exact_up_to: 31; allowed: a whole number 1..30"),
+        ({"bootstrap": 1}, "bootstrap: 1; allowed: a whole number 100..100000"),
+        ({"confirm_p": 0}, "confirm_p: 0; allowed: a number > 0 and < 1"),
+        (
+            {"false_discovery_rate": 5},
+            "false_discovery_rate: 5; allowed: a number > 0 and < 1",
+        ),
+        ({"ratio_min": 1}, "ratio_min: 1; allowed: a number > 1"),
+        (
+            {"q": 0.1},
+            f"q: unknown key; allowed: {', '.join(VerdictSettings.model_fields)}",
+        ),
+        (
+            {"metrics": {}},
+            "metrics: nothing; allowed: a mapping of at least one metric to its settings",
+        ),
+        (
+            {"metrics": {"offline": {"floor": 0}}},
+            f"metrics.offline: unknown metric; allowed: {METRICS}",
+        ),
+        (
+            {"metrics": {OFFLINE: {"floor": -1}}},
+            f"metrics.{OFFLINE}.floor: -1; allowed: a number >= 0",
+        ),
+        (
+            {"metrics": {OFFLINE: {}}},
+            f"metrics.{OFFLINE}.floor: missing; allowed: a number >= 0",
+        ),
+        (
+            {"metrics": {OFFLINE: {"floor": 0, "paired_flag": "failed"}}},
+            f"metrics.{OFFLINE}.paired_flag: failed; allowed: any_offline",
+        ),
+        (
+            {"metrics": {OFFLINE: {"floor": 0, "flag": 1}}},
+            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, paired_flag",
+        ),
+        ({"pareto": ["failed", OFFLINE]}, f"pareto[0]: failed; allowed: {METRICS}"),
+        (
+            {"pareto": [OFFLINE]},
+            f'pareto: ["{OFFLINE}"]; allowed: a list of two metrics or more',
+        ),
+    ],
+)
+def test_one_line_names_field_value_and_what_is_allowed(wrong: dict[str, Any], line: str) -> None:
+    """The first thing that is wrong, in one line."""
+    with pytest.raises(InputError) as refusal:
+        parse_settings({**GOOD, **wrong}, "verdicts.yaml")
+    assert str(refusal.value) == f"verdicts.yaml: {line}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("flips: 1\nflips: 2\n", "flips: given twice; allowed: each key once"),
+        ("", "empty; allowed: one YAML or JSON mapping"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    """So is one that says the same thing twice."""
+    path = tmp_path / "verdicts.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refusal:
+        load_settings(path)
+    assert str(refusal.value) == f"verdicts.yaml: {line}"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """No such file is an input error, not a traceback."""
+    with pytest.raises(InputError) as refusal:
+        load_settings(tmp_path / "verdicts.yaml")
+    assert str(refusal.value) == (
+        "verdicts.yaml: no such file or directory; allowed: a readable YAML or JSON file"
+    )
