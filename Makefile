@@ -11,9 +11,10 @@ EXPERIMENT ?=
 SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
+CONTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test lint format soak mutants conform env clean
+.PHONY: help setup nightly ui test lint format soak mutants conform contest env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +50,9 @@ mutants: setup  ## change one rule at a time: every change must fail some test
 
 conform: setup  ## compare the simulator with what real brokers did
 	@$(BIN)/isr-pipeline conform
+
+contest: setup  ## how many planted regressions are found, and by whom else (half an hour; CONTEST_ARGS=)
+	@$(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@$(PYTHON) tools/make_env.py

@@ -1,0 +1,1 @@
+"""Measurements of this project against bars and rivals; results in ``benchmarks/results``."""
