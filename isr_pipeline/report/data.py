@@ -15,6 +15,7 @@ import pandas as pd
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
+from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
@@ -241,6 +242,21 @@ class NightData:
         if not parts:
             return pd.DataFrame(columns=["panel", "config_name", "metric", "value", "night"])
         return pd.concat(parts, ignore_index=True)
+
+    @cached_property
+    def _fresh(self) -> pd.DataFrame:
+        """The trend of the fresh panel."""
+        return self.trend[self.trend["panel"] == "fresh"]
+
+    @property
+    def fresh_nights(self) -> int:
+        """How many nights have a fresh panel."""
+        return int(self._fresh["night"].nunique())
+
+    @cached_property
+    def drift(self) -> list[ChangePoint]:
+        """Series of the fresh panel that changed their level."""
+        return change_points(self._fresh, self.settings.false_discovery_rate)
 
 
 def ordered(values: set[Any]) -> list[str]:

@@ -22,8 +22,10 @@ from isr_pipeline.report.data import (
     read_night,
     replay_command,
 )
+from isr_pipeline.verdicts.drift import NIGHTS_MIN
 from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import natural_unit
+from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -37,6 +39,7 @@ LABELS = {
 }
 
 TREND_LINES = 6
+DRIFTS_SHOWN = 12
 
 SECTIONS = (
     ("configurations", "Configurations"),
@@ -348,7 +351,34 @@ def _nights(page: Page, data: NightData) -> str:
     if not figures:
         return "<p class=lead>A trend takes at least two nights.</p>"
     lead = "The regression panel stays the same; the fresh one shows drift and decides nothing."
-    return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>'
+    return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>{_drift(data)}'
+
+
+def _drift(data: NightData) -> str:
+    """Change points of the fresh panel, or that there are none."""
+    nights = data.fresh_nights
+    if nights < NIGHTS_MIN:
+        return (
+            f"<p>Drift is looked for once there are {NIGHTS_MIN} nights of the fresh panel "
+            f"(now {nights}).</p>"
+        )
+    points = data.drift
+    if not points:
+        return f"<p>No drift in {nights} nights of the fresh panel.</p>"
+    rows = [
+        f'<tr><th scope="row">{escape(one.config_name)}</th><td>{one.metric}</td>'
+        f"<td>{one.since}</td>"
+        f'<td class="n">{one.before:.3g} → {one.after:.3g}</td><td class="n">{one.q:.2g}</td></tr>'
+        for one in points[:DRIFTS_SHOWN]
+    ]
+    more = len(points) - DRIFTS_SHOWN
+    hidden = f"<p class=lead>and {more} more</p>" if more > 0 else ""
+    table = _table(
+        f"Drift in {nights} nights of the fresh panel: a new level since that night",
+        [("configuration", ""), ("metric", ""), ("since", ""), ("medians", "n"), ("q", "n")],
+        rows,
+    )
+    return f"{table}{hidden}"
 
 
 def _power(data: NightData) -> str:
@@ -360,9 +390,12 @@ def _power(data: NightData) -> str:
         else "Nothing was compared tonight; the counts below are what a later change can show in."
     )
     column = data.panel.column(data.reference.config_id)
+    above = {
+        name: int((data.panel.values[name][:, column] > 0).sum()) for name in data.settings.metrics
+    }
     metrics = [
-        f'<tr><th scope="row">{name}</th>'
-        f'<td class="n">{int((data.panel.values[name][:, column] > 0).sum())}</td>'
+        f'<tr><th scope="row">{name}</th><td class="n">{above[name]}</td>'
+        f'<td class="n">{_smallest(data, above[name])}</td>'
         f'<td class="n">{settings.floor:g}</td></tr>'
         for name, settings in data.settings.metrics.items()
     ]
@@ -375,7 +408,12 @@ def _power(data: NightData) -> str:
     material = f"{data.settings.ratio_min:g} x"
     first = _table(
         f"Where {data.plan.reference} has any of it; an alarm takes {material} and the floor",
-        [("metric", ""), ("scenarios above zero", "n"), ("absolute floor", "n")],
+        [
+            ("metric", ""),
+            ("scenarios above zero", "n"),
+            ("smallest ratio found", "n"),
+            ("absolute floor", "n"),
+        ],
         metrics,
     )
     second = _table(
@@ -383,7 +421,22 @@ def _power(data: NightData) -> str:
         [("fault kind", ""), ("scenarios", "n"), ("a change confined to it", "")],
         rows,
     )
-    return f"<p>{lead}</p>{first}<p></p>{second}"
+    note = (
+        "<p class=lead>The smallest ratio that is found 19 times in 20, if what gets worse is that "
+        "the thing happens in further scenarios, as badly as where it happens now. What makes "
+        "every such scenario a little worse is found down to the ratio above which it matters.</p>"
+    )
+    return f"<p>{lead}</p>{first}{note}{second}"
+
+
+def _smallest(data: NightData, above_zero: int) -> str:
+    """The smallest detectable ratio of a metric that so many scenarios have any of."""
+    if above_zero == 0:
+        return "from zero only"
+    tests = data.verdict.tests or len(data.settings.metrics) * len(data.panel.config_ids)
+    needed = discordant_needed(tests, data.settings.false_discovery_rate)
+    more = discordant_found(needed) / above_zero
+    return f"{max(data.settings.ratio_min, 1.0 + more):.2f} x"
 
 
 def _data_quality(data: NightData) -> str:

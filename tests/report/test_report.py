@@ -7,10 +7,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from isr_pipeline.outcomes import store
+from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
@@ -18,8 +20,10 @@ from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.statistics import discordant_found
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
 
+FLAPS = "isr_flaps_per_partition_hour"
 NAMES = ("today", "lag-20s", "min-2", "<b>odd & name</b>")
 
 
@@ -54,6 +58,67 @@ def regressed(home: Path) -> World:
     judge_night(plan)
     confirm.decide(plan)
     return world
+
+
+def write_fresh_nights(world: World, level: float) -> None:
+    """Twelve nights of the fresh panel; from the seventh on lag-20s thrashes at another level."""
+    rng = np.random.default_rng(11)
+    for night in range(1, 13):
+        rows = [
+            {
+                "panel": "fresh",
+                "config_id": f"id-{name}",
+                "config_name": name,
+                "metric": metric,
+                "stratum": "all",
+                "value": rng.lognormal(0.0, 0.1)
+                * (level if name == "lag-20s" and metric == FLAPS and night > 6 else 1.0),
+            }
+            for name in NAMES
+            for metric in METRICS
+        ]
+        store.write_table("summary", world.experiment, f"2026-10-{night:02d}", pd.DataFrame(rows))
+
+
+class TestDriftAndPower:
+    """What the page says beside the verdicts."""
+
+    def test_drift_of_the_fresh_panel_is_told_with_its_night(self, regressed: World) -> None:
+        """The series, since when, and from which level to which; no verdict changes."""
+        write_fresh_nights(regressed, 3.0)
+        text = render(read_night(regressed.plan(LATER)))
+        assert "Drift in 12 nights of the fresh panel" in text
+        (row,) = re.findall(
+            r"<tr><th scope=\"row\">[^<]*</th><td>\w+</td><td>2026-10-\d\d</td>", text
+        )
+        assert "lag-20s" in row
+        assert f"<td>{FLAPS}</td><td>2026-10-07</td>" in row
+
+    def test_nights_that_only_vary_show_no_drift(self, regressed: World) -> None:
+        """Twelve nights at one level."""
+        write_fresh_nights(regressed, 1.0)
+        assert "No drift in 12 nights of the fresh panel." in render(
+            read_night(regressed.plan(LATER))
+        )
+
+    def test_too_few_nights_are_said(self, regressed: World) -> None:
+        """Two nights without a fresh panel: the page says what it waits for."""
+        text = render(read_night(regressed.plan(LATER)))
+        assert "Drift is looked for once there are 8 nights of the fresh panel (now 0)." in text
+
+    def test_the_smallest_ratio_that_would_be_found_is_told(self, regressed: World) -> None:
+        """So many scenarios above zero, so many expected: 1 + expected / above zero."""
+        data = read_night(regressed.plan(LATER))
+        column = data.panel.column("id-today")
+        above = int((data.panel.values[FLAPS][:, column] > 0).sum())
+        expected = discordant_found(data.verdict.discordant_needed)
+        row = re.search(
+            rf'<th scope="row">{FLAPS}</th>(.*?)</tr>', render(data).split('<section id="power"')[1]
+        )
+        assert row
+        assert (
+            f'<td class="n">{above}</td><td class="n">{1 + expected / above:.2f} x</td>' in row[1]
+        )
 
 
 class TestPage:
