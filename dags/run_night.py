@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import importlib
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -46,6 +47,7 @@ NEEDED_BY_TASKS = (
     "isr_pipeline.verdicts.judge",
     "mlflow",
     "mlflow.entities",
+    "mlflow.store.tracking.sqlalchemy_store",
     "isr_pipeline.tracking.log_night",
     "isr_pipeline.report.figures",
     "isr_pipeline.report.html",
@@ -164,6 +166,7 @@ def _import_what_tasks_need() -> None:
 
     A module that cannot be imported is left to the task that needs it, whose log is read.
     """
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
     for module in NEEDED_BY_TASKS:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
