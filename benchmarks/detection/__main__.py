@@ -102,7 +102,7 @@ def _arguments() -> argparse.Namespace:
     cpus = os.cpu_count() or 1
     parser.add_argument("--scenarios", type=int, default=10_000, help="size of the pool")
     parser.add_argument("--processes", type=int, default=cpus, help="how many to run at a time")
-    parser.add_argument("--nights", type=int, default=50, help="of each kind with regressions")
+    parser.add_argument("--nights", type=int, default=30, help="of each kind with regressions")
     parser.add_argument("--null-nights", type=int, default=300, help="of each panel size")
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
     parser.add_argument("--no-record", action="store_true", help="append no line to the results")
@@ -118,7 +118,8 @@ def _kinds(pool: Pool, given: argparse.Namespace) -> list[tuple[Kind, int]]:
                 kind = Kind(size, metric, effect, beyond)
                 if planted_arms(pool, kind):
                     kinds.append((kind, given.nights))
-    return kinds
+    doubled = Kind(2 * SIZES[THRASH], THRASH, "x1.25")
+    return [*kinds, (doubled, given.nights)] if planted_arms(pool, doubled) else kinds
 
 
 def _contest(pool: Pool, given: argparse.Namespace, console: Console) -> Result:
@@ -136,17 +137,23 @@ def _contest(pool: Pool, given: argparse.Namespace, console: Console) -> Result:
         for night in play(given.scenarios, kinds, given.processes):
             played.append(night)
             progress.advance(bar)
-    console.print("asking Otava")
-    at_once, after_a_week = otava.rises([night.series for night in played])
     result = Result()
-    for index, night in enumerate(played):
-        nothing = np.zeros_like(at_once[index])
-        said: dict[str, Alarms] = {
-            **night.alarms,
-            "otava": Alarms(at_once[index], at_once[index], nothing),
-            LATER: Alarms(after_a_week[index], after_a_week[index], nothing),
-        }
-        _count(result, night, said, metrics, truth)
+    for night in played:
+        _count(result, night, night.alarms, metrics, truth)
+    console.print("asking Otava")
+    asked = [
+        night
+        for kind, _ in kinds
+        for night in [one for one in played if one.kind == kind][: otava.NIGHTS]
+    ]
+    for name, answers in zip(
+        ("otava", LATER),
+        otava.rises([night.series for night in asked], given.processes),
+        strict=True,
+    ):
+        for night, alarms in zip(asked, answers, strict=True):
+            said = {name: Alarms(alarms, alarms, np.zeros_like(alarms))}
+            _count(result, night, said, metrics, truth)
     return result
 
 
@@ -164,15 +171,19 @@ def _count(
             score.null_night(alarms)
         else:
             target = f"{WORDS[kind.metric]}_{kind.effect}" + ("_beyond" if kind.beyond else "")
+            if kind.scenarios != SIZES[kind.metric]:
+                target += f"_on_{kind.scenarios}"
             score.night(alarms, night.arms, metrics, (kind.metric, target), truth)
-    own = said[OWN]
+    own = said.get(OWN)
+    if own is None:
+        return
     if kind.metric is None:
         share = result.null_by_size.setdefault(kind.scenarios, Share())
         share.add(bool(own.confirmed.any()))
         return
     row = metrics.index(kind.metric)
     for column, arm in enumerate(night.arms):
-        if arm.kind == "injection":
+        if arm.kind == "injection" and kind.scenarios == SIZES[kind.metric]:
             key = f"{arm.configuration} {arm.change} {kind.metric}"
             counts = result.by_injection.setdefault(key, {})
             for name, array in (
@@ -271,11 +282,14 @@ def _commit() -> str:
 
 
 def _cpu_of_400_tests(pool: Pool) -> dict[str, float]:
-    """CPU seconds of judging 402 comparisons, by panel size, best of three."""
+    """CPU seconds of judging 402 comparisons, one in ten planted, by panel size, best of three."""
     settings = load_settings()
     metrics = list(settings.metrics)
-    harmless = harmless_arms(pool, metrics)
-    arms = tuple(harmless[index % len(harmless)] for index in range(-(-400 // len(metrics))))
+    harmless, planted = harmless_arms(pool, metrics), pool.arms_of("injection")
+    arms = tuple(
+        planted[index % len(planted)] if index % 10 == 0 else harmless[index % len(harmless)]
+        for index in range(-(-400 // len(metrics)))
+    )
     found = {}
     for size in sorted(set(SIZES.values())):
         night = draw_night(pool, arms, size, metrics, np.random.default_rng(size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -108,6 +109,8 @@ def play(scenarios: int, wanted: list[tuple[Kind, int]], processes: int) -> Iter
         processes: how many to play at a time.
     """
     tasks = [(kind, index) for kind, count in wanted for index in range(count)]
+    # one thread each: the processes share the cores already
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with get_context("spawn").Pool(processes, _prepare, (scenarios,)) as workers:
         yield from workers.imap(_play, tasks, chunksize=5)
 

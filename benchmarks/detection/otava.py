@@ -8,10 +8,10 @@ an alarm is a rise that begins at the last night.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,14 @@ VERSION = "0.8.0"
 WEEK = 7
 """Nights that follow with the same code, hence the same values, until Otava is asked again."""
 
+NIGHTS = 6
+"""Nights of each kind that Otava is asked about: a series takes it some twenty milliseconds."""
+
 _DRIVER = Path(__file__).with_name("otava_driver.py")
 
 
 class OtavaMissing(Exception):
-    """Otava could not be installed; str() is the reason, one line."""
+    """Otava could not be installed, or does not run; str() is the reason, one line."""
 
 
 def environment() -> Path:
@@ -62,29 +65,34 @@ def set_up() -> None:
 
 
 def rises(
-    nights: list[npt.NDArray[np.float64]],
+    nights: list[npt.NDArray[np.float64]], processes: int
 ) -> tuple[list[npt.NDArray[np.bool_]], list[npt.NDArray[np.bool_]]]:
-    """Ask Otava about many nights.
+    """Ask Otava about some nights.
 
     Args:
         nights: (metrics, configurations, nights) each; the last value is tonight's.
+        processes: how many to ask at a time.
 
     Returns:
         per night the alarms (metrics, configurations) raised the same night, and those raised when
         it is asked again after :data:`WEEK` more nights with tonight's value.
+
+    Raises:
+        OtavaMissing: it does not run.
     """
-    lines = [series for night in nights for series in night.reshape(-1, night.shape[-1]).tolist()]
-    command = [str(environment() / "bin" / "python"), str(_DRIVER), str(WEEK)]
-    plain = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    with ThreadPoolExecutor(processes) as asking:
+        said = list(asking.map(_ask, nights))
+    return [one[..., 0] for one in said], [one[..., 1] for one in said]
+
+
+def _ask(night: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Answers for every series of a night: (metrics, configurations, 2)."""
+    lines = night.reshape(-1, night.shape[-1]).tolist()
+    # -I: neither this folder (whose otava.py is not theirs) nor PYTHONPATH is looked at
+    command = [str(environment() / "bin" / "python"), "-I", str(_DRIVER), str(WEEK)]
     done = subprocess.run(
-        command, input=json.dumps(lines), capture_output=True, text=True, check=True, env=plain
+        command, input=json.dumps(lines), capture_output=True, text=True, check=False
     )
-    said = np.array(json.loads(done.stdout), dtype=bool)
-    found: tuple[list[npt.NDArray[np.bool_]], list[npt.NDArray[np.bool_]]] = ([], [])
-    start = 0
-    for night in nights:
-        count = night.shape[0] * night.shape[1]
-        for which in (0, 1):
-            found[which].append(said[start : start + count, which].reshape(night.shape[:2]))
-        start += count
-    return found
+    if done.returncode != 0:
+        raise OtavaMissing(f"Otava failed: {done.stderr.strip().splitlines()[-1]}")
+    return np.array(json.loads(done.stdout), dtype=bool).reshape(*night.shape[:2], 2)

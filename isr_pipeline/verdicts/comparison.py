@@ -81,9 +81,7 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
     right = np.hstack([old.natural(name) for name in metrics])
     identical = np.hstack([new.values[name] == old.values[name] for name in metrics]).all(axis=0)
     differences = paired_differences(left, right, new.weights)
-    tails = either(
-        _sign_flip(differences, settings), _unweighted(differences, new, old, metrics, settings)
-    )
+    tails = _tested(differences, new, old, metrics, settings)
     worse, better = tails.worse.reshape(shape), tails.better.reshape(shape)
     total, baseline_total = new.weights @ left, new.weights @ right
     low, high = bootstrap_ratio(left, right, new.weights, settings.bootstrap)
@@ -104,42 +102,42 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
     )
 
 
-def _unweighted(
+def _tested(
     differences: Floats,
     new: PanelOutcomes,
     old: PanelOutcomes,
     metrics: tuple[str, ...],
     settings: VerdictSettings,
 ) -> Tails:
-    """Test every scenario as one: McNemar's where a metric has a flag, else sign flips.
+    """Test every column twice: scenarios by their weight, and every scenario as one.
 
     The panel draws rare strata more often than they happen and weighs them down; a change that
-    shows mostly there is one that the weighted sum can hardly see.
+    shows mostly there is one that the weighted sum can hardly see. Where a metric has a flag,
+    McNemar's test of the flag is the unweighted one.
     """
+    width, columns = len(new.config_ids), differences.shape[1]
     alike = differences / new.weights[:, None]
-    width = len(new.config_ids)
     flagged = [
         (slice(index * width, (index + 1) * width), flag)
         for index, flag in enumerate(settings.metrics[name].paired_flag for name in metrics)
         if flag is not None
     ]
-    for columns, _ in flagged:
-        alike[:, columns] = 0.0
-    tails = _sign_flip(alike, settings)
-    for columns, flag in flagged:
-        flags = mcnemar(new.values[flag] > 0, old.values[flag] > 0)
-        tails.worse[columns], tails.better[columns] = flags.worse, flags.better
-    return tails
-
-
-def _sign_flip(differences: Floats, settings: VerdictSettings) -> Tails:
-    return sign_flip(
-        differences,
+    for where, _ in flagged:
+        alike[:, where] = 0.0
+    # one call: both take the same random signs
+    flipped = sign_flip(
+        np.hstack([differences, alike]),
         flips=settings.flips,
         flips_max=settings.flips_max,
         exact_up_to=settings.exact_up_to,
-        level=settings.false_discovery_rate / max(1, differences.shape[1]),
+        level=settings.false_discovery_rate / max(1, columns),
     )
+    weighted = Tails(flipped.worse[:columns], flipped.better[:columns])
+    unweighted = Tails(flipped.worse[columns:], flipped.better[columns:])
+    for where, flag in flagged:
+        flags = mcnemar(new.values[flag] > 0, old.values[flag] > 0)
+        unweighted.worse[where], unweighted.better[where] = flags.worse, flags.better
+    return either(weighted, unweighted)
 
 
 def paired_differences(new: Floats, old: Floats, weights: Floats) -> Floats:
