@@ -435,8 +435,11 @@ def _smallest(data: NightData, above_zero: int) -> str:
         return "from zero only"
     tests = data.verdict.tests or len(data.settings.metrics) * len(data.panel.config_ids)
     needed = discordant_needed(tests, data.settings.false_discovery_rate)
-    more = discordant_found(needed) / above_zero
-    return f"{max(data.settings.ratio_min, 1.0 + more):.2f} x"
+    more = discordant_found(needed)
+    if above_zero + more <= len(data.panel.scenario_ids):
+        return f"{max(data.settings.ratio_min, 1.0 + more / above_zero):.2f} x"
+    # too few scenarios are left for it to happen anew: only what all of them show can be found
+    return f"{data.settings.ratio_min:.2f} x" if above_zero >= needed else "none"
 
 
 def _data_quality(data: NightData) -> str:

@@ -17,7 +17,7 @@ from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
-from isr_pipeline.report.html import render, write_report
+from isr_pipeline.report.html import _smallest, render, write_report
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.statistics import discordant_found
@@ -119,6 +119,23 @@ class TestDriftAndPower:
         assert (
             f'<td class="n">{above}</td><td class="n">{1 + expected / above:.2f} x</td>' in row[1]
         )
+
+    @pytest.mark.parametrize(
+        ("above_zero", "words"),
+        [(0, "from zero only"), (40, "1.40 x"), (119, "1.10 x"), (3, "6.33 x")],
+    )
+    def test_the_smallest_ratio_by_how_many_have_any(
+        self, regressed: World, above_zero: int, words: str
+    ) -> None:
+        """Ten of 120 scenarios are needed, sixteen expected; above zero in nearly all, all move."""
+        assert _smallest(read_night(regressed.plan(LATER)), above_zero) == words
+
+    def test_a_panel_too_small_finds_nothing(self, home: Path) -> None:
+        """Twelve scenarios cannot hold as many changes as significance takes."""
+        del home
+        world = World(names=NAMES, scenarios=12)
+        judge_night(world.write(NIGHT))
+        assert _smallest(read_night(world.plan(NIGHT)), 5) == "none"
 
 
 class TestPage:
