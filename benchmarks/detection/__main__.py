@@ -104,6 +104,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=cpus, help="how many to run at a time")
     parser.add_argument("--nights", type=int, default=30, help="of each kind with regressions")
     parser.add_argument("--null-nights", type=int, default=300, help="of each panel size")
+    parser.add_argument("--otava-nights", type=int, default=6, help="of each kind; it is slow")
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
     parser.add_argument("--no-record", action="store_true", help="append no line to the results")
     return parser.parse_args()
@@ -144,7 +145,7 @@ def _contest(pool: Pool, given: argparse.Namespace, console: Console) -> Result:
     asked = [
         night
         for kind, _ in kinds
-        for night in [one for one in played if one.kind == kind][: otava.NIGHTS]
+        for night in [one for one in played if one.kind == kind][: given.otava_nights]
     ]
     for name, answers in zip(
         ("otava", LATER),

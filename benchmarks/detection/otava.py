@@ -23,9 +23,6 @@ VERSION = "0.8.0"
 WEEK = 7
 """Nights that follow with the same code, hence the same values, until Otava is asked again."""
 
-NIGHTS = 6
-"""Nights of each kind that Otava is asked about: a series takes it some twenty milliseconds."""
-
 _DRIVER = Path(__file__).with_name("otava_driver.py")
 
 
