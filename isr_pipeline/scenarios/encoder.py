@@ -8,6 +8,7 @@ it is for, so that another configuration never shifts the draws of another entit
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ MAX_RF = 15  # an ISR order is packed into 4 bits a position
 MAX_LOG_DIRS = 8
 DEFAULT_RECORD_BYTES = 100
 MILLION = 1_000_000
+PERIOD_MIN_US = 10_000
+PERIOD_MAX_US = 1_000_000
 
 _ERRORS = {
     "storage": Error.STORAGE,
@@ -161,8 +164,11 @@ class _Tables:
 class _Encoder:
     """Fills one array; every method is one table."""
 
-    def __init__(self, scenario: Scenario, *, events: bool, sample_ms: float, budget: int) -> None:
+    def __init__(
+        self, scenario: Scenario, *, events: bool, sample_ms: float, budget: int, jumps: bool
+    ) -> None:
         self.s = scenario
+        self.jumps = jumps
         self.events = events
         self.sample_us = us(sample_ms)
         self.budget = budget
@@ -346,13 +352,14 @@ class _Encoder:
             at.H_FLT: tables.place(nf * at.X_SIZE),
             at.H_FPART: tables.place(nf * npart),
             at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
+            at.H_HIST: tables.place(at.HIST_SIZE),
+            # Everything up to here is what `quiet` compares.
             at.H_BYKIND: tables.place(2 * self.n_slots),
             at.H_CANDIX: tables.place(self.n_rows * self.max_rf),
             at.H_EPOCHS: tables.place(self.n_rows * at.EPOCHS_MAX * 2),
             at.H_QUEUE: tables.place(nb * queue_cap * 2),
             at.H_SENDQ: tables.place(nb * send_cap),
             at.H_MD: tables.place(sum(md_caps) * at.M_SIZE),
-            at.H_HIST: tables.place(at.HIST_SIZE),
             at.H_WALK: tables.place(self.n_rows),
             at.H_THRIX: tables.place(nb * nb * self.fetchers),
             at.H_PSTREAM: tables.place(npart * 2),
@@ -395,6 +402,8 @@ class _Encoder:
         self._faults()
         self._records()
         self._fill_tree()
+        if self.jumps and not self.sample_us:
+            w[at.C_PERIOD] = self._common_period_us()
         return World(w, self.rec, self.rules, tuple(self.partitions), tuple(self.brokers))
 
     def keys_us(self) -> None:
@@ -830,6 +839,17 @@ class _Encoder:
                 row = self.row0[i] * self.max_rf + pos
                 reset(self.rules, self.rec, row, leo, leo, True, True, 0)
 
+    def _common_period_us(self) -> int:
+        """Time after which batches and client requests come as before: 0 if that is long."""
+        w = self.w
+        streams = w[w[at.H_STR] :][: len(self.streams) * at.S_SIZE].reshape(-1, at.S_SIZE)
+        brokers = w[w[at.H_BRK] :][: len(self.brokers) * at.B_SIZE].reshape(-1, at.B_SIZE)
+        periods = {*streams[:, at.S_PERIOD].tolist(), *brokers[:, at.B_CLIENT_PERIOD].tolist()}
+        common = math.lcm(1000, *(period for period in periods if period > 0)) // 1000
+        if common > PERIOD_MAX_US:
+            return 0
+        return common * max(1, -(-PERIOD_MIN_US // common))
+
     def _fill_tree(self) -> None:
         """The winner tree over the first keys."""
         size = self.tree_size
@@ -848,6 +868,7 @@ def encode(
     events: bool = False,
     sample_ms: float = 0,
     budget: int = EVENT_BUDGET,
+    jumps: bool = True,
 ) -> World:
     """Lay a checked scenario out for the kernel.
 
@@ -856,8 +877,10 @@ def encode(
         events: list the events.
         sample_ms: period of the samples of LEO, HW and queues for a trace; 0 for none.
         budget: events after which the kernel gives up.
+        jumps: let the kernel jump over stretches that repeat (same result, much less work).
 
     Raises:
         InputError: more entities than the kernel has slots for.
     """
-    return _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget).encode()
+    encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
+    return encoder.encode()

@@ -12,12 +12,14 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.encoder import EVENT_BUDGET, World, encode
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kernel import run_world
+from isr_pipeline.simulation.kinds import Z_SIZE, kinds_of, memory_size
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
 
 US_PER_HOUR = 3_600_000_000
+_NOTHING = np.zeros(Z_SIZE, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def run(
     sample_ms: float = 0,
     budget: int = EVENT_BUDGET,
     checked: bool = False,
+    jumps: bool = True,
 ) -> Run:
     """Simulate one scenario to its horizon.
 
@@ -63,18 +66,19 @@ def run(
         budget: events after which to give up.
         checked: run the debug build, which checks every invariant after every event, and check
             the outcome and (with ``events``) the events as well.
+        jumps: jump over stretches that repeat; off to compare, the result is the same.
 
     Raises:
         BudgetSpent: the scenario needs more events than ``budget``.
         InvariantBroken: with ``checked``, an error of the simulator.
     """
-    world = encode(scenario, events=events, sample_ms=sample_ms, budget=budget)
+    world = encode(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
     if checked:
         from isr_pipeline.scenarios.checks import run_checked  # noqa: PLC0415 - a second kernel
 
         run_checked(scenario.scenario_id, world)
     else:
-        run_world(world.w, world.rec, world.rules)
+        advance(world)
     if world.w[at.G_BUDGET_SPENT]:
         raise BudgetSpent(scenario.scenario_id, budget)
     done = Run(
@@ -87,6 +91,16 @@ def run(
 
         check_run(scenario, world, done)
     return done
+
+
+def advance(world: World) -> None:
+    """Let an encoded world run to its horizon."""
+    w = world.w
+    jumps = w[at.C_PERIOD] > 0
+    kinds = kinds_of(w) if jumps else _NOTHING
+    memory = np.empty(memory_size(w), dtype=np.int64) if jumps else _NOTHING
+    memory[:Z_SIZE] = 0
+    run_world(w, world.rec, world.rules, kinds, memory)
 
 
 def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from isr_pipeline.simulation.layout import (
     B_UP,
     C_BUDGET,
     C_HORIZON,
+    C_PERIOD,
     C_REBALANCE,
     C_SAMPLE,
     C_SAMPLES_MAX,
@@ -93,6 +94,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.quiet import Z_NEXT, look
 from isr_pipeline.simulation.responses import sender_fires
 
 IMBALANCE_PERCENT = 10
@@ -251,7 +253,29 @@ def _run(w, rec, rules):
     finish(w)
 
 
+@compiled
+def _run_with_jumps(w, rec, rules, kinds, z):
+    """Take event after event, but look once a period whether the world repeats."""
+    while True:
+        while (w[TREE + 1] >> SLOT_BITS) >= z[Z_NEXT] and z[Z_NEXT] < w[C_HORIZON]:
+            look(w, rec, rules, kinds, z)
+        if not take_next(w, rec, rules):
+            break
+    finish(w)
+
+
 @entry
-def run_world(w, rec, rules):
-    """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1)."""
-    _run(cells(w), records(rec), cells(rules))
+def run_world(w, rec, rules, kinds, z):
+    """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1).
+
+    Args:
+        w: the world, as encoded.
+        rec: the leaders' records in it.
+        rules: the switches.
+        kinds: `kinds.kinds_of` the world; not read where there is no common period.
+        z: memory for `quiet`, of `quiet.memory_size` cells, with zeros in its first.
+    """
+    if w[C_PERIOD] > 0:
+        _run_with_jumps(cells(w), records(rec), cells(rules), cells(kinds), cells(z))
+    else:
+        _run(cells(w), records(rec), cells(rules))

@@ -98,6 +98,7 @@ C_SAMPLE = 82  # period of the trace's samples, 0 = none
 C_SAMPLES_MAX = 83
 C_CHECK = 84  # 1: the debug build, which checks the invariants after every event
 C_SCRATCH = 85  # place of 16 free cells: the order in which an election walks
+C_PERIOD = 86  # what workload and clients have in common: the period of a quiet world, 0 = unknown
 # ---------------------------------------------------------------- header: running totals
 G_NOW = 96
 G_EVENTS = 97
@@ -138,6 +139,9 @@ G_UNTRACKED = 131
 G_UNTRACKED_SINCE = 132
 G_LATENCY_BATCHES = 133
 G_EVER_ONLINE = 134
+G_TICKS = 135  # of the events, those of isr-expiration ticks
+G_JUMPED = 136  # of the events, those that were not simulated one by one (see simulation.quiet)
+G_JUMPS = 137
 
 TREE = 160  # the winner tree stands right behind the header: winner at TREE + 1
 

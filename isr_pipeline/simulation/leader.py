@@ -75,6 +75,7 @@ from isr_pipeline.simulation.layout import (
     G_RESIGNATIONS,
     G_SHRINKS,
     G_SPURIOUS,
+    G_TICKS,
     H_BROKERS,
     H_FAULTS,
     H_FLT,
@@ -687,6 +688,7 @@ def tick_fires(w, rec, rules, b):
     """
     now = w[G_NOW]
     slot = w[b + B_SLOT_TICK]
+    w[G_TICKS] += 1
     if w[b + B_PAUSED_UNTIL] > now:
         schedule(w, slot, w[b + B_PAUSED_UNTIL])
         return

@@ -1,0 +1,812 @@
+"""Jumping over stretches in which everything repeats: exact, and fifty times cheaper.
+
+A healthy world is periodic, and so is one with a stalled disk: whatever happens in one period of
+workload and clients happens again in the next, later by a period and further on in the logs. The
+state is looked at once a period. Found again twice, with every cell moved as its kind allows
+(`kinds`) and by the same amount both times, it will come again until something happens that is not
+part of the cycle: a plan or a time that stands in the future, or a clock that stands still and
+crosses replica.lag.time.max.ms. Up to there all cells move on at once, by so many times what they
+moved in the last period; then events are taken one by one again.
+
+The isr-expiration ticks are no part of the cycle (their period is another): where no follower can
+be found out of sync, a tick changes nothing and is counted only.
+
+Where a comparison could turn out differently later (an offset that stands in front of one that
+moves, two speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the
+same code without jumps: `tests/simulation/test_quiet.py`.
+
+``z`` is this module's own memory: a few numbers (Z_*), what the partitions' logs did, and two
+pictures of the world.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, LEO_TIME, N_FIELDS
+from isr_pipeline.kafka.releases import (
+    CLOCK,
+    ISR_LOCK,
+    KIP501,
+    MESSAGE_LAG,
+    Clock,
+    Kip501,
+    Lock,
+)
+from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.kinds import (
+    FREE,
+    GROWS,
+    KEY,
+    KIND_BITS,
+    KIND_MASK,
+    LIVE_MAX,
+    LOG_FIELDS,
+    OFFSET,
+    RING_MAX,
+    RINGS,
+    SUM,
+    TIME,
+    Z_SIZE,
+)
+from isr_pipeline.simulation.layout import (
+    B_CLIENT_K,
+    B_CLIENT_PERIOD,
+    B_PAUSED_UNTIL,
+    B_QBASE,
+    B_QHEAD,
+    B_QTAIL,
+    B_SBASE,
+    B_SHEAD,
+    B_SIZE,
+    B_SLOT_TICK,
+    B_STAIL,
+    B_SURGE_K,
+    B_SURGE_PERIOD,
+    B_TICK_DUE,
+    B_TICK_POS,
+    B_TICK_STATE,
+    B_UP,
+    C_FETCH_MIN_BYTES,
+    C_HORIZON,
+    C_LAG,
+    C_LAG_MESSAGES,
+    C_PERIOD,
+    C_S2_COOLDOWN,
+    C_TICK,
+    C_WARMUP,
+    E_OFFSET,
+    E_SIZE,
+    E_TIME,
+    G_EVENTS,
+    G_JUMPED,
+    G_JUMPS,
+    G_NOW,
+    G_TICKS,
+    H_BRK,
+    H_BROKERS,
+    H_BYKIND,
+    H_LEDGER,
+    H_PART,
+    H_PARTITIONS,
+    H_QUEUE,
+    H_REC,
+    H_REQ,
+    H_REQUESTS,
+    H_ROW,
+    H_ROWS,
+    H_SENDQ,
+    H_SLOTS,
+    H_STR,
+    H_STREAMS,
+    H_TREE_SIZE,
+    INF,
+    L_ACKS_ALL,
+    L_BYTES,
+    L_END,
+    L_SIZE,
+    L_STATE,
+    L_TIME,
+    P_LEADER,
+    P_LED_BASE,
+    P_LED_CAP,
+    P_LED_HEAD,
+    P_LED_NEXT,
+    P_LED_TAIL,
+    P_RF,
+    P_S2_LAST,
+    P_SIZE,
+    Q_DEADLINE,
+    Q_ENT,
+    Q_KIND,
+    Q_N,
+    Q_SIZE,
+    Q_STATE,
+    QS_FREE,
+    QS_PURGATORY,
+    R_BROKER,
+    R_IS_LEADER,
+    R_ISR,
+    R_ITEM,
+    R_LEO,
+    R_PART,
+    R_PENDING,
+    R_POS,
+    R_SIZE,
+    REQ_FETCH,
+    S_GATHERED,
+    S_K,
+    S_NEXT,
+    S_PART,
+    S_PERIOD,
+    S_SIZE,
+    S_STOP,
+    SLOT_BITS,
+    TREE,
+)
+from isr_pipeline.simulation.leader import record_base
+
+Z_NEXT = 0  # when to look next
+Z_STAGE = 1  # what the next look does: see the stages below
+Z_STEPS = 2  # periods since the first picture was taken
+Z_POWER = 3  # take a new first picture after so many
+Z_SPAN = 4  # the cycle that was found
+Z_LIMIT = 5  # end of the stretch
+Z_TOO_SHORT = 6  # a cycle of so many periods was no cycle
+
+STAGE_BEGIN = 0  # take the first picture
+STAGE_SEEK = 1  # is the world that of the first picture again?
+STAGE_CONFIRM = 2  # it was: is it again, a cycle later?
+
+POWER_MAX = 32
+LOG_GROWTH, LOG_MOVES_FROM, LOG_MOVES_TO = 0, 1, 2  # of a partition, between two pictures
+
+_ANY_FETCH = int(Clock.ANY_FETCH)
+_FETCH_TIME = int(Clock.FETCH_TIME)
+_S2 = int(Kip501.S2)
+_LOCK_COMPLETION = int(Lock.COMPLETION)
+_LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
+
+_FIRST = G_NOW  # cells before it are constants
+
+
+# ------------------------------------------------------------------ pictures
+
+
+@compiled
+def _picture_size(w):
+    return w[H_BYKIND] + w[H_BROKERS] * RINGS + w[H_PARTITIONS] * LIVE_MAX * L_SIZE
+
+
+@compiled
+def _picture(w, number):
+    """Place in ``z`` of picture 0 or 1."""
+    return Z_SIZE + w[H_PARTITIONS] * LOG_FIELDS + number * _picture_size(w)
+
+
+@compiled
+def _ledger(w, p, i):
+    """Pointer of batch ``i`` in the ledger of partition ``p``."""
+    return w[H_LEDGER] + (w[p + P_LED_BASE] + i) * L_SIZE
+
+
+@compiled
+def _straight(w, b, head, tail, base, width):
+    """Let a ring of broker ``b`` begin at its beginning; False if it is long, or lies across."""
+    count = w[b + tail] - w[b + head]
+    if count < 0 or count > RING_MAX:
+        return False
+    if w[b + head] > 0:
+        for k in range(count * width):
+            w[base + k] = w[base + w[b + head] * width + k]
+        w[b + head] = 0
+        w[b + tail] = count
+    return True
+
+
+@compiled
+def straighten(w):
+    """Let every queue begin at its ring's beginning, which changes nothing but is comparable.
+
+    False if that cannot be: a queue is long, or lies across its ring's end.
+    """
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if not _straight(w, b, B_QHEAD, B_QTAIL, w[H_QUEUE] + 2 * w[b + B_QBASE], 2):
+            return False
+        if not _straight(w, b, B_SHEAD, B_STAIL, w[H_SENDQ] + w[b + B_SBASE], 1):
+            return False
+    return True
+
+
+@compiled
+def take_picture(w, z, s):
+    """Keep the world as it is now, at ``s`` in ``z``."""
+    for i in range(_FIRST, w[H_BYKIND]):
+        z[s + i] = w[i]
+    at = s + w[H_BYKIND]
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        z[at] = w[b + B_QTAIL]
+        z[at + 1] = w[b + B_STAIL]
+        for k in range(2 * w[b + B_QTAIL]):
+            z[at + 2 + k] = w[w[H_QUEUE] + 2 * w[b + B_QBASE] + k]
+        for k in range(w[b + B_STAIL]):
+            z[at + 2 + 2 * RING_MAX + k] = w[w[H_SENDQ] + w[b + B_SBASE] + k]
+        at += RINGS
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        live = w[p + P_LED_TAIL] - w[p + P_LED_HEAD]
+        if live <= LIVE_MAX:
+            e = _ledger(w, p, w[p + P_LED_HEAD])
+            for k in range(live * L_SIZE):
+                z[at + k] = w[e + k]
+        at += LIVE_MAX * L_SIZE
+
+
+# ------------------------------------------------------------------ is it the same world again?
+
+
+@compiled
+def _keys_agree(w, z, s, span):
+    """Whether every slot's key stands still or has moved by ``span``: the cheap test."""
+    shift = span << SLOT_BITS
+    for i in range(TREE + w[H_TREE_SIZE], TREE + w[H_TREE_SIZE] + w[H_SLOTS]):
+        moved = w[i] - z[s + i]
+        if moved != 0 and moved != shift:
+            return _is_tick(w, i - TREE - w[H_TREE_SIZE])
+    return True
+
+
+@compiled
+def _is_tick(w, slot):
+    first = w[w[H_BRK] + B_SLOT_TICK]
+    return first <= slot < first + w[H_BROKERS]
+
+
+@compiled
+def _cell_agrees(w, z, kinds, i, moved, span):
+    """Whether cell ``i`` may have moved by ``moved`` within ``span``."""
+    kind = kinds[i] & KIND_MASK
+    if kind == FREE:
+        return True
+    if kind == OFFSET:
+        log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
+        if z[log + LOG_GROWTH] == 0:
+            z[log + LOG_GROWTH] = moved
+        z[log + LOG_MOVES_FROM] = min(z[log + LOG_MOVES_FROM], w[i])
+        z[log + LOG_MOVES_TO] = max(z[log + LOG_MOVES_TO], w[i])
+        return moved > 0 and moved == z[log + LOG_GROWTH]
+    if kind == TIME:
+        return moved == span
+    if kind == KEY:
+        return moved == span << SLOT_BITS or _is_tick(w, i - TREE - w[H_TREE_SIZE])
+    return kind in (SUM, GROWS) and moved > 0
+
+
+@compiled
+def agrees(w, z, kinds, s, span):
+    """Whether the world is that of the picture at ``s`` again, ``span`` later."""
+    if not _keys_agree(w, z, s, span):
+        return False
+    for i in range(w[H_PARTITIONS]):
+        log = Z_SIZE + i * LOG_FIELDS
+        z[log + LOG_GROWTH] = 0
+        z[log + LOG_MOVES_FROM] = INF
+        z[log + LOG_MOVES_TO] = -INF
+    for i in range(_FIRST, w[H_BYKIND]):
+        moved = w[i] - z[s + i]
+        if moved != 0 and not _cell_agrees(w, z, kinds, i, moved, span):
+            return False
+    return _queues_agree(w, z, s)
+
+
+@compiled
+def _cycles_of_offsets(w, z, kinds, s):
+    """After how many cycles an offset that moves would pass one that stands in front of it."""
+    cycles = INF
+    for i in range(_FIRST, w[H_BYKIND]):
+        if kinds[i] & KIND_MASK == OFFSET and w[i] == z[s + i]:
+            log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
+            if z[log + LOG_GROWTH] > 0 and w[i] > z[log + LOG_MOVES_FROM]:
+                room = w[i] - z[log + LOG_MOVES_TO] - 1
+                if room < 0:
+                    return 0
+                cycles = min(cycles, room // z[log + LOG_GROWTH] - 1)
+    return cycles
+
+
+@compiled
+def _queues_agree(w, z, s):
+    """Whether the same requests wait as in the picture."""
+    at = s + w[H_BYKIND]
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if z[at] != w[b + B_QTAIL] or z[at + 1] != w[b + B_STAIL]:
+            return False
+        for k in range(2 * w[b + B_QTAIL]):
+            if z[at + 2 + k] != w[w[H_QUEUE] + 2 * w[b + B_QBASE] + k]:
+                return False
+        for k in range(w[b + B_STAIL]):
+            if z[at + 2 + 2 * RING_MAX + k] != w[w[H_SENDQ] + w[b + B_SBASE] + k]:
+                return False
+        at += RINGS
+    return True
+
+
+@compiled
+def _moved_alike(w, z, kinds, a, b):
+    """Whether every cell has moved since picture ``b`` by what it had moved from ``a`` to ``b``."""
+    for i in range(_FIRST, w[H_BYKIND]):
+        if w[i] - z[b + i] != z[b + i] - z[a + i]:
+            kind = kinds[i] & KIND_MASK
+            tick = kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE])
+            if kind != FREE and not tick:
+                return False
+    ticks = w[G_TICKS] - z[b + G_TICKS]
+    ticks_before = z[b + G_TICKS] - z[a + G_TICKS]
+    return w[G_EVENTS] - z[b + G_EVENTS] - ticks == z[b + G_EVENTS] - z[a + G_EVENTS] - ticks_before
+
+
+@compiled
+def _rates_fit(w, z, s, span):
+    """Whether all that comes at a rate comes a whole number of times in ``span``, to the ns."""
+    for i in range(w[H_STREAMS]):
+        x = w[H_STR] + i * S_SIZE
+        batches = w[x + S_K] - z[s + x + S_K]
+        if batches > 0 and batches * w[x + S_PERIOD] != span * 1000:
+            return False
+        if w[x + S_GATHERED] != z[s + x + S_GATHERED] and w[w[x + S_PART] + P_LEADER] >= 0:
+            return False
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        requests = w[b + B_CLIENT_K] - z[s + b + B_CLIENT_K]
+        if requests > 0 and requests * w[b + B_CLIENT_PERIOD] != span * 1000:
+            return False
+        requests = w[b + B_SURGE_K] - z[s + b + B_SURGE_K]
+        if requests > 0 and requests * w[b + B_SURGE_PERIOD] != span * 1000:
+            return False
+    return True
+
+
+# ------------------------------------------------------------------ ledgers
+
+
+@compiled
+def _live_place(w, s, i):
+    """Place in ``z`` of the batches that the picture at ``s`` keeps of partition ``i``."""
+    return s + w[H_BYKIND] + w[H_BROKERS] * RINGS + i * LIVE_MAX * L_SIZE
+
+
+@compiled
+def _ledger_returns(w, z, a, b, span, i):
+    """Whether the open batches of partition ``i`` are those of the pictures, moved on."""
+    p = w[H_PART] + i * P_SIZE
+    growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
+    if growth == 0:
+        return True  # nothing is appended, and nothing committed
+    live = w[p + P_LED_TAIL] - w[p + P_LED_HEAD]
+    if live > LIVE_MAX:
+        return False
+    e = _ledger(w, p, w[p + P_LED_HEAD])
+    old = _live_place(w, a, i)
+    new = _live_place(w, b, i)
+    for k in range(live):
+        at = k * L_SIZE
+        if (
+            w[e + at + L_END] - z[new + at + L_END] != growth
+            or z[new + at + L_END] - z[old + at + L_END] != growth
+            or w[e + at + L_TIME] - z[new + at + L_TIME] != span
+            or z[new + at + L_TIME] - z[old + at + L_TIME] != span
+        ):
+            return False
+        for field in (L_BYTES, L_ACKS_ALL, L_STATE):
+            if w[e + at + field] != z[new + at + field] or w[e + at + field] != z[old + at + field]:
+                return False
+    return True
+
+
+@compiled
+def _ledger_grows(w, p, span, batches, growth):
+    """Whether the last ``batches`` entries of a ledger repeat those before them, moved on."""
+    tail = w[p + P_LED_TAIL]
+    if tail - w[p + P_LED_HEAD] < 2 * batches:
+        return False
+    last = _ledger(w, p, tail - batches)
+    before = _ledger(w, p, tail - 2 * batches)
+    size = w[last + L_BYTES] - w[before + L_BYTES]
+    for k in range(0, batches * L_SIZE, L_SIZE):
+        if (
+            w[last + k + L_END] - w[before + k + L_END] != growth
+            or w[last + k + L_BYTES] - w[before + k + L_BYTES] != size
+            or w[last + k + L_TIME] - w[before + k + L_TIME] != span
+            or w[last + k + L_ACKS_ALL] != w[before + k + L_ACKS_ALL]
+        ):
+            return False
+    return True
+
+
+@compiled
+def _cycles_of_ledger(w, z, a, b, span, i):
+    """How many cycles the ledger of partition ``i`` can take at once: 0 if it does not repeat."""
+    p = w[H_PART] + i * P_SIZE
+    if w[p + P_LED_HEAD] != z[b + p + P_LED_HEAD] or w[p + P_LED_HEAD] != z[a + p + P_LED_HEAD]:
+        return 0
+    batches = w[p + P_LED_TAIL] - z[b + p + P_LED_TAIL]
+    committed = w[p + P_LED_NEXT] - z[b + p + P_LED_NEXT]
+    if (
+        z[b + p + P_LED_TAIL] - z[a + p + P_LED_TAIL] != batches
+        or z[b + p + P_LED_NEXT] - z[a + p + P_LED_NEXT] != committed
+    ):
+        return 0
+    if batches == 0:
+        return INF if committed == 0 and _ledger_returns(w, z, a, b, span, i) else 0
+    growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
+    open_batches = w[p + P_LED_TAIL] - w[p + P_LED_NEXT]
+    if batches < 0 or not _ledger_grows(w, p, span, batches, growth):
+        return 0
+    if committed != 0 and (committed != batches or open_batches > batches):
+        return 0
+    if committed == 0 and open_batches < 2 * batches:
+        return 0
+    return (w[p + P_LED_CAP] - w[p + P_LED_TAIL]) // batches - 1
+
+
+@compiled
+def _jump_ledger(w, z, s, span, cycles, i):
+    """Move the ledger of partition ``i`` on by so many cycles."""
+    p = w[H_PART] + i * P_SIZE
+    growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
+    tail = w[p + P_LED_TAIL]
+    batches = tail - z[s + p + P_LED_TAIL]
+    if batches == 0:
+        if growth > 0:
+            e = _ledger(w, p, w[p + P_LED_HEAD])
+            for _ in range(tail - w[p + P_LED_HEAD]):
+                w[e + L_END] += cycles * growth
+                w[e + L_TIME] += cycles * span
+                e += L_SIZE
+        return
+    committed = w[p + P_LED_NEXT] - z[s + p + P_LED_NEXT]
+    size = w[_ledger(w, p, tail - 1) + L_BYTES] - w[_ledger(w, p, tail - 1 - batches) + L_BYTES]
+    more = cycles * batches
+    # The newest entries, up to the oldest that is not settled, keep their places from the end ...
+    settled = w[p + P_LED_NEXT] if committed > 0 else tail
+    for k in range(tail - 1, settled - 1, -1):
+        _copy_entry(w, _ledger(w, p, k), _ledger(w, p, k + more), cycles, growth, size, span)
+    # ... and before them the last cycle's settled ones come again and again.
+    for k in range(settled, settled + more):
+        back = (k - settled) // batches + 1
+        source = _ledger(w, p, k - back * batches)
+        _copy_entry(w, source, _ledger(w, p, k), back, growth, size, span)
+    w[p + P_LED_TAIL] += more
+    if committed > 0:
+        w[p + P_LED_NEXT] += more
+
+
+@compiled
+def _copy_entry(w, source, target, cycles, growth, size, span):
+    """Repeat a batch so many cycles later."""
+    w[target + L_END] = w[source + L_END] + cycles * growth
+    w[target + L_BYTES] = w[source + L_BYTES] + cycles * size
+    w[target + L_TIME] = w[source + L_TIME] + cycles * span
+    w[target + L_ACKS_ALL] = w[source + L_ACKS_ALL]
+    w[target + L_STATE] = w[source + L_STATE]
+
+
+# ------------------------------------------------------------------ until when?
+
+
+@compiled
+def _regular_tick(w, b):
+    """Whether the tick of broker ``b`` is one of the ordinary ones, so that it may be counted."""
+    key = w[TREE + w[H_TREE_SIZE] + w[b + B_SLOT_TICK]] >> SLOT_BITS
+    return (
+        w[b + B_UP] == 1
+        and w[b + B_PAUSED_UNTIL] == 0
+        and w[b + B_TICK_POS] < 0
+        and w[b + B_TICK_STATE] == 0
+        and key == w[b + B_TICK_DUE]
+    )
+
+
+@compiled
+def _plans_end(w, z, kinds, a, b, now, span):
+    """First moment after ``now`` at which a plan or a time that stands still falls due.
+
+    One that has passed since the first picture may show its effect only in the next cycle: then it
+    is ``now``.
+    """
+    end = INF
+    for i in range(_FIRST, w[H_BYKIND]):
+        if w[i] > now - 2 * span and kinds[i] & KIND_MASK == TIME:
+            if w[i] == z[b + i] and w[i] == z[a + i]:
+                end = min(end, max(now, w[i]))
+    leaves = TREE + w[H_TREE_SIZE]
+    for slot in range(w[H_SLOTS]):
+        if w[leaves + slot] == z[b + leaves + slot] and not _is_tick(w, slot):
+            end = min(end, w[leaves + slot] >> SLOT_BITS)
+    return end
+
+
+@compiled
+def _bytes_gather(w, z, s):
+    """Whether a fetch waits for more than one byte: its distance to the log's end grows."""
+    if w[C_FETCH_MIN_BYTES] <= 1:
+        return False
+    for i in range(w[H_REQUESTS]):
+        q = w[H_REQ] + i * Q_SIZE
+        if w[q + Q_STATE] == QS_PURGATORY and w[q + Q_DEADLINE] == z[s + q + Q_DEADLINE]:
+            return True
+    return False
+
+
+@compiled
+def _streams_end(w, now):
+    """First moment at which a stream plans no further batch: a period before it stops."""
+    end = INF
+    for i in range(w[H_STREAMS]):
+        x = w[H_STR] + i * S_SIZE
+        if w[x + S_NEXT] < INF and w[x + S_STOP] < INF:
+            end = min(end, max(now, w[x + S_STOP] - w[x + S_PERIOD] // 1000 - 1))
+    return end
+
+
+@compiled
+def _first_tick_after(w, b, time):
+    """The first tick of broker ``b`` later than ``time``."""
+    due = w[b + B_TICK_DUE]
+    if due > time:
+        return due
+    return due + ((time - due) // w[C_TICK] + 1) * w[C_TICK]
+
+
+@compiled
+def _ticks_end(w, rules):
+    """First tick that cannot just be counted because it takes locks, or is out of turn."""
+    end = INF
+    locks = rules[ISR_LOCK] in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS)
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if locks or not _regular_tick(w, b):
+            end = min(end, w[TREE + w[H_TREE_SIZE] + w[b + B_SLOT_TICK]] >> SLOT_BITS)
+    return end
+
+
+@compiled
+def _oldest_visit(w, z, s, now, span):
+    """Lower bound of E_TIME of all fetches under way, as the cycle goes on; -INF if one stands."""
+    oldest = now
+    for i in range(w[H_REQUESTS]):
+        q = w[H_REQ] + i * Q_SIZE
+        if w[q + Q_KIND] != REQ_FETCH or w[q + Q_STATE] == QS_FREE:
+            continue
+        for k in range(w[q + Q_N]):
+            e = w[q + Q_ENT] + k * E_SIZE
+            if w[e + E_OFFSET] >= 0:
+                if w[e + E_TIME] == z[s + e + E_TIME]:
+                    return -INF
+                oldest = min(oldest, w[e + E_TIME] - span)
+    return oldest
+
+
+@compiled
+def _clocks_end(w, rec, rules, z, s, now, span):
+    """First moment at which a follower's lag clock may decide otherwise than now.
+
+    Every leader, official or not, and every follower: a clock that moves stays young; one that
+    stands crosses the lag once, which the HW notices; after that the tick does.
+    """
+    end = INF
+    lag = w[C_LAG]
+    clock = LEO_TIME if rules[CLOCK] == _ANY_FETCH else LAST_CAUGHT_UP
+    visits = -INF - 1
+    for i in range(w[H_ROWS]):
+        r = w[H_ROW] + i * R_SIZE
+        if w[r + R_IS_LEADER] == 0:
+            continue
+        p = w[r + R_PART]
+        base = record_base(w, r)
+        for pos in range(w[p + P_RF]):
+            if pos == w[r + R_POS]:
+                continue
+            field = w[H_REC] + (base + pos) * N_FIELDS
+            caught_up = rec[base + pos, clock]
+            stands = caught_up == z[s + field + clock]
+            ticks = (w[r + R_ISR] >> pos) & 1 != 0 and w[r + R_PENDING] == 0 and w[r + R_ITEM] == 0
+            if ticks and rules[MESSAGE_LAG] != 0:
+                if not _behind_stays_small(w, rec, z, s, r, base + pos, field):
+                    end = min(end, _first_tick_after(w, w[r + R_BROKER], now - 1))
+            if not stands:
+                if now - caught_up + span >= lag:
+                    return now
+                continue
+            crossing = caught_up + lag
+            if now - 2 * span < crossing < now:
+                return now
+            if crossing >= now:
+                end = min(end, crossing)
+            elif rules[CLOCK] == _FETCH_TIME and crossing > now - 10 * lag:
+                if visits < -INF:
+                    visits = _oldest_visit(w, z, s, now, span)
+                if visits <= crossing and visits > -INF:
+                    return now
+            if ticks:
+                end = min(end, _first_tick_after(w, w[r + R_BROKER], max(now - 1, crossing)))
+    return end
+
+
+@compiled
+def _behind_stays_small(w, rec, z, s, r, row, field):
+    """0.8.2: whether the tick will not find the follower replica.lag.max.messages behind."""
+    leo = rec[row, LEO]
+    if leo < 0:
+        return True
+    if leo == z[s + field + LEO] and w[r + R_LEO] != z[s + r + R_LEO]:
+        return False
+    return w[r + R_LEO] - z[s + field + LEO] <= w[C_LAG_MESSAGES]
+
+
+@compiled
+def _cooldowns_end(w, rules, now, span):
+    """First end of a cooldown of Solution 2; one that has just passed counts as now."""
+    end = INF
+    if rules[KIP501] == _S2 and w[C_S2_COOLDOWN] > 0:
+        for i in range(w[H_PARTITIONS]):
+            over = w[w[H_PART] + i * P_SIZE + P_S2_LAST] + w[C_S2_COOLDOWN]
+            if over > now - 2 * span:
+                end = min(end, max(now, over))
+    return end
+
+
+@compiled
+def _counting_began(w, now, span):
+    """Whether all that commits is counted (or nothing yet): not while older batches are open."""
+    if w[C_WARMUP] > now:
+        return True
+    counted_from = w[C_WARMUP] + 2 * span
+    if now < counted_from:
+        return False
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        if w[p + P_LED_NEXT] < w[p + P_LED_TAIL]:
+            if w[_ledger(w, p, w[p + P_LED_NEXT]) + L_TIME] < counted_from:
+                return False
+    return True
+
+
+@compiled
+def _quiet_until(w, rec, rules, kinds, z, a, b, now, span):
+    """End of the stretch in which the cycle goes on."""
+    if _bytes_gather(w, z, b):
+        return now
+    end = w[C_HORIZON]
+    if w[C_WARMUP] > now:
+        end = min(end, w[C_WARMUP])
+    end = min(end, _plans_end(w, z, kinds, a, b, now, span))
+    end = min(end, _streams_end(w, now))
+    end = min(end, _ticks_end(w, rules))
+    end = min(end, _clocks_end(w, rec, rules, z, b, now, span))
+    return min(end, _cooldowns_end(w, rules, now, span))
+
+
+# ------------------------------------------------------------------ the jump
+
+
+@compiled
+def _jump(w, z, kinds, s, now, span, cycles):
+    """Move the world on by so many cycles, each like the one since the picture at ``s``."""
+    events = w[G_EVENTS] - z[s + G_EVENTS] - (w[G_TICKS] - z[s + G_TICKS])
+    for i in range(w[H_PARTITIONS]):
+        _jump_ledger(w, z, s, span, cycles, i)
+    for i in range(_FIRST, w[H_BYKIND]):
+        moved = w[i] - z[s + i]
+        if moved != 0 and kinds[i] & KIND_MASK != FREE:
+            if kinds[i] & KIND_MASK != KEY or not _is_tick(w, i - TREE - w[H_TREE_SIZE]):
+                w[i] += cycles * moved
+    ticks = _count_ticks(w, now + cycles * span)
+    w[G_TICKS] += ticks
+    w[G_EVENTS] += cycles * events + ticks
+    w[G_JUMPED] += cycles * events + ticks
+    w[G_JUMPS] += 1
+    size = w[H_TREE_SIZE]
+    for i in range(size - 1, 0, -1):
+        w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
+
+
+@compiled
+def _count_ticks(w, until):
+    """Let every ordinary tick before ``until`` pass; returns how many."""
+    count = 0
+    for i in range(w[H_BROKERS]):
+        b = w[H_BRK] + i * B_SIZE
+        if _regular_tick(w, b) and w[b + B_TICK_DUE] < until:
+            passed = (until - 1 - w[b + B_TICK_DUE]) // w[C_TICK] + 1
+            w[b + B_TICK_DUE] += passed * w[C_TICK]
+            slot = w[b + B_SLOT_TICK]
+            w[TREE + w[H_TREE_SIZE] + slot] = (w[b + B_TICK_DUE] << SLOT_BITS) | slot
+            count += passed
+    return count
+
+
+@compiled
+def _try_jump(w, rec, rules, kinds, z, now, span):
+    """Jump if the world has moved alike twice; returns the time it is then.
+
+    Z_LIMIT tells until when nothing can be jumped again; 0 if the cycle was none.
+    """
+    a = _picture(w, 0)
+    b = _picture(w, 1)
+    z[Z_LIMIT] = 0
+    if not agrees(w, z, kinds, b, span) or not _moved_alike(w, z, kinds, a, b):
+        return now
+    if not _rates_fit(w, z, b, span):
+        return now
+    z[Z_LIMIT] = now
+    if not _counting_began(w, now, span):
+        return now
+    cycles = _cycles_of_offsets(w, z, kinds, b)
+    for i in range(w[H_PARTITIONS]):
+        cycles = min(cycles, _cycles_of_ledger(w, z, a, b, span, i))
+    if cycles <= 0:
+        return now
+    end = _quiet_until(w, rec, rules, kinds, z, a, b, now, span)
+    if cycles < (end - now) // span:
+        end = now + cycles * span
+    z[Z_LIMIT] = end
+    cycles = (end - now) // span
+    if cycles <= 0:
+        return now
+    _jump(w, z, kinds, b, now, span, cycles)
+    return now + cycles * span
+
+
+@compiled
+def _begin_again(w, z, now):
+    """Take a new first picture and look for a cycle from here on."""
+    take_picture(w, z, _picture(w, 0))
+    z[Z_STAGE] = STAGE_SEEK
+    z[Z_STEPS] = 0
+    z[Z_NEXT] = now + w[C_PERIOD]
+
+
+@compiled
+def look(w, rec, rules, kinds, z):
+    """Look at the world at Z_NEXT, before whatever happens then; jump if it repeats.
+
+    The first picture is renewed after 1, 2, 4, ... periods (Brent's cycle finding), so that a cycle
+    of any length is found soon after the world has settled.
+    """
+    now = z[Z_NEXT]
+    z[Z_NEXT] = now + w[C_PERIOD]
+    if not straighten(w):
+        z[Z_STAGE] = STAGE_BEGIN
+        return
+    if z[Z_STAGE] == STAGE_BEGIN:
+        z[Z_POWER] = 1
+        z[Z_TOO_SHORT] = 0
+        _begin_again(w, z, now)
+        return
+    if z[Z_STAGE] == STAGE_SEEK:
+        z[Z_STEPS] += 1
+        span = z[Z_STEPS] * w[C_PERIOD]
+        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, _picture(w, 0), span):
+            take_picture(w, z, _picture(w, 1))
+            z[Z_STAGE] = STAGE_CONFIRM
+            z[Z_SPAN] = span
+            z[Z_NEXT] = now + span
+        elif z[Z_STEPS] >= z[Z_POWER]:
+            z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
+            _begin_again(w, z, now)
+        return
+    span = z[Z_SPAN]
+    then = _try_jump(w, rec, rules, kinds, z, now, span)
+    if z[Z_LIMIT] > 0:
+        # what ends the stretch, or hinders, is over soon: look again then
+        z[Z_STAGE] = STAGE_BEGIN
+        z[Z_NEXT] = then + max(1, (z[Z_LIMIT] - then) // w[C_PERIOD] + 1) * w[C_PERIOD]
+        return
+    # half of what happens every other time looks alike: seek a longer cycle
+    z[Z_TOO_SHORT] = span // w[C_PERIOD]
+    z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
+    if z[Z_TOO_SHORT] >= z[Z_POWER]:
+        z[Z_TOO_SHORT] = 0
+    _begin_again(w, z, now)

@@ -1,0 +1,121 @@
+"""Jumps over stretches that repeat change nothing but the work.
+
+The proof of `simulation.quiet`: the same scenario with and without jumps gives the same outcome and
+the same events, bit by bit. To try more scenarios than here:
+
+    ISR_PIPELINE_EXAMPLES=10000 .venv/bin/pytest tests/simulation/test_quiet.py
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import BudgetSpent, InputError
+from isr_pipeline.scenarios.encoder import World, encode
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.run import advance, events_of, outcome_of
+from isr_pipeline.simulation import layout as at
+from tests.simulation.random_scenarios import FromSeed, raw_scenario
+from tests.simulation.test_invariants import plain
+
+EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "400"))
+BATCH = 100
+BUDGET = 3_000_000
+
+
+def repeating(seed: int) -> dict[str, Any]:
+    """Draw a scenario whose workload and clients have a short common period."""
+    source = FromSeed(seed)
+    raw = raw_scenario(source, horizons=(6000, 12000, 30000))
+    for topic in raw["topics"]:
+        for stream in topic["produce"]:
+            rate, batch = source.of(((20, 1), (100, 5), (50, 1), (200, 5), (10, 1)))
+            stream.update(records_per_s=rate, records_per_batch=batch)
+    raw["service"]["client_requests_per_s"] = source.of((0, 10, 100))
+    raw["scenario_id"] = f"seed-{seed}"
+    return raw
+
+
+def finished(scenario: Scenario, *, jumps: bool) -> World:
+    """The world of a scenario at its horizon."""
+    world = encode(scenario, events=True, jumps=jumps, budget=BUDGET)
+    advance(world)
+    if world.w[at.G_BUDGET_SPENT]:
+        raise BudgetSpent(scenario.scenario_id, BUDGET)
+    return world
+
+
+def differences(scenario: Scenario) -> list[str]:
+    """What differs between a run with jumps and one without."""
+    quick, slow = finished(scenario, jumps=True), finished(scenario, jumps=False)
+    one, other = outcome_of(quick), outcome_of(slow)
+    found = [f"{name}: {one[name]} != {other[name]}" for name in one if one[name] != other[name]]
+    for mine, its in zip(events_of(quick), events_of(slow), strict=False):
+        if mine != its:
+            return [*found, f"first other event: {mine} != {its}"]
+    return found
+
+
+class TestExact:
+    """Outcome and events are those of the run without jumps."""
+
+    @pytest.mark.parametrize("first", range(0, EXAMPLES, BATCH))
+    def test_random_scenarios(self, first: int) -> None:
+        """No scenario of this batch differs, whatever its release, rules and faults."""
+        compared = 0
+        for seed in range(first, min(first + BATCH, EXAMPLES)):
+            try:
+                scenario = parse_scenario(repeating(seed), "random")
+                found = differences(scenario)
+            except (BudgetSpent, InputError):
+                continue
+            assert not found, f"seed {seed}: {found}"
+            compared += 1
+        assert compared > BATCH // 2
+
+
+def events_between(begin_ms: int, end_ms: int, **more: Any) -> tuple[int, int]:
+    """Events of a plain world within a stretch: all, and those simulated one by one."""
+    whole = plain(horizon_ms=120_000, **more)
+    early, late = (
+        finished(whole.model_copy(update={"horizon_ms": end}), jumps=True).w
+        for end in (begin_ms, end_ms)
+    )
+    every = int(late[at.G_EVENTS] - early[at.G_EVENTS])
+    return every, every - int(late[at.G_JUMPED] - early[at.G_JUMPED])
+
+
+class TestWorth:
+    """Quiet stretches cost next to nothing."""
+
+    def test_a_healthy_world(self) -> None:
+        """At least fifty times fewer events are simulated one by one."""
+        every, one_by_one = events_between(1_000, 120_000)
+        assert one_by_one * 50 < every
+
+    def test_a_stalled_world(self) -> None:
+        """So are they while a disk hangs and records go on coming."""
+        stall = {"kind": "read_stall", "broker": 1, "start_ms": 10_000, "duration_ms": 90_000}
+        produce = {"records_per_s": 20, "records_per_batch": 1, "acks": 1}
+        topic = {"name": "t", "partitions": 12, "replication_factor": 3, "produce": produce}
+        every, one_by_one = events_between(
+            15_000, 39_000, topics=[topic], faults=[{**stall, "partitions": ["t-0"]}]
+        )
+        assert one_by_one * 50 < every
+
+    def test_rates_without_a_common_period(self) -> None:
+        """Are simulated event by event."""
+        raw = repeating(1)
+        raw["topics"] = [
+            {
+                "name": "odd",
+                "assignment": {0: [1, 2, 3]},
+                "produce": [{"records_per_s": 7, "records_per_batch": 3}],
+            }
+        ]
+        raw["cluster"]["brokers"] = [1, 2, 3]
+        raw["faults"] = []
+        assert encode(parse_scenario(raw, "odd")).w[at.C_PERIOD] == 0
