@@ -97,7 +97,7 @@ def shown(pool: Pool, arm: Arm, kind: Kind) -> float:
 def needed() -> int:
     """Fewest scenarios that any paired test could call significant, alone in a night."""
     settings = load_settings()
-    return discordant_needed(CONFIGURATIONS * len(settings.metrics), settings.false_discovery_rate)
+    return discordant_needed(CONFIGURATIONS * len(settings.metrics), settings.suspicion_rate)
 
 
 def play(scenarios: int, wanted: list[tuple[Kind, int]], processes: int) -> Iterator[Played]:

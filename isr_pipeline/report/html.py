@@ -434,7 +434,7 @@ def _smallest(data: NightData, above_zero: int) -> str:
     if above_zero == 0:
         return "from zero only"
     tests = data.verdict.tests or len(data.settings.metrics) * len(data.panel.config_ids)
-    needed = discordant_needed(tests, data.settings.false_discovery_rate)
+    needed = discordant_needed(tests, data.settings.suspicion_rate)
     more = discordant_found(needed)
     if above_zero + more <= len(data.panel.scenario_ids):
         return f"{max(data.settings.ratio_min, 1.0 + more / above_zero):.2f} x"

@@ -242,7 +242,7 @@ def call(
         discordant scenarios significance takes.
     """
     found = compare(new, old, settings)
-    needed = discordant_needed(found.worse.size, settings.false_discovery_rate)
+    needed = discordant_needed(found.worse.size, settings.suspicion_rate)
     shape = found.worse.shape
     q_worse = benjamini_hochberg(found.worse.ravel()).reshape(shape)
     q_better = benjamini_hochberg(found.better.ravel()).reshape(shape)
@@ -313,7 +313,7 @@ def _called(
     floor = settings.metrics[found.metrics[at[0]]].floor
     delta, quotient = float(found.delta[at]), float(found.ratio[at])
     limit = settings.false_discovery_rate
-    if q_worse <= limit and delta >= floor and quotient >= settings.ratio_min:
+    if q_worse <= settings.suspicion_rate and delta >= floor and quotient >= settings.ratio_min:
         return Status.SUSPECT, f"{change}, q {q_worse:.2g}; {AWAITS_CONFIRM}"
     if q_better <= limit and -delta >= floor and quotient <= 1.0 / settings.ratio_min:
         return Status.IMPROVED, f"{change}, q {q_better:.2g}"

@@ -65,11 +65,12 @@ class MetricSettings(Strict):
 class VerdictSettings(Strict):
     """``config/verdicts.yaml``; every field is explained there."""
 
+    suspicion_rate: Annotated[float, PROBABILITY] = 0.20
     false_discovery_rate: Annotated[float, PROBABILITY] = 0.05
     confirm_p: Annotated[float, PROBABILITY] = 0.01
     ratio_min: Annotated[float, number(1.0, 1e6, "a number > 1", low_open=True)] = 1.10
     flips: Annotated[int, whole(999, 999_999)] = 9_999
-    flips_max: Annotated[int, whole(999, 9_999_999)] = 99_999
+    flips_max: Annotated[int, whole(999, 9_999_999)] = 49_999
     exact_up_to: Annotated[int, whole(1, 30)] = 20
     bootstrap: Annotated[int, whole(100, 100_000)] = 1_000
     metrics: dict[str, MetricSettings]

@@ -133,7 +133,7 @@ class TestStatuses:
 
         one = judged(accepted(World()), three).configuration("id-today")
         assert one.status is Status.UNDERPOWERED
-        assert one.reason.endswith("3 scenarios differ, significance takes 10 or more")
+        assert one.reason.endswith("3 scenarios differ, significance takes 8 or more")
 
     def test_change_in_an_untested_column_is_not_unchanged(self) -> None:
         """Tested metrics alike and another column changed: ok, and it is named."""
