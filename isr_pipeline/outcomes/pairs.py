@@ -18,7 +18,7 @@ import pyarrow as pa
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.scenarios.run import run
+from isr_pipeline.scenarios.run import outcome_and_events
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def simulate_pair(
     events: list[dict[str, Any]] | None = None
     outcome: dict[str, float | int | None]
     try:
-        outcome = run(configured).outcome
+        outcome, listed = outcome_and_events(configured)
         if is_notable(outcome) or is_sampled(scenario.scenario_id, configuration.config_id):
-            events = run(configured, events=True).events[:EVENTS_PER_PAIR]
+            events = listed()[:EVENTS_PER_PAIR]
     except BudgetSpent as spent:
         outcome = failed_outcome(float(scenario.horizon_ms), spent.budget)
     except Exception as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from isr_pipeline.kafka.releases import RULE_SETS, switches
 from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.kinds import kinds_of
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
@@ -90,6 +92,7 @@ class World:
         rules: the switches.
         partitions: by kernel index, in (topic, partition) order.
         brokers: broker ids by kernel index.
+        kinds: how each cell may behave in a stretch that repeats (`simulation.kinds`).
     """
 
     w: Array
@@ -97,6 +100,7 @@ class World:
     rules: Array
     partitions: tuple[PartitionNames, ...]
     brokers: tuple[int, ...]
+    kinds: Array
 
 
 def hashed(seed: int, purpose: str, entity: str, below: int) -> int:
@@ -107,6 +111,7 @@ def hashed(seed: int, purpose: str, entity: str, below: int) -> int:
     return int.from_bytes(digest, "big") % below
 
 
+@cache
 def java_string_hash(text: str) -> int:
     """``String.hashCode``: 32 bits, signed."""
     value = 0
@@ -169,6 +174,11 @@ class _Encoder:
     ) -> None:
         self.s = scenario
         self.jumps = jumps
+        self.w: Array
+        self.due: Array
+        self.kinds: Array
+        self.pristine: Array
+        self.due_pristine: Array
         self.events = events
         self.sample_us = us(sample_ms)
         self.budget = budget
@@ -304,7 +314,53 @@ class _Encoder:
 
     # ---------------------------------------------------------------- the array
 
-    def encode(self) -> World:
+    def encode(self, like: _Encoder | None) -> World:
+        """Fill the array; ``like`` is the encoder of a world of the same structure, if any."""
+        if like is None:
+            self._structure()
+        else:
+            self._take_structure(like)
+        w = self.w
+        self.keys_us()
+        self._begins()
+        self._records()
+        self._fill_tree()
+        w[at.C_EVENTS_MAX] = EVENTS_LISTED if self.events else 0
+        if self.jumps and not self.sample_us:
+            w[at.C_PERIOD] = self._common_period_us()
+        names = tuple(self.partitions), tuple(self.brokers)
+        return World(w, self.rec, self.rules, *names, self.kinds)
+
+    def alike(self, other: _Encoder) -> bool:
+        """Whether both arrays have the same places and constant cells.
+
+        Scenarios of a panel under several configurations share the very objects.
+        """
+        mine, its = self.s, other.s
+        return (
+            mine.faults is its.faults
+            and mine.topics is its.topics
+            and mine.cluster.brokers == its.cluster.brokers
+            and mine.cluster.log_dirs_per_broker == its.cluster.log_dirs_per_broker
+            and mine.service == its.service
+            and (mine.seed, mine.horizon_ms) == (its.seed, its.horizon_ms)
+            and (self.fetchers, self.io, self.net) == (other.fetchers, other.io, other.net)
+            and (self.sample_us, self.events) == (other.sample_us, other.events)
+        )
+
+    def _take_structure(self, like: _Encoder) -> None:
+        """Copy what a world of the same structure has in common with this one."""
+        self.w = np.zeros(like.w.size, dtype=np.int64)
+        until = int(like.w[at.H_LEDGER])
+        self.w[:until] = like.pristine
+        for name in ("row0", "slot0", "n_slots", "tree_size", "n_requests"):
+            setattr(self, name, getattr(like, name))
+        self.due = like.due_pristine.copy()
+        self.kinds = like.kinds
+        self._view_records()
+
+    def _structure(self) -> None:
+        """Places of everything, and what does not depend on configuration and rules."""
         self._list_threads()
         self._list_slots()
         nb, npart, nt, ns = (
@@ -373,9 +429,7 @@ class _Encoder:
         self.w = w = np.zeros(tables.size, dtype=np.int64)
         for cell, start in place.items():
             w[cell] = start
-        self.rec = w[place[at.H_REC] :][: self.n_rows * self.max_rf * N_FIELDS].reshape(
-            self.n_rows * self.max_rf, N_FIELDS
-        )
+        self._view_records()
         w[at.H_BROKERS] = nb
         w[at.H_PARTITIONS] = npart
         w[at.H_ROWS] = self.n_rows
@@ -392,19 +446,21 @@ class _Encoder:
         w[at.C_SCRATCH] = scratch
         w[at.C_SAMPLE] = self.sample_us
         w[at.C_SAMPLES_MAX] = samples
-        w[at.C_EVENTS_MAX] = EVENTS_LISTED if self.events else 0
-        self.keys_us()
         self.due = np.full(self.n_slots, at.INF, dtype=np.int64)
         self._brokers(queue_cap, send_cap, md_caps, rows_on)
         self._partitions(ledgers)
         self._threads_and_requests()
         self._streams_table()
         self._faults()
-        self._records()
-        self._fill_tree()
-        if self.jumps and not self.sample_us:
-            w[at.C_PERIOD] = self._common_period_us()
-        return World(w, self.rec, self.rules, tuple(self.partitions), tuple(self.brokers))
+        self.pristine = w[: int(w[at.H_LEDGER])].copy()
+        self.due_pristine = self.due.copy()
+        self.kinds = kinds_of(w)
+
+    def _view_records(self) -> None:
+        """The leaders' records in the array, as rows."""
+        start = int(self.w[at.H_REC])
+        count = self.n_rows * self.max_rf
+        self.rec = self.w[start : start + count * N_FIELDS].reshape(count, N_FIELDS)
 
     def keys_us(self) -> None:
         """Configuration and service times, in microseconds."""
@@ -465,14 +521,10 @@ class _Encoder:
         self, queue_cap: int, send_cap: int, md_caps: list[int], rows_on: list[int]
     ) -> None:
         w, seed = self.w, self.s.seed
-        phases = self.s.cluster.isr_expiration_phase_ms
         service = self.s.service
-        heartbeat = int(w[at.C_HEARTBEAT])
         walk = 0
         md = 0
-        slot = self._slot(at.SK_CONTROLLER, 0, 0)
-        if w[at.C_REBALANCE] < at.INF:
-            self.due[slot] = w[at.C_REBALANCE]
+        self._slot(at.SK_CONTROLLER, 0, 0)
         sample = self._slot(at.SK_SAMPLE, 0, 0)
         if self.sample_us:
             self.due[sample] = 0
@@ -485,8 +537,6 @@ class _Encoder:
             w[b + at.B_FENCE_AT] = at.INF
             w[b + at.B_UNFENCE_AT] = at.INF
             w[b + at.B_CUT_SINCE] = at.INF
-            w[b + at.B_HB_PHASE] = hashed(seed, "heartbeat", str(broker), heartbeat)
-            w[b + at.B_HB_PHASE] -= heartbeat  # the session began before the scenario
             w[b + at.B_EPOCH] = 1
             w[b + at.B_IO_IDLE] = self.io
             w[b + at.B_QBASE] = i * queue_cap
@@ -497,14 +547,6 @@ class _Encoder:
             w[b + at.B_MDCAP] = md_caps[i]
             md += md_caps[i]
             w[b + at.B_TICK_POS] = -1
-            phase = phases.get(broker)
-            first = (
-                us(phase)
-                if phase is not None
-                else hashed(seed, "isr-expiration", str(broker), int(w[at.C_TICK]))
-            )
-            w[b + at.B_TICK_DUE] = first
-            w[b + at.B_TICK_PHASE] = first
             w[b + at.B_WALK] = walk
             w[b + at.B_WALK_N] = rows_on[i]
             walk += rows_on[i]
@@ -519,7 +561,6 @@ class _Encoder:
             w[b + at.B_SLOT_MD] = self._slot(at.SK_METADATA, i, b)
             w[b + at.B_SLOT_CLIENT] = self._slot(at.SK_CLIENT, i, b)
             w[b + at.B_SLOT_SURGE] = self._slot(at.SK_SURGE, i, b)
-            self.due[w[b + at.B_SLOT_TICK]] = first
             if service.client_requests_per_s > 0:
                 period = max(1000, round(1e9 / service.client_requests_per_s))
                 w[b + at.B_CLIENT_PERIOD] = period
@@ -537,6 +578,29 @@ class _Encoder:
                 w[n + at.N_BROKER] = b
                 w[n + at.N_REQ] = at.SEND_NONE
                 w[n + at.N_SLOT] = self._slot(at.SK_SENDER, i * self.net + j, n)
+
+    def _begins(self) -> None:
+        """What depends on the configuration: first ticks and heartbeats, conditions at 0."""
+        w, seed = self.w, self.s.seed
+        phases = self.s.cluster.isr_expiration_phase_ms
+        heartbeat = int(w[at.C_HEARTBEAT])
+        self.due[self.slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
+        for i, broker in enumerate(self.brokers):
+            b = int(w[at.H_BRK]) + i * at.B_SIZE
+            # the session began before the scenario
+            w[b + at.B_HB_PHASE] = hashed(seed, "heartbeat", str(broker), heartbeat) - heartbeat
+            phase = phases.get(broker)
+            first = (
+                us(phase)
+                if phase is not None
+                else hashed(seed, "isr-expiration", str(broker), int(w[at.C_TICK]))
+            )
+            w[b + at.B_TICK_DUE] = first
+            w[b + at.B_TICK_PHASE] = first
+            self.due[self.slot0[at.SK_TICK] + i] = first
+        for i, name in enumerate(self.partitions):
+            p = int(w[at.H_PART]) + i * at.P_SIZE
+            w[p + at.P_FLAGS] = self._first_flags(len(name.replicas))
 
     def _ledger_sizes(self) -> list[int]:
         """Batches each partition can see at most, within reason."""
@@ -585,7 +649,6 @@ class _Encoder:
             w[p + at.P_NUMBER] = name.number
             w[p + at.P_FETCHER] = fetcher_of(name.topic, name.number, self.fetchers)
             w[p + at.P_STAND_SINCE] = -1
-            w[p + at.P_FLAGS] = self._first_flags(rf)
             w[p + at.P_LED_BASE] = ledger
             w[p + at.P_LED_CAP] = ledgers[i]
             ledger += ledgers[i]
@@ -831,13 +894,17 @@ class _Encoder:
 
     def _records(self) -> None:
         """Every leader has just become one, with all its followers in the ISR."""
-        for row in range(self.n_rows * self.max_rf):
-            create(self.rules, self.rec, row, 0)
+        create(self.rules, self.rec, 0, 0)
+        self.rec[:] = self.rec[0]
+        followers: dict[int, list[int]] = {}  # rows by the LEO of their leader
         for i, name in enumerate(self.partitions):
             leo = int(self.w[self._row(i, 0) + at.R_LEO])
-            for pos in range(1, len(name.replicas)):
-                row = self.row0[i] * self.max_rf + pos
-                reset(self.rules, self.rec, row, leo, leo, True, True, 0)
+            first = self.row0[i] * self.max_rf
+            followers.setdefault(leo, []).extend(range(first + 1, first + len(name.replicas)))
+        for leo, rows in followers.items():
+            if rows:
+                reset(self.rules, self.rec, rows[0], leo, leo, True, True, 0)
+                self.rec[rows] = self.rec[rows[0]]
 
     def _common_period_us(self) -> int:
         """Time after which batches and client requests come as before: 0 if that is long."""
@@ -858,8 +925,13 @@ class _Encoder:
         due = np.full(size, at.INF, dtype=np.int64)
         due[: self.n_slots] = np.minimum(self.due, at.INF)
         tree[size:] = (due << at.SLOT_BITS) | slots
-        for i in range(size - 1, 0, -1):
-            tree[i] = min(tree[2 * i], tree[2 * i + 1])
+        while size > 1:
+            tree[size // 2 : size] = tree[size : 2 * size].reshape(-1, 2).min(axis=1)
+            size //= 2
+
+
+_latest: list[_Encoder] = []
+"""The last structure that was laid out: a panel's configurations come scenario by scenario."""
 
 
 def encode(
@@ -883,4 +955,8 @@ def encode(
         InputError: more entities than the kernel has slots for.
     """
     encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
-    return encoder.encode()
+    like = next((latest for latest in _latest if latest.alike(encoder)), None)
+    world = encoder.encode(like)
+    if like is None:
+        _latest[:] = [encoder]
+    return world

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.encoder import EVENT_BUDGET, World, encode
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kernel import run_world
-from isr_pipeline.simulation.kinds import Z_SIZE, kinds_of, memory_size
+from isr_pipeline.simulation.kinds import Z_SIZE, memory_size
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isr_pipeline.scenarios.model import Scenario
 
 US_PER_HOUR = 3_600_000_000
-_NOTHING = np.zeros(Z_SIZE, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,39 @@ def run(
     return done
 
 
+def outcome_and_events(
+    scenario: Scenario, budget: int = EVENT_BUDGET
+) -> tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]:
+    """Simulate one scenario of many: its outcome row, and its events for whoever asks for them.
+
+    Listing events costs the kernel next to nothing; reading the list is what takes time.
+
+    Raises:
+        BudgetSpent: the scenario needs more events than ``budget``.
+    """
+    world = encode(scenario, events=True, budget=budget)
+    advance(world)
+    if world.w[at.G_BUDGET_SPENT]:
+        raise BudgetSpent(scenario.scenario_id, budget)
+    return outcome_of(world), lambda: events_of(world)
+
+
 def advance(world: World) -> None:
     """Let an encoded world run to its horizon."""
-    w = world.w
-    jumps = w[at.C_PERIOD] > 0
-    kinds = kinds_of(w) if jumps else _NOTHING
-    memory = np.empty(memory_size(w), dtype=np.int64) if jumps else _NOTHING
-    memory[:Z_SIZE] = 0
-    run_world(w, world.rec, world.rules, kinds, memory)
+    run_world(world.w, world.rec, world.rules, world.kinds, _memory_for(world))
+
+
+_memory = np.zeros(Z_SIZE, dtype=np.int64)
+
+
+def _memory_for(world: World) -> npt.NDArray[np.int64]:
+    """Memory for the search for repetitions, kept from run to run."""
+    global _memory  # noqa: PLW0603 - one buffer a process
+    size = memory_size(world.w)
+    if _memory.size < size:
+        _memory = np.zeros(size, dtype=np.int64)
+    _memory[:Z_SIZE] = 0
+    return _memory
 
 
 def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:

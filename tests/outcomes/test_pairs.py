@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.metrics import METRICS, TOTALS
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import Run
 
 SCENARIO = parse_scenario(
     {
@@ -23,6 +23,8 @@ SCENARIO = parse_scenario(
     },
     "test",
 )
+Simulated = tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]
+
 GIVEN = {"panel": "fresh", "scenario_id": "s", "stratum": "calm", "weight": 2.0}
 CONFIGURATION = pairs.Configured("today", "c0", {"replica.lag.time.max.ms": 20_000})
 
@@ -64,21 +66,21 @@ class TestSimulatePair:
         """The kernel meets the scenario with the configuration laid over it."""
         met: list[Any] = []
 
-        def run(scenario: Any, *, events: bool = False) -> Run:
+        def run(scenario: Any) -> Simulated:
             met.append(scenario.config["replica.lag.time.max.ms"])
-            return Run({**dict.fromkeys(METRICS, 0), "failed": 0}, [])
+            return {**dict.fromkeys(METRICS, 0), "failed": 0}, list
 
-        monkeypatch.setattr(pairs, "run", run)
+        monkeypatch.setattr(pairs, "outcome_and_events", run)
         pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
         assert met[0] == 20_000
 
     def test_budget_spent(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A pair that spends its budget is a row without values that says so."""
 
-        def run(scenario: Any, *, events: bool = False) -> Run:
+        def run(scenario: Any) -> Simulated:
             raise BudgetSpent(scenario.scenario_id, 1000)
 
-        monkeypatch.setattr(pairs, "run", run)
+        monkeypatch.setattr(pairs, "outcome_and_events", run)
         row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
         assert (row["failed"], row["kernel_events"], row["events"]) == (1, 1000, None)
         assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
@@ -86,10 +88,10 @@ class TestSimulatePair:
     def test_broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A mistake in the kernel names the pair that met it."""
 
-        def run(scenario: Any, *, events: bool = False) -> Run:
+        def run(scenario: Any) -> Simulated:
             raise IndexError("slot 7")
 
-        monkeypatch.setattr(pairs, "run", run)
+        monkeypatch.setattr(pairs, "outcome_and_events", run)
         with pytest.raises(
             RuntimeError, match=r"^scenario s, configuration today: IndexError: slot 7$"
         ):
@@ -99,11 +101,11 @@ class TestSimulatePair:
         """Events of a pair with something offline are kept, lists and objects as JSON."""
         event = {"t_ms": 5, "kind": "isr_shrink", "isr": [1, 2], "cause": {"removed": {"3": 1}}}
 
-        def run(scenario: Any, *, events: bool = False) -> Run:
+        def run(scenario: Any) -> Simulated:
             outcome = {**dict.fromkeys(METRICS, 0), "any_offline": 1, "failed": 0}
-            return Run(outcome, [event] if events else [])
+            return outcome, lambda: [event]
 
-        monkeypatch.setattr(pairs, "run", run)
+        monkeypatch.setattr(pairs, "outcome_and_events", run)
         (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)["events"]
         assert (row["seq"], row["t_ms"], row["isr"]) == (0, 5.0, "[1, 2]")
         assert row["cause"] == '{"removed":{"3":1}}'

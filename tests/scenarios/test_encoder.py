@@ -1,0 +1,55 @@
+"""A world laid out like the one before is the world laid out from nothing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.scenarios import encoder
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
+from isr_pipeline.simulation import layout as at
+
+
+def configured(index: int) -> list[Scenario]:
+    """One nightly scenario under all configurations of the experiment."""
+    experiment = load_experiment("nightly")
+    row = draw_scenario(experiment, "regression", "2026-11-19", index)
+    drawn = scenario_from_json(row.scenario_json)
+    return [apply(drawn, one.overrides) for one in configurations(experiment)]
+
+
+class TestAlike:
+    """Configurations of one scenario share the structure of their arrays."""
+
+    @pytest.mark.parametrize("index", [0, 9])
+    def test_same_cells(self, index: int) -> None:
+        """Every cell is the one of a world laid out alone, in whatever order they come."""
+        scenarios = configured(index)
+        together = [encode(scenario) for scenario in scenarios]
+        for scenario, world in zip(scenarios, together, strict=True):
+            encoder._latest.clear()
+            alone = encode(scenario)
+            assert np.array_equal(world.w, alone.w)
+            assert np.array_equal(world.kinds, alone.kinds)
+
+    def test_a_run_leaves_no_trace(self) -> None:
+        """What one world becomes does not show in the next one laid out like it."""
+        scenarios = configured(0)
+        first = encode(scenarios[0])
+        first.w[at.TREE :] = 7
+        encoder_again = encode(scenarios[0])
+        encoder._latest.clear()
+        assert np.array_equal(encoder_again.w, encode(scenarios[0]).w)
+
+    def test_another_scenario_is_another_structure(self) -> None:
+        """Two scenarios never share, even where all sizes are alike."""
+        worlds = [encode(configured(index)[0]) for index in range(3)]
+        encoder._latest.clear()
+        for one, other in pairwise(worlds):
+            assert not np.array_equal(one.w, other.w)
