@@ -531,6 +531,9 @@ class _Encoder:
         for i, broker in enumerate(self.brokers):
             b = int(w[at.H_BRK]) + i * at.B_SIZE
             w[b + at.B_ID] = broker
+            w[b + at.B_INDEX] = i
+            w[b + at.B_HANDLERS] = int(w[at.H_HND]) + i * self.io * at.D_SIZE
+            w[b + at.B_SENDERS] = int(w[at.H_SND]) + i * self.net * at.N_SIZE
             w[b + at.B_UP] = 1
             w[b + at.B_CPU] = MILLION
             w[b + at.B_REGISTERED] = 1
@@ -718,6 +721,7 @@ class _Encoder:
             w[t + at.T_REQ] = -1
             w[t + at.T_CAND] = cand
             w[t + at.T_CANDS] = len(self.candidates[n])
+            w[t + at.T_USED] = sum(1 for _, _, lpos in self.candidates[n] if lpos == 0)
             slot = self._slot(at.SK_THREAD, n, t)
             w[t + at.T_SLOT] = slot
             busy = False
@@ -736,7 +740,8 @@ class _Encoder:
                 w[q + at.Q_KIND] = at.REQ_FETCH
                 w[q + at.Q_OWNER] = t
                 w[q + at.Q_ENT] = entries
-                w[q + at.Q_N] = len(self.candidates[n])
+                for i in range(len(self.candidates[n])):
+                    w[entries + i * at.E_SIZE + at.E_OFFSET] = -1
                 w[q + at.Q_READ_ROW] = -1
                 w[q + at.Q_SLOT] = self._slot(at.SK_REQUEST, number, q)
                 entries += len(self.candidates[n]) * at.E_SIZE

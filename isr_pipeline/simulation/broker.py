@@ -25,6 +25,7 @@ from isr_pipeline.kafka.replica import on_failed_read, on_fetch
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
+    B_HANDLERS,
     B_IO_IDLE,
     B_PAUSED_UNTIL,
     B_QBASE,
@@ -90,8 +91,6 @@ from isr_pipeline.simulation.layout import (
     H_BROKERS,
     H_CANDIX,
     H_FETCHERS,
-    H_HND,
-    H_IO,
     H_MAX_RF,
     H_QUEUE,
     H_REQ,
@@ -258,7 +257,7 @@ def dispatch(w, rec, rules, b):
         return
     while w[b + B_IO_IDLE] > 0 and w[b + B_QLEN] > 0:
         code = _dequeue(w, b)
-        d = w[H_HND] + broker_index(w, b) * w[H_IO] * D_SIZE
+        d = w[b + B_HANDLERS]
         while w[d + D_STATE] != DS_IDLE:
             d += D_SIZE
         w[b + B_IO_IDLE] -= 1

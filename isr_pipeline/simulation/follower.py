@@ -17,6 +17,7 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.simulation.broker import (
+    candidate,
     complete_without_handler,
     note_bad_dir,
     thread_towards,
@@ -117,6 +118,7 @@ from isr_pipeline.simulation.layout import (
     T_SLOT,
     T_STATE,
     T_TIMEOUT,
+    T_USED,
     TS_APPENDING,
     TS_BACKOFF,
     TS_DEAD,
@@ -283,7 +285,7 @@ def fetch_next(w, t):
         return
     ready = 0
     wake_at = INF
-    for i in range(w[t + T_CANDS]):
+    for i in range(w[t + T_USED]):
         k = w[t + T_CAND] + i * K_SIZE
         r = w[k + K_FROW]
         e = w[q + Q_ENT] + i * E_SIZE
@@ -507,6 +509,7 @@ def _add_to_thread(w, r):
         count_untracked(w, 1)
         return
     w[r + R_FSTATE] = F_FETCHING
+    w[t + T_USED] = max(w[t + T_USED], candidate(w, r, w[r + R_LEADER]) + 1)
     if w[t + T_STATE] == TS_DOWN:
         w[t + T_STATE] = TS_IDLE
     if w[t + T_STATE] in (TS_IDLE, TS_BACKOFF):

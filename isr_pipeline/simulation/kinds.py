@@ -25,6 +25,7 @@ OFFSET = 3  # stands still, or grows as its partition's log does
 SUM = 4  # is only added to: grows by the same amount every period
 GROWS = 5  # as SUM, but only while the partition has no leader
 FREE = 6  # means nothing between events, or is dealt with by name
+UNTIL = 7  # as TIME, and the clock is compared with it: what has just passed may not show yet
 KIND_BITS = 3
 KIND_MASK = (1 << KIND_BITS) - 1
 """A cell's kind and, above it, the partition whose log an OFFSET belongs to."""
@@ -37,7 +38,8 @@ RINGS = 2 * RING_MAX + RING_MAX + 2  # cells of a broker's rings in a picture
 
 _HEADER = {
     FREE: (at.G_NOW, at.G_EVENTS, at.G_TICKS, at.G_JUMPED, at.G_JUMPS),
-    TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_UNTIL, at.G_CTL_OUT_SINCE),
+    TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_SINCE),
+    UNTIL: (at.G_CTL_OUT_UNTIL,),
     SUM: (
         at.G_ACKED,
         at.G_FAILED_TIME,
@@ -49,8 +51,8 @@ _HEADER = {
 }
 _BROKER = {
     FREE: (at.B_QHEAD, at.B_QTAIL, at.B_SHEAD, at.B_STAIL, at.B_TICK_DUE),
+    UNTIL: (at.B_PAUSED_UNTIL,),
     TIME: (
-        at.B_PAUSED_UNTIL,
         at.B_FENCE_AT,
         at.B_UNFENCE_AT,
         at.B_HB_PHASE,
@@ -74,13 +76,11 @@ _PARTITION = {
     ),
 }
 _REPLICA = {
+    UNTIL: (at.R_DELAY_UNTIL, at.R_INJECT_UNTIL, at.R_ML_ARMED),
     TIME: (
         at.R_DECIDED,
-        at.R_DELAY_UNTIL,
-        at.R_INJECT_UNTIL,
         at.R_REMOVED_AT,
         at.R_TOUCH_FROM,
-        at.R_ML_ARMED,
         at.R_ML_SINCE,
         *range(at.R_CAUSE0, at.R_CAUSE0 + 8),
     ),
@@ -98,13 +98,14 @@ _THREAD = {TIME: (at.T_TIMEOUT,)}
 _REQUEST = {TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
 _ENTRY = {TIME: (at.E_TIME,), OFFSET: (at.E_OFFSET, at.E_LLEO, at.E_END, at.E_HW)}
 _STREAM = {
-    TIME: (at.S_BASE, at.S_STOP, at.S_RETRY_AT, at.S_NEXT),
+    UNTIL: (at.S_STOP, at.S_RETRY_AT),
+    TIME: (at.S_BASE, at.S_NEXT),
     SUM: (at.S_K,),
     GROWS: (at.S_GATHERED,),
 }
 _HANDLER = {TIME: (at.D_END,)}
-_FAULT = {TIME: (at.X_START, at.X_END)}
-_LINK = {TIME: (1,)}
+_FAULT = {UNTIL: (at.X_START, at.X_END)}
+_LINK = {UNTIL: (1,)}
 
 
 def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -202,4 +203,5 @@ def memory_size(w: npt.NDArray[np.int64]) -> int:
     """Cells that `quiet` needs beside the world."""
     brokers, partitions = int(w[at.H_BROKERS]), int(w[at.H_PARTITIONS])
     picture = int(w[at.H_BYKIND]) + brokers * RINGS + partitions * LIVE_MAX * at.L_SIZE
-    return Z_SIZE + partitions * LOG_FIELDS + 2 * picture
+    movements = int(w[at.H_BYKIND])
+    return Z_SIZE + partitions * LOG_FIELDS + 2 * picture + movements

@@ -206,7 +206,10 @@ B_SLOT_DIR = 63  # a noticed log-dir failure reaches the controller
 B_TICK_PHASE = 64
 B_CUT_SINCE = 65  # since when the controller has not heard it, INF while it does
 B_GONE_SINCE = 66
-B_SIZE = 68
+B_INDEX = 67  # enc: its number
+B_HANDLERS = 68  # enc: row pointer of its first handler
+B_SENDERS = 69  # enc: row pointer of its first network thread
+B_SIZE = 70
 
 # ---------------------------------------------------------------- a partition, to the controller
 P_LEADER = 0  # ctl: position, -1 none
@@ -315,9 +318,8 @@ T_SLOT = 8  # enc
 T_TIMEOUT = 9
 T_TRACKED = 10  # partitions it fetches
 T_HOLD = 11  # appending: batches before a corrupt one are held back
-T_RANK = 12
-T_DEAD_ROWS = 13
-T_SIZE = 14
+T_USED = 12  # fol: candidates up to the last that was ever fetched
+T_SIZE = 13
 
 TS_IDLE = 0
 TS_WAITING = 1

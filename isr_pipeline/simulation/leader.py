@@ -36,6 +36,7 @@ from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_FENCED,
+    B_HANDLERS,
     B_PAUSED_UNTIL,
     B_REGISTERED,
     B_SLOT_ALTER,
@@ -80,7 +81,6 @@ from isr_pipeline.simulation.layout import (
     H_FAULTS,
     H_FLT,
     H_FPART,
-    H_HND,
     H_IO,
     H_MAX_RF,
     H_PART,
@@ -581,7 +581,7 @@ def finish_sync_write(w, rec, rules, r):
 def wake_lock_waiters(w, r):
     """The write lock of ``r`` is free: handlers that waited for it go on, in order."""
     b = w[r + R_BROKER]
-    d = w[H_HND] + broker_index(w, b) * w[H_IO] * D_SIZE
+    d = w[b + B_HANDLERS]
     for _ in range(w[H_IO]):
         if w[d + D_ROW] == r and w[d + D_STATE] in (
             DS_FETCH_LOCK,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
+    B_INDEX,
     B_PAUSED_UNTIL,
-    B_SIZE,
     B_UP,
     C_EVENTS_MAX,
     C_LAG,
@@ -40,7 +40,6 @@ from isr_pipeline.simulation.layout import (
     G_UNTRACKED,
     G_UNTRACKED_SINCE,
     G_UNTRACKED_TIME,
-    H_BRK,
     H_EVENTS,
     H_FAULTS,
     H_FLT,
@@ -110,7 +109,7 @@ def broker_index(w, b):
     """Index of the broker whose row pointer is ``b``; -1 for none."""
     if b < 0:
         return -1
-    return (b - w[H_BRK]) // B_SIZE
+    return w[b + B_INDEX]
 
 
 @compiled

@@ -45,6 +45,7 @@ from isr_pipeline.simulation.kinds import (
     RINGS,
     SUM,
     TIME,
+    UNTIL,
     Z_SIZE,
 )
 from isr_pipeline.simulation.layout import (
@@ -151,6 +152,7 @@ Z_POWER = 3  # take a new first picture after so many
 Z_SPAN = 4  # the cycle that was found
 Z_LIMIT = 5  # end of the stretch
 Z_TOO_SHORT = 6  # a cycle of so many periods was no cycle
+Z_KNOWN = 7  # the cycle jumped last, whose movements are remembered
 
 STAGE_BEGIN = 0  # take the first picture
 STAGE_SEEK = 1  # is the world that of the first picture again?
@@ -180,6 +182,12 @@ def _picture_size(w):
 def _picture(w, number):
     """Place in ``z`` of picture 0 or 1."""
     return Z_SIZE + w[H_PARTITIONS] * LOG_FIELDS + number * _picture_size(w)
+
+
+@compiled
+def _movements(w):
+    """Place in ``z`` of what each cell moved by in the cycle jumped last."""
+    return _picture(w, 2)
 
 
 @compiled
@@ -275,7 +283,7 @@ def _cell_agrees(w, z, kinds, i, moved, span):
         z[log + LOG_MOVES_FROM] = min(z[log + LOG_MOVES_FROM], w[i])
         z[log + LOG_MOVES_TO] = max(z[log + LOG_MOVES_TO], w[i])
         return moved > 0 and moved == z[log + LOG_GROWTH]
-    if kind == TIME:
+    if kind in (TIME, UNTIL):
         return moved == span
     if kind == KEY:
         return moved == span << SLOT_BITS or _is_tick(w, i - TREE - w[H_TREE_SIZE])
@@ -377,8 +385,8 @@ def _live_place(w, s, i):
 
 
 @compiled
-def _ledger_returns(w, z, a, b, span, i):
-    """Whether the open batches of partition ``i`` are those of the pictures, moved on."""
+def _ledger_returns(w, z, s, span, i):
+    """Whether the open batches of partition ``i`` are those of the picture, moved on."""
     p = w[H_PART] + i * P_SIZE
     growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
     if growth == 0:
@@ -387,19 +395,14 @@ def _ledger_returns(w, z, a, b, span, i):
     if live > LIVE_MAX:
         return False
     e = _ledger(w, p, w[p + P_LED_HEAD])
-    old = _live_place(w, a, i)
-    new = _live_place(w, b, i)
-    for k in range(live):
-        at = k * L_SIZE
-        if (
-            w[e + at + L_END] - z[new + at + L_END] != growth
-            or z[new + at + L_END] - z[old + at + L_END] != growth
-            or w[e + at + L_TIME] - z[new + at + L_TIME] != span
-            or z[new + at + L_TIME] - z[old + at + L_TIME] != span
-        ):
+    before = _live_place(w, s, i)
+    for at in range(0, live * L_SIZE, L_SIZE):
+        if w[e + at + L_END] - z[before + at + L_END] != growth:
+            return False
+        if w[e + at + L_TIME] - z[before + at + L_TIME] != span:
             return False
         for field in (L_BYTES, L_ACKS_ALL, L_STATE):
-            if w[e + at + field] != z[new + at + field] or w[e + at + field] != z[old + at + field]:
+            if w[e + at + field] != z[before + at + field]:
                 return False
     return True
 
@@ -425,20 +428,15 @@ def _ledger_grows(w, p, span, batches, growth):
 
 
 @compiled
-def _cycles_of_ledger(w, z, a, b, span, i):
+def _cycles_of_ledger(w, z, s, span, i):
     """How many cycles the ledger of partition ``i`` can take at once: 0 if it does not repeat."""
     p = w[H_PART] + i * P_SIZE
-    if w[p + P_LED_HEAD] != z[b + p + P_LED_HEAD] or w[p + P_LED_HEAD] != z[a + p + P_LED_HEAD]:
+    if w[p + P_LED_HEAD] != z[s + p + P_LED_HEAD]:
         return 0
-    batches = w[p + P_LED_TAIL] - z[b + p + P_LED_TAIL]
-    committed = w[p + P_LED_NEXT] - z[b + p + P_LED_NEXT]
-    if (
-        z[b + p + P_LED_TAIL] - z[a + p + P_LED_TAIL] != batches
-        or z[b + p + P_LED_NEXT] - z[a + p + P_LED_NEXT] != committed
-    ):
-        return 0
+    batches = w[p + P_LED_TAIL] - z[s + p + P_LED_TAIL]
+    committed = w[p + P_LED_NEXT] - z[s + p + P_LED_NEXT]
     if batches == 0:
-        return INF if committed == 0 and _ledger_returns(w, z, a, b, span, i) else 0
+        return INF if committed == 0 and _ledger_returns(w, z, s, span, i) else 0
     growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
     open_batches = w[p + P_LED_TAIL] - w[p + P_LED_NEXT]
     if batches < 0 or not _ledger_grows(w, p, span, batches, growth):
@@ -517,8 +515,9 @@ def _plans_end(w, z, kinds, a, b, now, span):
     """
     end = INF
     for i in range(_FIRST, w[H_BYKIND]):
-        if w[i] > now - 2 * span and kinds[i] & KIND_MASK == TIME:
-            if w[i] == z[b + i] and w[i] == z[a + i]:
+        if w[i] > now - 2 * span and w[i] == z[b + i] and w[i] == z[a + i]:
+            kind = kinds[i] & KIND_MASK
+            if kind == UNTIL or (kind == TIME and w[i] > now):
                 end = min(end, max(now, w[i]))
     leaves = TREE + w[H_TREE_SIZE]
     for slot in range(w[H_SLOTS]):
@@ -728,16 +727,28 @@ def _count_ticks(w, until):
 
 
 @compiled
-def _try_jump(w, rec, rules, kinds, z, now, span):
-    """Jump if the world has moved alike twice; returns the time it is then.
+def _moved_as_known(w, z, kinds, s, span):
+    """Whether every cell has moved since the picture at ``s`` as in the cycle jumped last."""
+    if z[Z_KNOWN] != span:
+        return False
+    known = _movements(w)
+    for i in range(_FIRST, w[H_BYKIND]):
+        if w[i] - z[s + i] != z[known + i]:
+            kind = kinds[i] & KIND_MASK
+            tick = kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE])
+            if kind != FREE and not tick:
+                return False
+    ticks = w[G_TICKS] - z[s + G_TICKS]
+    return w[G_EVENTS] - z[s + G_EVENTS] - ticks == z[known + G_EVENTS] - z[known + G_TICKS]
+
+
+@compiled
+def _leap(w, rec, rules, kinds, z, a, b, now, span):
+    """Jump as far as the cycle since picture ``b`` goes on; returns the time it is then.
 
     Z_LIMIT tells until when nothing can be jumped again; 0 if the cycle was none.
     """
-    a = _picture(w, 0)
-    b = _picture(w, 1)
     z[Z_LIMIT] = 0
-    if not agrees(w, z, kinds, b, span) or not _moved_alike(w, z, kinds, a, b):
-        return now
     if not _rates_fit(w, z, b, span):
         return now
     z[Z_LIMIT] = now
@@ -745,7 +756,7 @@ def _try_jump(w, rec, rules, kinds, z, now, span):
         return now
     cycles = _cycles_of_offsets(w, z, kinds, b)
     for i in range(w[H_PARTITIONS]):
-        cycles = min(cycles, _cycles_of_ledger(w, z, a, b, span, i))
+        cycles = min(cycles, _cycles_of_ledger(w, z, b, span, i))
     if cycles <= 0:
         return now
     end = _quiet_until(w, rec, rules, kinds, z, a, b, now, span)
@@ -755,8 +766,25 @@ def _try_jump(w, rec, rules, kinds, z, now, span):
     cycles = (end - now) // span
     if cycles <= 0:
         return now
+    _remember_movements(w, z, b, span)
     _jump(w, z, kinds, b, now, span, cycles)
     return now + cycles * span
+
+
+@compiled
+def _remember_movements(w, z, s, span):
+    """Keep what each cell moved by since the picture at ``s``."""
+    known = _movements(w)
+    for i in range(_FIRST, w[H_BYKIND]):
+        z[known + i] = w[i] - z[s + i]
+    z[Z_KNOWN] = span
+
+
+@compiled
+def _rest(w, z, then):
+    """Look again when what ends the stretch, or hinders, is over."""
+    z[Z_STAGE] = STAGE_BEGIN
+    z[Z_NEXT] = then + max(1, (z[Z_LIMIT] - then) // w[C_PERIOD] + 1) * w[C_PERIOD]
 
 
 @compiled
@@ -788,7 +816,14 @@ def look(w, rec, rules, kinds, z):
     if z[Z_STAGE] == STAGE_SEEK:
         z[Z_STEPS] += 1
         span = z[Z_STEPS] * w[C_PERIOD]
-        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, _picture(w, 0), span):
+        first = _picture(w, 0)
+        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, first, span):
+            if _moved_as_known(w, z, kinds, first, span):
+                # the cycle of before, after something that changed nothing: once is enough
+                then = _leap(w, rec, rules, kinds, z, first, first, now, span)
+                if z[Z_LIMIT] > now:
+                    _rest(w, z, then)
+                    return
             take_picture(w, z, _picture(w, 1))
             z[Z_STAGE] = STAGE_CONFIRM
             z[Z_SPAN] = span
@@ -798,12 +833,14 @@ def look(w, rec, rules, kinds, z):
             _begin_again(w, z, now)
         return
     span = z[Z_SPAN]
-    then = _try_jump(w, rec, rules, kinds, z, now, span)
-    if z[Z_LIMIT] > 0:
-        # what ends the stretch, or hinders, is over soon: look again then
-        z[Z_STAGE] = STAGE_BEGIN
-        z[Z_NEXT] = then + max(1, (z[Z_LIMIT] - then) // w[C_PERIOD] + 1) * w[C_PERIOD]
-        return
+    z[Z_LIMIT] = 0
+    a = _picture(w, 0)
+    b = _picture(w, 1)
+    if agrees(w, z, kinds, b, span) and _moved_alike(w, z, kinds, a, b):
+        then = _leap(w, rec, rules, kinds, z, a, b, now, span)
+        if z[Z_LIMIT] > 0:
+            _rest(w, z, then)
+            return
     # half of what happens every other time looks alike: seek a longer cycle
     z[Z_TOO_SHORT] = span // w[C_PERIOD]
     z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)

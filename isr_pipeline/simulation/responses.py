@@ -11,6 +11,7 @@ from isr_pipeline.simulation.layout import (
     B_QLEN,
     B_SBASE,
     B_SCAP,
+    B_SENDERS,
     B_SENDERS_BUSY,
     B_SHEAD,
     B_SLOT_SURGE,
@@ -27,7 +28,6 @@ from isr_pipeline.simulation.layout import (
     H_NET,
     H_REQ,
     H_SENDQ,
-    H_SND,
     K_FROW,
     K_REC,
     K_SIZE,
@@ -90,7 +90,7 @@ def start_senders(w, b):
         blocked = min(w[H_NET], max(0, w[b + B_QLEN] - w[C_QUEUED_MAX]))
         if w[b + B_SENDERS_BUSY] + blocked >= w[H_NET]:
             return
-        n = w[H_SND] + broker_index(w, b) * w[H_NET] * N_SIZE
+        n = w[b + B_SENDERS]
         while w[n + N_REQ] != SEND_NONE:
             n += N_SIZE
         head = w[b + B_SHEAD]
