@@ -98,10 +98,10 @@ with DAG(
     @one_line_errors
     def validate_outcomes(**context: Any) -> None:
         """Put the shards together: is every pair there once, possible and consistent?"""
-        from isr_pipeline.outcomes.parts import assemble  # noqa: PLC0415
+        from isr_pipeline.outcomes.parts import assemble_night  # noqa: PLC0415
 
         claim(context)
-        assemble(plan_of(context))
+        assemble_night(plan_of(context))
         check_table("outcomes", context)
 
     @task
@@ -158,6 +158,7 @@ with DAG(
         """Fail the run unless every task ended well and nothing got worse."""
         from isr_pipeline.experiment.night import finish  # noqa: PLC0415
 
+        claim(context)
         params = context["params"]
         return finish(
             params["experiment"],

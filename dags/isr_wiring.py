@@ -15,11 +15,19 @@ from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowRuntimeError,
+    AirflowSkipException,
+)
 
 from isr_pipeline.home import REPOSITORY, Home, config_dir
 
 JOBS = REPOSITORY / "spark_jobs"
+
+TURN = datetime.timedelta(seconds=5)
+"""How long a task is put off while another run writes."""
 
 GATE_MAY_SKIP = frozenset({"confirm"})
 """Tasks that a good night may leave out."""
@@ -148,16 +156,33 @@ def plan_of(context: Mapping[str, Any]) -> Any:
 
 @one_line_errors
 def claim(context: Mapping[str, Any]) -> None:
-    """Make sure that this run is the one that writes: before every task that does."""
-    from isr_pipeline.experiment.lock import claim_night  # noqa: PLC0415 - parse fast
+    """Make sure that this run is the one that writes: before every task that does.
 
-    claim_night(
-        Home.from_environment(),
-        owner=context["dag_run"].run_id,
-        experiment=context["params"]["experiment"],
-        night=night_of(context),
-        airflow=os.environ.get("AIRFLOW_HOME", ""),
-    )
+    While another run of this Airflow writes, the task is put off, which takes up no worker.
+    """
+    from isr_pipeline.experiment.lock import NotYet, claim_night  # noqa: PLC0415 - parse fast
+
+    run = context["dag_run"]
+    try:
+        claim_night(
+            Home.from_environment(),
+            owner=run.run_id,
+            experiment=context["params"]["experiment"],
+            night=night_of(context),
+            airflow=os.environ.get("AIRFLOW_HOME", ""),
+            is_running=functools.partial(_is_running, context["ti"], run.dag_id),
+        )
+    except NotYet as busy:
+        sys.stdout.write(f"{busy}\n")
+        raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
+
+
+def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
+    """Ask Airflow whether another run is under way; one it does not know is not."""
+    try:
+        return bool(instance.get_dagrun_state(dag_id, run_id) == "running")
+    except AirflowRuntimeError:
+        return False
 
 
 @one_line_errors

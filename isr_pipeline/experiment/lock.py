@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from isr_pipeline.home import Home
@@ -41,8 +41,8 @@ class Claim:
 
     Attributes:
         owner: id of the DAG run, or a command in words.
-        airflow: home of the Airflow that runs it; the run of one Airflow takes over from another
-            run of the same one, because Airflow itself runs them one after the other.
+        airflow: home of the Airflow that runs it; its other runs can ask it whether this one has
+            ended, and wait; a run of another Airflow is refused.
         supervisor_pid: process whose end frees the claim, 0 if unknown.
         since_s: when it was made, seconds since 1970.
     """
@@ -67,10 +67,35 @@ class Claim:
         return f"night {self.night} of {self.experiment} (run {self.owner}{process})"
 
 
-def claim_night(home: Home, *, owner: str, experiment: str, night: str, airflow: str) -> None:
+class NotYet(Refused):
+    """Another run of the same Airflow is writing a night; ask again later."""
+
+
+def claim_night(
+    home: Home,
+    *,
+    owner: str,
+    experiment: str,
+    night: str,
+    airflow: str,
+    is_running: Callable[[str], bool],
+) -> None:
     """Claim the tables for one DAG run, or confirm that they are claimed for it.
 
+    Airflow runs one run of a DAG at a time, but counts the runs of each backfill apart: two runs
+    of one Airflow can be under way at once, for the same night too.
+
+    Args:
+        home: where state lives.
+        owner: id of the DAG run.
+        experiment: what it writes.
+        night: what it writes.
+        airflow: home of the Airflow that runs it.
+        is_running: tells of another DAG run of the same Airflow, by its id, whether it is under
+            way. One that has ended, or waits to start, holds nothing.
+
     Raises:
+        NotYet: another run of the same Airflow is writing a night.
         Refused: another program is writing a night.
     """
     mine = Claim(
@@ -84,10 +109,21 @@ def claim_night(home: Home, *, owner: str, experiment: str, night: str, airflow:
     )
     with _exclusively(home):
         held = _read_claim(home)
-        if held and held.alive() and held.owner != owner and held.airflow != airflow:
-            raise Refused(_busy(home, held))
-        if held is None or held.owner != owner:
-            _write(_claim_file(home), asdict(mine))
+        if held and held.owner == owner:
+            return
+        if held and held.alive():
+            if held.airflow != airflow:
+                raise Refused(_busy(home, held))
+            if is_running(held.owner):
+                raise NotYet(f"{held} is being written; waiting until it ends")
+        _write(_claim_file(home), asdict(mine))
+
+
+def holds_claim(home: Home, *, owner: str) -> bool:
+    """Tell whether a run is the one that writes."""
+    with _exclusively(home):
+        held = _read_claim(home)
+    return held is not None and held.owner == owner
 
 
 def release_night(home: Home, *, owner: str) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import BudgetSpent, InputError, Refused
 from isr_pipeline.experiment.kernel import compile_kernel
-from isr_pipeline.experiment.lock import refuse_if_claimed, release_night
+from isr_pipeline.experiment.lock import holds_claim, refuse_if_claimed, release_night
 from isr_pipeline.home import REPOSITORY, Home
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def begin(
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = _folder(experiment, night)
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in ("verdict.json", "report.html"):
+    for stale in ("verdict.json", "report.html", "mlflow.json"):
         (folder / stale).unlink(missing_ok=True)
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
     plan.save(folder / "plan.json")
@@ -158,11 +158,39 @@ def _announce(experiment: str, night: str) -> None:
         sys.stdout.write(f"the notifier failed: {error}\n")
 
 
+def run_note(experiment: str, night: str, dag_run_id: str) -> str:
+    """Text for the page of a DAG run (Markdown): its one line, and where to look further.
+
+    Returns:
+        Empty if this night was last written by another run.
+    """
+    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+
+    status = read_status(experiment, night)
+    if status.dag_run_id != dag_run_id:
+        return ""
+    line = status.reason or _headline(experiment, night)
+    places = {
+        "MLflow run": pages.run_page(experiment, night),
+        "report": pages.report_page(experiment, night),
+    }
+    links = [f"[{name}]({address})" for name, address in places.items() if address]
+    report = _folder(experiment, night) / "report.html"
+    if report.is_file():
+        links.append(f"`{report}`")
+    return "\n\n".join(text for text in (f"**{line}**", " · ".join(links)) if text)
+
+
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
-    """Note that a night was stopped half-way and remove what its jobs were writing."""
+    """Note that a night was stopped half-way and remove what its jobs were writing.
+
+    Does nothing if this run was not writing: it waited for its turn, or its gate has ended.
+    """
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
 
     home = Home.from_environment()
+    if not holds_claim(home, owner=dag_run_id):
+        return
     if read_status(experiment, night).state == RUNNING:
         write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
     for table in store.TABLES:

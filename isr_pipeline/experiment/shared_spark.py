@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from isr_pipeline.experiment.stack import spark_master
 from isr_pipeline.home import REPOSITORY

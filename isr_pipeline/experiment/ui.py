@@ -13,7 +13,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment import stack

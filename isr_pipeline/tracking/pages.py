@@ -1,0 +1,61 @@
+"""Where a browser finds a night in MLflow, without asking MLflow.
+
+What has no MLflow at hand (Airflow's scheduler, which writes the note of a run) reads it from the
+night's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING
+
+from isr_pipeline.home import Home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VARIABLE = "ISR_PIPELINE_MLFLOW_URL"
+"""Environment variable: MLflow as browsers reach it, where that is not the tracking URI."""
+
+FILE = "mlflow.json"
+
+
+def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) -> None:
+    """Note in the night's folder which run in MLflow is its parent."""
+    file = _file(experiment, night)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{FILE}.{os.getpid()}")
+    draft.write_text(json.dumps({"experiment_id": experiment_id, "run_id": run_id}) + "\n")
+    draft.replace(file)
+
+
+def run_page(experiment: str, night: str) -> str | None:
+    """Address of the night's parent run; None if the night was not logged."""
+    try:
+        told = json.loads(_file(experiment, night).read_text())
+        place = f"#/experiments/{told['experiment_id']}/runs/{told['run_id']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return f"{server()}/{place}"
+
+
+def report_page(experiment: str, night: str) -> str | None:
+    """Address of the night's report in MLflow, which shows it; None if it was not logged."""
+    run = run_page(experiment, night)
+    return f"{run}/artifacts/report.html" if run else None
+
+
+def server() -> str:
+    """Address of MLflow for a browser: as said, else the tracking server, else `make ui`."""
+    from isr_pipeline.experiment.stack import ui_port  # noqa: PLC0415 - experiment/ uses tracking/
+
+    uri = Home.from_environment().mlflow_uri
+    tracked = re.sub(r"//[^/@]*@", "//", uri) if uri.startswith("http") else ""
+    address = os.environ.get(VARIABLE) or tracked or f"http://127.0.0.1:{ui_port('mlflow')}"
+    return address.rstrip("/")
+
+
+def _file(experiment: str, night: str) -> Path:
+    return Home.from_environment().night_dir(experiment, night) / FILE
