@@ -12,9 +12,11 @@ SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
 CONTEST_ARGS ?=
+PARTS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test lint format soak mutants conform contest env clean
+.PHONY: help setup nightly ui test lint format soak mutants conform contest bench bench-plot env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +55,12 @@ conform: setup  ## compare the simulator with what real brokers did
 
 contest: setup  ## how many planted regressions are found, and by whom else (half an hour; CONTEST_ARGS=)
 	@$(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
+
+bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops spark night' BENCH_ARGS=--quick)
+	@$(BIN)/python -m benchmarks.speed $(if $(PARTS),--parts '$(PARTS)') $(BENCH_ARGS)
+
+bench-plot: setup  ## the recorded speed over commits, a picture
+	@$(BIN)/python -m benchmarks.speed.plot
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@$(PYTHON) tools/make_env.py

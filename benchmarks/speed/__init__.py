@@ -1,0 +1,1 @@
+"""How fast the simulator is, beside what it could be and beside other ways: ``make bench``."""

@@ -1,0 +1,117 @@
+"""``python -m benchmarks.speed``: measure, print side by side, append a line, fill the pages.
+
+python -m benchmarks.speed                    everything (about five minutes)
+python -m benchmarks.speed --parts kernel     one part: kernel, loops, spark, night
+python -m benchmarks.speed --quick            small samples, nothing recorded
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from benchmarks.speed import record, show, sizing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOAD_MAX = 0.5
+PAIRS, RUNS = 120, 3
+STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
+QUICK_PAIRS, QUICK_RUNS, QUICK_STRETCH_MS = 8, 2, 500.0
+_SAID_MAX = 500
+
+
+def main() -> int:
+    """Measure; 1 if a part that was asked for could not be measured."""
+    given = _arguments()
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    load = os.getloadavg()[0]
+    if load > LOAD_MAX:
+        console.print(f"[yellow]the machine is busy with other work (load {load:.1f})[/]")
+    found = record.Figures()
+    failed = False
+    for name, measure in _parts(given.quick, given.experiment).items():
+        if name not in given.parts:
+            found.not_run[name] = "not asked for"
+            continue
+        console.print(f"measuring {name} ...")
+        started = time.monotonic()
+        try:
+            setattr(found, name, measure())
+        except Exception as error:
+            found.not_run[name] = f"{type(error).__name__}: {error}"[:_SAID_MAX]
+            console.print(f"[red]{name} could not be measured:[/] {error}")
+            failed = True
+        console.print(f"  {time.monotonic() - started:.0f} s")
+    for table in show.tables(found):
+        console.print(table)
+    if given.quick or given.no_record or len(found.not_run) == len(record.PARTS):
+        console.print("nothing recorded")
+        return int(failed)
+    record.append(record.line(found, load))
+    console.print(f"one line appended to {record.RESULTS.name}")
+    if sizing.fill():
+        console.print(f"figures of {sizing.PAGE.name} filled in from it")
+    return int(failed)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "--parts",
+        type=_names,
+        default=list(record.PARTS),
+        help=f"some of {','.join(record.PARTS)}; what is left out is null in the results",
+    )
+    parser.add_argument("--quick", action="store_true", help="small samples, nothing recorded")
+    parser.add_argument("--no-record", action="store_true", help="append no line to the results")
+    parser.add_argument("--experiment", help="whose newest night to read; any if not said")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    names = text.replace(",", " ").split() or list(record.PARTS)
+    for name in names:
+        if name not in record.PARTS:
+            allowed = ", ".join(record.PARTS)
+            raise argparse.ArgumentTypeError(f"{name} is no part; there are {allowed}")
+    return names
+
+
+def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
+    """What measures each part; what it needs is imported when it is asked for."""
+
+    def kernel() -> Any:
+        from benchmarks.speed import kernel as part  # noqa: PLC0415
+
+        return part.measure(QUICK_PAIRS, QUICK_RUNS) if quick else part.measure(PAIRS, RUNS)
+
+    def loops() -> Any:
+        from benchmarks.speed import loops as part  # noqa: PLC0415
+
+        if quick:
+            return part.measure(QUICK_STRETCH_MS, 1)
+        return part.measure(STRETCH_MS, STRETCH_RUNS)
+
+    def spark() -> Any:
+        from benchmarks.speed import spark as part  # noqa: PLC0415
+
+        return part.measure(part.QUICK if quick else part.FULL)
+
+    def night() -> Any:
+        from benchmarks.speed import night as part  # noqa: PLC0415
+
+        return part.newest(experiment)
+
+    return {"kernel": kernel, "loops": loops, "spark": spark, "night": night}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

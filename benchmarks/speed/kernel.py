@@ -1,0 +1,140 @@
+"""The kernel on pairs of the reference panel: brute force, with jumps, beside the bare tree.
+
+Processor time of `advance` alone: a world is encoded before and its outcome read after the clock.
+An event is a slot that fires and runs a handler; events that were jumped over are counted as in the
+brute-force run, where they did fire.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.speed import tree
+from benchmarks.speed.arms import Measured, measured, ratios, sample
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.run import advance, outcome_of
+from isr_pipeline.simulation import layout as at
+
+if TYPE_CHECKING:
+    from isr_pipeline.scenarios.model import Scenario
+
+US_PER_HOUR = 3_600_000_000
+TREE_SLOTS = 200
+"""Second size of the bare tree, the one of the design's table."""
+
+
+@dataclass(slots=True)
+class Arm:
+    """One way to run the sample, summed over it.
+
+    Attributes:
+        events: that fired one by one.
+        all_events: those, and the ones jumped over.
+        broker_hours: simulated.
+        seconds: of processor time.
+    """
+
+    events: int = 0
+    all_events: int = 0
+    broker_hours: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFigures:
+    """What came out; rates per second of processor time.
+
+    Attributes:
+        pairs: in the sample; ``slots``: least and most of their worlds.
+        tree_events_per_s: slots -> bare tree.
+        brute_events_per_s: brute force; ``jump_events_per_s``: those that fired, with jumps.
+        brute_broker_hours_per_s, jump_broker_hours_per_s: simulated brokers x hours.
+        kernel_over_tree: brute force over the bare tree of as many slots.
+        time_ratio: brute force's time over that with jumps; ``event_ratio``: of events fired.
+        ms_per_pair: with jumps.
+    """
+
+    pairs: int
+    slots: tuple[int, int]
+    tree_events_per_s: dict[int, Measured]
+    brute_events_per_s: Measured
+    jump_events_per_s: Measured
+    brute_broker_hours_per_s: Measured
+    jump_broker_hours_per_s: Measured
+    kernel_over_tree: Measured
+    time_ratio: Measured
+    event_ratio: float
+    ms_per_pair: Measured
+
+
+class OutcomesDiffer(RuntimeError):
+    """Jumps changed an outcome: what follows would compare different things."""
+
+
+def measure(pairs: int, runs: int) -> KernelFigures:
+    """Measure the arms in turn, so many times over.
+
+    Raises:
+        OutcomesDiffer: a pair came out otherwise with jumps.
+    """
+    scenarios = sample(pairs)
+    slots = slots_of(scenarios)
+    middle = slots[len(slots) // 2]
+    sizes = sorted({TREE_SLOTS, middle})
+    _warm_up(scenarios[0])
+    trees: dict[int, list[float]] = {size: [] for size in sizes}
+    arms: list[tuple[Arm, Arm]] = []
+    for _ in range(runs):
+        for size in sizes:
+            trees[size].append(tree.events_per_s(size))
+        brute, jumps = Arm(), Arm()
+        for scenario in scenarios:
+            run_both(scenario, brute, jumps)
+        arms.append((brute, jumps))
+    brute_rate = [brute.events / brute.seconds for brute, _ in arms]
+    return KernelFigures(
+        pairs=len(scenarios),
+        slots=(slots[0], slots[-1]),
+        tree_events_per_s={size: measured(rates) for size, rates in trees.items()},
+        brute_events_per_s=measured(brute_rate),
+        jump_events_per_s=measured([jumps.events / jumps.seconds for _, jumps in arms]),
+        brute_broker_hours_per_s=measured([b.broker_hours / b.seconds for b, _ in arms]),
+        jump_broker_hours_per_s=measured([j.broker_hours / j.seconds for _, j in arms]),
+        kernel_over_tree=ratios(brute_rate, trees[middle]),
+        time_ratio=ratios([b.seconds for b, _ in arms], [j.seconds for _, j in arms]),
+        event_ratio=arms[0][0].events / max(1, arms[0][1].events),
+        ms_per_pair=measured([1e3 * j.seconds / len(scenarios) for _, j in arms]),
+    )
+
+
+def slots_of(scenarios: list[Scenario]) -> list[int]:
+    """Slots of the scenarios' worlds, ascending."""
+    return sorted(int(encode(scenario).w[at.H_SLOTS]) for scenario in scenarios)
+
+
+def run_both(scenario: Scenario, brute: Arm, jumps: Arm) -> None:
+    """Run a scenario both ways, one after the other, and add it to the arms.
+
+    Raises:
+        OutcomesDiffer: the outcomes are not the same.
+    """
+    outcomes = []
+    for arm, jumping in ((brute, False), (jumps, True)):
+        world = encode(scenario, jumps=jumping)
+        started = time.process_time()
+        advance(world)
+        arm.seconds += time.process_time() - started
+        arm.all_events += int(world.w[at.G_EVENTS])
+        arm.events += int(world.w[at.G_EVENTS] - world.w[at.G_JUMPED])
+        arm.broker_hours += len(world.brokers) * int(world.w[at.C_HORIZON]) / US_PER_HOUR
+        outcomes.append(outcome_of(world))
+    if outcomes[0] != outcomes[1]:
+        msg = f"scenario {scenario.scenario_id}: jumps change its outcome"
+        raise OutcomesDiffer(msg)
+
+
+def _warm_up(scenario: Scenario) -> None:
+    """Load (or compile) the kernel before any clock runs."""
+    run_both(scenario.model_copy(update={"horizon_ms": scenario.warmup_ms + 1}), Arm(), Arm())

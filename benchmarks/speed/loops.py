@@ -1,0 +1,309 @@
+"""The same world, the same handlers, three event loops: compiled, plain Python, SimPy.
+
+All run one short stretch of the default cluster and must come to the same outcome:
+
+* the kernel, brute force;
+* plain Python: the kernel's own functions with numba's JIT off;
+* SimPy: those functions with SimPy's `Environment` in place of the winner tree. `schedule` puts an
+  event into it whose priority is the slot, so that ties fall as they do in the kernel.
+
+Both Python arms get what suits Python best: the world is a list of ints, not an array. A further
+SimPy arm has no world at all: processes that wait, as many as the world has slots. It is what
+SimPy's own loop costs, whatever the handlers are written in.
+
+``python -m benchmarks.speed.loops`` (with NUMBA_DISABLE_JIT=1) runs the Python arms and prints one
+JSON object; `measure` starts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+import simpy
+from simpy.events import Event, EventPriority
+
+from benchmarks import reference
+from benchmarks.speed.arms import Measured, measured, ratios
+from benchmarks.speed.tree import periods_of
+from isr_pipeline import simulation
+from isr_pipeline.experiment.file import scenario_frame
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.scenarios.run import advance, outcome_of
+from isr_pipeline.simulation import layout as at
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from isr_pipeline.scenarios.encoder import World
+    from isr_pipeline.scenarios.model import Scenario
+
+BARE_WAITS = 300_000
+KERNEL_TIMES = 20
+"""The kernel runs the stretch so often: once takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFigures:
+    """Events a second of processor time of each loop, on the same stretch.
+
+    Attributes:
+        events: of the stretch; ``horizon_ms``: its length.
+        simpy_bare: processes that only wait.
+    """
+
+    events: int
+    horizon_ms: float
+    kernel: Measured
+    python: Measured
+    simpy: Measured
+    simpy_bare: Measured
+    kernel_over_python: Measured
+    kernel_over_simpy: Measured
+    kernel_over_simpy_bare: Measured
+
+
+class LoopsDiffer(RuntimeError):
+    """An arm came to another outcome: it did not do the same work."""
+
+
+def stretch(horizon_ms: float) -> Scenario:
+    """The reference's cluster and load, with a disk that stalls for a third of the time."""
+    frame = scenario_frame(reference.experiment())
+    broker = frame["cluster"]["brokers"][0]
+    third = int(horizon_ms // 3)
+    stall = {"kind": "read_stall", "broker": broker, "start_ms": third, "duration_ms": third}
+    written = {**frame, "scenario_id": "stretch", "horizon_ms": horizon_ms, "warmup_ms": 0}
+    return parse_scenario({**written, "faults": [stall]}, "the stretch")
+
+
+def measure(horizon_ms: float, runs: int) -> LoopFigures:
+    """Measure every loop, one after the other, so many times over.
+
+    Raises:
+        LoopsDiffer: an arm's outcome is not the kernel's.
+    """
+    scenario = stretch(horizon_ms)
+    expected = _kernel_outcome(scenario)
+    kernel: list[float] = []
+    others: list[dict[str, float]] = []
+    for _ in range(runs):
+        kernel.append(_kernel_rate(scenario))
+        told = _python_arms(horizon_ms)
+        for arm in ("python", "simpy"):
+            if told["outcomes"][arm] != json.loads(json.dumps(expected)):
+                msg = f"{arm}: another outcome than the kernel's"
+                raise LoopsDiffer(msg)
+        others.append(told["events_per_s"])
+    arms = {name: [one[name] for one in others] for name in others[0]}
+    return LoopFigures(
+        events=int(expected["kernel_events"]),
+        horizon_ms=horizon_ms,
+        kernel=measured(kernel),
+        python=measured(arms["python"]),
+        simpy=measured(arms["simpy"]),
+        simpy_bare=measured(arms["simpy_bare"]),
+        kernel_over_python=ratios(kernel, arms["python"]),
+        kernel_over_simpy=ratios(kernel, arms["simpy"]),
+        kernel_over_simpy_bare=ratios(kernel, arms["simpy_bare"]),
+    )
+
+
+def _kernel_outcome(scenario: Scenario) -> dict[str, Any]:
+    world = encode(scenario, jumps=False)
+    advance(world)
+    return outcome_of(world)
+
+
+def _kernel_rate(scenario: Scenario) -> float:
+    worlds = [encode(scenario, jumps=False) for _ in range(KERNEL_TIMES)]
+    started = time.process_time()
+    for world in worlds:
+        advance(world)
+    seconds = time.process_time() - started
+    return sum(int(world.w[at.G_EVENTS]) for world in worlds) / seconds
+
+
+def _python_arms(horizon_ms: float) -> dict[str, Any]:
+    """Run the arms without the JIT, in a process of their own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.speed.loops", "--horizon-ms", str(horizon_ms)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+# ------------------------------------------------------------------ the arms without the JIT
+
+
+class Records:
+    """Records of followers in a world that is a list: ``rec[row, field]``."""
+
+    def __init__(self, w: list[int]) -> None:
+        self._w = w
+        self._first = w[at.H_REC]
+
+    def __getitem__(self, place: tuple[int, int]) -> int:
+        row, field = place
+        return self._w[self._first + row * N_FIELDS + field]
+
+    def __setitem__(self, place: tuple[int, int], value: int) -> None:
+        row, field = place
+        self._w[self._first + row * N_FIELDS + field] = value
+
+
+def run_python(world: World) -> float:
+    """Run a world in the kernel's own loop; returns seconds of processor time."""
+    from isr_pipeline.simulation import kernel  # noqa: PLC0415 - only without the JIT
+
+    w, rules = world.w.tolist(), world.rules.tolist()
+    records = Records(w)
+    started = time.process_time()
+    kernel._run(w, records, rules)
+    seconds = time.process_time() - started
+    world.w[:] = w
+    return seconds
+
+
+class SimpyLoop:
+    """Slots of a world as events of a SimPy environment, one at most for each slot.
+
+    A plan that is changed leaves its old event behind, which does nothing when it comes: SimPy has
+    no cheaper way to take one back.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.w: list[int] = world.w.tolist()
+        self._records = Records(self.w)
+        self._rules = world.rules.tolist()
+        self._env = simpy.Environment()
+        self._leaves = at.TREE + self.w[at.H_TREE_SIZE]
+        self._planned: list[Event | None] = [None] * self.w[at.H_SLOTS]
+
+    def schedule(self, w: list[int], slot: int, time: int) -> None:
+        """Take the place of `simulation.queue.schedule`."""
+        w[self._leaves + slot] = (time << at.SLOT_BITS) | slot
+        if time >= at.INF:
+            self._planned[slot] = None
+            return
+        event = Event(self._env)
+        event._ok, event._value = True, None
+        event.callbacks.append(partial(self._fires, slot))
+        self._planned[slot] = event
+        self._env.schedule(event, EventPriority(slot), time - self._env.now)
+
+    def cancel(self, w: list[int], slot: int) -> None:
+        """Take the place of `simulation.queue.cancel`."""
+        self.schedule(w, slot, at.INF)
+
+    def _fires(self, slot: int, event: Event) -> None:
+        if self._planned[slot] is not event:
+            return
+        w = self.w
+        w[at.G_NOW] = int(self._env.now)
+        w[at.G_EVENTS] += 1
+        place = w[at.H_BYKIND] + 2 * slot
+        self._act(w, self._records, self._rules, w[place], w[place + 1], slot)
+
+    def run(self) -> float:
+        """Run to the horizon; returns seconds of processor time."""
+        from isr_pipeline.simulation import kernel  # noqa: PLC0415 - only without the JIT
+
+        self._act = kernel.act
+        for slot in range(self.w[at.H_SLOTS]):
+            self.schedule(self.w, slot, self.w[self._leaves + slot] >> at.SLOT_BITS)
+        with _queue_replaced(self.schedule, self.cancel):
+            started = time.process_time()
+            self._env.run(until=self.w[at.C_HORIZON])
+            kernel.finish(self.w)
+            return time.process_time() - started
+
+
+class _queue_replaced:  # noqa: N801 - reads as a statement
+    """Every function of the simulation plans with others while this holds."""
+
+    def __init__(self, schedule: Any, cancel: Any) -> None:
+        self._new = {"schedule": schedule, "cancel": cancel}
+        self._old: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> None:
+        for module in _modules():
+            for name, new in self._new.items():
+                if hasattr(module, name):
+                    self._old.append((module, name, getattr(module, name)))
+                    setattr(module, name, new)
+
+    def __exit__(self, *_: object) -> None:
+        for module, name, old in self._old:
+            setattr(module, name, old)
+
+
+def _modules() -> Iterator[Any]:
+    for found in iter_modules(simulation.__path__):
+        yield import_module(f"{simulation.__name__}.{found.name}")
+
+
+def run_simpy(world: World) -> float:
+    """Run a world on SimPy; returns seconds of processor time."""
+    loop = SimpyLoop(world)
+    seconds = loop.run()
+    world.w[:] = loop.w
+    return seconds
+
+
+def bare_simpy_rate(slots: int, waits: int = BARE_WAITS) -> float:
+    """Waits a second of so many SimPy processes that do nothing else."""
+    env = simpy.Environment()
+    periods = periods_of(slots).tolist()
+    count = 0
+
+    def entity(period: int) -> Generator[Event, None, None]:
+        nonlocal count
+        while True:
+            yield env.timeout(period)
+            count += 1
+
+    for period in periods:
+        env.process(entity(period))
+    rate = sum(1 / period for period in periods)
+    started = time.process_time()
+    env.run(until=int(waits / rate))
+    return count / (time.process_time() - started)
+
+
+def main() -> int:
+    """Run the Python arms once and print what came out."""
+    parser = argparse.ArgumentParser(description="the loops without the JIT")
+    parser.add_argument("--horizon-ms", type=float, required=True)
+    scenario = stretch(parser.parse_args().horizon_ms)
+    rates: dict[str, float] = {}
+    outcomes: dict[str, Any] = {}
+    for name, arm in (("python", run_python), ("simpy", run_simpy)):
+        world = encode(scenario, jumps=False)
+        seconds = arm(world)
+        rates[name] = int(world.w[at.G_EVENTS]) / seconds
+        outcomes[name] = outcome_of(world)
+    rates["simpy_bare"] = bare_simpy_rate(int(world.w[at.H_SLOTS]))
+    print(json.dumps({"events_per_s": rates, "outcomes": outcomes}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""One line of ``benchmarks/results/speed.jsonl`` a run: what was measured, where, of which commit.
+
+A part that was not run is null in its line, with the reason under ``not_run``; nothing is carried
+over from an earlier line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import reference
+from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import REPOSITORY
+
+if TYPE_CHECKING:
+    from benchmarks.speed.arms import Measured
+    from benchmarks.speed.kernel import KernelFigures
+    from benchmarks.speed.loops import LoopFigures
+    from benchmarks.speed.night import NightFigures
+    from benchmarks.speed.spark import SparkFigures
+
+RESULTS = REPOSITORY / "benchmarks" / "results" / "speed.jsonl"
+SOURCES = ("isr_pipeline", "spark_jobs")
+PARTS = ("kernel", "loops", "spark", "night")
+
+
+@dataclass(slots=True)
+class Figures:
+    """What the parts found; None for one that was not run, with the reason under its name."""
+
+    kernel: KernelFigures | None = None
+    loops: LoopFigures | None = None
+    spark: SparkFigures | None = None
+    night: NightFigures | None = None
+    not_run: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a figure has to reach.
+
+    Attributes:
+        at_least: the least it may be; ``at_most``: the most; None for no such limit.
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def met(self, value: float) -> bool:
+        """Whether a value is within the bar."""
+        low = self.at_least is None or value >= self.at_least
+        return low and (self.at_most is None or value <= self.at_most)
+
+    def __str__(self) -> str:
+        """``>= 0.35`` or ``<= 2``."""
+        return f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
+
+
+BARS = {
+    "kernel_over_bare_tree": Bar(at_least=0.35),
+    "kernel_over_simpy": Bar(at_least=30),
+    "skipping_over_brute_force": Bar(at_least=20),
+    "two_cores_over_one": Bar(at_least=1.8),
+    "kernel_share_of_busy": Bar(at_least=0.9),
+    "longest_over_median_task": Bar(at_most=2),
+    "worker_peak_rss_mb": Bar(at_most=500),
+    "night_total_s": Bar(at_most=120),
+    "night_simulation_and_validation": Bar(at_least=0.5),
+}
+"""What the project holds itself to."""
+
+
+def ratios_of(found: Figures) -> dict[str, Measured | None]:
+    """The ratios that are compared over commits; None where their part was not run."""
+    kernel, loops, spark = found.kernel, found.loops, found.spark
+    return {
+        "kernel_over_bare_tree": kernel.kernel_over_tree if kernel else None,
+        "kernel_over_simpy": loops.kernel_over_simpy if loops else None,
+        "skipping_over_brute_force": kernel.time_ratio if kernel else None,
+        "two_cores_over_one": spark.two_over_one if spark else None,
+        "kernel_share_of_busy": spark.kernel_share if spark else None,
+        "longest_over_median_task": spark.longest_over_median if spark else None,
+    }
+
+
+def line(found: Figures, load_before: float) -> dict[str, Any]:
+    """Make the line of a run.
+
+    Args:
+        found: what its parts found.
+        load_before: the machine's load before it began: of others.
+    """
+    kernel, loops, spark, night = found.kernel, found.loops, found.spark, found.night
+    ratios = ratios_of(found)
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": _git("rev-parse", "HEAD") or None,
+        "changed_since_commit": bool(
+            _git("status", "--porcelain", "--", "isr_pipeline", "spark_jobs")
+        ),
+        "code_version": code_version(),
+        "machine": machine(),
+        "load_before": round(load_before, 2),
+        "panel_digest": reference.digest(),
+        "ratios": {name: one and _short(one.median) for name, one in ratios.items()},
+        "spread": {
+            name: one and [_short(one.least), _short(one.most), one.runs]
+            for name, one in ratios.items()
+        },
+        "more_ratios": {
+            "skipping_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
+            "kernel_over_python": loops and _short(loops.kernel_over_python.median),
+            "kernel_over_simpy_without_handlers": loops
+            and _short(loops.kernel_over_simpy_bare.median),
+        },
+        "events_per_s": _events_per_s(kernel, loops),
+        "broker_hours_per_core_s": kernel
+        and {
+            "brute_force": _short(kernel.brute_broker_hours_per_s.median),
+            "jumps": _short(kernel.jump_broker_hours_per_s.median),
+        },
+        "pairs_in_sample": kernel and kernel.pairs,
+        "slots": kernel and list(kernel.slots),
+        "kernel_ms_per_pair": kernel and _short(kernel.ms_per_pair.median),
+        "worker_peak_rss_mb": spark and round(spark.peak_rss_mb, 1),
+        "java_peak_rss_mb": spark and round(spark.java_peak_rss_mb, 1),
+        "pairs_per_core_s": spark and _short(spark.pairs_per_core_s.median),
+        "bytes_per_pair": spark and spark.bytes_per_pair,
+        "shuffle_bytes": None if spark is None else spark.shuffle_bytes,
+        "result_bytes_per_task": spark and round(spark.result_bytes_per_task),
+        "job_overhead_s": spark and _short(spark.job_overhead_s.median),
+        "busy_split": spark and spark.split,
+        "scaling": spark and spark.scaling,
+        "night": night
+        and {
+            "experiment": night.experiment,
+            "night": night.night,
+            "begun": night.begun,
+            "code_version": night.code_version,
+            "pairs": night.pairs,
+            "total_s": night.total,
+            "simulation_and_validation": night.simulation_and_validation,
+        },
+        "night_seconds": night and night.seconds,
+        "not_run": found.not_run,
+    }
+
+
+def _events_per_s(kernel: KernelFigures | None, loops: LoopFigures | None) -> dict[str, Any]:
+    """Events a second of every loop; names are those of the table on the terminal."""
+    rates: dict[str, Any] = dict.fromkeys(
+        ("kernel_brute_force", "kernel_jumps", "stretch_kernel", "python", "simpy", "simpy_bare")
+    )
+    if kernel is not None:
+        for slots, rate in kernel.tree_events_per_s.items():
+            rates[f"bare_tree_{slots}_slots"] = round(rate.median)
+        rates["kernel_brute_force"] = round(kernel.brute_events_per_s.median)
+        rates["kernel_jumps"] = round(kernel.jump_events_per_s.median)
+    if loops is not None:
+        rates["stretch_kernel"] = round(loops.kernel.median)
+        rates["python"] = round(loops.python.median)
+        rates["simpy"] = round(loops.simpy.median)
+        rates["simpy_bare"] = round(loops.simpy_bare.median)
+    return rates
+
+
+def append(record: dict[str, Any], file: Path = RESULTS) -> None:
+    """Append a line to the results."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as results:
+        results.write(json.dumps(record) + "\n")
+
+
+def read(file: Path = RESULTS) -> list[dict[str, Any]]:
+    """Return every line of the results, oldest first."""
+    if not file.is_file():
+        return []
+    return [json.loads(text) for text in file.read_text().splitlines() if text.strip()]
+
+
+def machine() -> str:
+    """System, processor and number of cores."""
+    name = platform.machine()
+    with Path("/proc/cpuinfo").open() as known:
+        for text in known:
+            if text.startswith("model name"):
+                name = text.split(":", 1)[1].strip()
+                break
+    return f"{platform.system()} {platform.machine()}, {name}, {os.cpu_count()} cores"
+
+
+def _short(value: float) -> float:
+    """Four digits that mean something."""
+    return float(f"{value:.4g}")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()

@@ -1,0 +1,154 @@
+"""The figures in docs/sizing.md, from the newest line of results that has what they need.
+
+``python -m benchmarks.speed.sizing`` fills them in again; a full run of the benchmark does it too.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.speed import record
+from isr_pipeline.home import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = REPOSITORY / "docs" / "sizing.md"
+BEGIN, END = "<!-- figures:sizing -->", "<!-- figures:sizing:end -->"
+NIGHTS = ((40, 200), (40, 1_000), (100, 1_000), (100, 5_000))
+CORES = (2, 16, 64)
+
+
+def usable(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The newest line with figures of Spark and of the kernel; None without one."""
+    whole = (
+        line
+        for line in reversed(lines)
+        if line["pairs_per_core_s"] is not None and line["kernel_ms_per_pair"] is not None
+    )
+    return next(whole, None)
+
+
+def block(line: dict[str, Any]) -> str:
+    """The figures of a line as Markdown."""
+    two = line["ratios"]["two_cores_over_one"]
+    table = line["bytes_per_pair"]
+    hours = line["broker_hours_per_core_s"]
+    facts = [
+        ("pairs per busy core-second", f"{line['pairs_per_core_s']:.3g}"),
+        ("the kernel's share of it", f"{100 * line['ratios']['kernel_share_of_busy']:.0f} %"),
+        (
+            "simulated broker-hours per core-second of the kernel",
+            f"{hours['jumps']:.3g} ({hours['brute_force']:.3g} without jumps)",
+        ),
+        ("two cores / one core", f"{two:.3g}"),
+        ("largest Python worker, any panel size seen", f"{line['worker_peak_rss_mb']:.0f} MB"),
+        ("Spark's Java, driver and executor in one", f"{line['java_peak_rss_mb']:.0f} MB"),
+        ("shuffled by the simulation", f"{line['shuffle_bytes']} bytes"),
+        ("to the driver, a task", f"{line['result_bytes_per_task'] / 1e3:.1f} kB"),
+        ("outcomes on disk, a pair", f"{table['outcomes']:.0f} bytes"),
+        ("events on disk, a pair (mean)", f"{table['events']:.0f} bytes"),
+    ]
+    commit = (line["commit"] or "unknown")[:7]
+    where = (
+        f"Measured {line['date'][:10]} at {commit} on {line['machine']} (load before: "
+        f"{line['load_before']:g}), pairs of 120 s on the cluster `default`:"
+    )
+    reckoned = (
+        "Reckoned from it (pairs / pairs per core-second / cores; not measured, and only as good "
+        "as the growth above):"
+    )
+    parts = [
+        where,
+        "",
+        "| what | measured |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in facts),
+        "",
+        *_growth(line["scaling"]),
+        "",
+        reckoned,
+        "",
+        "| configurations x scenarios | pairs | core-hours | "
+        + " | ".join(f"on {cores} cores" for cores in CORES)
+        + " | outcomes | events |",
+        "|---" * (5 + len(CORES)) + "|",
+        *(_night(line, *sizes) for sizes in NIGHTS),
+    ]
+    return "\n".join(parts)
+
+
+def _growth(scaling: dict[str, dict[str, dict[str, float]]]) -> list[str]:
+    rows = [
+        f"| {along} | {times} | {row['pairs']:.0f} | {row['core_seconds']:.1f} | "
+        f"{row['core_seconds'] / grown['1x']['core_seconds']:.2f} | {row['seconds']:.1f} | "
+        f"{row['peak_rss_mb']:.0f} MB |"
+        for along, grown in scaling.items()
+        for times, row in grown.items()
+    ]
+    return [
+        "| more | times | pairs | core-seconds | times as long | seconds on 2 cores | worker |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+    ]
+
+
+def _night(line: dict[str, Any], configurations: int, scenarios: int) -> str:
+    pairs = configurations * scenarios
+    seconds = pairs / line["pairs_per_core_s"]
+    cells = [
+        f"{configurations} x {scenarios}",
+        f"{pairs}",
+        f"{seconds / 3600:.2g}",
+        *(_duration(seconds / cores) for cores in CORES),
+        *(
+            f"{pairs * line['bytes_per_pair'][name] / 1e6:.0f} MB"
+            for name in ("outcomes", "events")
+        ),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _duration(seconds: float) -> str:
+    """In words of the size: seconds below two minutes, minutes below two hours."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def filled(page: str, figures: str) -> str:
+    """A page with other figures between its marks.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    if BEGIN not in page or END not in page:
+        msg = f"the page has no {BEGIN} ... {END}"
+        raise ValueError(msg)
+    before, _, rest = page.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+
+
+def fill(page: Path = PAGE, results: Path = record.RESULTS) -> bool:
+    """Fill the page's figures in; False if no line has them."""
+    line = usable(record.read(results))
+    if line is None:
+        return False
+    page.write_text(filled(page.read_text(), block(line)))
+    return True
+
+
+def main() -> int:
+    """Run as a program; 1 without a line that has the figures."""
+    if fill():
+        return 0
+    print("no line of speed.jsonl has the kernel's and Spark's figures: run `make bench`")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

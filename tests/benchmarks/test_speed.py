@@ -1,0 +1,407 @@
+"""The speed benchmark's own logic: samples, bounds, records, pages. Nothing is timed here."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks import reference
+from benchmarks.speed import __main__ as program
+from benchmarks.speed import kernel, loops, night, plot, record, sizing, tree
+from benchmarks.speed import spark as on_spark
+from benchmarks.speed.arms import measured, ratios, sample, sampled_pairs
+from benchmarks.speed.spark_arm import (
+    Slice,
+    SliceRun,
+    chosen_configurations,
+    chosen_scenarios,
+)
+from isr_pipeline.simulation.layout import SLOT_BITS, SLOT_MASK
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestReference:
+    """What is measured on."""
+
+    def test_the_kept_panel_is_the_one_of_its_digest(self) -> None:
+        """41 configurations over 200 scenarios of two minutes with every kind of fault."""
+        rows = reference.scenarios()
+        kinds = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
+        assert len(rows) == 200
+        assert len(reference.configurations()) == 41
+        assert len(kinds) == 17
+        assert reference.experiment().horizon_ms == 120_000
+
+    def test_the_generator_still_draws_it(self) -> None:
+        """If not, the kept one still counts; `python -m benchmarks.reference` renews it."""
+        assert reference.draw() == reference.scenarios()
+
+    def test_a_changed_panel_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Figures are never of another panel than their line says."""
+        monkeypatch.setattr(reference, "PANEL", tmp_path / "panel.jsonl.xz")
+        monkeypatch.setattr(reference, "DIGEST", tmp_path / "panel.sha256")
+        rows = reference.draw()[:3]
+        assert reference.write(rows) == reference.digest()
+        assert reference.scenarios() == rows
+        (tmp_path / "panel.sha256").write_text("0" * 64)
+        with pytest.raises(reference.PanelChanged, match=r"panel\.sha256"):
+            reference.scenarios()
+
+
+class TestRuns:
+    """Medians, spreads, ratios, samples."""
+
+    def test_a_figure_is_the_median_of_its_runs(self) -> None:
+        """With the least and the most beside it."""
+        one = measured([3.0, 1.0, 2.0])
+        assert (one.median, one.least, one.most, one.runs, one.spread) == (2.0, 1.0, 3.0, 3, 1.0)
+
+    def test_no_run_is_no_figure(self) -> None:
+        """Nothing is made up where nothing was measured."""
+        with pytest.raises(ValueError, match="at least one run"):
+            measured([])
+
+    def test_ratios_are_taken_run_by_run(self) -> None:
+        """A machine that slows down for both arms changes no ratio."""
+        one = ratios([10.0, 5.0, 20.0], [5.0, 2.5, 10.0])
+        assert (one.median, one.spread) == (2.0, 0.0)
+
+    def test_a_sample_is_spread_and_never_repeats_a_pair(self) -> None:
+        """200 pairs are 200 scenarios; the whole of it is every pair; it grows at its end."""
+        every = sampled_pairs(200, 41, 8_200)
+        assert len(set(every)) == 8_200
+        assert len({scenario for scenario, _ in every[:200]}) == 200
+        assert {configuration for _, configuration in every[:41]} == set(range(41))
+        assert sampled_pairs(200, 41, 30) == every[:30]
+
+    def test_the_sample_runs_under_its_configurations(self) -> None:
+        """The first pairs are different scenarios under different configurations."""
+        first, second = sample(2)
+        assert first.scenario_id != second.scenario_id
+        assert (first.config, first.rules) != (second.config, second.rules)
+
+
+class TestBareTree:
+    """The lower bound does what it is compared for."""
+
+    @pytest.mark.parametrize("name", list(tree.WAYS))
+    @pytest.mark.parametrize("slots", [3, 40, 388])
+    def test_slots_fire_in_order_of_time(self, slots: int, name: str) -> None:
+        """After any number of events the winner is the one a heap has."""
+        planted, leaves = tree.planted(slots)
+        heap = [int(key) for key in planted[leaves : leaves + slots]]
+        heapq.heapify(heap)
+        periods = tree.periods_of(slots)
+        for _ in range(500):
+            key = heap[0]
+            heapq.heapreplace(heap, key + (int(periods[key & SLOT_MASK]) << SLOT_BITS))
+        assert tree.WAYS[name](planted, periods, leaves, 500) == heap[0]
+
+
+class TestLoops:
+    """Arms that are compared do the same work."""
+
+    def test_every_loop_comes_to_the_kernels_outcome(self) -> None:
+        """Plain Python and SimPy fire the same events, and every measure is equal."""
+        expected = loops._kernel_outcome(loops.stretch(150.0))
+        told = loops._python_arms(150.0)
+        assert told["outcomes"]["python"] == told["outcomes"]["simpy"] == expected
+        assert expected["kernel_events"] > 1_000
+        assert set(told["events_per_s"]) == {"python", "simpy", "simpy_bare"}
+
+    def test_an_arm_that_does_something_else_is_no_arm(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A loop with another outcome is refused, not compared."""
+        other = {"python": {}, "simpy": {}}
+        monkeypatch.setattr(loops, "_python_arms", lambda _: {"outcomes": other})
+        with pytest.raises(loops.LoopsDiffer, match="python"):
+            loops.measure(150.0, 1)
+
+    def test_jumps_leave_events_and_broker_hours_as_they_are(self) -> None:
+        """Both arms have simulated the same; with jumps fewer events fired."""
+        brute, jumps = kernel.Arm(), kernel.Arm()
+        kernel.run_both(loops.stretch(20_000.0), brute, jumps)
+        assert brute.events == brute.all_events == jumps.all_events
+        assert jumps.events < brute.events / 2
+        assert brute.broker_hours == jumps.broker_hours == pytest.approx(6 * 20 / 3600)
+
+    def test_a_jump_that_changes_an_outcome_ends_the_measurement(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A fast kernel that is wrong has no speed."""
+        outcomes = iter([{"records_acked": 1}, {"records_acked": 2}])
+        monkeypatch.setattr(kernel, "outcome_of", lambda _: next(outcomes))
+        with pytest.raises(kernel.OutcomesDiffer, match="stretch"):
+            kernel.run_both(loops.stretch(100.0), kernel.Arm(), kernel.Arm())
+
+
+RUN = SliceRun(
+    pairs=8,
+    job_seconds=6.0,
+    simulation_seconds=5.0,
+    task_seconds=[1.0, 2.0, 3.0, 2.0],
+    shuffle_bytes=0,
+    driver_bytes=4_000,
+    cpu={
+        "worker_cpu": 7.0,
+        "task_cpu": 6.0,
+        "kernel": 4.0,
+        "encode": 1.0,
+        "outcome": 0.0,
+        "events": 0.0,
+        "configure": 0.0,
+    },
+    peak_rss_mb=200.0,
+    java_peak_rss_mb=500.0,
+    outcomes_bytes=1_600,
+    events_bytes=800,
+)
+
+
+class TestOnSpark:
+    """Slices of the reference, and what their runs amount to."""
+
+    def test_copies_stand_under_names_of_their_own(self) -> None:
+        """Four times the scenarios are four times the rows, and no key is there twice."""
+        wanted = Slice(3, 2, scenario_copies=4, configuration_copies=2)
+        rows = chosen_scenarios(reference.scenarios(), wanted)
+        configurations = chosen_configurations(wanted)
+        assert len({row.scenario_id for row in rows}) == len(rows) == 12
+        assert [row.index for row in rows] == list(range(12))
+        assert len({row.scenario_json for row in rows}) == 3
+        assert len({one.config_id for one in configurations}) == len(configurations) == 4
+        assert wanted.pairs == 48
+
+    def test_figures_of_runs(self) -> None:
+        """Shares are of the tasks' run time, and all parts of it together are all of it."""
+        one = replace(RUN, simulation_seconds=9.0)
+        found = on_spark.figures([(one, RUN)], {"scenarios": {1: RUN}, "configurations": {1: RUN}})
+        assert found.two_over_one.median == pytest.approx(1.8)
+        assert found.kernel_share.median == 0.5
+        assert sum(found.split.values()) == pytest.approx(1.0)
+        assert found.split["rows"] == pytest.approx(1 / 8)
+        assert found.longest_over_median.median == 1.5
+        assert found.pairs_per_core_s.median == 1.0
+        assert found.bytes_per_pair == {"outcomes": 200.0, "events": 100.0}
+        assert found.scaling["scenarios"]["1x"]["core_seconds"] == 8.0
+
+    def test_a_real_slice_is_simulated_and_accounted_for(self, tmp_path: Path) -> None:
+        """Spark's own account of the tasks and the probe in the workers agree on what ran."""
+        with on_spark.Arm("local[1]", tmp_path / "one") as arm:
+            done = arm.run(Slice(1, 2))
+        assert done.pairs == 2
+        assert done.shuffle_bytes == 0
+        assert 0 < done.cpu["kernel"] <= done.cpu["task_cpu"] <= sum(done.task_seconds)
+        assert done.outcomes_bytes > 0
+
+    def test_a_spark_that_ends_says_why(self, tmp_path: Path) -> None:
+        """A master that does not exist is an error with Spark's own words."""
+        with (
+            on_spark.Arm("nowhere", tmp_path / "none") as arm,
+            pytest.raises(RuntimeError, match="nowhere"),
+        ):
+            arm.run(Slice(1, 1))
+
+
+class TestNight:
+    """A night by task, from what Airflow recorded."""
+
+    def test_all_of_a_night_is_told(self) -> None:
+        """Mapped tasks are added up; what is before and between tasks has names too."""
+        ran = [
+            night.Instance("simulate", 14.0, 18.0),
+            night.Instance("plan", 12.0, 13.0),
+            night.Instance("simulate", 18.5, 20.0),
+        ]
+        assert night.by_task(10.0, ran) == {
+            "start": 2.0,
+            "plan": 1.0,
+            "simulate": 5.5,
+            "between tasks": 1.5,
+        }
+
+    def test_tasks_are_read_from_airflows_database(self, tmp_path: Path) -> None:
+        """Times there are UTC without saying so; a task that never ran is none."""
+        with sqlite3.connect(tmp_path / "airflow.db") as database:
+            database.execute("create table task_instance (task_id, run_id, start_date, end_date)")
+            database.executemany(
+                "insert into task_instance values (?, ?, ?, ?)",
+                [
+                    ("plan", "a", "1970-01-01 00:00:10.500000", "1970-01-01 00:00:12.000000"),
+                    ("gate", "a", None, None),
+                    ("plan", "b", "1970-01-01 00:01:00.000000", "1970-01-01 00:01:01.000000"),
+                ],
+            )
+        file = tmp_path / "airflow.db"
+        assert night.recorded(file, "a") == [night.Instance("plan", 10.5, 12.0)]
+        with pytest.raises(night.NoNight, match="no tasks of c"):
+            night.recorded(file, "c")
+        with pytest.raises(night.NoNight, match=r"none\.db"):
+            night.recorded(tmp_path / "none.db", "a")
+
+
+def a_line(**changed: Any) -> dict[str, Any]:
+    """A line of results in which everything was measured."""
+    ratio = dict.fromkeys(record.ratios_of(record.Figures()), 1.0)
+    grown = {
+        "1x": {"pairs": 8, "seconds": 1.0, "core_seconds": 2.0, "peak_rss_mb": 200.0},
+        "16x": {"pairs": 128, "seconds": 16.0, "core_seconds": 33.0, "peak_rss_mb": 201.0},
+    }
+    return {
+        **record.line(record.Figures(), 0.0),
+        "machine": "a machine",
+        "ratios": ratio,
+        "spread": {name: [0.9, 1.1, 3] for name in ratio},
+        "pairs_per_core_s": 50.0,
+        "kernel_ms_per_pair": 15.0,
+        "broker_hours_per_core_s": {"brute_force": 1.0, "jumps": 12.0},
+        "worker_peak_rss_mb": 210.0,
+        "java_peak_rss_mb": 500.0,
+        "shuffle_bytes": 0,
+        "result_bytes_per_task": 4_000,
+        "bytes_per_pair": {"outcomes": 200.0, "events": 100.0},
+        "scaling": {"scenarios": grown, "configurations": grown},
+        **changed,
+    }
+
+
+class TestRecord:
+    """One line a run."""
+
+    def test_a_part_that_was_not_run_is_null_with_a_reason(self) -> None:
+        """Nothing is carried over and nothing is zero."""
+        found = record.Figures(not_run=dict.fromkeys(record.PARTS, "not asked for"))
+        line = json.loads(json.dumps(record.line(found, 0.5)))
+        assert set(line["ratios"].values()) == {None}
+        assert set(line["events_per_s"].values()) == {None}
+        assert line["scaling"] is line["night_seconds"] is line["worker_peak_rss_mb"] is None
+        assert line["not_run"] == dict.fromkeys(record.PARTS, "not asked for")
+        assert line["panel_digest"] == reference.digest()
+
+    def test_lines_are_appended(self, tmp_path: Path) -> None:
+        """What was there stays."""
+        file = tmp_path / "results" / "speed.jsonl"
+        assert record.read(file) == []
+        record.append({"commit": "a"}, file)
+        record.append({"commit": "b"}, file)
+        assert record.read(file) == [{"commit": "a"}, {"commit": "b"}]
+
+    def test_bars(self) -> None:
+        """A least, or a most; the bar itself meets it."""
+        assert record.BARS["two_cores_over_one"].met(1.8)
+        assert not record.BARS["two_cores_over_one"].met(1.79)
+        assert record.BARS["longest_over_median_task"].met(2.0)
+        assert not record.BARS["longest_over_median_task"].met(2.01)
+        assert str(record.BARS["longest_over_median_task"]) == "<= 2"
+
+
+class TestPages:
+    """What is made of the results."""
+
+    def test_the_page_is_reckoned_from_the_newest_whole_line(self) -> None:
+        """500 000 pairs at 50 a core-second are 10 000 core-seconds."""
+        lines = [a_line(), a_line(pairs_per_core_s=100.0), record.line(record.Figures(), 0.0)]
+        assert sizing.usable(lines) == lines[1]
+        assert sizing.usable(lines[2:]) is None
+        rows = sizing.block(lines[0]).splitlines()
+        largest = next(row for row in rows if row.startswith("| 100 x 5000 |"))
+        assert [cell.strip() for cell in largest.split("|")[1:-1]] == [
+            "100 x 5000",
+            "500000",
+            "2.8",
+            "83 min",
+            "10 min",
+            "3 min",
+            "100 MB",
+            "50 MB",
+        ]
+        assert any(row.startswith("| scenarios | 16x | 128 | 33.0 | 16.50 |") for row in rows)
+
+    def test_only_the_block_of_a_page_changes(self, tmp_path: Path) -> None:
+        """Text around the marks stays; filled in twice is filled in once."""
+        page, results = tmp_path / "page.md", tmp_path / "speed.jsonl"
+        page.write_text(f"before\n{sizing.BEGIN}\nold\n{sizing.END}\nafter\n")
+        assert not sizing.fill(page, results)
+        record.append(a_line(), results)
+        assert sizing.fill(page, results)
+        once = page.read_text()
+        assert once.startswith("before\n")
+        assert once.endswith("after\n")
+        assert "old" not in once
+        sizing.fill(page, results)
+        assert page.read_text() == once
+        with pytest.raises(ValueError, match="no <!-- figures"):
+            sizing.filled("no marks", "figures")
+
+    def test_the_shipped_page_has_the_marks(self) -> None:
+        """`make bench` finds the place of its figures."""
+        text = sizing.PAGE.read_text()
+        assert sizing.filled(text, "x") != text
+
+    def test_only_alike_lines_are_drawn_together(self, tmp_path: Path) -> None:
+        """Another machine or panel is another series; a line without a ratio has no point."""
+        lines = [
+            a_line(machine="another"),
+            a_line(panel_digest="another"),
+            a_line(),
+            {**record.line(record.Figures(), 0.0), "machine": "a machine"},
+            a_line(),
+        ]
+        alike = plot.of_one_series(lines)
+        assert alike == lines[2:]
+        assert [point[0] for point in plot.series(alike, "two_cores_over_one")] == [0, 2]
+        plot.draw(alike, tmp_path / "speed.png")
+        assert (tmp_path / "speed.png").stat().st_size > 10_000
+
+
+class TestProgram:
+    """``python -m benchmarks.speed``."""
+
+    def test_an_unknown_part_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """With the parts there are."""
+        monkeypatch.setattr("sys.argv", ["speed", "--parts", "kernel,moon"])
+        with pytest.raises(SystemExit):
+            program.main()
+        assert "moon is no part; there are kernel, loops, spark, night" in capsys.readouterr().err
+
+    def test_a_part_that_fails_is_recorded_as_not_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The others are measured all the same; the program says 1."""
+
+        def broken() -> None:
+            msg = "no such thing"
+            raise RuntimeError(msg)
+
+        figures = night.NightFigures("e", "2026-11-19", "", "v", 8, {"plan": 2.0}, 2.0, 0.0)
+        parts = {"kernel": broken, "night": lambda: figures}
+        appended: list[dict[str, Any]] = []
+        monkeypatch.setattr("sys.argv", ["speed", "--parts", "kernel night"])
+        monkeypatch.setattr(program, "_parts", lambda *_: parts)
+        monkeypatch.setattr(record, "append", appended.append)
+        monkeypatch.setattr(sizing, "fill", lambda: False)
+        assert program.main() == 1
+        [line] = appended
+        assert line["not_run"] == {"kernel": "RuntimeError: no such thing"}
+        assert line["ratios"]["kernel_over_bare_tree"] is None
+        assert line["night_seconds"] == {"plan": 2.0}
+
+    def test_a_quick_run_leaves_no_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Small samples are for trying, not for comparing."""
+        figures = night.NightFigures("e", "2026-11-19", "", "v", 8, {"plan": 2.0}, 2.0, 0.0)
+        monkeypatch.setattr("sys.argv", ["speed", "--quick", "--parts", "night"])
+        monkeypatch.setattr(program, "_parts", lambda *_: {"night": lambda: figures})
+        monkeypatch.setattr(record, "append", lambda _: pytest.fail("recorded"))
+        assert program.main() == 0
