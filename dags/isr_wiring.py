@@ -16,18 +16,21 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import (
+    AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
     AirflowRuntimeError,
     AirflowSkipException,
 )
 
+from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY, Home, config_dir
 
 JOBS = REPOSITORY / "spark_jobs"
 
-TURN = datetime.timedelta(seconds=5)
-"""How long a task is put off while another run writes."""
+TURN = datetime.timedelta(seconds=20)
+"""How long a task is put off while another run writes: the scheduler has to hear that it ended
+before its time comes again, or it takes the news for a lost task."""
 
 GATE_MAY_SKIP = frozenset({"confirm"})
 """Tasks that a good night may leave out."""
@@ -141,6 +144,8 @@ def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
 
         try:
             return function(*args, **kwargs)
+        except AirflowException:
+            raise  # says already what it means, and the list below takes seconds to import
         except mendable_errors() as error:
             raise AirflowFailException(str(error)) from None
 
@@ -154,7 +159,6 @@ def plan_of(context: Mapping[str, Any]) -> Any:
     return Plan.load(Path(context["ti"].xcom_pull(task_ids="plan", key="plan")))
 
 
-@one_line_errors
 def claim(context: Mapping[str, Any]) -> None:
     """Make sure that this run is the one that writes: before every task that does.
 
@@ -175,6 +179,8 @@ def claim(context: Mapping[str, Any]) -> None:
     except NotYet as busy:
         sys.stdout.write(f"{busy}\n")
         raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
+    except Refused as refusal:
+        raise AirflowFailException(str(refusal)) from None
 
 
 def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:

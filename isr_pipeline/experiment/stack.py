@@ -104,6 +104,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
         # A worker notices the end of its task when it next says that it lives: 5 s by default.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+        # A run that `make ui` takes up again begins before the API serves: 5 tries are 15 s.
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "8",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
         # Off on a person's machine: Airflow would follow a backfill with tonight's whole grid.
         "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
