@@ -104,9 +104,17 @@ def run(spark: SparkSession | None, config: SimulateConfig) -> None:
         msg = "a Spark session is needed to simulate"
         raise ValueError(msg)
     part = config.shard or parts.WHOLE
-    simulate_part(spark, config.plan, config.panel, part, chosen(config))
-    if config.shard is None:
-        parts.assemble(config.plan, config.panel, [part])
+    configurations = chosen(config)
+    panels = {config.panel: configurations}
+    fresh = parts.fresh_shard(config.plan)
+    whole = config.panel == "regression" and config.configs is None
+    if fresh and whole and config.shard in (None, fresh):
+        # It shows drift: the reference alone, whose meaning does not change.
+        panels["fresh"] = [c for c in configurations if c.name == config.plan.reference]
+    for panel, these in panels.items():
+        simulate_part(spark, config.plan, panel, part, these)
+        if config.shard is None:
+            parts.assemble(config.plan, panel, [part])
 
 
 def chosen(config: SimulateConfig) -> list[pairs.Configured]:

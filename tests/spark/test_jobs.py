@@ -56,7 +56,7 @@ def make_night(spark: SparkSession, folder: Path) -> Made:
     for shard in made.plan.shards:
         options = ["--plan", str(made.file), "--shard", shard.name]
         simulate.run(spark, simulate.parse(options))
-    parts.assemble(made.plan)
+    parts.assemble_night(made.plan)
     summarize.run(spark, summarize.parse(["--plan", str(made.file)]))
     return made
 
@@ -85,6 +85,16 @@ class TestNight:
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         for table in ("scenarios", "outcomes", "summary"):
             check(table, night.plan, spark)
+
+    def test_fresh_panel(self, night: Made) -> None:
+        """The reference alone meets the night's own fresh panel."""
+        plan = night.plan
+        where = pc.field("panel") == "fresh"
+        rows = store.read_table(
+            "outcomes", plan.experiment, plan.night, where=where, root=plan.root
+        )
+        assert set(rows["config_name"]) == {plan.reference}
+        assert len(rows) == plan.panels["fresh"]
 
     def test_panel_as_planned(self, night: Made) -> None:
         """Scenarios drawn on Spark are those whose digest the plan has."""
@@ -136,7 +146,8 @@ class TestParts:
         assert not store.has_table("outcomes", "smoke", NIGHT, made.plan.root)
         pairs = made.plan.panels["regression"] * len(first.config_ids)
         assert lines[0].startswith(f"regression/{first.name}: ")
-        assert f"pairs {pairs}/{pairs}, " in lines[-1]
+        own = [line for line in lines if line.startswith("regression/")]
+        assert f"pairs {pairs}/{pairs}, " in own[-1]
 
     def test_part_of_another_plan(self, spark: SparkSession, night: Made, tmp_path: Path) -> None:
         """A part that other code made is not taken for this plan's."""
