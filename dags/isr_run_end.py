@@ -4,20 +4,29 @@
 * A run that was ended by hand, so that its gate never ran, gives the tables back.
 
 Airflow finds the plugin by the entry point in pyproject.toml, and calls it where the run's state
-changes: in the scheduler, or in the server whose user marked the run.
+changes: in the scheduler, or in the server whose user marked the run. Tasks are forked from the
+scheduler and have to see the code as it is, not as it was when Airflow started: therefore nothing
+of ours is imported here, another process is asked.
 """
 
 from __future__ import annotations
 
+import logging
+import subprocess
 import sys
 from typing import Any
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 
-from dags.isr_wiring import EXPERIMENT, night_of
-
 DAG_ID = "isr_nightly"
+SECONDS_MAX = 30.0
+
+ASK = """
+import sys
+from isr_pipeline.experiment.night import run_ended
+sys.stdout.write(run_ended(sys.argv[1]))
+"""
 
 
 @hookimpl
@@ -35,15 +44,19 @@ def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow
 def _ended(dag_run: Any) -> None:
     if dag_run.dag_id != DAG_ID:
         return
-    from isr_pipeline.experiment.night import interrupt, run_note  # noqa: PLC0415 - parse fast
-
-    conf = dag_run.conf or {}
-    experiment = conf.get("experiment") or EXPERIMENT.value
-    night = night_of({"params": conf, "dag_run": dag_run})
-    interrupt(experiment, night, dag_run.run_id)
-    note = run_note(experiment, night, dag_run.run_id)
-    if note:
-        dag_run.note = note
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", ASK, dag_run.run_id],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_MAX,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        logging.getLogger(__name__).warning("run %s has no note: %s", dag_run.run_id, error)
+        return
+    if asked.stdout:
+        dag_run.note = asked.stdout
 
 
 class RunEnd(AirflowPlugin):

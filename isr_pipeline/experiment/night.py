@@ -158,18 +158,25 @@ def _announce(experiment: str, night: str) -> None:
         sys.stdout.write(f"the notifier failed: {error}\n")
 
 
-def run_note(experiment: str, night: str, dag_run_id: str) -> str:
-    """Text for the page of a DAG run (Markdown): its one line, and where to look further.
+def run_ended(dag_run_id: str) -> str:
+    """Give back what a DAG run still holds, and say for its page how it went.
 
     Returns:
-        Empty if this night was last written by another run.
+        Markdown: its one line, and where to look further; empty if it wrote no night, or another
+        run has written that night since.
     """
+    for experiment, night in nights():
+        if read_status(experiment, night).dag_run_id == dag_run_id:
+            interrupt(experiment, night, dag_run_id)
+            return _run_note(experiment, night)
+    release_night(Home.from_environment(), owner=dag_run_id)
+    return ""
+
+
+def _run_note(experiment: str, night: str) -> str:
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    status = read_status(experiment, night)
-    if status.dag_run_id != dag_run_id:
-        return ""
-    line = status.reason or _headline(experiment, night)
+    line = read_status(experiment, night).reason or _headline(experiment, night)
     places = {
         "MLflow run": pages.run_page(experiment, night),
         "report": pages.report_page(experiment, night),

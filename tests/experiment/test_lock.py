@@ -17,8 +17,9 @@ from isr_pipeline.experiment.lock import (
     holds_claim,
     release_night,
 )
-from isr_pipeline.experiment.night import Status, interrupt, read_status, write_status
+from isr_pipeline.experiment.night import Status, interrupt, read_status, run_ended, write_status
 from isr_pipeline.home import Home
+from isr_pipeline.tracking.pages import remember
 
 NIGHT = "2026-11-19"
 
@@ -103,3 +104,34 @@ class TestInterrupt:
         interrupt("smoke", NIGHT, "first")
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, owner="first")
+
+
+class TestRunEnded:
+    """What is done, and noted on the run's page, when Airflow says that a run has ended."""
+
+    def test_note_says_the_reason(self, home: Home) -> None:
+        """The page of a failed run has the one line of its gate."""
+        write_status("smoke", NIGHT, Status("failed", "plan failed", dag_run_id="first"))
+        assert run_ended("first") == "**plan failed**"
+
+    def test_note_links_to_mlflow(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A night that was logged has the addresses of its run and of its report."""
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://user:secret@mlflow.example/")
+        write_status("smoke", NIGHT, Status("failed", "worse", dag_run_id="first"))
+        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        run = "https://mlflow.example/#/experiments/7/runs/abc"
+        links = f"[MLflow run]({run}) · [report]({run}/artifacts/report.html)"
+        assert run_ended("first") == f"**worse**\n\n{links}"
+
+    def test_run_marked_by_hand_gives_the_tables_back(self, home: Home) -> None:
+        """Its gate never ran: the night is interrupted, and the next run has its turn."""
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert run_ended("first") == "**stopped by hand**"
+        assert read_status("smoke", NIGHT).state == "interrupted"
+        assert not holds_claim(home, owner="first")
+
+    def test_another_run_has_written_the_night_since(self, home: Home) -> None:
+        """There is nothing to say of a run whose night is another one's now."""
+        write_status("smoke", NIGHT, Status("baseline", dag_run_id="second"))
+        assert run_ended("first") == ""
