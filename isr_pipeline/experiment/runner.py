@@ -140,7 +140,7 @@ class _Run:
             text=True,
             start_new_session=True,
         )
-        self._tail = _Tail(home)
+        self._tail = _Tail()
 
     def to_its_end(self) -> bool:
         """Tell events until there are no more."""
@@ -189,7 +189,7 @@ class _Run:
         if state == "running":
             self._tail.follow(file)
         else:
-            self._tail.end()
+            self._tail.end(file)  # the next task may have begun before this one's end is told
         took = f"  {event['seconds']:.1f} s" if event["seconds"] and state != "running" else ""
         _say(f"{name:<34} {state}{took}")
         if state in ("failed", "up_for_retry"):
@@ -266,21 +266,22 @@ def _entries(file: Path) -> Iterator[dict[str, Any]]:
 class _Tail:
     """Repeats the progress lines of the running task's log on the terminal, as they come."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self) -> None:
+        self._file: Path | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def follow(self, file: Path) -> None:
         """Read another log from now on."""
         self.end()
+        self._file = file
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, args=(file, self._stop), daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
-        """Read the rest, and no more."""
-        if self._thread is not None:
+    def end(self, file: Path | None = None) -> None:
+        """Read the rest, and no more; if a file is named, only if that is the one being read."""
+        if self._thread is not None and file in (None, self._file):
             self._stop.set()
             self._thread.join(timeout=2)
             self._thread = None
