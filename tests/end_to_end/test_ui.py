@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -39,6 +40,32 @@ def served(site: Site) -> Iterator[tuple[Site, Started]]:
         started.interrupt()
 
 
+def assert_one_after_the_other(site: Site, *run_ids: str) -> None:
+    """Fail if a task of one run ran while a task of the other did, but for the wait in `plan`."""
+    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
+        spans = [
+            database.execute(
+                "select min(start_date), max(end_date) from task_instance "
+                "where dag_id = 'isr_nightly' and run_id = ? and task_id != 'plan'",
+                (run_id,),
+            ).fetchone()
+            for run_id in run_ids
+        ]
+    first, second = sorted(spans)
+    assert first[1] <= second[0]
+
+
+def note(site: Site, run_id: str) -> str:
+    """What the page of a run says of it."""
+    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
+        found = database.execute(
+            "select content from dag_run_note join dag_run on dag_run_id = dag_run.id "
+            "where run_id = ?",
+            (run_id,),
+        ).fetchone()
+    return str(found[0]) if found else ""
+
+
 class TestUi:
     """The supervisor of `make ui`, in the order of a session."""
 
@@ -66,13 +93,13 @@ class TestUi:
         assert "scheduled__" not in said
 
     def test_backfill_in_reverse_order(self, served: tuple[Site, Started]) -> None:
-        """Two nights, the later one first, each with its own fresh panel and its own tables."""
+        """Two nights at once, the later one first: one waits for the other, each has its tables."""
         site, _ = served
         before = len(dag_runs(site))
         conf = f'{{"experiment": "{EXPERIMENT}"}}'
         site.run(
             *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--run-backwards"),
-            *("--max-active-runs", "1"),
+            *("--max-active-runs", "2"),
             *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS), "--dag-run-conf", conf),
         )
         limit = time.monotonic() + SECONDS_MAX
@@ -87,6 +114,9 @@ class TestUi:
         assert later["dag_run_id"].startswith("backfill__2026-11-15")
         for night in NIGHTS:
             assert site.mlflow_runs(night) == 1 + len(later["configs"])
+        assert_one_after_the_other(site, later["dag_run_id"], earlier["dag_run_id"])
+        for told in (later, earlier):
+            assert note(site, told["dag_run_id"]).startswith(f"**{told['headline']}**")
 
     def test_one_ctrl_c_ends_both(self, served: tuple[Site, Started]) -> None:
         """Exit status 0, and no process is left."""
