@@ -96,7 +96,10 @@ def _loops(loops: LoopFigures) -> Table:
 
 
 def _spark(spark: SparkFigures) -> Table:
-    title = f"Spark: {spark.pairs} pairs in {spark.tasks} tasks, {spark.two_over_one.runs} runs"
+    title = (
+        f"Spark, two cores: {spark.pairs} pairs in {spark.tasks} tasks, like a shard of a night, "
+        f"{spark.kernel_share.runs} runs"
+    )
     table = _table(title, "what", "figure")
     table.add_row("pairs per busy core-second", _with_spread(spark.pairs_per_core_s))
     for part, share in spark.split.items():

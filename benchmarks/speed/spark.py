@@ -33,22 +33,24 @@ class SparkFigures:
     """What came out.
 
     Attributes:
-        pairs: of the slice that one and two cores simulated; ``tasks``: of it on two.
-        two_over_one: time of the simulation on one core over that on two.
-        kernel_share: kernel's processor time over the tasks' run time, on two cores.
-        split: part of a pair -> its share of the tasks' run time.
-        longest_over_median: of the tasks on two cores.
+        both_pairs: of the slice that one core and two cores simulated in turn.
+        two_over_one: time of its simulation on one core over that on two.
+        pairs: of the slice like a shard of a night, on two cores; ``tasks``: of it.
+        kernel_share: kernel's processor time over the run time of the shard's tasks.
+        split: part of a pair -> its share of that run time.
+        longest_over_median: of the shard's tasks.
         pairs_per_core_s: simulated a second of a core that is busy with tasks.
-        job_overhead_s: of the job's time on two cores, what was not simulation.
+        job_overhead_s: of the job's time, what was not simulation.
         peak_rss_mb: of the largest worker, over all slices; ``java_peak_rss_mb``: of Spark's Java.
         bytes_per_pair: table -> bytes on disk.
         result_bytes_per_task: what the driver gets of each; ``shuffle_bytes``: of all tasks.
         scaling: "scenarios" and "configurations" -> times as many -> seconds, pairs, peak memory.
     """
 
+    both_pairs: int
+    two_over_one: Measured
     pairs: int
     tasks: int
-    two_over_one: Measured
     kernel_share: Measured
     split: dict[str, float]
     longest_over_median: Measured
@@ -64,15 +66,26 @@ class SparkFigures:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much to simulate: one and two cores in turn, and what is taken 1, 4 and 16 times."""
+    """How much to simulate.
+
+    Attributes:
+        both: on one core and on two in turn, ``runs`` times.
+        shard: on two cores, ``shard_runs`` times.
+        base: on two cores, 1, 4 and 16 times as much of it.
+    """
 
     both: Slice
-    base: Slice
     runs: int
+    shard: Slice
+    shard_runs: int
+    base: Slice
 
 
-FULL = Sizes(Slice(24, 20), Slice(6, 5), 3)
-QUICK = Sizes(Slice(6, 4), Slice(2, 2), 1)
+FULL = Sizes(both=Slice(48, 10), runs=3, shard=Slice(200, 10), shard_runs=2, base=Slice(4, 4))
+"""The shard is one of four of the default night: all its scenarios, a fourth of its configurations,
+so that tasks are of its size: what a task costs whatever is in it counts as it does there."""
+
+QUICK = Sizes(both=Slice(6, 4), runs=1, shard=Slice(12, 4), shard_runs=1, base=Slice(2, 2))
 
 
 def measure(sizes: Sizes) -> SparkFigures:
@@ -85,6 +98,7 @@ def measure(sizes: Sizes) -> SparkFigures:
         for arm in (one, two):
             arm.run(sizes.base)  # Java and the workers warm
         turns = [(one.run(sizes.both), two.run(sizes.both)) for _ in range(sizes.runs)]
+        shards = [two.run(sizes.shard) for _ in range(sizes.shard_runs)]
         scaling = {
             "scenarios": {
                 times: two.run(Slice(sizes.base.scenarios, sizes.base.configurations, times, 1))
@@ -95,34 +109,38 @@ def measure(sizes: Sizes) -> SparkFigures:
                 for times in TIMES
             },
         }
-    return figures(turns, scaling)
+    return figures(turns, shards, scaling)
 
 
 def figures(
-    turns: list[tuple[SliceRun, SliceRun]], scaling: dict[str, dict[int, SliceRun]]
+    turns: list[tuple[SliceRun, SliceRun]],
+    shards: list[SliceRun],
+    scaling: dict[str, dict[int, SliceRun]],
 ) -> SparkFigures:
     """Turn what runs took into figures.
 
     Args:
         turns: (on one core, on two cores) of the same slice, at one time.
+        shards: a slice like a shard of a night, on two cores.
         scaling: "scenarios" and "configurations" -> times as many -> on two cores.
     """
     ones, twos = [one for one, _ in turns], [two for _, two in turns]
-    every = [*ones, *twos, *(run for grown in scaling.values() for run in grown.values())]
-    last = twos[-1]
+    every = [*ones, *twos, *shards, *(run for grown in scaling.values() for run in grown.values())]
+    last = shards[-1]
     return SparkFigures(
-        pairs=last.pairs,
-        tasks=len(last.task_seconds),
+        both_pairs=twos[-1].pairs,
         two_over_one=ratios(
             [run.simulation_seconds for run in ones], [run.simulation_seconds for run in twos]
         ),
-        kernel_share=measured([run.cpu["kernel"] / sum(run.task_seconds) for run in twos]),
-        split=_split(twos),
+        pairs=last.pairs,
+        tasks=len(last.task_seconds),
+        kernel_share=measured([run.cpu["kernel"] / sum(run.task_seconds) for run in shards]),
+        split=_split(shards),
         longest_over_median=measured(
-            [max(run.task_seconds) / statistics.median(run.task_seconds) for run in twos]
+            [max(run.task_seconds) / statistics.median(run.task_seconds) for run in shards]
         ),
-        pairs_per_core_s=measured([run.pairs / sum(run.task_seconds) for run in twos]),
-        job_overhead_s=measured([run.job_seconds - run.simulation_seconds for run in twos]),
+        pairs_per_core_s=measured([run.pairs / sum(run.task_seconds) for run in shards]),
+        job_overhead_s=measured([run.job_seconds - run.simulation_seconds for run in shards]),
         peak_rss_mb=max(run.peak_rss_mb for run in every),
         java_peak_rss_mb=max(run.java_peak_rss_mb for run in every),
         bytes_per_pair={

@@ -185,7 +185,8 @@ class TestOnSpark:
     def test_figures_of_runs(self) -> None:
         """Shares are of the tasks' run time, and all parts of it together are all of it."""
         one = replace(RUN, simulation_seconds=9.0)
-        found = on_spark.figures([(one, RUN)], {"scenarios": {1: RUN}, "configurations": {1: RUN}})
+        grown = {"scenarios": {1: RUN}, "configurations": {1: RUN}}
+        found = on_spark.figures([(one, RUN)], [RUN], grown)
         assert found.two_over_one.median == pytest.approx(1.8)
         assert found.kernel_share.median == 0.5
         assert sum(found.split.values()) == pytest.approx(1.0)
@@ -389,6 +390,7 @@ class TestProgram:
         parts = {"kernel": broken, "night": lambda: figures}
         appended: list[dict[str, Any]] = []
         monkeypatch.setattr("sys.argv", ["speed", "--parts", "kernel night"])
+        monkeypatch.setattr(program, "compile_kernel", lambda: None)
         monkeypatch.setattr(program, "_parts", lambda *_: parts)
         monkeypatch.setattr(record, "append", appended.append)
         monkeypatch.setattr(sizing, "fill", lambda: False)
