@@ -29,6 +29,8 @@ NIGHTLY, UI = "make nightly", "make ui"
 STOP_SECONDS_MAX = 25.0
 QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
 """States that are no news."""
+WAITING = "up_for_reschedule"
+"""State of a task that was put off because another run writes."""
 
 
 class Interrupted(Refused):
@@ -141,6 +143,7 @@ class _Run:
             start_new_session=True,
         )
         self._tail = _Tail()
+        self._told: set[tuple[str, str, int]] = set()
 
     def to_its_end(self) -> bool:
         """Tell events until there are no more."""
@@ -186,6 +189,12 @@ class _Run:
             name += f" [{event['name'] or event['map_index']}]"
         file = task_log(self._home, self._run_id, event)
         state = event["state"]
+        if (name, state, event["attempt"]) in self._told:
+            return  # a task that waits for another night asks again and again
+        self._told.add((name, state, event["attempt"]))
+        if state == WAITING:
+            _say(f"{name:<34} waits for another night to end")
+            return
         if state == "running":
             self._tail.follow(file)
         else:
