@@ -175,6 +175,7 @@ _FIRST = G_NOW  # cells before it are constants
 
 @compiled
 def _picture_size(w):
+    """Cells of a picture: the world up to H_BYKIND, the brokers' queues, open batches."""
     return w[H_BYKIND] + w[H_BROKERS] * RINGS + w[H_PARTITIONS] * LIVE_MAX * L_SIZE
 
 
@@ -259,13 +260,14 @@ def _keys_agree(w, z, s, span):
     shift = span << SLOT_BITS
     for i in range(TREE + w[H_TREE_SIZE], TREE + w[H_TREE_SIZE] + w[H_SLOTS]):
         moved = w[i] - z[s + i]
-        if moved != 0 and moved != shift:
-            return _is_tick(w, i - TREE - w[H_TREE_SIZE])
+        if moved != 0 and moved != shift and not _is_tick(w, i - TREE - w[H_TREE_SIZE]):
+            return False
     return True
 
 
 @compiled
 def _is_tick(w, slot):
+    """Whether a slot is that of a broker's isr-expiration tick."""
     first = w[w[H_BRK] + B_SLOT_TICK]
     return first <= slot < first + w[H_BROKERS]
 
