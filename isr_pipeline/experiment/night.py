@@ -418,17 +418,18 @@ def simulate_confirm(plan: Plan, config_ids: tuple[str, ...]) -> None:
 def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
     """Remove all but the newest nights of each experiment: tables, folder, Data Docs, MLflow runs.
 
-    The baseline of an experiment is kept apart and stays.
+    The night that is accepted as the baseline stays too: its run in MLflow and its report say what
+    the others are compared with.
 
     Args:
-        keep: how many nights of each experiment stay.
+        keep: how many nights of each experiment stay, besides the accepted one.
         experiment: this one only.
 
     Returns:
         The nights removed.
 
     Raises:
-        Refused: a night is being written.
+        Refused: a night is being written, or a baseline is damaged.
         InputError: ``keep`` is below 1.
     """
     if keep < 1:
@@ -436,10 +437,26 @@ def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
     refuse_if_claimed(Home.from_environment())
     removed = []
     for name in sorted({name for name, _ in nights(experiment)}):
-        removed += [(name, night) for _, night in nights(name)[:-keep]]
+        accepted = _accepted_night(name)
+        removed += [(name, night) for _, night in nights(name)[:-keep] if night != accepted]
     for name, night in removed:
         remove(name, night)
     return removed
+
+
+def _accepted_night(experiment: str) -> str | None:
+    """Night that is the baseline; None if there is none.
+
+    Raises:
+        Refused: the baseline is damaged, so that nobody can tell which night it was.
+    """
+    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+
+    try:
+        record = baseline.show(experiment)
+    except baseline.BaselineDamaged as damage:
+        raise Refused(f"{experiment}: {damage}; nothing was removed") from None
+    return record.night if record else None
 
 
 def remove(experiment: str, night: str) -> None:
