@@ -33,17 +33,18 @@ def usable(lines: list[dict[str, Any]]) -> dict[str, Any] | None:
 def block(line: dict[str, Any]) -> str:
     """The figures of a line as Markdown."""
     two = line["ratios"]["two_cores_over_one"]
+    share = line["ratios"]["kernel_share_of_busy"]
     table = line["bytes_per_pair"]
     hours = line["broker_hours_per_core_s"]
     facts = [
         ("pairs per busy core-second", f"{line['pairs_per_core_s']:.3g}"),
-        ("the kernel's share of it", f"{100 * line['ratios']['kernel_share_of_busy']:.0f} %"),
+        ("of that time, the kernel's share", f"{100 * share:.0f} %"),
         (
             "simulated broker-hours per core-second of the kernel",
             f"{hours['jumps']:.3g} ({hours['brute_force']:.3g} without jumps)",
         ),
         ("two cores / one core", f"{two:.3g}"),
-        ("largest Python worker, any panel size seen", f"{line['worker_peak_rss_mb']:.0f} MB"),
+        ("largest Python worker over all slices", f"{line['worker_peak_rss_mb']:.0f} MB"),
         ("Spark's Java, driver and executor in one", f"{line['java_peak_rss_mb']:.0f} MB"),
         ("shuffled by the simulation", f"{line['shuffle_bytes']} bytes"),
         ("to the driver, a task", f"{line['result_bytes_per_task'] / 1e3:.1f} kB"),

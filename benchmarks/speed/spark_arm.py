@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import queue
 import shutil
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,6 +35,8 @@ from isr_pipeline.outcomes.session import EVERY_STEP, spark_session
 from spark_jobs.simulate import simulate_part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
     from isr_pipeline.scenarios.panels import ScenarioRow
@@ -218,12 +222,31 @@ def main() -> int:
     compile_kernel()
     spark = spark_session("speed", given.master, [*EVERY_STEP, f"{probe.__name__}:install"])
     try:
-        for line in sys.stdin:
-            answer = run_slice(spark, given.folder, Slice(**json.loads(line)))
-            answers.write(json.dumps(asdict(answer)) + "\n")
+        for wanted in _asked():
+            answers.write(json.dumps(asdict(run_slice(spark, given.folder, wanted))) + "\n")
     finally:
         spark.stop()
     return 0
+
+
+def _asked() -> Iterator[Slice]:
+    """Slices as they are asked for; if the asker goes while one is simulated, so does this."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    answered = threading.Event()
+    answered.set()
+
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
+        if not answered.is_set():
+            os._exit(1)  # Java ends with the process that holds its standard input
+        lines.put("")
+
+    threading.Thread(target=read, daemon=True).start()
+    while line := lines.get():
+        answered.clear()
+        yield Slice(**json.loads(line))
+        answered.set()
 
 
 if __name__ == "__main__":
