@@ -138,6 +138,8 @@ def _is_store_trouble(problem: Exception) -> bool:
 
 def _first_words(problem: Exception) -> str:
     text = str(problem)
-    said = re.search(r"OperationalError\) ([^\n]*)", text)
+    said = re.search(r"OperationalError\) ([^\n]*)", text) or re.search(
+        r"establish a new connection: (?:\[Errno \d+\] )?([\w ]+)", text
+    )
     words = said.group(1) if said else next(iter(text.splitlines()), type(problem).__name__)
     return words.strip().rstrip(".")
