@@ -81,7 +81,7 @@ class Sizes:
     base: Slice
 
 
-FULL = Sizes(both=Slice(48, 10), runs=3, shard=Slice(200, 10), shard_runs=2, base=Slice(4, 4))
+FULL = Sizes(both=Slice(36, 10), runs=3, shard=Slice(200, 10), shard_runs=2, base=Slice(4, 4))
 """The shard is one of four of the default night: all its scenarios, a fourth of its configurations,
 so that tasks are of its size: what a task costs whatever is in it counts as it does there."""
 
