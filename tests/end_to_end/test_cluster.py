@@ -1,0 +1,130 @@
+"""A night on a Spark standalone cluster: same tables as on one machine, a worker lost or not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isr_pipeline.experiment.java import java_home
+from isr_pipeline.experiment.stack import free_port, port_in_use
+from isr_pipeline.home import Home
+from tests.end_to_end.conftest import EXPERIMENT, Site
+from tests.end_to_end.test_night import digests
+
+NIGHT = "2026-11-01"
+SECONDS_MAX = 120
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("ISR_PIPELINE_LONG_TESTS") != "1",
+    reason="three nights, two of them on a cluster; set ISR_PIPELINE_LONG_TESTS=1",
+)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A master and its workers on the loopback.
+
+    Attributes:
+        master: its URL.
+        workers: their processes, each the Java that starts executors.
+    """
+
+    master: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture(scope="module")
+def cluster(site: Site) -> Iterator[Cluster]:
+    """A master and two workers of one core, from the package itself."""
+    port = free_port()
+    folder = site.home / "cluster"
+    folder.mkdir()
+    variables = site.variables | {
+        "JAVA_HOME": str(java_home(Home(site.home, ""))),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(folder),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    common = ["--host", "127.0.0.1", "--webui-port", "0"]
+    url = f"spark://127.0.0.1:{port}"
+
+    def start(kind: str, *words: str) -> subprocess.Popen[bytes]:
+        program = str(Path(sys.executable).parent / "spark-class")
+        command = [program, f"org.apache.spark.deploy.{kind}.{kind.title()}", *common, *words]
+        with (folder / f"{kind}-{time.monotonic_ns()}.log").open("wb") as log:
+            return subprocess.Popen(command, env=variables, stdout=log, stderr=subprocess.STDOUT)
+
+    master = start("master", "--port", str(port))
+    limit = time.monotonic() + SECONDS_MAX
+    while not port_in_use(port):
+        assert master.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.2)
+    workers = [start("worker", "--cores", "1", "--memory", "2g", url) for _ in range(2)]
+    yield Cluster(url, workers)
+    for process in (*workers, master):
+        for one in [*below(process.pid), process]:
+            if one.is_running() if isinstance(one, psutil.Process) else one.poll() is None:
+                one.kill()
+        process.wait()
+
+
+def below(pid: int) -> list[psutil.Process]:
+    """Every process below one."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.fixture(scope="module")
+def here(site: Site) -> dict[str, str]:
+    """Digests of the night on one machine."""
+    site.night(NIGHT)
+    return digests(site.show(NIGHT))
+
+
+class TestCluster:
+    """One night, three ways; each replaces the one before."""
+
+    def test_same_tables(self, site: Site, cluster: Cluster, here: dict[str, str]) -> None:
+        """Where Spark runs changes no byte of any table."""
+        site.night(NIGHT, "--spark-master", cluster.master)
+        assert digests(site.show(NIGHT)) == here
+
+    def test_lost_worker(self, site: Site, cluster: Cluster, here: dict[str, str]) -> None:
+        """A worker killed with its executor while it simulates costs time, and no row."""
+        killed = threading.Event()
+        over = threading.Event()
+        killer = threading.Thread(target=self.kill_one, args=(site, cluster, killed, over))
+        killer.start()
+        try:
+            site.night(NIGHT, "--spark-master", cluster.master)
+        finally:
+            over.set()
+            killer.join()
+        assert killed.is_set()
+        assert digests(site.show(NIGHT)) == here
+
+    def kill_one(
+        self, site: Site, cluster: Cluster, killed: threading.Event, over: threading.Event
+    ) -> None:
+        """Kill a worker and all below it as soon as a shard is being written."""
+        parts = site.home / "tables" / "_parts" / f"experiment={EXPERIMENT}"
+        while not over.wait(0.05):
+            if any(parts.rglob("_writing-*")):
+                doomed = cluster.workers[0]
+                for one in [psutil.Process(doomed.pid), *below(doomed.pid)]:
+                    one.kill()
+                doomed.wait()
+                killed.set()
+                return
