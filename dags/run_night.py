@@ -365,7 +365,8 @@ def _tell_change(instance: Any, told: dict[tuple[str, int], tuple[Any, ...]], te
     now = (instance.state, instance.try_number)
     if instance.state is None or told.get(key) == now:
         return
-    if instance.state == "running" and instance.map_index >= 0 and not instance.rendered_map_index:
+    number = str(instance.map_index)
+    if instance.state == "running" and instance.rendered_map_index == number:
         return  # its worker is about to say the shard's name
     told[key] = now
     tell(
