@@ -157,9 +157,8 @@ class TestBrokenShard:
 
     def kill_last_shard(self, site: Site, over: threading.Event) -> None:
         """Kill every Java of the run whenever the plan's last shard is being written."""
-        parts = site.home / "tables" / "_parts"
         while not over.wait(0.05):
-            if not any(parts.glob(f"**/_writing-shard={self.last_shard(site)}-*")):
+            if not self.last_is_written(site):
                 continue
             for one in psutil.process_iter():
                 try:
@@ -172,6 +171,14 @@ class TestBrokenShard:
                         one.kill()
                 except psutil.Error:
                     continue
+
+    def last_is_written(self, site: Site) -> bool:
+        """Whether the last shard's part is being written; folders may go while one looks."""
+        parts = site.home / "tables" / "_parts"
+        try:
+            return any(parts.glob(f"**/_writing-shard={self.last_shard(site)}-*"))
+        except OSError:
+            return False
 
     def last_shard(self, site: Site) -> str:
         """Name of the plan's last shard."""
