@@ -123,20 +123,22 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     replicas = _view(w, at.H_ROW, rows, at.R_SIZE)
     partition_of = (replicas[:, at.R_PART] - w[at.H_PART]) // at.P_SIZE
     brokers, partitions = int(w[at.H_BROKERS]), int(w[at.H_PARTITIONS])
-    _at(kinds, w, at.H_BRK, brokers, at.B_SIZE, _BROKER)
-    _at(kinds, w, at.H_PART, partitions, at.P_SIZE, _PARTITION, np.arange(partitions))
-    _at(kinds, w, at.H_ROW, rows, at.R_SIZE, _REPLICA, partition_of)
-    _at(kinds, w, at.H_REC, rows * rf, record.N_FIELDS, _RECORD, np.repeat(partition_of, rf))
-    _at(kinds, w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE, _THREAD)
+    _table(kinds, int(w[at.H_BRK]), brokers, at.B_SIZE, _BROKER)
+    _table(kinds, int(w[at.H_PART]), partitions, at.P_SIZE, _PARTITION, np.arange(partitions))
+    _table(kinds, int(w[at.H_ROW]), rows, at.R_SIZE, _REPLICA, partition_of)
+    _table(
+        kinds, int(w[at.H_REC]), rows * rf, record.N_FIELDS, _RECORD, np.repeat(partition_of, rf)
+    )
+    _table(kinds, int(w[at.H_THR]), int(w[at.H_THREADS]), at.T_SIZE, _THREAD)
     streams = _view(w, at.H_STR, int(w[at.H_STREAMS]), at.S_SIZE)
     stream_partition = (streams[:, at.S_PART] - w[at.H_PART]) // at.P_SIZE
     of_request, of_entry = _logs_of_requests(w, partition_of, stream_partition)
-    _at(kinds, w, at.H_REQ, int(w[at.H_REQUESTS]), at.Q_SIZE, _REQUEST, of_request)
-    _at(kinds, w, at.H_ENT, len(of_entry), at.E_SIZE, _ENTRY, of_entry)
-    _at(kinds, w, at.H_STR, len(streams), at.S_SIZE, _STREAM, stream_partition)
-    _at(kinds, w, at.H_HND, brokers * int(w[at.H_IO]), at.D_SIZE, _HANDLER)
-    _at(kinds, w, at.H_FLT, int(w[at.H_FAULTS]), at.X_SIZE, _FAULT)
-    _at(kinds, w, at.H_LINK, (brokers + 1) ** 2, 2, _LINK)
+    _table(kinds, int(w[at.H_REQ]), int(w[at.H_REQUESTS]), at.Q_SIZE, _REQUEST, of_request)
+    _table(kinds, int(w[at.H_ENT]), len(of_entry), at.E_SIZE, _ENTRY, of_entry)
+    _table(kinds, int(w[at.H_STR]), len(streams), at.S_SIZE, _STREAM, stream_partition)
+    _table(kinds, int(w[at.H_HND]), brokers * int(w[at.H_IO]), at.D_SIZE, _HANDLER)
+    _table(kinds, int(w[at.H_FLT]), int(w[at.H_FAULTS]), at.X_SIZE, _FAULT)
+    _table(kinds, int(w[at.H_LINK]), (brokers + 1) ** 2, 2, _LINK)
     histogram = int(w[at.H_HIST])
     kinds[histogram : histogram + at.HIST_SIZE] = SUM
     return kinds
@@ -167,19 +169,6 @@ def _view(w: npt.NDArray[np.int64], place: int, rows: int, width: int) -> npt.ND
     """A table of the world, as rows."""
     start = int(w[place])
     return w[start : start + rows * width].reshape(rows, width)
-
-
-def _at(
-    kinds: npt.NDArray[np.int64],
-    w: npt.NDArray[np.int64],
-    place: int,
-    rows: int,
-    width: int,
-    fields: Mapping[int, tuple[int, ...]],
-    logs: npt.NDArray[np.int64] | None = None,
-) -> None:
-    """Fill in the kinds of a table of the world."""
-    _table(kinds, int(w[place]), rows, width, fields, logs)
 
 
 def _table(

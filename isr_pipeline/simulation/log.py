@@ -46,7 +46,7 @@ from isr_pipeline.simulation.measures import emit, note_latency, row_index
 
 
 @compiled
-def _entry(w, p, i):
+def batch_at(w, p, i):
     """Pointer of batch ``i`` in the ledger of partition ``p``."""
     return w[H_LEDGER] + (w[p + P_LED_BASE] + i) * L_SIZE
 
@@ -66,8 +66,8 @@ def _least_leo(w, p):
 @compiled
 def _move(w, p, source, target, count):
     """Copy ``count`` batches of the ledger of ``p`` towards its beginning."""
-    a = _entry(w, p, source)
-    b = _entry(w, p, target)
+    a = batch_at(w, p, source)
+    b = batch_at(w, p, target)
     for k in range(L_SIZE * count):
         w[b + k] = w[a + k]
 
@@ -79,14 +79,14 @@ def _join_pairs(w, p):
     tail = w[p + P_LED_TAIL]
     kept = 0
     for i in range(0, committed - 1, 2):
-        a = _entry(w, p, i)
-        b = _entry(w, p, i + 1)
+        a = batch_at(w, p, i)
+        b = batch_at(w, p, i + 1)
         acked = w[a + L_ACKS_ALL] * (w[a + L_STATE] == 2) + w[b + L_ACKS_ALL] * (
             w[b + L_STATE] == 2
         )
         _move(w, p, i + 1, kept, 1)
-        w[_entry(w, p, kept) + L_ACKS_ALL] = acked
-        w[_entry(w, p, kept) + L_STATE] = 2
+        w[batch_at(w, p, kept) + L_ACKS_ALL] = acked
+        w[batch_at(w, p, kept) + L_STATE] = 2
         kept += 1
     rest = committed & ~1
     _move(w, p, rest, kept, tail - rest)
@@ -98,7 +98,7 @@ def _join_pairs(w, p):
 @compiled
 def _give_up_oldest(w, p):
     """The ledger is full of open batches: the oldest counts as never committed."""
-    e = _entry(w, p, 0)
+    e = batch_at(w, p, 0)
     if w[e + L_TIME] >= w[C_WARMUP]:
         note_latency(w, w[G_NOW] - w[e + L_TIME])
         w[G_UNCOMMITTED] += 1
@@ -114,8 +114,8 @@ def _make_room(w, p):
     """Drop batches that every replica has; if all are still needed, keep them less exactly."""
     head = w[p + P_LED_HEAD]
     least = _least_leo(w, p)
-    while head < w[p + P_LED_NEXT] and w[_entry(w, p, head) + L_END] <= least:
-        w[p + P_LED_OFF0] = w[_entry(w, p, head) + L_END]
+    while head < w[p + P_LED_NEXT] and w[batch_at(w, p, head) + L_END] <= least:
+        w[p + P_LED_OFF0] = w[batch_at(w, p, head) + L_END]
         head += 1
     if head > 0:
         tail = w[p + P_LED_TAIL]
@@ -136,7 +136,7 @@ def add_batch(w, p, end, size_bytes, acks_all_records):
     tail = w[p + P_LED_TAIL]
     before = 0
     if tail > head:
-        last = _entry(w, p, tail - 1)
+        last = batch_at(w, p, tail - 1)
         before = w[last + L_BYTES]
         if w[p + P_LED_NEXT] == tail and w[last + L_END] <= _least_leo(w, p):
             w[p + P_LED_OFF0] = w[last + L_END]
@@ -149,7 +149,7 @@ def add_batch(w, p, end, size_bytes, acks_all_records):
         w[p + P_LED_TAIL] = tail
         _make_room(w, p)
         tail = w[p + P_LED_TAIL]
-    e = _entry(w, p, tail)
+    e = batch_at(w, p, tail)
     w[e + L_END] = end
     w[e + L_BYTES] = before + size_bytes
     w[e + L_TIME] = w[G_NOW]
@@ -169,7 +169,7 @@ def commit_up_to(w, rules, p, hw, isr):
     tail = w[p + P_LED_TAIL]
     enough = size_of(isr) >= effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
     while i < tail:
-        e = _entry(w, p, i)
+        e = batch_at(w, p, i)
         if w[e + L_END] > hw:
             break
         w[e + L_STATE] = 1
@@ -189,7 +189,7 @@ def lose_from(w, p, leo, broker):
     tail = w[p + P_LED_TAIL]
     lost = 0
     while tail > w[p + P_LED_HEAD]:
-        e = _entry(w, p, tail - 1)
+        e = batch_at(w, p, tail - 1)
         if w[e + L_END] <= leo:
             break
         if w[e + L_STATE] == 2:
@@ -209,7 +209,7 @@ def lose_from(w, p, leo, broker):
 def close_ledgers(w, p):
     """At the horizon: what is still open counts with the latency it has reached."""
     for i in range(w[p + P_LED_NEXT], w[p + P_LED_TAIL]):
-        e = _entry(w, p, i)
+        e = batch_at(w, p, i)
         if w[e + L_TIME] >= w[C_WARMUP]:
             note_latency(w, w[G_NOW] - w[e + L_TIME])
             w[G_UNCOMMITTED] += 1
@@ -237,29 +237,29 @@ def data_end(w, p, offset, leo, max_bytes):
     high = tail - 1
     while low < high:  # first batch that ends behind offset
         middle = (low + high) >> 1
-        if w[_entry(w, p, middle) + L_END] > offset:
+        if w[batch_at(w, p, middle) + L_END] > offset:
             high = middle
         else:
             low = middle + 1
-    before = w[_entry(w, p, low - 1) + L_BYTES] if low > head else _bytes_before_head(w, p)
+    before = w[batch_at(w, p, low - 1) + L_BYTES] if low > head else _bytes_before_head(w, p)
     last = low
     while (
         last + 1 < tail
-        and w[_entry(w, p, last + 1) + L_END] <= leo
-        and w[_entry(w, p, last + 1) + L_BYTES] - before <= max_bytes
+        and w[batch_at(w, p, last + 1) + L_END] <= leo
+        and w[batch_at(w, p, last + 1) + L_BYTES] - before <= max_bytes
     ):
         last += 1
-    end = w[_entry(w, p, last) + L_END]
+    end = w[batch_at(w, p, last) + L_END]
     if end <= offset or end > leo:
         return leo, (leo - offset) * w[p + P_BYTES_PER_RECORD]
-    return end, w[_entry(w, p, last) + L_BYTES] - before
+    return end, w[batch_at(w, p, last) + L_BYTES] - before
 
 
 @compiled
 def _bytes_before_head(w, p):
     """Cumulative bytes at which the ledger's first batch begins."""
     if w[p + P_LED_HEAD] > 0:
-        return w[_entry(w, p, w[p + P_LED_HEAD] - 1) + L_BYTES]
+        return w[batch_at(w, p, w[p + P_LED_HEAD] - 1) + L_BYTES]
     return 0
 
 

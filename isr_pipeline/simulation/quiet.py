@@ -85,7 +85,6 @@ from isr_pipeline.simulation.layout import (
     H_BRK,
     H_BROKERS,
     H_BYKIND,
-    H_LEDGER,
     H_PART,
     H_PARTITIONS,
     H_QUEUE,
@@ -107,7 +106,6 @@ from isr_pipeline.simulation.layout import (
     L_STATE,
     L_TIME,
     P_LEADER,
-    P_LED_BASE,
     P_LED_CAP,
     P_LED_HEAD,
     P_LED_NEXT,
@@ -144,6 +142,7 @@ from isr_pipeline.simulation.layout import (
     TREE,
 )
 from isr_pipeline.simulation.leader import record_base
+from isr_pipeline.simulation.log import batch_at
 
 Z_NEXT = 0  # when to look next
 Z_STAGE = 1  # what the next look does: see the stages below
@@ -189,12 +188,6 @@ def _picture(w, number):
 def _movements(w):
     """Place in ``z`` of what each cell moved by in the cycle jumped last."""
     return _picture(w, 2)
-
-
-@compiled
-def _ledger(w, p, i):
-    """Pointer of batch ``i`` in the ledger of partition ``p``."""
-    return w[H_LEDGER] + (w[p + P_LED_BASE] + i) * L_SIZE
 
 
 @compiled
@@ -245,7 +238,7 @@ def take_picture(w, z, s):
         p = w[H_PART] + i * P_SIZE
         live = w[p + P_LED_TAIL] - w[p + P_LED_HEAD]
         if live <= LIVE_MAX:
-            e = _ledger(w, p, w[p + P_LED_HEAD])
+            e = batch_at(w, p, w[p + P_LED_HEAD])
             for k in range(live * L_SIZE):
                 z[at + k] = w[e + k]
         at += LIVE_MAX * L_SIZE
@@ -273,11 +266,18 @@ def _is_tick(w, slot):
 
 
 @compiled
+def _in_cycle(w, kinds, i):
+    """Whether cell ``i`` is part of the cycle: neither free nor the key of a tick."""
+    kind = kinds[i] & KIND_MASK
+    return kind != FREE and not (kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE]))
+
+
+@compiled
 def _cell_agrees(w, z, kinds, i, moved, span):
     """Whether cell ``i`` may have moved by ``moved`` within ``span``."""
-    kind = kinds[i] & KIND_MASK
-    if kind == FREE:
+    if not _in_cycle(w, kinds, i):
         return True
+    kind = kinds[i] & KIND_MASK
     if kind == OFFSET:
         log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
         if z[log + LOG_GROWTH] == 0:
@@ -288,7 +288,7 @@ def _cell_agrees(w, z, kinds, i, moved, span):
     if kind in (TIME, UNTIL):
         return moved == span
     if kind == KEY:
-        return moved == span << SLOT_BITS or _is_tick(w, i - TREE - w[H_TREE_SIZE])
+        return moved == span << SLOT_BITS
     return kind in (SUM, GROWS) and moved > 0
 
 
@@ -346,11 +346,8 @@ def _queues_agree(w, z, s):
 def _moved_alike(w, z, kinds, a, b):
     """Whether every cell has moved since picture ``b`` by what it had moved from ``a`` to ``b``."""
     for i in range(_FIRST, w[H_BYKIND]):
-        if w[i] - z[b + i] != z[b + i] - z[a + i]:
-            kind = kinds[i] & KIND_MASK
-            tick = kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE])
-            if kind != FREE and not tick:
-                return False
+        if w[i] - z[b + i] != z[b + i] - z[a + i] and _in_cycle(w, kinds, i):
+            return False
     ticks = w[G_TICKS] - z[b + G_TICKS]
     ticks_before = z[b + G_TICKS] - z[a + G_TICKS]
     return w[G_EVENTS] - z[b + G_EVENTS] - ticks == z[b + G_EVENTS] - z[a + G_EVENTS] - ticks_before
@@ -396,7 +393,7 @@ def _ledger_returns(w, z, s, span, i):
     live = w[p + P_LED_TAIL] - w[p + P_LED_HEAD]
     if live > LIVE_MAX:
         return False
-    e = _ledger(w, p, w[p + P_LED_HEAD])
+    e = batch_at(w, p, w[p + P_LED_HEAD])
     before = _live_place(w, s, i)
     for at in range(0, live * L_SIZE, L_SIZE):
         if w[e + at + L_END] - z[before + at + L_END] != growth:
@@ -415,8 +412,8 @@ def _ledger_grows(w, p, span, batches, growth):
     tail = w[p + P_LED_TAIL]
     if tail - w[p + P_LED_HEAD] < 2 * batches:
         return False
-    last = _ledger(w, p, tail - batches)
-    before = _ledger(w, p, tail - 2 * batches)
+    last = batch_at(w, p, tail - batches)
+    before = batch_at(w, p, tail - 2 * batches)
     size = w[last + L_BYTES] - w[before + L_BYTES]
     for k in range(0, batches * L_SIZE, L_SIZE):
         if (
@@ -459,24 +456,24 @@ def _jump_ledger(w, z, s, span, cycles, i):
     batches = tail - z[s + p + P_LED_TAIL]
     if batches == 0:
         if growth > 0:
-            e = _ledger(w, p, w[p + P_LED_HEAD])
+            e = batch_at(w, p, w[p + P_LED_HEAD])
             for _ in range(tail - w[p + P_LED_HEAD]):
                 w[e + L_END] += cycles * growth
                 w[e + L_TIME] += cycles * span
                 e += L_SIZE
         return
     committed = w[p + P_LED_NEXT] - z[s + p + P_LED_NEXT]
-    size = w[_ledger(w, p, tail - 1) + L_BYTES] - w[_ledger(w, p, tail - 1 - batches) + L_BYTES]
+    size = w[batch_at(w, p, tail - 1) + L_BYTES] - w[batch_at(w, p, tail - 1 - batches) + L_BYTES]
     more = cycles * batches
     # The newest entries, up to the oldest that is not settled, keep their places from the end ...
     settled = w[p + P_LED_NEXT] if committed > 0 else tail
     for k in range(tail - 1, settled - 1, -1):
-        _copy_entry(w, _ledger(w, p, k), _ledger(w, p, k + more), cycles, growth, size, span)
+        _copy_entry(w, batch_at(w, p, k), batch_at(w, p, k + more), cycles, growth, size, span)
     # ... and before them the last cycle's settled ones come again and again.
     for k in range(settled, settled + more):
         back = (k - settled) // batches + 1
-        source = _ledger(w, p, k - back * batches)
-        _copy_entry(w, source, _ledger(w, p, k), back, growth, size, span)
+        source = batch_at(w, p, k - back * batches)
+        _copy_entry(w, source, batch_at(w, p, k), back, growth, size, span)
     w[p + P_LED_TAIL] += more
     if committed > 0:
         w[p + P_LED_NEXT] += more
@@ -669,7 +666,7 @@ def _counting_began(w, now, span):
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE
         if w[p + P_LED_NEXT] < w[p + P_LED_TAIL]:
-            if w[_ledger(w, p, w[p + P_LED_NEXT]) + L_TIME] < counted_from:
+            if w[batch_at(w, p, w[p + P_LED_NEXT]) + L_TIME] < counted_from:
                 return False
     return True
 
@@ -700,9 +697,8 @@ def _jump(w, z, kinds, s, now, span, cycles):
         _jump_ledger(w, z, s, span, cycles, i)
     for i in range(_FIRST, w[H_BYKIND]):
         moved = w[i] - z[s + i]
-        if moved != 0 and kinds[i] & KIND_MASK != FREE:
-            if kinds[i] & KIND_MASK != KEY or not _is_tick(w, i - TREE - w[H_TREE_SIZE]):
-                w[i] += cycles * moved
+        if moved != 0 and _in_cycle(w, kinds, i):
+            w[i] += cycles * moved
     ticks = _count_ticks(w, now + cycles * span)
     w[G_TICKS] += ticks
     w[G_EVENTS] += cycles * events + ticks
@@ -735,11 +731,8 @@ def _moved_as_known(w, z, kinds, s, span):
         return False
     known = _movements(w)
     for i in range(_FIRST, w[H_BYKIND]):
-        if w[i] - z[s + i] != z[known + i]:
-            kind = kinds[i] & KIND_MASK
-            tick = kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE])
-            if kind != FREE and not tick:
-                return False
+        if w[i] - z[s + i] != z[known + i] and _in_cycle(w, kinds, i):
+            return False
     ticks = w[G_TICKS] - z[s + G_TICKS]
     return w[G_EVENTS] - z[s + G_EVENTS] - ticks == z[known + G_EVENTS] - z[known + G_TICKS]
 
