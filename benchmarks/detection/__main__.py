@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.detection import otava
 from benchmarks.detection.arms import OWN, Alarms
-from benchmarks.detection.contest import load_contest
+from benchmarks.detection.contest import Contest, load_contest
 from benchmarks.detection.draw import CONFIGURATIONS, draw_night
 from benchmarks.detection.nights import (
     Kind,
@@ -74,13 +74,11 @@ def main() -> int:
     try:
         otava.set_up()
         contest = load_contest()
-        with Progress(console=console) as progress:
-            bar = progress.add_task("simulating the pool (resumes where it stopped)")
-            for done, total in make_pool(contest, given.scenarios, given.processes):
-                progress.update(bar, completed=done, total=max(total, 1))
+        if given.pool is None:
+            _simulate(contest, given, console)
         if given.pool_only:
             return 0
-        pool = load_pool(contest, given.scenarios, columns_of(load_settings()))
+        pool = load_pool(contest, given.scenarios, columns_of(load_settings()), given.pool)
         result = _contest(pool, given, console)
     except (InputError, otava.OtavaMissing) as problem:
         console.print(f"[red]contest: {problem}")
@@ -97,6 +95,13 @@ def main() -> int:
     return 1 if missed else 0
 
 
+def _simulate(contest: Contest, given: argparse.Namespace, console: Console) -> None:
+    with Progress(console=console) as progress:
+        bar = progress.add_task("simulating the pool (resumes where it stopped)")
+        for done, total in make_pool(contest, given.scenarios, given.processes):
+            progress.update(bar, completed=done, total=max(total, 1))
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.detection", description=__doc__)
     cpus = os.cpu_count() or 1
@@ -105,6 +110,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--nights", type=int, default=30, help="of each kind with regressions")
     parser.add_argument("--null-nights", type=int, default=300, help="of each panel size")
     parser.add_argument("--otava-nights", type=int, default=6, help="of each kind; it is slow")
+    parser.add_argument("--pool", help="digest of one that is there, though other code made it")
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
     parser.add_argument("--no-record", action="store_true", help="append no line to the results")
     return parser.parse_args()
@@ -135,7 +141,7 @@ def _contest(pool: Pool, given: argparse.Namespace, console: Console) -> Result:
     played: list[Played] = []
     with Progress(console=console) as progress:
         bar = progress.add_task("playing nights", total=total)
-        for night in play(given.scenarios, kinds, given.processes):
+        for night in play(pool, kinds, given.processes):
             played.append(night)
             progress.advance(bar)
     result = Result()
@@ -207,6 +213,7 @@ def _record(pool: Pool, result: Result) -> dict[str, Any]:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "pool": {
             "digest": pool.digest,
+            "code_version": pool.made_by,
             "scenarios": pool.size,
             "arms": len(pool.arms),
             "horizon_ms": pool.experiment.horizon_ms,

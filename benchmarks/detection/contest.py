@@ -12,9 +12,16 @@ from typing import Any, Literal
 from pydantic import Field
 
 from isr_pipeline.border import Strict, read_mapping, validated
-from isr_pipeline.experiment.file import ClusterFile, Experiment, Panels, load_experiment
+from isr_pipeline.experiment.file import (
+    ClusterFile,
+    Experiment,
+    Panels,
+    load_experiment,
+    reshared,
+)
 from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.scenarios.model import check_overrides
+from isr_pipeline.scenarios.profile import Stratum
 
 FILE = Path(__file__).with_name("contest.yaml")
 
@@ -54,6 +61,7 @@ class Contest(Strict):
     Attributes:
         experiment: whose faults, strata and weights are drawn, and whose seed draws them.
         horizon_ms, warmup_ms: of every scenario.
+        pool_shares: stratum -> share of the pool.
         cluster: a leaner one than the experiment's: a pair costs about 10 ms.
     """
 
@@ -61,20 +69,31 @@ class Contest(Strict):
     experiment: str
     horizon_ms: float
     warmup_ms: float
+    pool_shares: dict[str, Any]
     cluster: ClusterFile
     configurations: tuple[ContestConfiguration, ...] = Field(min_length=1)
 
     def drawn_from(self, scenarios: int) -> Experiment:
-        """Return the experiment that the pool's scenarios are drawn from."""
+        """Return the experiment that the pool's scenarios are drawn from.
+
+        Raises:
+            InputError: a share is of no stratum of the experiment's.
+        """
         panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
-        return load_experiment(self.experiment).model_copy(
+        experiment = load_experiment(self.experiment)
+        return experiment.model_copy(
             update={
+                "profile": reshared(experiment.profile, self.pool_shares, FILE.name),
                 "cluster": self.cluster,
                 "horizon_ms": self.horizon_ms,
                 "warmup_ms": self.warmup_ms,
                 "panels": panels,
             }
         )
+
+    def panel_strata(self) -> dict[str, Stratum]:
+        """Return the strata by whose shares a night's panels are divided."""
+        return load_experiment(self.experiment).profile.strata
 
     @property
     def arms(self) -> tuple[Arm, ...]:

@@ -90,7 +90,7 @@ def draw_night(
         metrics: whose past is wanted.
         random: source of chance.
     """
-    panel = places(pool.experiment.profile.strata, scenarios)
+    panel = places(pool.panel_strata, scenarios)
     first, second = draw_indices(pool.strata, panel, len(arms), random)
     regression = _pair(pool, arms, panel, first)
     return Night(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,11 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.detection.contest import BASELINE, Arm, Contest, pool_digest
+from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment
+from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import places
+from isr_pipeline.scenarios.profile import Stratum
 from isr_pipeline.scenarios.run import run
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
@@ -32,6 +35,9 @@ Floats = npt.NDArray[np.float64]
 
 CHUNK = 250
 """Scenarios per file: half a minute of work that an interruption can cost."""
+
+MADE_BY = "made-by"
+"""File of a pool that names the code version which simulated it."""
 
 PANEL, NIGHT = "regression", "2026-11-19"
 """What the pool is drawn as; the night does not matter for this panel."""
@@ -43,7 +49,9 @@ class Pool:
 
     Attributes:
         digest: of code and scenarios.
+        made_by: code version that simulated it.
         experiment: that the scenarios were drawn from.
+        panel_strata: by whose shares a night's panels are divided.
         size: number of scenarios.
         strata: stratum -> indices of its scenarios, in the order of their rank.
         weights: (size,) population weight of each scenario.
@@ -53,7 +61,9 @@ class Pool:
     """
 
     digest: str
+    made_by: str
     experiment: Experiment
+    panel_strata: Mapping[str, Stratum]
     size: int
     strata: dict[str, npt.NDArray[np.int64]]
     weights: Floats
@@ -92,7 +102,9 @@ def make_pool(contest: Contest, scenarios: int, processes: int) -> Iterator[tupl
         BudgetSpent: a pair needs more events than any should.
     """
     experiment = contest.drawn_from(scenarios)
-    folder = _folder(experiment)
+    folder = _folder(pool_digest(experiment))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MADE_BY).write_text(code_version() + "\n", encoding="utf-8")
     tasks = []
     for start in range(0, scenarios, CHUNK):
         paths = {folder / arm.folder / f"{start:05d}.parquet": arm for arm in contest.arms}
@@ -144,10 +156,26 @@ def refactored(scenario: Scenario, change: str) -> Scenario:
     return scenario
 
 
-def load_pool(contest: Contest, scenarios: int, columns: list[str]) -> Pool:
-    """Read some outcome columns of a pool that is complete."""
+def load_pool(
+    contest: Contest, scenarios: int, columns: list[str], digest: str | None = None
+) -> Pool:
+    """Read some outcome columns of a pool that is complete.
+
+    Args:
+        contest: what it was made of.
+        scenarios: its size.
+        columns: of the outcomes.
+        digest: of a pool that other code simulated; the one of this code if None.
+
+    Raises:
+        InputError: there is no such pool.
+    """
     experiment = contest.drawn_from(scenarios)
-    folder = _folder(experiment)
+    digest = digest or pool_digest(experiment)
+    folder = _folder(digest)
+    if not (folder / MADE_BY).is_file():
+        there = sorted(path.parent.name for path in folder.parent.glob(f"*/{MADE_BY}"))
+        raise InputError("contest", "--pool", digest, ", ".join(there) or "none: simulate one")
     arms = contest.arms
     outcomes = {
         (arm.configuration, arm.change): {
@@ -171,8 +199,10 @@ def load_pool(contest: Contest, scenarios: int, columns: list[str]) -> Pool:
     one = json.loads(draw_scenario(experiment, PANEL, NIGHT, 0).scenario_json)
     partitions = sum(len(topic["assignment"]) for topic in one["topics"])
     return Pool(
-        digest=pool_digest(experiment),
+        digest=digest,
+        made_by=(folder / MADE_BY).read_text(encoding="utf-8").strip(),
         experiment=experiment,
+        panel_strata=contest.panel_strata(),
         size=scenarios,
         strata={name: np.array(found) for name, found in indices.items()},
         weights=np.array([place.weight for place in drawn]),
@@ -182,5 +212,5 @@ def load_pool(contest: Contest, scenarios: int, columns: list[str]) -> Pool:
     )
 
 
-def _folder(experiment: Experiment) -> Path:
-    return Home.from_environment().path / "contest" / pool_digest(experiment)
+def _folder(digest: str) -> Path:
+    return Home.from_environment().path / "contest" / digest

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from math import gcd, lcm
 from pathlib import Path
@@ -21,6 +22,7 @@ from isr_pipeline.border import (
     Bad,
     Check,
     Strict,
+    number,
     read_mapping,
     shown,
     text,
@@ -29,7 +31,7 @@ from isr_pipeline.border import (
 )
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import config_dir
-from isr_pipeline.kafka.broker_config import LONG_MAX
+from isr_pipeline.kafka.broker_config import LONG_MAX, close_or_all
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
@@ -124,6 +126,7 @@ class Group(Strict):
 
 
 _SIZE = whole(0, 1_000_000)
+_SHARE = number(0, 1e9, "a number > 0", low_open=True)
 
 
 class Panels(Strict):
@@ -146,6 +149,7 @@ class ExperimentFile(Strict):
         cluster: name of a file in ``config/clusters``; ``faults``: one in ``config/faults``.
         horizon_ms: of every scenario; ``warmup_ms``: what is not counted of it.
         panels: number of scenarios of each.
+        shares: stratum -> share of the panels, instead of the fault profile's ``sample``.
         reference: name of the configuration that the others are compared with in the report.
         base: overrides that every configuration has.
         groups: the configurations.
@@ -158,6 +162,7 @@ class ExperimentFile(Strict):
     horizon_ms: Annotated[float, HORIZON]
     warmup_ms: Ms = 5000
     panels: Panels
+    shares: Mapping_ = Field(default={})
     reference: Name
     base: Mapping_ = Field(default={})
     groups: tuple[Group, ...]
@@ -218,6 +223,7 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     cluster_path = _named(where, "cluster", "clusters", written.cluster)
     faults_path = _named(where, "faults", "faults", written.faults)
     profile = load_profile(_raw(faults_path, _where(faults_path)), _where(faults_path))
+    profile = reshared(profile, written.shares, f"{where}: shares")
     cluster = validated(ClusterFile, _raw(cluster_path, _where(cluster_path)), _where(cluster_path))
     experiment = Experiment(
         name=path.stem,
@@ -240,6 +246,28 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     _check_period(healthy, _where(cluster_path))
     _check_panels(experiment, "panels.{}")
     return experiment
+
+
+def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:
+    """Draw some strata more or less often than a profile does; their weights undo it.
+
+    Args:
+        profile: stays as it is.
+        shares: stratum -> share of a panel, up to the same factor as the others.
+        where: what says so.
+
+    Raises:
+        InputError: an unknown stratum, or no share.
+    """
+    strata = dict(profile.strata)
+    for name, share in shares.items():
+        if name not in strata:
+            raise InputError(where, name, "unknown stratum", close_or_all(name, strata))
+        try:
+            strata[name] = strata[name].model_copy(update={"sample": _SHARE.read(share)})
+        except Bad:
+            raise InputError(where, name, shown(share), _SHARE.allowed) from None
+    return profile.model_copy(update={"strata": strata})
 
 
 def healthy_scenario(experiment: Experiment, where: str) -> Scenario:

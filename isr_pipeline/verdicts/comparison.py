@@ -20,6 +20,7 @@ from isr_pipeline.verdicts.statistics import (
     mcnemar,
     ratio,
     sign_flip,
+    signed_ranks,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -112,11 +113,12 @@ def _tested(
     """Test every column twice: scenarios by their weight, and every scenario as one.
 
     The panel draws rare strata more often than they happen and weighs them down; a change that
-    shows mostly there is one that the weighted sum can hardly see. Where a metric has a flag,
-    McNemar's test of the flag is the unweighted one.
+    shows mostly there is one that the weighted sum can hardly see. The unweighted test flips ranks
+    (Wilcoxon's statistic), so that one scenario that went far the other way does not outdo twenty.
+    Where a metric has a flag, McNemar's test of the flag is the unweighted one.
     """
     width, columns = len(new.config_ids), differences.shape[1]
-    alike = differences / new.weights[:, None]
+    alike = signed_ranks(differences / new.weights[:, None])
     flagged = [
         (slice(index * width, (index + 1) * width), flag)
         for index, flag in enumerate(settings.metrics[name].paired_flag for name in metrics)

@@ -1,7 +1,9 @@
 """The second look: what was flagged is run again on a panel it was not chosen by.
 
 The DAG's confirm step asks :func:`flagged`, has the confirm panel simulated for those
-configurations, and lets :func:`decide` turn each suspicion into `regressed` or leave it `suspect`.
+configurations, and lets :func:`decide` turn each suspicion into `regressed`, leave it `suspect`, or
+drop it: whether a difference is large enough to matter is asked of both panels together, for one
+panel's ratio is rough.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.errors import Refused
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import judge
-from isr_pipeline.verdicts.comparison import compare
+from isr_pipeline.verdicts.comparison import Comparison, compare
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
@@ -103,22 +105,20 @@ def confirm(
     old: PanelOutcomes,
     settings: VerdictSettings,
 ) -> list[tuple[MetricVerdict, ...]]:
-    """Turn each suspicion into `regressed` or leave it, by what the confirm panel says.
+    """Turn each suspicion into `regressed`, leave it or drop it, by what the confirm panel says.
 
     Args:
         called: verdicts of the flagged configurations on the regression panel.
         new: their confirm outcomes, in the same order.
         old: those of the baseline.
-        settings: with the p that confirms.
+        settings: with the p that confirms, and what matters.
     """
     found = compare(new, old, settings)
     return [
         tuple(
-            _confirmed_metric(
-                metric,
-                float(found.worse[found.metrics.index(metric.metric), column]),
-                settings.confirm_p,
-            )
+            _confirmed_metric(metric, found, column, settings)
+            if metric.status is Status.SUSPECT
+            else metric
             for metric in metrics
         )
         for column, metrics in enumerate(called)
@@ -143,10 +143,23 @@ def _confirmed(one: ConfigVerdict, metrics: tuple[MetricVerdict, ...]) -> Config
     return one.model_copy(update={"status": status, "reason": reason, "metrics": metrics})
 
 
-def _confirmed_metric(metric: MetricVerdict, p: float, limit: float) -> MetricVerdict:
-    if metric.status is not Status.SUSPECT:
-        return metric
-    status = Status.REGRESSED if p < limit else Status.SUSPECT
-    said = f"confirmed (p {p:.2g})" if status is Status.REGRESSED else f"not confirmed (p {p:.2g})"
+def _confirmed_metric(
+    metric: MetricVerdict, found: Comparison, column: int, settings: VerdictSettings
+) -> MetricVerdict:
+    """Decide one suspicion."""
+    assert metric.value is not None, "what is suspect was compared"
+    assert metric.baseline_value is not None, "what is suspect was compared"
+    at = (found.metrics.index(metric.metric), column)
+    p = float(found.worse[at])
+    said = f"confirmed (p {p:.2g})" if p < settings.confirm_p else f"not confirmed (p {p:.2g})"
+    value = (metric.value + float(found.value[at])) / 2.0
+    before = (metric.baseline_value + float(found.baseline_value[at])) / 2.0
+    said = f"{said}, on both panels {judge.describe_change(value, before)}"
+    rise = settings.ratio_min - 1.0
+    least = max(settings.metrics[metric.metric].floor, rise * before)
+    if value <= before or value - before < least:
+        status, said = Status.OK, f"{said}: too small to matter"
+    else:
+        status = Status.REGRESSED if p < settings.confirm_p else Status.SUSPECT
     reason = metric.reason.replace(judge.AWAITS_CONFIRM, said)
     return metric.model_copy(update={"status": status, "reason": reason, "p_confirm": p})

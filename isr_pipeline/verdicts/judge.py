@@ -309,11 +309,13 @@ def _called(
     discordant = int(found.discordant[at])
     if discordant == 0:
         return Status.OK, "differs by rounding only"
-    change = describe_change(found, at)
+    change = describe_change(float(found.value[at]), float(found.baseline_value[at]))
     floor = settings.metrics[found.metrics[at[0]]].floor
     delta, quotient = float(found.delta[at]), float(found.ratio[at])
     limit = settings.false_discovery_rate
-    if q_worse <= settings.suspicion_rate and delta >= floor and quotient >= settings.ratio_min:
+    # One panel's ratio is rough: half of what matters is enough to look again.
+    large = delta >= settings.suspicion_share * floor and quotient >= settings.ratio_suspected
+    if q_worse <= settings.suspicion_rate and delta > 0 and large:
         return Status.SUSPECT, f"{change}, q {q_worse:.2g}; {AWAITS_CONFIRM}"
     if q_better <= limit and -delta >= floor and quotient <= 1.0 / settings.ratio_min:
         return Status.IMPROVED, f"{change}, q {q_better:.2g}"
@@ -325,11 +327,11 @@ def _called(
     return Status.OK, f"{change}: within what chance gives (q {min(q_worse, q_better):.2g})"
 
 
-def describe_change(found: Comparison, at: tuple[int, int]) -> str:
+def describe_change(value: float, before: float) -> str:
     """``1.32 x`` or, where there is no ratio, ``0 to 4.2e-05``."""
-    if math.isfinite(found.ratio[at]):
-        return f"{found.ratio[at]:.3g} x"
-    return f"{found.baseline_value[at]:.3g} to {found.value[at]:.3g}"
+    if before == 0.0:
+        return f"0 to {value:.3g}"
+    return f"{value / before:.3g} x"
 
 
 def _compared(

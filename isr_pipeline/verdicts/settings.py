@@ -69,12 +69,18 @@ class VerdictSettings(Strict):
     false_discovery_rate: Annotated[float, PROBABILITY] = 0.05
     confirm_p: Annotated[float, PROBABILITY] = 0.01
     ratio_min: Annotated[float, number(1.0, 1e6, "a number > 1", low_open=True)] = 1.10
+    suspicion_share: Annotated[float, number(0.0, 1.0, "a number >= 0 and <= 1")] = 0.5
     flips: Annotated[int, whole(999, 999_999)] = 9_999
     flips_max: Annotated[int, whole(999, 9_999_999)] = 49_999
     exact_up_to: Annotated[int, whole(1, 30)] = 20
     bootstrap: Annotated[int, whole(100, 100_000)] = 1_000
     metrics: dict[str, MetricSettings]
     pareto: Annotated[tuple[str, ...], Check("a list of two metrics or more", _axes)]
+
+    @property
+    def ratio_suspected(self) -> float:
+        """Ratio on the regression panel alone from which a rise is looked at again."""
+        return 1.0 + self.suspicion_share * (self.ratio_min - 1.0)
 
 
 def load_settings(path: Path | None = None) -> VerdictSettings:

@@ -22,6 +22,9 @@ SEED = 5010461
 TIE_TOLERANCE = 1e-9
 """Share of the sum of |d| within which two sums of signed differences are the same sum."""
 
+RANK_DIGITS = 9
+"""Digits to which two differences must agree to share a rank: the rest is rounding."""
+
 CLEARLY_NOTHING = 10
 """A tenth of the first batch settles what a tenth of its flips or more outdo: p above 0.1."""
 
@@ -124,6 +127,23 @@ def _count_flips(
         at_least += (sums >= lower).sum(axis=0)
         at_most += (sums <= upper).sum(axis=0)
     return at_least, at_most
+
+
+def signed_ranks(differences: Floats) -> Floats:
+    """Rank the absolute differences of each column, ties alike, and give them their signs.
+
+    Zeros stay zero and take no rank, so that a sign-flip test of the result is the exact
+    conditional form of Wilcoxon's signed-rank test.
+
+    Args:
+        differences: (n, m); values alike to :data:`RANK_DIGITS` digits are ties.
+    """
+    sizes = np.abs(differences)
+    with np.errstate(divide="ignore"):
+        scale = 10.0 ** (np.floor(np.log10(np.where(sizes > 0, sizes, 1.0))) - RANK_DIGITS)
+    ranks = stats.rankdata(np.round(sizes / scale) * scale, axis=0)
+    zeros = (differences == 0).sum(axis=0)
+    return np.asarray(np.sign(differences) * (ranks - zeros))
 
 
 def mcnemar(new: Bools, old: Bools) -> Tails:

@@ -65,6 +65,18 @@ WRONG = [
     ),
     (
         SMOKE,
+        "reference:",
+        "shares: {quite: 1}\nreference:",
+        "shares: quite: unknown stratum; allowed: quiet",
+    ),
+    (
+        SMOKE,
+        "reference:",
+        "shares: {quiet: 0}\nreference:",
+        "shares: quiet: 0; allowed: a number > 0",
+    ),
+    (
+        SMOKE,
         "regression: 8",
         "regression: 0",
         "panels.regression: 0; allowed: a whole number 1..1000000",

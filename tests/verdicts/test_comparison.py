@@ -57,6 +57,16 @@ def test_a_change_in_rare_strata_is_seen_among_noise_in_common_ones(strata: np.n
     assert compared(new, old, strata).worse[0, 0] < 1e-3
 
 
+def test_one_scenario_that_went_far_the_other_way_does_not_hide_the_rest() -> None:
+    """Twenty got a little worse and one much better: the sum says nothing, the ranks do."""
+    old = np.full((120, 1), 8.0)
+    new = old.copy()
+    new[:20] = 10.0
+    old[20] = 600.0
+    new[20] = 1.0
+    assert compared(new, old, np.ones(120)).worse[0, 0] < 1e-3
+
+
 def test_a_change_in_common_strata_is_seen_among_noise_in_rare_ones(strata: np.ndarray) -> None:
     """Twenty-five common scenarios got worse, ninety rare ones differ either way."""
     random = np.random.default_rng(2)

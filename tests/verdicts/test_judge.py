@@ -85,6 +85,31 @@ class TestStatuses:
         )
         assert not verdict.red
 
+    def test_what_matters_on_both_panels_together_is_regressed(self) -> None:
+        """A ratio of 1.07 is looked at again; 1.3 on the other panel makes it matter."""
+
+        def rising(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            if name == "lag-20s":
+                columns[LATENCY] *= 1.07 if panel == "regression" else 1.3
+
+        metric = judged(accepted(World()), rising).configuration("id-lag-20s").metric(LATENCY)
+        assert metric.status is Status.REGRESSED
+        assert metric.ratio == pytest.approx(1.07)
+        assert "confirmed (p" in metric.reason
+        assert "on both panels 1.1" in metric.reason
+
+    def test_what_is_small_on_both_panels_together_is_dropped(self) -> None:
+        """A ratio of 1.07 on both panels is real, too small to matter, and no suspicion."""
+        verdict = judged(accepted(World()), scaled(LATENCY, 1.07, "lag-20s"))
+        metric = verdict.configuration("id-lag-20s").metric(LATENCY)
+        assert metric.status is Status.OK
+        assert metric.p_confirm is not None
+        assert metric.reason.endswith("on both panels 1.07 x: too small to matter")
+        assert verdict.configuration("id-lag-20s").status is Status.OK
+        assert not verdict.red
+
     def test_flagged_awaits_the_confirm_panel(self) -> None:
         """Before the second look a flagged configuration is suspect and listed."""
         plan = accepted(World()).write(LATER, scaled(FLAPS, 2.0, "lag-20s"))

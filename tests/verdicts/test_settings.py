@@ -38,6 +38,7 @@ def test_the_shipped_file_is_accepted() -> None:
             {"false_discovery_rate": 5},
             "false_discovery_rate: 5; allowed: a number > 0 and < 1",
         ),
+        ({"suspicion_share": 2}, "suspicion_share: 2; allowed: a number >= 0 and <= 1"),
         ({"ratio_min": 1}, "ratio_min: 1; allowed: a number > 1"),
         (
             {"q": 0.1},

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -22,6 +22,7 @@ from isr_pipeline.verdicts.statistics import (
     mcnemar,
     ratio,
     sign_flip,
+    signed_ranks,
 )
 
 
@@ -30,6 +31,30 @@ def flipped(differences: np.ndarray, *, exact_up_to: int = 20, level: float = 0.
     return sign_flip(
         differences, flips=9_999, flips_max=99_999, exact_up_to=exact_up_to, level=level
     )
+
+
+class TestSignedRanks:
+    """Ranks that a sign-flip test turns into Wilcoxon's."""
+
+    @settings(max_examples=30, deadline=None)
+    @given(
+        st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=12, unique_by=abs).filter(
+            lambda values: all(abs(value) > 1e-3 for value in values)
+        )
+    )
+    def test_flipped_ranks_are_wilcoxons_test(self, values: list[float]) -> None:
+        """Without ties the p-value is the one of scipy's exact signed-rank test."""
+        column = np.array(values, dtype=float)
+        assume(len(set(np.abs(signed_ranks(column[:, None])[:, 0]))) == len(values))
+        found = flipped(signed_ranks(column[:, None]))
+        for p, side in ((found.worse[0], "greater"), (found.better[0], "less")):
+            expected = stats.wilcoxon(column, alternative=side, method="exact").pvalue
+            assert p == pytest.approx(expected)
+
+    def test_zeros_take_no_rank_and_ties_share_one(self) -> None:
+        """Two that differ by rounding have the same rank; what does not differ has none."""
+        column = np.array([[0.0], [-0.5], [0.3 - 0.1], [0.2], [0.0], [7.0]])
+        assert signed_ranks(column)[:, 0].tolist() == [0.0, -3.0, 1.5, 1.5, 0.0, 4.0]
 
 
 class TestSignFlip:
