@@ -18,7 +18,7 @@ from urllib.parse import quote
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.outcomes.metrics import METRICS
-from isr_pipeline.tracking import names, pages
+from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
     connect,
     experiment_id,
@@ -75,6 +75,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
             client.set_terminated(run_id)
         _pin(client, plan.experiment)
         known = experiment_id(client, plan.experiment)
+        trend.log_trends(client, known, verdict)
     pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
     return parent
 

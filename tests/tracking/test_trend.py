@@ -1,0 +1,135 @@
+"""Trends of nights in a real MLflow store on SQLite."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from isr_pipeline.tracking import names
+from isr_pipeline.tracking.client import connect, find_runs
+from isr_pipeline.tracking.log_night import log_night
+from isr_pipeline.tracking.prune import delete_night
+from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
+
+LATENCY = "commit_latency_p99_ms"
+LAST = "2026-11-23"
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated SQLite store, made once."""
+    file = tmp_path_factory.mktemp("store") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}").search_experiments()
+    return file
+
+
+@pytest.fixture
+def client(home: Path, empty_store: Path) -> MlflowClient:
+    """The store of the test's own home."""
+    shutil.copy(empty_store, home / "mlflow.db")
+    return connect()
+
+
+def logged(night: str, change: Change | None = None, world: World | None = None) -> None:
+    """Judge a night, confirm panel included, and log it."""
+    plan = (world or World()).write(night, change)
+    judge_night(plan)
+    confirm.decide(plan)
+    log_night(plan, "manual__1")
+
+
+def trends(client: MlflowClient, **tags: str) -> list[Run]:
+    """All trends with these tags."""
+    return find_runs(client, "synthetic", kind="trend", **tags)
+
+
+def curve(client: MlflowClient, name: str, metric: str) -> list[tuple[int, float]]:
+    """(step, value) of the one trend of a configuration, in order."""
+    (run,) = trends(client, config_name=name)
+    return sorted((p.step, p.value) for p in client.get_metric_history(run.info.run_id, metric))
+
+
+class TestTrends:
+    """A run per configuration, a point per night."""
+
+    def test_a_night_is_a_point_of_every_configuration(self, client: MlflowClient) -> None:
+        """Steps are days since the first night, and the time of a point is its night's."""
+        for night in (NIGHT, LATER, LAST):
+            logged(night)
+        assert {run.info.run_name for run in trends(client)} == {
+            "trend: today",
+            "trend: kip-501-s1",
+            "trend: lag-20s",
+        }
+        assert [step for step, _ in curve(client, "today", LATENCY)] == [0, 1, 4]
+        (run,) = trends(client, config_name="today")
+        times = {p.timestamp for p in client.get_metric_history(run.info.run_id, LATENCY)}
+        assert max(times) - min(times) == 4 * 86_400_000
+
+    def test_they_hang_below_one_run_which_says_what_a_step_is(self, client: MlflowClient) -> None:
+        """The parent's note names the first night."""
+        logged(NIGHT)
+        logged(LATER)
+        (parent,) = find_runs(client, "synthetic", kind="trends")
+        assert NIGHT in parent.data.tags["mlflow.note.content"]
+        assert {run.data.tags["mlflow.parentRunId"] for run in trends(client)} == {
+            parent.info.run_id
+        }
+
+    def test_a_night_logged_again_replaces_its_point(self, client: MlflowClient) -> None:
+        """The points of other nights stay, and no deleted run remains."""
+        logged(NIGHT)
+        logged(LATER)
+        before = curve(client, "today", LATENCY)
+        logged(NIGHT, scaled(LATENCY, 2.0, "today"))
+        after = curve(client, "today", LATENCY)
+        assert after == [(0, pytest.approx(2 * before[0][1])), before[1]]
+        known = client.get_experiment_by_name("synthetic")
+        assert known is not None
+        assert client.search_runs([known.experiment_id], run_view_type=2) == []
+
+    def test_an_earlier_night_may_be_filled_in(self, client: MlflowClient) -> None:
+        """A night before the first has a step below zero."""
+        logged(LATER)
+        logged(NIGHT)
+        assert [step for step, _ in curve(client, "today", LATENCY)] == [-1, 0]
+
+    def test_a_regression_marks_its_night(self, client: MlflowClient) -> None:
+        """`regressed` is 1 in that night, for that configuration."""
+        logged(NIGHT)
+        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        logged(LATER, scaled(LATENCY, 2.0, "today"))
+        assert curve(client, "today", "regressed") == [(0, 0.0), (1, 1.0)]
+        assert curve(client, "lag-20s", "regressed") == [(0, 0.0), (1, 0.0)]
+
+    def test_another_panel_begins_other_trends(self, client: MlflowClient) -> None:
+        """Values of two panels are never one curve."""
+        logged(NIGHT)
+        logged(LATER, world=replace(World(), panel_digest="e" * 64))
+        assert len(trends(client, config_name="today")) == 2
+        assert len(find_runs(client, "synthetic", kind="trends")) == 2
+
+    def test_pruned_nights_keep_their_points(self, client: MlflowClient) -> None:
+        """The runs of the night go; the curve stays whole."""
+        logged(NIGHT)
+        logged(LATER)
+        assert delete_night("synthetic", NIGHT) == 4
+        assert [step for step, _ in curve(client, "today", LATENCY)] == [0, 1]
+
+    def test_what_was_cut_off_is_removed(self, client: MlflowClient) -> None:
+        """A trend that lacks `complete` is debris, and gone after the next night."""
+        logged(NIGHT)
+        (run,) = trends(client, config_name="today")
+        tags = {**run.data.tags, "status": names.WRITING}
+        debris = client.create_run(run.info.experiment_id, run_name="trend: today", tags=tags)
+        logged(LATER)
+        (left,) = trends(client, config_name="today")
+        assert left.info.run_id not in {debris.info.run_id}
+        assert [step for step, _ in curve(client, "today", LATENCY)] == [0, 1]
