@@ -107,7 +107,7 @@ def _arguments() -> argparse.Namespace:
     cpus = os.cpu_count() or 1
     parser.add_argument("--scenarios", type=int, default=10_000, help="size of the pool")
     parser.add_argument("--processes", type=int, default=cpus, help="how many to run at a time")
-    parser.add_argument("--nights", type=int, default=30, help="of each kind with regressions")
+    parser.add_argument("--nights", type=int, default=60, help="of each kind with regressions")
     parser.add_argument("--null-nights", type=int, default=300, help="of each panel size")
     parser.add_argument("--otava-nights", type=int, default=6, help="of each kind; it is slow")
     parser.add_argument("--pool", help="digest of one that is there, though other code made it")
