@@ -133,16 +133,17 @@ def _log_parent(
 ) -> str:
     from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
 
+    known = experiment_id(client, plan.experiment)
     tags = {
         **names.night_tags(plan, dag_run_id),
         **names.verdict_tags(verdict),
         "kind": "night",
         "status": names.WRITING,
-        "mlflow.note.content": names.night_note(plan, verdict, _links(plan, dag_run_id)),
+        "mlflow.note.content": names.night_note(
+            verdict, {**_links(plan, dag_run_id), "trends of nights": trend.page(known)}
+        ),
     }
-    run = client.create_run(
-        experiment_id(client, plan.experiment), run_name=f"night {plan.night}", tags=tags
-    )
+    run = client.create_run(known, run_name=f"night {plan.night}", tags=tags)
     made.append(run.info.run_id)
     panel = Dataset(
         name=f"{plan.experiment} regression panel",
@@ -180,7 +181,7 @@ def _log_children(
             "kind": "configuration",
             "status": names.WRITING,
             "mlflow.parentRunId": made[0],
-            "mlflow.note.content": names.config_note(one),
+            "mlflow.note.content": names.config_note(one, trend.page(experiment, one.name)),
         }
         run = client.create_run(experiment, run_name=configuration.name, tags=tags)
         made.append(run.info.run_id)

@@ -70,14 +70,12 @@ def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
     return one.metrics_with(Status.REGRESSED)
 
 
-def night_note(plan: Plan, verdict: NightVerdict, links: dict[str, str]) -> str:
+def night_note(verdict: NightVerdict, links: dict[str, str]) -> str:
     """Markdown of the parent run: headline, links, and as much of the table as fits."""
     lines = [
         f"**{verdict.headline}**",
         "",
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
-        "",
-        f"Its trend over nights: filter `tags.config_name = '{plan.reference}'`, chart a metric.",
         "",
         f"| configuration | verdict | {' | '.join(SHOWN)} |",
         "|---|---|" + "---:|" * len(SHOWN),
@@ -94,10 +92,12 @@ def night_note(plan: Plan, verdict: NightVerdict, links: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def config_note(one: ConfigVerdict) -> str:
-    """Markdown of a child run: the verdict, and each metric against the baseline."""
+def config_note(one: ConfigVerdict, trend: str) -> str:
+    """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
     lines = [
         f"**{one.status}**: {one.reason}"[:4_000],
+        "",
+        f"[its nights so far]({trend})",
         "",
         "| metric | status | value | baseline | ratio (95 %) | q |",
         "|---|---|---:|---:|---:|---:|",

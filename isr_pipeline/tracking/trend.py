@@ -1,9 +1,8 @@
 """One run per configuration that lives from night to night: its metrics are curves over nights.
 
-``trend: <configuration>`` holds a point per night, so that MLflow's own charts draw it; all hang
-below one run, ``trends``, that names the panel: another panel begins other trends. A night that is
-logged again replaces its points. Nights that are pruned keep theirs: a few numbers, which say how a
-configuration came to where it is.
+``trend: <configuration>`` holds a point per night, so that MLflow's own charts draw it. Another
+panel begins other trends. A night that is logged again replaces its points. Nights that are pruned
+keep theirs: a few numbers, which say how a configuration came to where it is.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from isr_pipeline.tracking import names
+from isr_pipeline.tracking import names, pages
 from isr_pipeline.tracking.client import find_runs, remove_runs
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Run
 
-PARENT, CHILD = "trends", "trend"
-"""Values of the tag `kind`."""
+KIND = "trend"
+"""Value of the tag `kind`."""
 
 FIRST_NIGHT = "first_night"
-"""Tag of the parent: the night whose step is 0."""
+"""Tag: the night whose step is 0, the same one for all configurations."""
 
 REGRESSED = "regressed"
 """Metric that every point has: 1 in a night in which the configuration regressed, else 0."""
@@ -35,10 +35,22 @@ MOST_POINTS = 1_000
 MS_PER_DAY = 86_400_000
 
 NOTE = (
-    "One run per configuration, one point per night. Open one of them at *Model metrics*, or chart "
-    "all of them. *Step* counts days since {first}; *Time (wall)* has the dates. `regressed` is 1 "
-    "in a night in which the configuration was called so, else 0."
+    "One point per night: see *Model metrics*, or chart it beside others. *Step* counts days since "
+    "{first}; *Time (wall)* has the dates. `regressed` is 1 in a night in which the configuration "
+    "was called so, else 0."
 )
+
+
+def page(known: str, name: str | None = None) -> str:
+    """Address at which a browser finds all trends of an experiment charted, or one of them.
+
+    Args:
+        known: id of the experiment in the store.
+        name: of a configuration.
+    """
+    wanted = f"tags.kind = '{KIND}'" + (f" and tags.config_name = '{name}'" if name else "")
+    place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
+    return f"{pages.server()}/{place}"
 
 
 def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
@@ -51,59 +63,48 @@ def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
         known: id of the experiment in the store.
         verdict: the night's.
     """
-    parent = _parent(client, known, verdict)
-    day = _day(verdict.night)
-    step = day - _day(parent.data.tags[FIRST_NIGHT])
     runs: dict[str, Run] = {}
     replaced = []
     # newest first: what an attempt that was cut off left behind is removed
-    for run in find_runs(client, verdict.experiment, kind=CHILD, panel_digest=verdict.panel_digest):
+    for run in find_runs(client, verdict.experiment, kind=KIND, panel_digest=verdict.panel_digest):
         whole = run.data.tags.get("status") == names.COMPLETE
         if not whole or runs.setdefault(run.data.tags["config_name"], run) is not run:
             replaced.append(run.info.run_id)
+    first = next((run.data.tags[FIRST_NIGHT] for run in runs.values()), verdict.night)
+    tags = {
+        "kind": KIND,
+        "experiment": verdict.experiment,
+        "panel_digest": verdict.panel_digest,
+        FIRST_NIGHT: first,
+        "mlflow.note.content": NOTE.format(first=first),
+    }
+    day = _day(verdict.night)
+    step = day - _day(first)
     for one in verdict.configurations:
         points = _points(one, day, step)
         if one.name not in runs:
-            _write(client, parent, one.name, points)
+            _write(client, known, {**tags, "config_name": one.name}, points)
             continue
         trend = runs[one.name]
         if any(point.step == step for point in _history(client, trend, REGRESSED)):
             kept = [p for name in trend.data.metrics for p in _history(client, trend, name)]
-            _write(client, parent, one.name, [p for p in kept if p.step != step] + points)
+            _write(
+                client,
+                known,
+                {**tags, "config_name": one.name},
+                [p for p in kept if p.step != step] + points,
+            )
             replaced.append(trend.info.run_id)
         else:
             client.log_batch(trend.info.run_id, metrics=points)
     remove_runs(client, replaced)
 
 
-def _parent(client: MlflowClient, known: str, verdict: NightVerdict) -> Run:
-    """The run that all trends hang below; made in the first night."""
-    found = find_runs(client, verdict.experiment, kind=PARENT, panel_digest=verdict.panel_digest)
-    if found:
-        return found[0]
-    tags = {
-        "kind": PARENT,
-        "panel_digest": verdict.panel_digest,
-        "experiment": verdict.experiment,
-        FIRST_NIGHT: verdict.night,
-        "mlflow.note.content": NOTE.format(first=verdict.night),
-    }
-    run = client.create_run(known, run_name="trends", tags=tags)
-    client.set_terminated(run.info.run_id)
-    return run
-
-
-def _write(client: MlflowClient, parent: Run, name: str, points: list[Metric]) -> None:
+def _write(client: MlflowClient, known: str, tags: dict[str, str], points: list[Metric]) -> None:
     """Make the trend of a configuration; it counts once its tag says `complete`."""
-    tags = {
-        "kind": CHILD,
-        "config_name": name,
-        "experiment": parent.data.tags["experiment"],
-        "panel_digest": parent.data.tags["panel_digest"],
-        "status": names.WRITING,
-        "mlflow.parentRunId": parent.info.run_id,
-    }
-    run = client.create_run(parent.info.experiment_id, run_name=f"trend: {name}", tags=tags)
+    run = client.create_run(
+        known, run_name=f"trend: {tags['config_name']}", tags={**tags, "status": names.WRITING}
+    )
     for start in range(0, len(points), MOST_POINTS):
         client.log_batch(run.info.run_id, metrics=points[start : start + MOST_POINTS])
     client.set_tag(run.info.run_id, "status", names.COMPLETE)

@@ -146,9 +146,7 @@ class TestLogNight:
         names = tuple(f"configuration-with-a-long-name-{index:03d}" for index in range(150))
         world = World(scenarios=2, names=names)
         judge_night(world.write(NIGHT))
-        note = logging.names.night_note(
-            world.plan(NIGHT), logging.load_verdict("synthetic", NIGHT), {}
-        )
+        note = logging.names.night_note(logging.load_verdict("synthetic", NIGHT), {})
         assert len(note) < 8_000
         assert note.splitlines()[-1].endswith("more: see the report")
 

@@ -14,6 +14,7 @@ from isr_pipeline.tracking import names
 from isr_pipeline.tracking.client import connect, find_runs
 from isr_pipeline.tracking.log_night import log_night
 from isr_pipeline.tracking.prune import delete_night
+from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
@@ -73,15 +74,25 @@ class TestTrends:
         times = {p.timestamp for p in client.get_metric_history(run.info.run_id, LATENCY)}
         assert max(times) - min(times) == 4 * 86_400_000
 
-    def test_they_hang_below_one_run_which_says_what_a_step_is(self, client: MlflowClient) -> None:
-        """The parent's note names the first night."""
+    def test_all_count_from_the_same_night(self, client: MlflowClient) -> None:
+        """A configuration that is new has its first point where the others have theirs."""
         logged(NIGHT)
-        logged(LATER)
-        (parent,) = find_runs(client, "synthetic", kind="trends")
-        assert NIGHT in parent.data.tags["mlflow.note.content"]
-        assert {run.data.tags["mlflow.parentRunId"] for run in trends(client)} == {
-            parent.info.run_id
-        }
+        logged(LATER, world=World(names=("today", "kip-501-s1", "lag-20s", "new")))
+        assert [step for step, _ in curve(client, "new", LATENCY)] == [1]
+        notes = {run.data.tags["mlflow.note.content"] for run in trends(client)}
+        assert len(notes) == 1
+        assert NIGHT in notes.pop()
+
+    def test_the_night_links_to_them(self, client: MlflowClient) -> None:
+        """The parent's note links to all trends, a child's to its own."""
+        logged(NIGHT)
+        (parent,) = find_runs(client, "synthetic", kind="night")
+        known = parent.info.experiment_id
+        assert f"[trends of nights]({page(known)})" in parent.data.tags["mlflow.note.content"]
+        (child,) = find_runs(client, "synthetic", kind="configuration", config_name="today")
+        note = child.data.tags["mlflow.note.content"]
+        assert f"[its nights so far]({page(known, 'today')})" in note
+        assert "tags.config_name%20%3D%20%27today%27" in page(known, "today")
 
     def test_a_night_logged_again_replaces_its_point(self, client: MlflowClient) -> None:
         """The points of other nights stay, and no deleted run remains."""
@@ -114,7 +125,6 @@ class TestTrends:
         logged(NIGHT)
         logged(LATER, world=replace(World(), panel_digest="e" * 64))
         assert len(trends(client, config_name="today")) == 2
-        assert len(find_runs(client, "synthetic", kind="trends")) == 2
 
     def test_pruned_nights_keep_their_points(self, client: MlflowClient) -> None:
         """The runs of the night go; the curve stays whole."""
@@ -131,5 +141,5 @@ class TestTrends:
         debris = client.create_run(run.info.experiment_id, run_name="trend: today", tags=tags)
         logged(LATER)
         (left,) = trends(client, config_name="today")
-        assert left.info.run_id not in {debris.info.run_id}
+        assert left.info.run_id != debris.info.run_id
         assert [step for step, _ in curve(client, "today", LATENCY)] == [0, 1]
