@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
@@ -58,7 +60,7 @@ class Deciding:
         scenario_id: the scenario.
         before, after: natural units, the baseline and tonight.
         scenario: the scenario itself, as its file has it.
-        events: what happened tonight; empty if the events of this pair were not kept.
+        events: what happened tonight; empty if they were not kept and cannot be had again.
     """
 
     config_id: str
@@ -139,13 +141,28 @@ class NightData:
         return tuple(found)
 
     def events(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
-        """Events of a pair, in order; empty if they were not kept."""
+        """Events of a pair, in order: as kept, else by simulating it again.
+
+        Empty if they were not kept and another kernel made the night.
+        """
         events = self._events
-        if events is None:
+        if events is not None:
+            mine = (events["scenario_id"] == scenario_id) & (events["config_id"] == config_id)
+            rows = events[mine].sort_values("seq").to_dict("records")
+            if rows:
+                return [{str(name): value for name, value in row.items()} for row in rows]
+        return self._again(scenario_id, config_id)
+
+    def _again(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
+        """Events of a pair, simulated again; empty if another kernel made the night."""
+        if _kernel(self.plan.code_version) != _kernel(code_version()):
             return []
-        kept = events[(events["scenario_id"] == scenario_id) & (events["config_id"] == config_id)]
-        rows = kept.sort_values("seq").to_dict("records")
-        return [{str(name): value for name, value in row.items()} for row in rows]
+        from isr_pipeline.scenarios.model import apply, scenario_from_json  # noqa: PLC0415
+        from isr_pipeline.scenarios.run import run  # noqa: PLC0415 - loads the kernel
+
+        chosen = self.scenarios[self.scenarios["scenario_id"] == scenario_id]
+        scenario = scenario_from_json(chosen["scenario_json"].iloc[0])
+        return run(apply(scenario, self.configuration(config_id).overrides), events=True).events
 
     @cached_property
     def _events(self) -> pd.DataFrame | None:
@@ -238,10 +255,20 @@ class NightData:
             rows = rows[
                 (rows["stratum"] == "all") & rows["metric"].isin([OFFLINE, THRASH, LATENCY])
             ]
+            if not self._same_panel(night):
+                rows = rows[rows["panel"] != "regression"]
             parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))
         if not parts:
             return pd.DataFrame(columns=["panel", "config_name", "metric", "value", "night"])
         return pd.concat(parts, ignore_index=True)
+
+    def _same_panel(self, night: str) -> bool:
+        """Whether a night had tonight's regression panel: values of two panels are no curve."""
+        file = Home.from_environment().night_dir(self.plan.experiment, night) / "plan.json"
+        try:
+            return bool(json.loads(file.read_text())["panel_digest"] == self.plan.panel_digest)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     @cached_property
     def _fresh(self) -> pd.DataFrame:
@@ -257,6 +284,11 @@ class NightData:
     def drift(self) -> list[ChangePoint]:
         """Series of the fresh panel that changed their level."""
         return change_points(self._fresh, self.settings.false_discovery_rate)
+
+
+def _kernel(version: str) -> str:
+    """The part of a code version that decides outcomes."""
+    return version.rpartition("+kernel.")[2]
 
 
 def ordered(values: set[Any]) -> list[str]:

@@ -139,7 +139,10 @@ def _badge(status: Status) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    """Three significant digits, thousands without an exponent; a dash where there is no number."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"
 
 
 def _table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:
@@ -147,7 +150,7 @@ def _table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:
     cells = "".join(f'<th scope="col" class="{kind}">{name}</th>' for name, kind in head)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
+        f"<caption><span>{escape(caption)}</span></caption><thead><tr>{cells}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -256,7 +259,10 @@ def _deciding(page: Page, data: NightData, found: Deciding) -> str:
     )
     command = f"<pre><code>{escape(replay_command(data.plan, found, name))}</code></pre>"
     if not found.events:
-        kept = "<p class=lead>The events of this pair were not kept; the command shows them.</p>"
+        kept = (
+            "<p class=lead>The events of this pair were not kept, and its code is not the one that "
+            "runs now; the command shows what became of it.</p>"
+        )
         return f"<h3>{escape(found.scenario_id)}: {change}</h3>{kept}{command}"
     caption = f"<strong>{escape(found.scenario_id)}</strong>: {change}; faults shaded"
     return page.figure(charts.timeline(found), caption) + command

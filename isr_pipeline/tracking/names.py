@@ -120,5 +120,7 @@ def _shown(one: ConfigVerdict) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """Three significant digits; a dash where there is no number."""
-    return "–" if value is None else f"{value:.3g}"
+    """Three significant digits, thousands without an exponent; a dash where there is no number."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"

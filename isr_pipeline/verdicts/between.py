@@ -239,7 +239,9 @@ def _in_words(
         bucket = same if not sure else gains if versus.ratio[at] < 1 else prices
         bucket.append(words)
     overrides = configurations[chosen].overrides
-    setting = ", ".join(f"{key}={value}" for key, value in overrides.items()) or "no override"
+    setting = (
+        ", ".join(f"{key}={_said(value)}" for key, value in overrides.items()) or "no override"
+    )
     text = f"With {setting} ({configurations[chosen].name}), against {name}: "
     text += ", ".join(gains) or "no single axis surely better"
     if prices:
@@ -247,6 +249,11 @@ def _in_words(
     if same:
         text += f"; not surely different: {', '.join(same)}"
     return text + "."
+
+
+def _said(value: object) -> str:
+    """A value as Kafka's configuration files have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _sensitivity_in_words(

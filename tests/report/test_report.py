@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.outcomes import store
 from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.report import charts
@@ -207,6 +209,24 @@ class TestPage:
         assert (trace["name"], trace["x"], trace["y"]) == ("isr_shrink", [31.001], ["t-4"])
         assert trace["text"] == ["isr_shrink leader 1 isr [1, 2]"]
 
+    def test_events_that_were_not_kept_are_had_again(self, regressed: World) -> None:
+        """The pair is simulated once more if the kernel is the night's; else the page says so."""
+        plan = regressed.plan(LATER)
+        assert "The events of this pair were not kept" in render(read_night(plan))
+        again = replace(regressed, code_version=code_version()).plan(LATER)
+        found = read_night(again).deciding(read_night(again).flagged[0], FLAPS)
+        assert len(found) == 3
+        assert all(event["kind"] for one in found for event in one.events)
+        assert all(one.events for one in found)
+        assert charts.timeline(found[0])["data"]
+        assert "were not kept" not in render(read_night(again))
+
+    def test_thousands_have_no_exponent(self, regressed: World) -> None:
+        """1 812.8 ms is 1813, not 1.81e+03."""
+        plan = regressed.write(LATER, scaled("commit_latency_p99_ms", 100.0, "lag-20s"))
+        judge_night(plan)
+        assert "e+03" not in render(read_night(plan))
+
     def test_a_first_night_has_a_page_too(self, home: Path) -> None:
         """Without a baseline the page says so and draws the rest."""
         del home
@@ -265,6 +285,15 @@ class TestData:
         """Nights up to this one, oldest first."""
         trend = read_night(regressed.plan(LATER)).trend
         assert list(dict.fromkeys(trend["night"])) == [NIGHT, LATER]
+
+    def test_nights_of_another_panel_are_no_part_of_the_curve(self, regressed: World) -> None:
+        """Only the fresh panel, drawn anew each night, goes on."""
+        other = replace(regressed, panel_digest="e" * 64)
+        other.plan(NIGHT)
+        write_fresh_nights(regressed, 1.0)
+        trend = read_night(regressed.plan(LATER)).trend
+        assert set(trend[trend["panel"] == "regression"]["night"]) == {LATER}
+        assert trend[trend["panel"] == "fresh"]["night"].nunique() == 12
 
     def test_infinities_are_null_in_json(self) -> None:
         """JSON has no infinity."""

@@ -98,7 +98,7 @@ class World:
         rng = np.random.default_rng([self.seed, len(panel)])
         text = json.dumps(
             {
-                "scenario_id": "",
+                "scenario_id": "synthetic",
                 "horizon_ms": 120_000,
                 "warmup_ms": 5_000,
                 "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
