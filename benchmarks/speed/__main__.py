@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOAD_MAX = 0.5
-PAIRS, RUNS = 60, 3
+PAIRS, RUNS, PANEL_SCENARIOS = 60, 3, 200
 STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
-QUICK_PAIRS, QUICK_RUNS, QUICK_STRETCH_MS = 8, 2, 500.0
+QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS, QUICK_STRETCH_MS = 8, 2, 4, 500.0
 _SAID_MAX = 500
 
 
@@ -94,7 +94,9 @@ def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
     def kernel() -> Any:
         from benchmarks.speed import kernel as part  # noqa: PLC0415
 
-        return part.measure(QUICK_PAIRS, QUICK_RUNS) if quick else part.measure(PAIRS, RUNS)
+        if quick:
+            return part.measure(QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS)
+        return part.measure(PAIRS, RUNS, PANEL_SCENARIOS)
 
     def loops() -> Any:
         from benchmarks.speed import loops as part  # noqa: PLC0415

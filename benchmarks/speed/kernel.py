@@ -1,8 +1,12 @@
-"""The kernel on pairs of the reference panel: brute force, with jumps, beside the bare tree.
+"""The kernel on the reference panel: brute force, with jumps, runs shared, beside the bare tree.
 
-Processor time of `advance` alone: a world is encoded before and its outcome read after the clock.
-An event is a slot that fires and runs a handler; events that were jumped over are counted as in the
-brute-force run, where they did fire.
+On a sample of pairs: processor time of `advance` alone, brute force and with jumps; a world is
+encoded before and its outcome read after the clock. On the whole panel: processor time of `Runs`,
+with all that it does for a pair; brute force would take hours there, so its time is the panel's
+events, which are counted exactly, over the rate measured in the same run.
+
+An event is a slot that fires and runs a handler; events that were jumped over, or that another
+configuration's run stands for, are counted as in the brute-force run, where they did fire.
 """
 
 from __future__ import annotations
@@ -11,9 +15,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks import reference
 from benchmarks.speed import tree
 from benchmarks.speed.arms import Measured, measured, ratios, sample
+from isr_pipeline.scenarios import shared
 from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.run import advance, outcome_of
 from isr_pipeline.simulation import layout as at
 
@@ -42,6 +49,24 @@ class Arm:
     seconds: float = 0.0
 
 
+@dataclass(slots=True)
+class Panel:
+    """The reference panel, as a night simulates it: with jumps, runs shared.
+
+    Attributes:
+        pairs: of scenarios and configurations; ``runs``: of them that had to be simulated.
+        events: that fired one by one.
+        all_events: those that brute force would have fired.
+        seconds: of processor time, with everything between a configured scenario and its outcome.
+    """
+
+    pairs: int = 0
+    runs: int = 0
+    events: int = 0
+    all_events: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class KernelFigures:
     """What came out; rates per second of processor time.
@@ -54,6 +79,8 @@ class KernelFigures:
         kernel_over_tree: brute force over the bare tree of as many slots.
         time_ratio: brute force's time over that with jumps; ``event_ratio``: of events fired.
         ms_per_pair: with jumps.
+        panel: the reference panel with runs shared.
+        panel_time_ratio: brute force's time for the panel (reckoned) over that.
     """
 
     pairs: int
@@ -67,14 +94,21 @@ class KernelFigures:
     time_ratio: Measured
     event_ratio: float
     ms_per_pair: Measured
+    panel: Panel
+    panel_time_ratio: Measured
 
 
 class OutcomesDiffer(RuntimeError):
     """Jumps changed an outcome: what follows would compare different things."""
 
 
-def measure(pairs: int, runs: int) -> KernelFigures:
-    """Measure the arms in turn, so many times over.
+def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
+    """Measure the arms in turn, so many times over, then the panel once.
+
+    Args:
+        pairs: of the sample.
+        runs: of its arms.
+        panel_scenarios: of the reference panel, all of it or its first ones.
 
     Raises:
         OutcomesDiffer: a pair came out otherwise with jumps.
@@ -94,6 +128,7 @@ def measure(pairs: int, runs: int) -> KernelFigures:
             run_both(scenario, brute, jumps)
         arms.append((brute, jumps))
     brute_rate = [brute.events / brute.seconds for brute, _ in arms]
+    panel = run_panel(panel_scenarios)
     return KernelFigures(
         pairs=len(scenarios),
         slots=(slots[0], slots[-1]),
@@ -106,7 +141,28 @@ def measure(pairs: int, runs: int) -> KernelFigures:
         time_ratio=ratios([b.seconds for b, _ in arms], [j.seconds for _, j in arms]),
         event_ratio=arms[0][0].events / max(1, arms[0][1].events),
         ms_per_pair=measured([1e3 * j.seconds / len(scenarios) for _, j in arms]),
+        panel=panel,
+        panel_time_ratio=measured([panel.all_events / rate / panel.seconds for rate in brute_rate]),
     )
+
+
+def run_panel(scenarios: int) -> Panel:
+    """Run scenarios of the reference panel under all configurations, as a task of a night does."""
+    panel = Panel()
+    configurations = reference.configurations()
+    for row in reference.scenarios()[:scenarios]:
+        scenario = scenario_from_json(row.scenario_json)
+        configured = [apply(scenario, one.overrides) for one in configurations]
+        started = time.process_time()
+        runs = shared.Runs()
+        for one in sorted(configured, key=shared.plainness):
+            outcome, _ = runs.of(one)
+            panel.all_events += outcome["kernel_events"]
+        panel.seconds += time.process_time() - started
+        panel.pairs += len(configured)
+        panel.runs += runs.simulated
+        panel.events += runs.events_fired
+    return panel
 
 
 def slots_of(scenarios: list[Scenario]) -> list[int]:

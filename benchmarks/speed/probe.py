@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FOLDER = "ISR_PIPELINE_PROBE"
-PARTS = ("kernel", "encode", "outcome", "events", "configure")
+PARTS = ("kernel", "prepare", "encode", "outcome", "events", "configure")
 """What is told apart of a pair; the rest of a task is rows to Arrow, what the worker does before
 and after (reading the task and its scenarios), and Spark itself."""
 
@@ -30,13 +30,14 @@ _told_until = 0.0
 def install() -> None:
     """Wrap what a pair is made of, and the task around it."""
     from isr_pipeline.outcomes import pairs  # noqa: PLC0415 - in Spark's worker only
-    from isr_pipeline.scenarios import run  # noqa: PLC0415
+    from isr_pipeline.scenarios import encoder, shared  # noqa: PLC0415
 
     for module, name, part in (
-        (run, "advance", "kernel"),
-        (run, "encode", "encode"),
-        (run, "outcome_of", "outcome"),
-        (run, "events_of", "events"),
+        (shared, "advance", "kernel"),
+        (shared, "prepare", "prepare"),
+        (encoder._Encoder, "encode", "encode"),
+        (shared, "outcome_of", "outcome"),
+        (shared, "named_events", "events"),
         (pairs, "apply", "configure"),
     ):
         setattr(module, name, _timed(getattr(module, name), part))

@@ -83,7 +83,7 @@ def ratios_of(found: Figures) -> dict[str, Measured | None]:
     return {
         "kernel_over_bare_tree": kernel.kernel_over_tree if kernel else None,
         "kernel_over_simpy": loops.kernel_over_simpy if loops else None,
-        "skipping_over_brute_force": kernel.time_ratio if kernel else None,
+        "skipping_over_brute_force": kernel.panel_time_ratio if kernel else None,
         "two_cores_over_one": spark.two_over_one if spark else None,
         "kernel_share_of_busy": spark.kernel_share if spark else None,
         "longest_over_median_task": spark.longest_over_median if spark else None,
@@ -115,7 +115,11 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             for name, one in ratios.items()
         },
         "more_ratios": {
-            "skipping_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
+            "skipping_over_brute_force_in_events": kernel
+            and _short(kernel.panel.all_events / kernel.panel.events),
+            "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),
+            "jumps_alone_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
+            "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
             "kernel_over_python": loops and _short(loops.kernel_over_python.median),
             "kernel_over_simpy_without_handlers": loops
             and _short(loops.kernel_over_simpy_bare.median),
@@ -129,6 +133,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
         "pairs_in_sample": kernel and kernel.pairs,
         "slots": kernel and list(kernel.slots),
         "kernel_ms_per_pair": kernel and _short(kernel.ms_per_pair.median),
+        "panel_ms_per_pair": kernel and _short(1e3 * kernel.panel.seconds / kernel.panel.pairs),
         "worker_peak_rss_mb": spark and round(spark.peak_rss_mb, 1),
         "java_peak_rss_mb": spark and round(spark.java_peak_rss_mb, 1),
         "pairs_per_core_s": spark and _short(spark.pairs_per_core_s.median),

@@ -22,7 +22,7 @@ MILLION = 1e6
 WORDS = {
     "kernel_over_bare_tree": "kernel, brute force / bare winner tree",
     "kernel_over_simpy": "kernel, brute force / SimPy, same handlers",
-    "skipping_over_brute_force": "jumps / brute force, broker-hours per core-second",
+    "skipping_over_brute_force": "jumps and shared runs / brute force, reference panel, time",
     "two_cores_over_one": "two cores / one core, simulation on Spark",
     "kernel_share_of_busy": "kernel's share of the executors' busy time",
     "longest_over_median_task": "longest / median task",
@@ -73,7 +73,20 @@ def _kernel(kernel: KernelFigures) -> Table:
         f"{_millions(kernel.jump_events_per_s)} that fired",
         f"{kernel.ms_per_pair.median:.1f}",
     )
-    table.add_row(f"events: jumps fire one of {kernel.event_ratio:.1f}", "", "", "")
+    panel = kernel.panel
+    table.add_row(
+        f"{panel.pairs} pairs of the panel, {panel.runs} of them simulated",
+        "",
+        f"{panel.events / panel.seconds / MILLION:.1f} that fired",
+        f"{1e3 * panel.seconds / panel.pairs:.1f}",
+    )
+    table.add_row(
+        f"events: jumps fire one of {kernel.event_ratio:.1f}, with shared runs one of "
+        f"{panel.all_events / panel.events:.1f}",
+        "",
+        "",
+        "",
+    )
     return table
 
 

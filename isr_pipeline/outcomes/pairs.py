@@ -18,7 +18,7 @@ import pyarrow as pa
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.scenarios.run import outcome_and_events
+from isr_pipeline.scenarios.shared import Runs, plainness
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -114,10 +114,14 @@ def simulate(
     """
     rows: list[dict[str, Any]] = []
     waiting_events = 0
+    order: list[int] = []
     for given in scenarios.to_pylist():
         scenario = scenario_from_json(given["scenario_json"])
-        for configuration in configurations:
-            row = simulate_pair(given, scenario, configuration)
+        configured = [apply(scenario, c.overrides) for c in configurations]
+        order = order or sorted(range(len(configured)), key=lambda i: plainness(configured[i]))
+        runs = Runs()
+        for i in order:
+            row = simulate_pair(given, configured[i], configurations[i], runs)
             rows.append(row)
             waiting_events += len(row["events"] or ())
             if len(rows) >= ROWS_PER_BATCH or waiting_events >= EVENTS_PER_BATCH:
@@ -129,32 +133,32 @@ def simulate(
 
 
 def simulate_pair(
-    given: Mapping[str, Any], scenario: Scenario, configuration: Configured
+    given: Mapping[str, Any], configured: Scenario, configuration: Configured, runs: Runs
 ) -> dict[str, Any]:
-    """Simulate one pair and return its row.
+    """Simulate one pair, unless another configuration's run answers for it; return its row.
 
     A pair that spends its event budget is a row with ``failed`` = 1 and no values.
 
     Args:
         given: the scenario's row.
-        scenario: the same, parsed.
-        configuration: what to override in it.
+        configured: the same, parsed, with the configuration laid over it.
+        configuration: which one that is.
+        runs: those of the scenario under other configurations.
 
     Raises:
         RuntimeError: the simulation broke; names the pair.
     """
-    configured = apply(scenario, configuration.overrides)
     hours = partition_hours(configured)
     events: list[dict[str, Any]] | None = None
     outcome: dict[str, float | int | None]
     try:
-        outcome, listed = outcome_and_events(configured)
-        if is_notable(outcome) or is_sampled(scenario.scenario_id, configuration.config_id):
+        outcome, listed = runs.of(configured)
+        if is_notable(outcome) or is_sampled(configured.scenario_id, configuration.config_id):
             events = listed()[:EVENTS_PER_PAIR]
     except BudgetSpent as spent:
-        outcome = failed_outcome(float(scenario.horizon_ms), spent.budget)
+        outcome = failed_outcome(float(configured.horizon_ms), spent.budget)
     except Exception as error:
-        pair = f"scenario {scenario.scenario_id}, configuration {configuration.name}"
+        pair = f"scenario {configured.scenario_id}, configuration {configuration.name}"
         msg = f"{pair}: {type(error).__name__}: {error}"
         raise RuntimeError(msg) from error
     return {

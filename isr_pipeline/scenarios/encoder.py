@@ -28,6 +28,8 @@ from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import kinds_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isr_pipeline.scenarios.model import Scenario
 
 Array = npt.NDArray[np.int64]
@@ -166,6 +168,31 @@ class _Tables:
         return start
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What tells the worlds of a scenario's configurations apart.
+
+    Attributes:
+        same, equal: the rest. Worlds in which it is the same objects, and equal values, have the
+            same places and the same cells but for keys and rules and what follows from them.
+        keys: the header's cells C_LAG ... C_REBALANCE.
+        rules: the switches.
+    """
+
+    same: tuple[Any, ...]
+    equal: tuple[Any, ...]
+    keys: Array
+    rules: Array
+
+    def alike(self, other: Settings) -> bool:
+        """Whether both worlds have the same structure.
+
+        Scenarios of a panel under several configurations share the very objects.
+        """
+        pairs = zip(self.same, other.same, strict=True)
+        return all(mine is its for mine, its in pairs) and self.equal == other.equal
+
+
 class _Encoder:
     """Fills one array; every method is one table."""
 
@@ -212,6 +239,7 @@ class _Encoder:
         self.io = int(self.keys["num.io.threads"])
         self.net = int(self.keys["num.network.threads"])
         self._refuse_what_does_not_fit()
+        self.settings = self._read_settings()
 
     def _refuse_what_does_not_fit(self) -> None:
         where = f"scenario {self.s.scenario_id}"
@@ -321,7 +349,7 @@ class _Encoder:
         else:
             self._take_structure(like)
         w = self.w
-        self.keys_us()
+        w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys
         self._begins()
         self._records()
         self._fill_tree()
@@ -331,22 +359,18 @@ class _Encoder:
         names = tuple(self.partitions), tuple(self.brokers)
         return World(w, self.rec, self.rules, *names, self.kinds)
 
-    def alike(self, other: _Encoder) -> bool:
-        """Whether both arrays have the same places and constant cells.
-
-        Scenarios of a panel under several configurations share the very objects.
-        """
-        mine, its = self.s, other.s
-        return (
-            mine.faults is its.faults
-            and mine.topics is its.topics
-            and mine.cluster.brokers == its.cluster.brokers
-            and mine.cluster.log_dirs_per_broker == its.cluster.log_dirs_per_broker
-            and mine.service == its.service
-            and (mine.seed, mine.horizon_ms) == (its.seed, its.horizon_ms)
-            and (self.fetchers, self.io, self.net) == (other.fetchers, other.io, other.net)
-            and (self.sample_us, self.events) == (other.sample_us, other.events)
+    def _read_settings(self) -> Settings:
+        """What this world differs in from those of other configurations."""
+        cluster = self.s.cluster
+        same = (self.s.faults, self.s.topics)
+        equal = (
+            (cluster.brokers, cluster.log_dirs_per_broker, cluster.isr_expiration_phase_ms),
+            self.s.service.client_requests_per_s,
+            (self.s.seed, self.s.horizon_ms),
+            (self.fetchers, self.io, self.net),
+            (self.sample_us, self.events, self.jumps),
         )
+        return Settings(same, equal, self._keys_us(), self.rules)
 
     def _take_structure(self, like: _Encoder) -> None:
         """Copy what a world of the same structure has in common with this one."""
@@ -420,6 +444,7 @@ class _Encoder:
             at.H_THRIX: tables.place(nb * nb * self.fetchers),
             at.H_PSTREAM: tables.place(npart * 2),
             at.H_BFAULT: tables.place(nb * 2),
+            at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
             at.H_BFLIST: tables.place(nf),
             at.H_LEDGER: tables.place(sum(ledgers) * at.L_SIZE),
             at.H_EVENTS: tables.place(EVENTS_LISTED * at.V_SIZE if self.events else 0),
@@ -443,6 +468,7 @@ class _Encoder:
         w[at.H_IO] = self.io
         w[at.H_NET] = self.net
         w[at.H_REQUESTS] = self.n_requests
+        w[at.G_LEAST_ISR] = min(len(p.replicas) for p in self.partitions)
         w[at.C_SCRATCH] = scratch
         w[at.C_SAMPLE] = self.sample_us
         w[at.C_SAMPLES_MAX] = samples
@@ -462,9 +488,10 @@ class _Encoder:
         count = self.n_rows * self.max_rf
         self.rec = self.w[start : start + count * N_FIELDS].reshape(count, N_FIELDS)
 
-    def keys_us(self) -> None:
-        """Configuration and service times, in microseconds."""
-        w, k, service = self.w, self.keys, self.s.service
+    def _keys_us(self) -> Array:
+        """Configuration and service times, in microseconds: the cells C_LAG ... C_REBALANCE."""
+        w = np.zeros(at.C_REBALANCE + 1, dtype=np.int64)
+        k, service = self.keys, self.s.service
         w[at.C_LAG] = us(k["replica.lag.time.max.ms"])
         w[at.C_LAG_MESSAGES] = k["replica.lag.max.messages"]
         w[at.C_TICK] = max(
@@ -508,6 +535,7 @@ class _Encoder:
         if k["auto.leader.rebalance.enable"]:
             rebalance = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
         w[at.C_REBALANCE] = min(rebalance, at.INF)
+        return w[at.C_LAG :]
 
     def _slot(self, kind: int, i: int, who: int) -> int:
         """Number of the ``i``-th slot of a kind; it stands for the row pointer ``who``."""
@@ -935,8 +963,10 @@ class _Encoder:
             size //= 2
 
 
+_LATEST_MAX = 2
 _latest: list[_Encoder] = []
-"""The last structure that was laid out: a panel's configurations come scenario by scenario."""
+"""The last structures that were laid out: a panel's configurations come scenario by scenario, and
+few of them (another num.replica.fetchers) need a structure of their own."""
 
 
 def encode(
@@ -959,9 +989,26 @@ def encode(
     Raises:
         InputError: more entities than the kernel has slots for.
     """
+    _, lay_out = prepare(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
+    return lay_out()
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    events: bool = False,
+    sample_ms: float = 0,
+    budget: int = EVENT_BUDGET,
+    jumps: bool = True,
+) -> tuple[Settings, Callable[[], World]]:
+    """As `encode`, in two steps: the settings, and what lays the world out if that is needed."""
     encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
-    like = next((latest for latest in _latest if latest.alike(encoder)), None)
-    world = encoder.encode(like)
-    if like is None:
-        _latest[:] = [encoder]
-    return world
+
+    def lay_out() -> World:
+        like = next((e for e in _latest if e.settings.alike(encoder.settings)), None)
+        world = encoder.encode(like)
+        if like is None:
+            _latest[:] = [encoder, *_latest][:_LATEST_MAX]
+        return world
+
+    return encoder.settings, lay_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,24 @@ from isr_pipeline.simulation.kinds import Z_SIZE, memory_size
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from isr_pipeline.scenarios.encoder import PartitionNames
     from isr_pipeline.scenarios.model import Scenario
 
 US_PER_HOUR = 3_600_000_000
+
+
+class Names(Protocol):
+    """What the kernel's indexes of partitions and brokers stand for: a `World`, or what is left."""
+
+    @property
+    def partitions(self) -> Sequence[PartitionNames]:
+        """By kernel index."""
+
+    @property
+    def brokers(self) -> Sequence[int]:
+        """Ids by kernel index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +106,6 @@ def run(
 
         check_run(scenario, world, done)
     return done
-
-
-def outcome_and_events(
-    scenario: Scenario, budget: int = EVENT_BUDGET
-) -> tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]:
-    """Simulate one scenario of many: its outcome row, and its events for whoever asks for them.
-
-    Listing events costs the kernel next to nothing; reading the list is what takes time.
-
-    Raises:
-        BudgetSpent: the scenario needs more events than ``budget``.
-    """
-    world = encode(scenario, events=True, budget=budget)
-    advance(world)
-    if world.w[at.G_BUDGET_SPENT]:
-        raise BudgetSpent(scenario.scenario_id, budget)
-    return outcome_of(world), lambda: events_of(world)
 
 
 def advance(world: World) -> None:
@@ -210,7 +206,7 @@ def _ms(time_us: int) -> float:
     return time_us // 1000 if time_us % 1000 == 0 else time_us / 1000
 
 
-def _members(world: World, partition: int, mask: int) -> list[int]:
+def _members(world: Names, partition: int, mask: int) -> list[int]:
     """Ids of the replicas in a set, ascending."""
     replicas = world.partitions[partition].replicas
     return sorted(b for pos, b in enumerate(replicas) if (mask >> pos) & 1)
@@ -218,13 +214,22 @@ def _members(world: World, partition: int, mask: int) -> list[int]:
 
 def events_of(world: World) -> list[dict[str, Any]]:
     """The events in order of time, in the names of the model page."""
+    return named_events(world, event_rows(world))
+
+
+def event_rows(world: World) -> npt.NDArray[np.int64]:
+    """The kernel's list of events: a row of V_SIZE cells each, a view of the world."""
     w = world.w
     base = int(w[at.H_EVENTS])
-    rows = w[base : base + int(w[at.G_EVENT_COUNT]) * at.V_SIZE].reshape(-1, at.V_SIZE)
-    return [_event(world, [int(cell) for cell in row]) for row in rows]
+    return w[base : base + int(w[at.G_EVENT_COUNT]) * at.V_SIZE].reshape(-1, at.V_SIZE)
 
 
-def _event(world: World, row: list[int]) -> dict[str, Any]:
+def named_events(names: Names, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Events as mappings, in the names of the model page."""
+    return [_event(names, row) for row in rows.tolist()]
+
+
+def _event(world: Names, row: list[int]) -> dict[str, Any]:
     """One row of the kernel's list as a mapping."""
     kind = at.EVENT_NAMES[row[at.V_KIND]]
     partition = row[at.V_PART]
@@ -246,7 +251,7 @@ def _event(world: World, row: list[int]) -> dict[str, Any]:
 
 
 def _cause(
-    world: World, kind: str, partition: int, row: list[int], event: dict[str, Any]
+    world: Names, kind: str, partition: int, row: list[int], event: dict[str, Any]
 ) -> str | None:
     """Why: a JSON object, or None."""
     if kind in ("isr_shrink", "isr_expand"):

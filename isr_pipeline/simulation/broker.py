@@ -22,6 +22,7 @@ from isr_pipeline.kafka.releases import (
     Lock,
 )
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch
+from isr_pipeline.simulation.depends import note, note_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
@@ -59,6 +60,7 @@ from isr_pipeline.simulation.layout import (
     D_SIZE,
     D_SLOT,
     D_STATE,
+    DEP_COOLDOWN,
     DS_CLIENT,
     DS_COMPLETE,
     DS_COMPLETE_LOCK,
@@ -101,6 +103,7 @@ from isr_pipeline.simulation.layout import (
     K_LROW,
     K_REC,
     K_SIZE,
+    NEVER,
     P_FETCHER,
     P_RF,
     P_S2_LAST,
@@ -112,7 +115,6 @@ from isr_pipeline.simulation.layout import (
     Q_DEADLINE,
     Q_END,
     Q_ENT,
-    Q_EPOCH,
     Q_ERR,
     Q_IDX,
     Q_KIND,
@@ -146,7 +148,6 @@ from isr_pipeline.simulation.layout import (
     R_ONLINE,
     R_PART,
     R_POS,
-    R_READERS,
     R_WRITER,
     REQ_FETCH,
     REQS_PER_THREAD,
@@ -161,6 +162,7 @@ from isr_pipeline.simulation.leader import (
     LOCK_HELD,
     PENDING_EXPAND,
     append_must_wait,
+    begin_locked_read,
     eligible_mask,
     finish_sync_write,
     leads_officially,
@@ -362,6 +364,7 @@ def _plan_read(w, q, e, p, lr):
 @compiled
 def _s2_alarm(w, rules, end):
     """When the slot of a read that ends at ``end`` fires: earlier if Solution 2's timer does."""
+    note_read(w, end - w[G_NOW])
     if rules[KIP501] == _S2:
         return min(end, w[G_NOW] + w[C_S2_LIMIT])
     return end
@@ -372,6 +375,8 @@ def _s2_timer(w, rec, rules, lr):
     """Solution 2's timer has fired for a read of ``lr``: resign if anybody could take over."""
     p = w[lr + R_PART]
     others = w[lr + R_ISR] & eligible_mask(w, p) & ~(1 << w[lr + R_POS])
+    if w[p + P_S2_LAST] > NEVER:
+        note(w, DEP_COOLDOWN)
     if should_resign(
         rules,
         w[C_S2_LIMIT] + 1,
@@ -500,7 +505,7 @@ def _read(w, rec, rules, b, d, q, e, k):
     w[d + D_STATE] = DS_FETCH
     w[d + D_ROW] = -1
     if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
-        w[lr + R_READERS] += 1
+        begin_locked_read(w, lr, end)
         w[d + D_ROW] = lr
     w[d + D_END] = end
     w[d + D_S2] = 0
@@ -635,11 +640,11 @@ def _completion_steps(w, rec, rules, b, d):
                         w[d + D_STATE] = DS_COMPLETE
                         w[q + Q_READ_ROW] = -1
                         if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
-                            w[lr + R_READERS] += 1
+                            begin_locked_read(w, lr, end)
                             w[q + Q_READ_ROW] = lr
                         elif rules[ISR_LOCK] == _LOCK_COMPLETION and w[d + D_ROW] >= 0:
                             # up to 2.0 the append's own read lock is still held
-                            w[w[d + D_ROW] + R_READERS] += 1
+                            begin_locked_read(w, w[d + D_ROW], end)
                             w[q + Q_READ_ROW] = w[d + D_ROW]
                         w[d + D_END] = end
                         w[d + D_S2] = 0
@@ -749,7 +754,7 @@ def settle_produce(w, rec, rules, b, q):
     """The request is appended: answer it, or let it wait for the high watermark."""
     r = w[q + Q_ROW]
     if w[q + Q_ERR] == 0 and w[q + Q_ACKS_ALL] == 1 and w[q + Q_END] > w[r + R_HW]:
-        if w[r + R_IS_LEADER] == 1 and w[r + R_EPOCH] == w[q + Q_EPOCH]:
+        if w[r + R_IS_LEADER] == 1:
             w[q + Q_STATE] = QS_WAIT_HW
             return
         w[q + Q_ERR] = ERR_NOT_LEADER
@@ -796,7 +801,6 @@ def _produce_appends(w, rec, rules, b, d):
         w[d + D_ROW] = r
         cancel(w, w[d + D_SLOT])
         return
-    w[q + Q_EPOCH] = w[r + R_EPOCH]
     w[q + Q_END] = w[r + R_LEO] + w[q + Q_RECORDS]
     append_records(w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1)
     if rules[ASYNC_ISR] != 0:
@@ -936,11 +940,11 @@ def expire_steps(w, rec, rules, q):
                 w[e + E_END] = _plan_read(w, q, e, w[lr + R_PART], lr)
                 if w[e + E_END] > w[e + E_OFFSET]:
                     w[q + Q_DATA] = 1
+                    end = read_end(w, b, w[lr + R_PART], READ_COMPLETION, 0, True)
                     if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
-                        w[lr + R_READERS] += 1
+                        begin_locked_read(w, lr, end)
                         w[q + Q_READ_ROW] = lr
                     w[q + Q_DEADLINE] = INF
-                    end = read_end(w, b, w[lr + R_PART], READ_COMPLETION, 0, True)
                     w[q + Q_NOT_BEFORE] = end
                     schedule(w, w[q + Q_SLOT], _s2_alarm(w, rules, end))
                     return

@@ -17,6 +17,7 @@ from isr_pipeline.kafka.releases import (
     ElectionOrder,
 )
 from isr_pipeline.simulation.cells import cells_from
+from isr_pipeline.simulation.depends import note, note_isr
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CRASH_UNCLEAN,
@@ -47,6 +48,9 @@ from isr_pipeline.simulation.layout import (
     C_SESSION,
     C_UNCLEAN,
     C_WARMUP,
+    DEP_NOBODY,
+    DEP_ORDER,
+    DEP_SESSION,
     EV_CTL_REMOVE,
     EV_ELECTED,
     EV_FENCED,
@@ -287,6 +291,35 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
 
 
 @compiled
+def _note_election(w, p, election, isr, leader, elected):
+    """Note what the outcome of an election for partition ``p`` depended on."""
+    if elected < 0:
+        note(w, DEP_NOBODY)
+    elif elected != leader or election == _PREFERRED_ELECTION:
+        if not (isr >> elected) & 1 or not _orders_agree(w, p, isr):
+            note(w, DEP_ORDER)
+
+
+@compiled
+def _orders_agree(w, p, isr):
+    """Whether the members of the ISR come in the same order in the assignment and in the ISR.
+
+    The assignment's begins with the preferred replica.
+    """
+    order = w[p + P_ORDER]
+    preferred = w[p + P_PREFERRED]
+    last = -1
+    for k in range(w[p + P_RF]):
+        pos = (order >> (4 * k)) & 15
+        if (isr >> pos) & 1:
+            place = 0 if pos == preferred else pos + 1
+            if place <= last:
+                return False
+            last = place
+    return True
+
+
+@compiled
 def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     """Take ``removed`` out of the ISR of ``p`` and elect as far as that is needed.
 
@@ -303,6 +336,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     leader = w[p + P_LEADER]
     acceptable = acceptable_mask(w, p) & ~exclude & ~removed
     target = isr & ~removed
+    note_isr(w, p, target)
     n = _walk_order(w, rules, p, target if target else isr)
     order = cells_from(w, w[C_SCRATCH])
     if is_kraft(rules):
@@ -330,6 +364,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
             unclean_shutdown,
             False,
         )
+        _note_election(w, p, election, isr, leader, new_leader)
         _apply(w, rules, p, new_leader, new_isr, elr, last_known, unclean, bump)
         return
     if target == 0:
@@ -343,6 +378,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     new_leader, unclean = elect_zk(
         order, n, target & ~removed, acceptable, 0, w[C_UNCLEAN] == 1 and n > 1
     )
+    _note_election(w, p, election, isr, leader, new_leader)
     if election == _PREFERRED_ELECTION:
         if new_leader >= 0 and new_leader != leader:
             _apply(w, rules, p, new_leader, isr, 0, 0, False, True)
@@ -394,6 +430,7 @@ def elect_after_resignation(w, rules, p, exclude_self):
         if (isr >> pos) & (acceptable >> pos) & 1 and not (exclude_self and pos == leader):
             chosen = pos
             break
+    note(w, DEP_ORDER)  # the leader that resigns is the last in the ISR's order
     if chosen < 0:
         return
     w[p + P_PEPOCH] += 1
@@ -513,6 +550,7 @@ def hear(w, b):
             last = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
             w[b + B_FENCE_AT] = min(last, now) + w[C_SESSION]
             if w[b + B_FENCED] == 0:
+                note(w, DEP_SESSION)
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
             else:
                 cancel(w, w[b + B_SLOT_SESSION])
@@ -557,6 +595,7 @@ def controller_back(w, rules, resumed):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] < INF:
             if w[b + B_FENCED] == 0:
+                note(w, DEP_SESSION)
                 if resumed == 0:
                     w[b + B_FENCE_AT] = now + w[C_SESSION]
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
@@ -577,4 +616,5 @@ def controller_gone(w):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] == INF:
             beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
+            note(w, DEP_SESSION)
             w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT] + w[C_SESSION]

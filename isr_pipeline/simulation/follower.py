@@ -22,6 +22,7 @@ from isr_pipeline.simulation.broker import (
     note_bad_dir,
     thread_towards,
 )
+from isr_pipeline.simulation.depends import note
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
@@ -34,6 +35,7 @@ from isr_pipeline.simulation.layout import (
     B_SLOT_TICK,
     C_BACKOFF,
     C_SOCKET_TIMEOUT,
+    DEP_FETCHER,
     E_END,
     E_EPOCH,
     E_ERR,
@@ -188,6 +190,7 @@ def log_dir_fetcher_fails(w, rules, r, error):
     """
     if w[r + R_LOGDIR_FAILED] != 0:
         return
+    note(w, DEP_FETCHER)
     what = reaction(rules, error)
     node = broker_index(w, w[r + R_BROKER])
     if what == _FAIL:
@@ -248,6 +251,7 @@ def _kill_thread(w, t):
 @compiled
 def _react(w, rules, t, r, error):
     """The fetcher thread meets an error with one partition; True if the thread is dead now."""
+    note(w, DEP_FETCHER)
     what = reaction(rules, error)
     if what == _FAIL:
         set_failed(w, r)

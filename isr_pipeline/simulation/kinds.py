@@ -44,6 +44,7 @@ _HEADER = {
         at.G_ACKED,
         at.G_FAILED_TIME,
         at.G_LATENCY_BATCHES,
+        at.G_LOCKED_READS,
         at.G_MISSED_LAG,
         at.G_UNAVAILABLE,
         at.G_UNTRACKED_TIME,

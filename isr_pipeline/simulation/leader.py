@@ -31,6 +31,7 @@ from isr_pipeline.simulation.controller import (
     hand_over,
     publish,
 )
+from isr_pipeline.simulation.depends import note, note_isr
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
@@ -58,6 +59,8 @@ from isr_pipeline.simulation.layout import (
     D_SIZE,
     D_SLOT,
     D_STATE,
+    DEP_EXPIRED,
+    DEP_LOCK,
     DS_COMPLETE_LOCK,
     DS_FETCH_LOCK,
     DS_PRODUCE_LOCK,
@@ -72,16 +75,19 @@ from isr_pipeline.simulation.layout import (
     G_CTL_OUT_UNTIL,
     G_EXPANDS,
     G_FLAPS,
+    G_LOCKED_READS,
     G_NOW,
     G_RESIGNATIONS,
     G_SHRINKS,
     G_SPURIOUS,
     G_TICKS,
+    G_TICKS_HELD_UP,
     H_BROKERS,
     H_FAULTS,
     H_FLT,
     H_FPART,
     H_IO,
+    H_LOCKED,
     H_MAX_RF,
     H_PART,
     H_PARTITIONS,
@@ -90,6 +96,7 @@ from isr_pipeline.simulation.layout import (
     H_STR,
     H_WALK,
     INF,
+    LOCKED_MAX,
     NEVER,
     P_ELR,
     P_ISR,
@@ -102,7 +109,6 @@ from isr_pipeline.simulation.layout import (
     P_STAND_SINCE,
     P_WATCHED,
     Q_END,
-    Q_EPOCH,
     Q_ERR,
     Q_ROW,
     Q_SIZE,
@@ -133,6 +139,10 @@ from isr_pipeline.simulation.layout import (
     REQS_PER_STREAM,
     S_REQ0,
     S_SIZE,
+    U_BEGIN,
+    U_BROKER,
+    U_END,
+    U_SIZE,
     V_CAUSE0,
     V_MASK,
     X_ALL_PARTS,
@@ -230,7 +240,11 @@ def eligible_mask(w, p):
 
 @compiled
 def answer_produces(w, rec, rules, r):
-    """Answer the acks=all requests whose records the HW of ``r`` has passed."""
+    """Answer the acks=all requests whose records the HW of ``r`` has passed.
+
+    In whatever leader epoch they were appended: a broker that goes on leading has kept its log
+    (Partition.checkEnoughReplicasReachOffset @ 3.6).
+    """
     p = w[r + R_PART]
     at = w[H_PSTREAM] + 2 * ((p - w[H_PART]) // P_SIZE)
     for k in range(w[at + 1]):
@@ -238,7 +252,7 @@ def answer_produces(w, rec, rules, r):
         for j in range(REQS_PER_STREAM):
             q = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
             if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
-                if w[q + Q_END] <= w[r + R_HW] and w[q + Q_EPOCH] == w[r + R_EPOCH]:
+                if w[q + Q_END] <= w[r + R_HW]:
                     respond(w, rec, rules, w[r + R_BROKER], q)
 
 
@@ -594,6 +608,17 @@ def wake_lock_waiters(w, r):
 
 
 @compiled
+def begin_locked_read(w, r, end):
+    """A read begins that holds the lock of ``r`` until it is over; the last ones are listed."""
+    u = w[H_LOCKED] + (w[G_LOCKED_READS] & (LOCKED_MAX - 1)) * U_SIZE
+    w[u + U_BEGIN] = w[G_NOW]
+    w[u + U_END] = end
+    w[u + U_BROKER] = w[r + R_BROKER]
+    w[r + R_READERS] += 1
+    w[G_LOCKED_READS] += 1
+
+
+@compiled
 def release_read(w, r):
     """A read that held the lock of ``r`` is over; a tick that waits for it goes first."""
     w[r + R_READERS] -= 1
@@ -649,13 +674,18 @@ def _tick_visits(w, rec, rules, b, r):
         wake_lock_waiters(w, r)
         return True
     expired = _expired(w, rec, rules, r)
+    if expired != 0:
+        note(w, DEP_EXPIRED)
+        note_isr(w, w[r + R_PART], w[r + R_ISR] & ~expired)
     wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (
         mode != _LOCK_NONE and expired != 0
     )
     if wants_lock and (w[r + R_READERS] > 0 or w[r + R_WRITER] == LOCK_HELD):
+        note(w, DEP_LOCK)
         if w[r + R_WRITER] == LOCK_FREE:
             w[r + R_WRITER] = LOCK_TICK_WAITS
         w[b + B_TICK_STATE] = TICK_WAITS
+        w[G_TICKS_HELD_UP] += 1
         return False
     if w[b + B_TICK_STATE] == TICK_WAITS:
         w[b + B_TICK_STATE] = TICK_READY

@@ -8,6 +8,7 @@ anew. Everything is counted after the warm-up; events are listed from 0.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
+from isr_pipeline.simulation.depends import note_isr
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_INDEX,
@@ -184,6 +185,7 @@ def book(w, p):
 def refresh(w, rules, p):
     """Set the flags of partition ``p`` anew, after its leader, its ISR or a broker changed."""
     book(w, p)
+    note_isr(w, p, w[p + P_ISR])
     leader = w[p + P_LEADER]
     members = size_of(w[p + P_ISR])
     min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])

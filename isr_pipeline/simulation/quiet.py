@@ -9,7 +9,8 @@ crosses replica.lag.time.max.ms. Up to there all cells move on at once, by so ma
 moved in the last period; then events are taken one by one again.
 
 The isr-expiration ticks are no part of the cycle (their period is another): where no follower can
-be found out of sync, a tick changes nothing and is counted only.
+be found out of sync, and no read in progress holds a lock that the tick takes, a tick changes
+nothing and is counted only.
 
 Where a comparison could turn out differently later (an offset that stands in front of one that
 moves, two speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the
@@ -66,6 +67,8 @@ from isr_pipeline.simulation.layout import (
     B_TICK_POS,
     B_TICK_STATE,
     B_UP,
+    B_WALK,
+    B_WALK_N,
     C_FETCH_MIN_BYTES,
     C_HORIZON,
     C_LAG,
@@ -80,11 +83,13 @@ from isr_pipeline.simulation.layout import (
     G_EVENTS,
     G_JUMPED,
     G_JUMPS,
+    G_LOCKED_READS,
     G_NOW,
     G_TICKS,
     H_BRK,
     H_BROKERS,
     H_BYKIND,
+    H_LOCKED,
     H_PART,
     H_PARTITIONS,
     H_QUEUE,
@@ -98,6 +103,7 @@ from isr_pipeline.simulation.layout import (
     H_STR,
     H_STREAMS,
     H_TREE_SIZE,
+    H_WALK,
     INF,
     L_ACKS_ALL,
     L_BYTES,
@@ -105,6 +111,7 @@ from isr_pipeline.simulation.layout import (
     L_SIZE,
     L_STATE,
     L_TIME,
+    LOCKED_MAX,
     P_LEADER,
     P_LED_CAP,
     P_LED_HEAD,
@@ -129,7 +136,9 @@ from isr_pipeline.simulation.layout import (
     R_PART,
     R_PENDING,
     R_POS,
+    R_READERS,
     R_SIZE,
+    R_WRITER,
     REQ_FETCH,
     S_GATHERED,
     S_K,
@@ -140,6 +149,10 @@ from isr_pipeline.simulation.layout import (
     S_STOP,
     SLOT_BITS,
     TREE,
+    U_BEGIN,
+    U_BROKER,
+    U_END,
+    U_SIZE,
 )
 from isr_pipeline.simulation.leader import record_base
 from isr_pipeline.simulation.log import batch_at
@@ -558,15 +571,59 @@ def _first_tick_after(w, b, time):
 
 
 @compiled
-def _ticks_end(w, rules):
-    """First tick that cannot just be counted because it takes locks, or is out of turn."""
+def _ticks_end(w, rules, z, s, now, span):
+    """First tick that cannot just be counted because it may meet a lock, or is out of turn."""
     end = INF
     locks = rules[ISR_LOCK] in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS)
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
-        if locks or not _regular_tick(w, b):
+        if not _regular_tick(w, b):
             end = min(end, w[TREE + w[H_TREE_SIZE] + w[b + B_SLOT_TICK]] >> SLOT_BITS)
+        elif locks:
+            end = min(end, _first_held_up(w, z, s, b, now, span, end))
     return end
+
+
+@compiled
+def _first_held_up(w, z, s, b, now, span, end):
+    """First tick of broker ``b`` before ``end`` at which a lock that it takes may be held.
+
+    Reads hold locks at the same moments of every cycle: those listed since the picture at ``s``.
+    """
+    first = z[s + G_LOCKED_READS]
+    count = w[G_LOCKED_READS] - first
+    due = w[b + B_TICK_DUE]
+    if count > LOCKED_MAX or _locks_held(w, b) > _listed_and_open(w, b, first, count, now):
+        return due
+    while due < min(end, w[C_HORIZON]):
+        for k in range(first, first + count):
+            u = w[H_LOCKED] + (k & (LOCKED_MAX - 1)) * U_SIZE
+            if w[u + U_BROKER] == b:
+                if (due - w[u + U_BEGIN]) % span <= w[u + U_END] - w[u + U_BEGIN]:
+                    return due
+        due += w[C_TICK]
+    return INF
+
+
+@compiled
+def _locks_held(w, b):
+    """Reads and writes in progress on broker ``b`` that hold a partition's lock."""
+    held = 0
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        held += w[r + R_READERS] + w[r + R_WRITER]
+    return held
+
+
+@compiled
+def _listed_and_open(w, b, first, count, now):
+    """Reads on broker ``b`` that are listed and not over."""
+    found = 0
+    for k in range(first, first + count):
+        u = w[H_LOCKED] + (k & (LOCKED_MAX - 1)) * U_SIZE
+        if w[u + U_BROKER] == b and w[u + U_END] >= now:
+            found += 1
+    return found
 
 
 @compiled
@@ -681,7 +738,7 @@ def _quiet_until(w, rec, rules, kinds, z, a, b, now, span):
         end = min(end, w[C_WARMUP])
     end = min(end, _plans_end(w, z, kinds, a, b, now, span))
     end = min(end, _streams_end(w, now))
-    end = min(end, _ticks_end(w, rules))
+    end = min(end, _ticks_end(w, rules, z, b, now, span))
     end = min(end, _clocks_end(w, rec, rules, z, b, now, span))
     return min(end, _cooldowns_end(w, rules, now, span))
 

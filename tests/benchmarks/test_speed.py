@@ -135,6 +135,13 @@ class TestLoops:
         assert jumps.events < brute.events / 2
         assert brute.broker_hours == jumps.broker_hours == pytest.approx(6 * 20 / 3600)
 
+    def test_a_panel_with_shared_runs(self) -> None:
+        """Fewer runs than pairs, and far fewer events than brute force would fire."""
+        panel = kernel.run_panel(1)
+        assert panel.pairs == 41
+        assert panel.runs < panel.pairs
+        assert panel.events * 5 < panel.all_events
+
     def test_a_jump_that_changes_an_outcome_ends_the_measurement(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -156,6 +163,7 @@ RUN = SliceRun(
         "worker_cpu": 7.0,
         "task_cpu": 6.0,
         "kernel": 4.0,
+        "prepare": 0.0,
         "encode": 1.0,
         "outcome": 0.0,
         "events": 0.0,

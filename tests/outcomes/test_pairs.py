@@ -12,6 +12,7 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.metrics import METRICS, TOTALS
 from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.scenarios.shared import Runs
 
 SCENARIO = parse_scenario(
     {
@@ -24,6 +25,14 @@ SCENARIO = parse_scenario(
     "test",
 )
 Simulated = tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]
+
+
+class Ran:
+    """Runs that are known beforehand."""
+
+    def __init__(self, run: Callable[[Any], Simulated]) -> None:
+        self.of = run
+
 
 GIVEN = {"panel": "fresh", "scenario_id": "s", "stratum": "calm", "weight": 2.0}
 CONFIGURATION = pairs.Configured("today", "c0", {"replica.lag.time.max.ms": 20_000})
@@ -57,47 +66,33 @@ class TestSimulatePair:
 
     def test_columns(self) -> None:
         """The row is keyed, has its partition-hours, and is the outcome with its totals."""
-        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Runs())
         assert (row["panel"], row["config_name"], row["weight"]) == ("fresh", "today", 2.0)
         assert row["partition_hours"] == pytest.approx(5 * 36 / 3600)
         assert row["failed"] == 0
 
-    def test_configuration_applies(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The kernel meets the scenario with the configuration laid over it."""
-        met: list[Any] = []
-
-        def run(scenario: Any) -> Simulated:
-            met.append(scenario.config["replica.lag.time.max.ms"])
-            return {**dict.fromkeys(METRICS, 0), "failed": 0}, list
-
-        monkeypatch.setattr(pairs, "outcome_and_events", run)
-        pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
-        assert met[0] == 20_000
-
-    def test_budget_spent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_budget_spent(self) -> None:
         """A pair that spends its budget is a row without values that says so."""
 
         def run(scenario: Any) -> Simulated:
             raise BudgetSpent(scenario.scenario_id, 1000)
 
-        monkeypatch.setattr(pairs, "outcome_and_events", run)
-        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
         assert (row["failed"], row["kernel_events"], row["events"]) == (1, 1000, None)
         assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
 
-    def test_broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_broken(self) -> None:
         """A mistake in the kernel names the pair that met it."""
 
         def run(scenario: Any) -> Simulated:
             raise IndexError("slot 7")
 
-        monkeypatch.setattr(pairs, "outcome_and_events", run)
         with pytest.raises(
             RuntimeError, match=r"^scenario s, configuration today: IndexError: slot 7$"
         ):
-            pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)
+            pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
 
-    def test_events_of_a_notable_pair(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_events_of_a_notable_pair(self) -> None:
         """Events of a pair with something offline are kept, lists and objects as JSON."""
         event = {"t_ms": 5, "kind": "isr_shrink", "isr": [1, 2], "cause": {"removed": {"3": 1}}}
 
@@ -105,8 +100,7 @@ class TestSimulatePair:
             outcome = {**dict.fromkeys(METRICS, 0), "any_offline": 1, "failed": 0}
             return outcome, lambda: [event]
 
-        monkeypatch.setattr(pairs, "outcome_and_events", run)
-        (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION)["events"]
+        (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))["events"]
         assert (row["seq"], row["t_ms"], row["isr"]) == (0, 5.0, "[1, 2]")
         assert row["cause"] == '{"removed":{"3":1}}'
 
