@@ -140,7 +140,8 @@ def _log_parent(
         "kind": "night",
         "status": names.WRITING,
         "mlflow.note.content": names.night_note(
-            verdict, {**_links(plan, dag_run_id), "trends of nights": trend.page(known)}
+            verdict,
+            {**_links(plan, dag_run_id), "trends of nights": trend.page(known, plan.panel_digest)},
         ),
     }
     run = client.create_run(known, run_name=f"night {plan.night}", tags=tags)
@@ -181,7 +182,9 @@ def _log_children(
             "kind": "configuration",
             "status": names.WRITING,
             "mlflow.parentRunId": made[0],
-            "mlflow.note.content": names.config_note(one, trend.page(experiment, one.name)),
+            "mlflow.note.content": names.config_note(
+                one, trend.page(experiment, plan.panel_digest, one.name)
+            ),
         }
         run = client.create_run(experiment, run_name=configuration.name, tags=tags)
         made.append(run.info.run_id)

@@ -41,14 +41,17 @@ NOTE = (
 )
 
 
-def page(known: str, name: str | None = None) -> str:
+def page(known: str, panel_digest: str, name: str | None = None) -> str:
     """Address at which a browser finds all trends of an experiment charted, or one of them.
 
     Args:
         known: id of the experiment in the store.
+        panel_digest: of the panel whose trends are meant.
         name: of a configuration.
     """
-    wanted = f"tags.kind = '{KIND}'" + (f" and tags.config_name = '{name}'" if name else "")
+    wanted = f"tags.kind = '{KIND}' and tags.panel_digest = '{panel_digest}'"
+    if name:
+        wanted += f" and tags.config_name = '{name}'"
     place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
     return f"{pages.server()}/{place}"
 

@@ -88,11 +88,14 @@ class TestTrends:
         logged(NIGHT)
         (parent,) = find_runs(client, "synthetic", kind="night")
         known = parent.info.experiment_id
-        assert f"[trends of nights]({page(known)})" in parent.data.tags["mlflow.note.content"]
+        panel = parent.data.tags["panel_digest"]
+        assert (
+            f"[trends of nights]({page(known, panel)})" in parent.data.tags["mlflow.note.content"]
+        )
         (child,) = find_runs(client, "synthetic", kind="configuration", config_name="today")
         note = child.data.tags["mlflow.note.content"]
-        assert f"[its nights so far]({page(known, 'today')})" in note
-        assert "tags.config_name%20%3D%20%27today%27" in page(known, "today")
+        assert f"[its nights so far]({page(known, panel, 'today')})" in note
+        assert "tags.config_name%20%3D%20%27today%27" in page(known, panel, "today")
 
     def test_a_night_logged_again_replaces_its_point(self, client: MlflowClient) -> None:
         """The points of other nights stay, and no deleted run remains."""
