@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.metrics import METRICS, TOTALS
-from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.outcomes.schemas import SIMULATED
+from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.scenarios.shared import Runs
 
 SCENARIO = parse_scenario(
@@ -27,15 +31,22 @@ SCENARIO = parse_scenario(
 Simulated = tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]
 
 
-class Ran:
+class Ran(Runs):
     """Runs that are known beforehand."""
 
     def __init__(self, run: Callable[[Any], Simulated]) -> None:
-        self.of = run
+        super().__init__()
+        self._run = run
+
+    def of(self, scenario: Scenario) -> Simulated:
+        """Give what is known."""
+        return self._run(scenario)
 
 
 GIVEN = {"panel": "fresh", "scenario_id": "s", "stratum": "calm", "weight": 2.0}
 CONFIGURATION = pairs.Configured("today", "c0", {"replica.lag.time.max.ms": 20_000})
+S2 = {"rules.kip501": "s2", "follower.fetch.pending.reads.insync.enable": True}
+LIMIT = "follower.fetch.process.time.max.ms"
 
 
 class TestPlanTasks:
@@ -103,6 +114,24 @@ class TestSimulatePair:
         (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))["events"]
         assert (row["seq"], row["t_ms"], row["isr"]) == (0, 5.0, "[1, 2]")
         assert row["cause"] == '{"removed":{"3":1}}'
+
+    def test_company_changes_no_row(self) -> None:
+        """A pair's row is the same alone and among configurations whose runs answer for it."""
+        given = {**GIVEN, "expected_cost": 1.0, "scenario_json": canonical_json(SCENARIO)}
+        table = pa.Table.from_pylist([given])
+        limits = [
+            pairs.Configured(f"c{limit}", f"c{limit}", {**S2, LIMIT: limit})
+            for limit in (100, 5000)
+        ]
+        both = [CONFIGURATION, *limits]
+        schema = to_arrow_schema(SIMULATED)
+
+        def rows(configurations: list[pairs.Configured]) -> list[dict[str, Any]]:
+            batches = pairs.simulate(table, configurations, schema, lambda *_: None)
+            return [row for batch in batches for row in batch.to_pylist()]
+
+        together = sorted(rows(both), key=itemgetter("config_id"))
+        assert together == [row for one in both for row in rows([one])]
 
     def test_sample(self) -> None:
         """About one pair in 64 is sampled, always the same ones."""
