@@ -405,7 +405,12 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
     return {
         "data": lines,
         "layout": {
-            "xaxis": {"type": "category", "title": {"text": "night"}},
+            "xaxis": {
+                "type": "category",
+                # a curve that begins late must not push its nights before the others'
+                "categoryorder": "category ascending",
+                "title": {"text": "night"},
+            },
             "yaxis": {"title": {"text": metric}, "rangemode": "tozero"},
             "height": 320,
         },

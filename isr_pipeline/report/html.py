@@ -356,7 +356,10 @@ def _nights(page: Page, data: NightData) -> str:
     )
     if not figures:
         return "<p class=lead>A trend takes at least two nights.</p>"
-    lead = "The regression panel stays the same; the fresh one shows drift and decides nothing."
+    lead = (
+        "Nights of tonight's regression panel, and of the fresh one, which is another each night: "
+        "it shows drift and decides nothing."
+    )
     return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>{_drift(data)}'
 
 

@@ -295,6 +295,14 @@ class TestData:
         assert set(trend[trend["panel"] == "regression"]["night"]) == {LATER}
         assert trend[trend["panel"] == "fresh"]["night"].nunique() == 12
 
+    def test_nights_stand_in_order(self, regressed: World) -> None:
+        """A curve that begins later than another does not stand before it."""
+        write_fresh_nights(regressed, 1.0)
+        data = read_night(regressed.plan(LATER))
+        drawn = charts.trend(data, FLAPS, list(NAMES))
+        assert drawn is not None
+        assert drawn["layout"]["xaxis"]["categoryorder"] == "category ascending"
+
     def test_infinities_are_null_in_json(self) -> None:
         """JSON has no infinity."""
         assert charts.numbers([1.0, float("inf"), float("nan")]) == [1.0, None, None]
