@@ -69,6 +69,13 @@ class TestServices:
         assert ports
         assert all(port.startswith("127.0.0.1:") for port in ports)
 
+    def test_links_to_mlflow_open_in_a_browser(self, compose: dict[str, Any]) -> None:
+        """Whoever writes the note of a run links to the port that MLflow is published on."""
+        published = compose["services"]["mlflow"]["ports"][0].rpartition(":")[0]
+        for name in ("airflow-scheduler", "airflow-apiserver"):
+            variables = compose["services"][name]["environment"]
+            assert variables["ISR_PIPELINE_MLFLOW_URL"] == f"http://{published}", name
+
     def test_no_secret_has_a_default(self, compose: dict[str, Any]) -> None:
         """Every secret comes from .env, and its absence is an error that says what to run."""
         text = (ROOT / "docker-compose.yaml").read_text()
