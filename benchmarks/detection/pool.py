@@ -28,7 +28,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
-from isr_pipeline.scenarios.run import run
+from isr_pipeline.scenarios.shared import Runs
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 Floats = npt.NDArray[np.float64]
@@ -129,8 +129,9 @@ def _simulate(task: _Task) -> int:
         scenario_from_json(draw_scenario(task.experiment, PANEL, NIGHT, index).scenario_json)
         for index in range(task.start, task.stop)
     ]
+    runs = [Runs() for _ in scenarios]
     for arm, path in task.arms:
-        rows = [_outcome(scenario, arm) for scenario in scenarios]
+        rows = [_outcome(*pair, arm) for pair in zip(runs, scenarios, strict=True)]
         columns = {name: [row[name] for row in rows] for name in OUTCOME_COLUMNS}
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".draft")
@@ -139,9 +140,8 @@ def _simulate(task: _Task) -> int:
     return len(task.arms)
 
 
-def _outcome(scenario: Scenario, arm: Arm) -> dict[str, Any]:
-    changed = apply(refactored(scenario, arm.change), arm.overrides)
-    return run(changed).outcome
+def _outcome(runs: Runs, scenario: Scenario, arm: Arm) -> dict[str, Any]:
+    return runs.of(apply(refactored(scenario, arm.change), arm.overrides))[0]
 
 
 def refactored(scenario: Scenario, change: str) -> Scenario:
