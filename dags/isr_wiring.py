@@ -62,7 +62,8 @@ EXPERIMENT = Param(
     type="string",
     enum=experiment_names(),
     title="Experiment",
-    description="A file of config/experiments: smoke is small, nightly is the whole grid.",
+    description="A file of config/experiments: smoke is small, nightly is the whole grid. In a "
+    "backfill tick 'Override parameters on existing runs' too, or the default is run.",
 )
 
 NIGHT_PARAMS = {
