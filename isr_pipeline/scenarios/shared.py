@@ -211,9 +211,8 @@ def _same_proposal(done: _Done, other: Settings) -> bool:
 
 def _same_timer(done: _Done, other: Settings) -> bool:
     """Whether Solution 2's timer, which runs even where its key is off, fires alike, or never."""
-    mine, its = _timer_us(done.settings), _timer_us(other)
-    limits = [limit for limit in (mine, its) if limit is not None]
-    if not limits or done.longest_read_us <= min(limits):
+    mine, its = _timer(done.settings), _timer(other)
+    if all(timer is None or done.longest_read_us <= timer[0] for timer in (mine, its)):
         return True
     if mine != its:
         return False
@@ -222,8 +221,8 @@ def _same_timer(done: _Done, other: Settings) -> bool:
     return bool(same) or not done.depends & at.DEP_COOLDOWN
 
 
-def _timer_us(settings: Settings) -> int | None:
-    """Limit of Solution 2's timer, None without one."""
+def _timer(settings: Settings) -> tuple[int, bool] | None:
+    """Solution 2's timer: its limit, and whether the leader resigns; None without one."""
     if settings.rules[KIP501] != Kip501.S2:
         return None
-    return int(settings.keys[at.C_S2_LIMIT - at.C_LAG])
+    return int(settings.keys[at.C_S2_LIMIT - at.C_LAG]), bool(settings.rules[KIP501_ENABLED])

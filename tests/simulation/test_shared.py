@@ -126,6 +126,13 @@ class TestWorth:
         limits = [{**S2, LIMIT: limit} for limit in (100, 200, 400, 5000)]
         assert simulated(world, *limits) == 3
 
+    def test_a_timer_that_only_one_obeys(self) -> None:
+        """A read beyond the limit: with its key off, Solution 2 notices and does nothing."""
+        slow = {"kind": "slow_read", "broker": 1, "start_ms": 1000, "duration_ms": 900}
+        world = plain(faults=[{**slow, "read_ms": 300}])
+        off = {**S2, "follower.fetch.pending.reads.insync.enable": False, LIMIT: 100}
+        assert simulated(world, off, {**S2, LIMIT: 100}) == 2
+
     def test_a_cooldown_that_is_asked_for(self) -> None:
         """Two stalls of one partition tell cooldowns apart, one stall does not."""
         stall = {"kind": "read_stall", "broker": 1, "duration_ms": 900, "partitions": ["t-0"]}
