@@ -7,6 +7,7 @@ A program of its own, started by `isr-pipeline night run`, because it is Airflow
   scheduler; no other run is touched. The loop is that of Airflow's `dag.test`, which looks for news
   once a second; this one looks at once.
 * `make ui` runs: the run is triggered there, and followed.
+* Another one of these was killed: its run is marked as failed, so that nothing resumes it.
 
 Standard input is a pipe that the parent holds: when it closes, or on SIGTERM, the run is marked as
 failed and every process of it ends (exit status 130).
@@ -85,11 +86,15 @@ class Teller:
 def main() -> int:
     """Run or follow; exit status 0 if the run succeeded, 1 if it failed, 130 if stopped."""
     parser = argparse.ArgumentParser(description="run the DAG isr_nightly once")
-    parser.add_argument("--conf", type=json.loads, required=True, help="the run's params, JSON")
+    parser.add_argument("--conf", type=json.loads, help="the run's params, JSON")
     parser.add_argument("--log", type=Path, required=True, help="file for Airflow's own messages")
     parser.add_argument("--follow-only", action="store_true", help="another program schedules")
+    parser.add_argument("--give-up", metavar="RUN", help="mark a run as failed, do nothing else")
     options = parser.parse_args()
     tell = Teller(options.log)
+    if options.give_up:
+        _fail_run(options.give_up)
+        return 0
     now = datetime.now(UTC)
     run_id = f"manual__{now.isoformat()}"
     signal.signal(signal.SIGTERM, _raise_stopped)

@@ -309,17 +309,30 @@ def _headline(experiment: str, night: str) -> str:
 
 
 def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
-    """Rows and digest of every table that the night has."""
+    """Rows and digest of every table that the night has.
+
+    Raises:
+        Refused: a table is damaged.
+    """
+    from pyarrow import ArrowInvalid  # noqa: PLC0415 - reads Arrow
+
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
 
-    return {
-        name: {
-            "rows": store.count_rows(name, experiment, night),
-            "digest": store.table_digest(name, experiment, night),
-        }
-        for name in store.TABLES
-        if store.has_table(name, experiment, night)
-    }
+    tables = {}
+    for name in store.TABLES:
+        if not store.has_table(name, experiment, night):
+            continue
+        try:
+            rows = store.count_rows(name, experiment, night)
+            digest = store.table_digest(name, experiment, night)
+        except (ArrowInvalid, OSError) as damage:
+            what = str(damage).splitlines()[0]
+            raise Refused(
+                f"table {name} of night {night} of {experiment} is damaged, "
+                f"run the night again: {what}"
+            ) from None
+        tables[name] = {"rows": rows, "digest": digest}
+    return tables
 
 
 def _configurations(plan: Plan) -> list[dict[str, Any]]:

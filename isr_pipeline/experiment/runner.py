@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -73,9 +74,7 @@ def run_night(
         "fail_on_regression": fail_on_regression,
     }
     lock = AirflowLock(home)
-    # A polite kill and a closed terminal stop the run in order, like Ctrl-C.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    stack.stop_on_signals()
     try:
         elsewhere = _wait_for_turn(lock, experiment, night, wait=wait)
         return _Run(home, conf, spark_master, follow_only=elsewhere).to_its_end()
@@ -132,6 +131,8 @@ class _Run:
             # First of all: Java starts while Airflow does.
             self._spark = SharedSpark(home, variables)
             variables |= self._spark.variables
+        self._variables = variables
+        self._follow_only = follow_only
         # A session of its own: Ctrl-C reaches this process alone, which then stops the others in
         # order. The pipe on standard input stops them too if this process is killed.
         self._process = subprocess.Popen(
@@ -142,6 +143,7 @@ class _Run:
             text=True,
             start_new_session=True,
         )
+        threading.Thread(target=self._end_with_it, daemon=True).start()
         self._tail = _Tail()
         self._told: set[tuple[str, str, int]] = set()
 
@@ -163,8 +165,24 @@ class _Run:
             if self._spark is not None:
                 self._spark.end()
         if not ended:
+            self._give_up()
             raise Refused(f"Airflow ended before the run did; its messages are in {self._log}")
         return ended == "success"
+
+    def _end_with_it(self) -> None:
+        """End what the program leaves behind if it was killed: its workers hold our pipe open."""
+        self._process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _give_up(self) -> None:
+        """Mark the run of our program, which was killed, as failed; remove what it was writing."""
+        if self._follow_only or not self._run_id:
+            return
+        command = [sys.executable, str(PROGRAM), "--give-up", self._run_id]
+        command += ["--log", str(self._log.with_name("night-given-up.log"))]
+        subprocess.run(command, env=self._variables, stdin=subprocess.DEVNULL, check=False)
+        interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
 
     def _events(self) -> Iterator[dict[str, Any]]:
         assert self._process.stdout is not None
@@ -208,8 +226,6 @@ class _Run:
 
     def _stop(self) -> None:
         """Stop the run and everything below it, and remove what it was writing."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         _say("stopping …")
         self._process.terminate()
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isr_pipeline.home import Home
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
@@ -157,6 +160,21 @@ def spark_master(variables: Mapping[str, str]) -> str | None:
     except (KeyError, TypeError, ValueError):
         return None
     return str(host)
+
+
+def stop_on_signals() -> None:
+    """Make Ctrl-C, a polite kill and a closed terminal raise KeyboardInterrupt, once.
+
+    What comes after the first is ignored: it would break off the stopping itself.
+    """
+
+    def stop(*_: object) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
 
 
 def ui_port(program: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -22,10 +23,11 @@ from isr_pipeline.experiment.shared_spark import SharedSpark
 from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 READY_SECONDS_MAX = 180.0
-STOP_SECONDS_MAX = 20.0
+STOP_SECONDS_MAX = 8.0
 ADMIN = "admin"
 
 
@@ -74,9 +76,7 @@ def serve() -> int:
             f"{holder.get('program', 'another program')} (process {holder.get('pid')}) runs "
             "Airflow on this home; wait until it ends"
         )
-    # The terminal's hang-up and a polite kill end the programs like Ctrl-C does.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    stack.stop_on_signals()
     programs: list[Program] = []
     spark: SharedSpark | None = None
     try:
@@ -98,14 +98,15 @@ def serve() -> int:
         sys.stderr.write(f"{ended}\n")
         return 1
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in stack.STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         if programs:
             _say("stopping …")
-            _stop(programs)
+            family = _ask_to_stop(programs)
         if spark is not None:
             spark.end()
         if programs:
+            _make_stop(programs, family)
             _say("stopped")
         lock.release()
 
@@ -127,7 +128,8 @@ def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
     return _start(
         "MLflow",
         command,
-        variables,
+        # Nothing here needs MLflow's own job queues, which are nine processes.
+        variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
         ready_url=f"http://127.0.0.1:{port}/health",
         log=home.path / "mlflow-server.log",
     )
@@ -183,6 +185,7 @@ def _say_how_to_use(home: Home, ports: dict[str, int]) -> None:
     if password:
         _say(f"         user {ADMIN}, password {password}")
     _say(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
+    _say("         choose Model training, upper left, to see the nights")
 
 
 def _password(home: Home) -> str:
@@ -209,33 +212,54 @@ def _check_alive(programs: list[Program]) -> None:
             )
 
 
-def _stop(programs: list[Program]) -> None:
-    """Ask each program to end (SIGINT to the parent alone), then make what is left of them."""
-    family = [child for program in programs for child in _family(program.process.pid)]
+def _ask_to_stop(programs: list[Program]) -> list[psutil.Process]:
+    """Ask every part of both programs to end, all at once, and kill what they had started.
+
+    Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside
+    it. A task that is killed is started again, with its run, by the next ``make ui``.
+
+    Returns:
+        Every process that is to end.
+    """
+    parts = [part for program in programs for part in _below(program.process.pid)]
+    started = [one for part in parts for one in _below(part.pid, recursive=True)]
     for program in programs:
         if program.process.poll() is None:
             program.process.send_signal(signal.SIGINT)
+    _send(psutil.Process.terminate, parts)
+    _send(psutil.Process.kill, started)
+    return parts + started
+
+
+def _make_stop(programs: list[Program], family: list[psutil.Process]) -> None:
+    """Wait until all processes have ended; after a while make them."""
     limit = time.monotonic() + STOP_SECONDS_MAX
     while time.monotonic() < limit and any(one.process.poll() is None for one in programs):
-        time.sleep(0.2)
-    family += [child for program in programs for child in _family(program.process.pid)]
-    for send in (psutil.Process.terminate, psutil.Process.kill):
-        alive = [one for one in set(family) if one.is_running()]
-        for one in alive:
-            try:
-                send(one)
-            except psutil.NoSuchProcess:
-                continue
-        psutil.wait_procs(alive, timeout=5)
+        time.sleep(0.1)
+    for program in programs:
+        family += _below(program.process.pid, recursive=True)
+        if program.process.poll() is None:
+            program.process.kill()
+            program.process.wait()
+    _, alive = psutil.wait_procs(set(family), timeout=1)
+    _send(psutil.Process.kill, alive)
+    psutil.wait_procs(alive, timeout=5)
 
 
-def _family(pid: int) -> list[psutil.Process]:
-    """Return a process and all below it, as far as they still exist."""
+def _below(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
+    """Return the processes that a process has started, as far as both still exist."""
     try:
-        parent = psutil.Process(pid)
-        return [parent, *parent.children(recursive=True)]
+        children: list[psutil.Process] = psutil.Process(pid).children(recursive=recursive)
     except psutil.NoSuchProcess:
         return []
+    return children
+
+
+def _send(signal_of: Callable[[psutil.Process], None], processes: Iterable[psutil.Process]) -> None:
+    """Do something to processes that may be gone already."""
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            signal_of(one)
 
 
 def _say(text: str) -> None:

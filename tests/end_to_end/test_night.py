@@ -131,6 +131,38 @@ class TestInterrupted:
         assert site.mlflow_runs(NIGHT) == runs == 1 + len(first["configs"])
 
 
+@pytest.fixture(scope="module")
+def killed(site: Site, first: dict[str, Any]) -> str:
+    """What a run of the same night said whose Airflow was killed while it simulates."""
+    started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
+    started.wait_for("simulate")
+    for child in psutil.Process(started.process.pid).children():
+        if any(word.endswith("run_night.py") for word in child.cmdline()):
+            child.kill()
+    assert started.process.wait(timeout=180) == 1
+    return started.said()
+
+
+class TestKilled:
+    """The program that schedules a night is killed in the middle; then the night again."""
+
+    def test_says_so(self, killed: str) -> None:
+        """The last line says that Airflow ended, and where its messages are."""
+        assert killed.splitlines()[-1].startswith("Airflow ended before the run did; its messages")
+
+    def test_leaves_no_debris(self, site: Site, killed: str) -> None:
+        """No process, no half table, and a run that is failed, not running for ever."""
+        assert site.processes() == []
+        assert site.debris() == []
+        assert dag_runs(site)[-1] == "failed"
+        assert site.show(NIGHT)["status"] == "interrupted"
+
+    def test_again_is_the_same_night(self, site: Site, first: dict[str, Any], killed: str) -> None:
+        """Same digests of every table."""
+        site.night(NIGHT)
+        assert digests(site.show(NIGHT)) == digests(first)
+
+
 class TestBrokenShard:
     """A shard whose Java is killed, and killed again when it is tried again on its own Java."""
 
@@ -186,6 +218,25 @@ class TestBrokenShard:
 
         plan = site.home / "nights" / EXPERIMENT / self.BROKEN / "plan.json"
         return Plan.load(plan).shards[-1].name if plan.is_file() else "not planned yet"
+
+
+class TestDamagedTable:
+    """A file of a table is cut short."""
+
+    def test_one_line(self, site: Site, first: dict[str, Any]) -> None:
+        """`night show` names table, night and file in one line, and what to do."""
+        folder = site.home / "tables" / "outcomes" / f"experiment={EXPERIMENT}" / f"night={NIGHT}"
+        file = next(folder.rglob("*.parquet"))
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) // 2])
+        try:
+            said = site.run("night", "show", NIGHT, "--experiment", EXPERIMENT, status=1)
+        finally:
+            file.write_bytes(whole)
+        told = f"table outcomes of night {NIGHT} of {EXPERIMENT} is damaged, run the night again: "
+        assert said.startswith(told)
+        assert str(file) in said
+        assert said.count("\n") == 1
 
 
 class TestMistakes:

@@ -1,16 +1,19 @@
-"""What `make nightly` repeats of a running task's log."""
+"""What `make nightly` repeats of a running task's log, and how it is stopped."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from isr_pipeline.experiment.runner import _Tail
+from isr_pipeline.experiment.stack import STOP_SIGNALS, stop_on_signals
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def log_line(text: str) -> str:
@@ -35,3 +38,20 @@ class TestTail:
         now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
         tail.end(now)
         assert "pairs 1/2" in capsys.readouterr().out
+
+
+class TestStop:
+    """Ctrl-C, a kill and a closed terminal."""
+
+    def test_the_second_signal_does_not_break_off_the_stopping(self) -> None:
+        """The first raises KeyboardInterrupt, whichever it is; those after it are ignored."""
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+        try:
+            stop_on_signals()
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+            for number in STOP_SIGNALS:
+                os.kill(os.getpid(), number)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
