@@ -59,7 +59,8 @@ class Contest(Strict):
     """``contest.yaml``.
 
     Attributes:
-        experiment: whose faults, strata and weights are drawn, and whose seed draws them.
+        experiment: whose faults, strata and weights are drawn.
+        seed: that draws them.
         horizon_ms, warmup_ms: of every scenario.
         pool_shares: stratum -> share of the pool.
         cluster: a leaner one than the experiment's: a pair costs about 10 ms.
@@ -67,6 +68,7 @@ class Contest(Strict):
 
     description: str
     experiment: str
+    seed: int
     horizon_ms: float
     warmup_ms: float
     pool_shares: dict[str, Any]
@@ -83,6 +85,7 @@ class Contest(Strict):
         experiment = load_experiment(self.experiment)
         return experiment.model_copy(
             update={
+                "seed": self.seed,
                 "profile": reshared(experiment.profile, self.pool_shares, FILE.name),
                 "cluster": self.cluster,
                 "horizon_ms": self.horizon_ms,
