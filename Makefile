@@ -34,7 +34,7 @@ ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 	@exec $(BIN)/isr-pipeline ui
 
 test: setup lint  ## lint, types, and all tests (PYTEST_ARGS= to choose)
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(BIN)/pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: setup  ## ruff and mypy
 	@$(BIN)/ruff check .

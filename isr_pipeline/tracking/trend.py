@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 KIND = "trend"
 """Value of the tag `kind`."""
 
-FIRST_NIGHT = "first_night"
-"""Tag: the night whose step is 0, the same one for all configurations."""
-
 REGRESSED = "regressed"
 """Metric that every point has: 1 in a night in which the configuration regressed, else 0."""
 
 MOST_POINTS = 1_000
 """What MLflow takes in one batch."""
 
-MS_PER_DAY = 86_400_000
+SECONDS_PER_DAY = 86_400
+MS_PER_DAY = 1_000 * SECONDS_PER_DAY
 
 NOTE = (
     "One point per night: see *Model metrics*, or chart it beside others. *Step* counts days since "
@@ -73,16 +71,16 @@ def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
         whole = run.data.tags.get("status") == names.COMPLETE
         if not whole or runs.setdefault(run.data.tags["config_name"], run) is not run:
             replaced.append(run.info.run_id)
-    first = next((run.data.tags[FIRST_NIGHT] for run in runs.values()), verdict.night)
+    day = _day(verdict.night)
+    first_day = _first_day(client, next(iter(runs.values()), None), day)
+    first = datetime.fromtimestamp(first_day * SECONDS_PER_DAY, UTC).date().isoformat()
     tags = {
         "kind": KIND,
         "experiment": verdict.experiment,
         "panel_digest": verdict.panel_digest,
-        FIRST_NIGHT: first,
         "mlflow.note.content": NOTE.format(first=first),
     }
-    day = _day(verdict.night)
-    step = day - _day(first)
+    step = day - first_day
     for one in verdict.configurations:
         points = _points(one, day, step)
         if one.name not in runs:
@@ -101,6 +99,12 @@ def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
         else:
             client.log_batch(trend.info.run_id, metrics=points)
     remove_runs(client, replaced)
+
+
+def _first_day(client: MlflowClient, trend: Run | None, day: int) -> int:
+    """Day of the step 0, the same one for all configurations: told by any point of a trend."""
+    points = [] if trend is None else _history(client, trend, REGRESSED)
+    return points[0].timestamp // MS_PER_DAY - points[0].step if points else day
 
 
 def _write(client: MlflowClient, known: str, tags: dict[str, str], points: list[Metric]) -> None:
@@ -132,4 +136,4 @@ def _points(one: ConfigVerdict, day: int, step: int) -> list[Metric]:
 def _day(night: str) -> int:
     """Days since 1970."""
     midnight = datetime.strptime(night, "%Y-%m-%d").replace(tzinfo=UTC)
-    return int(midnight.timestamp()) * 1_000 // MS_PER_DAY
+    return int(midnight.timestamp()) // SECONDS_PER_DAY

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import time
@@ -18,11 +17,6 @@ from tests.end_to_end.test_night import dag_runs
 
 NIGHTS = ("2026-11-15", "2026-11-14")
 SECONDS_MAX = 900
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("ISR_PIPELINE_LONG_TESTS") != "1",
-    reason="minutes of whole nights in a served Airflow; set ISR_PIPELINE_LONG_TESTS=1",
-)
 
 
 @pytest.fixture(scope="module")
