@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import json
 import logging
@@ -175,6 +176,8 @@ def _import_what_tasks_need() -> None:
     for module in NEEDED_BY_TASKS:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # or every task would walk through all of this again and again
 
 
 def _schedule(dag: Any, run_id: str) -> str:
