@@ -128,7 +128,7 @@ def _spark(spark: SparkFigures) -> Table:
 
 def _scaling(spark: SparkFigures) -> Table:
     table = _table(
-        "growth, two cores (copies of the same work)",
+        "growth, two cores (copies of the same scenarios; other configurations)",
         "along",
         "times",
         "pairs",

@@ -81,7 +81,7 @@ class Sizes:
     base: Slice
 
 
-FULL = Sizes(both=Slice(36, 10), runs=3, shard=Slice(200, 10), shard_runs=2, base=Slice(4, 4))
+FULL = Sizes(both=Slice(120, 10), runs=3, shard=Slice(200, 10), shard_runs=2, base=Slice(16, 2))
 """The shard is one of four of the default night: all its scenarios, a fourth of its configurations,
 so that tasks are of its size: what a task costs whatever is in it counts as it does there."""
 
@@ -101,11 +101,11 @@ def measure(sizes: Sizes) -> SparkFigures:
         shards = [two.run(sizes.shard) for _ in range(sizes.shard_runs)]
         scaling = {
             "scenarios": {
-                times: two.run(Slice(sizes.base.scenarios, sizes.base.configurations, times, 1))
+                times: two.run(Slice(sizes.base.scenarios, sizes.base.configurations, times))
                 for times in TIMES
             },
             "configurations": {
-                times: two.run(Slice(sizes.base.scenarios, sizes.base.configurations, 1, times))
+                times: two.run(Slice(sizes.base.scenarios, sizes.base.configurations * times))
                 for times in TIMES
             },
         }

@@ -48,25 +48,23 @@ PANEL = "regression"
 class Slice:
     """What to simulate: scenarios and configurations from all over the reference, and copies.
 
-    Copies stand under other names, so that the job cannot tell them from others and a slice of
-    twice as many is exactly twice the work.
+    Copies of scenarios stand under other names, so that the job cannot tell them from others and a
+    slice of twice as many is exactly twice the work. Configurations are different ones: a run
+    would answer for a copy.
 
     Attributes:
         scenarios: different ones; ``configurations`` likewise.
-        scenario_copies: how often each scenario is there; ``configuration_copies`` likewise.
+        scenario_copies: how often each scenario is there.
     """
 
     scenarios: int
     configurations: int
     scenario_copies: int = 1
-    configuration_copies: int = 1
 
     @property
     def pairs(self) -> int:
         """How many pairs it has."""
-        return (
-            self.scenarios * self.scenario_copies * self.configurations * self.configuration_copies
-        )
+        return self.scenarios * self.scenario_copies * self.configurations
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +108,11 @@ def chosen_scenarios(rows: list[ScenarioRow], wanted: Slice) -> list[ScenarioRow
 
 
 def chosen_configurations(wanted: Slice) -> list[Configured]:
-    """Configurations of a slice, copies under names of their own."""
+    """Configurations of a slice."""
     every = reference.configurations()
     step = len(every) / wanted.configurations
-    chosen = [every[int(k * step)] for k in range(wanted.configurations)]
-    return [
-        Configured(f"{one.name}~{copy}", f"{one.config_id}{copy:02d}", one.overrides)
-        for copy in range(wanted.configuration_copies)
-        for one in chosen
-    ]
+    chosen = (every[int(k * step)] for k in range(wanted.configurations))
+    return [Configured(one.name, one.config_id, one.overrides) for one in chosen]
 
 
 def plan_of(root: Path, rows: list[ScenarioRow]) -> Plan:

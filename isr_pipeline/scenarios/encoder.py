@@ -342,12 +342,17 @@ class _Encoder:
 
     # ---------------------------------------------------------------- the array
 
-    def encode(self, like: _Encoder | None) -> World:
-        """Fill the array; ``like`` is the encoder of a world of the same structure, if any."""
+    def encode(self, like: _Encoder | None, used: Array | None) -> World:
+        """Fill the array.
+
+        Args:
+            like: the encoder of a world of the same structure, if any.
+            used: the array of a world that nobody needs any more.
+        """
         if like is None:
             self._structure()
         else:
-            self._take_structure(like)
+            self._take_structure(like, used)
         w = self.w
         w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys
         self._begins()
@@ -372,9 +377,14 @@ class _Encoder:
         )
         return Settings(same, equal, self._keys_us(), self.rules)
 
-    def _take_structure(self, like: _Encoder) -> None:
-        """Copy what a world of the same structure has in common with this one."""
-        self.w = np.zeros(like.w.size, dtype=np.int64)
+    def _take_structure(self, like: _Encoder, used: Array | None) -> None:
+        """Copy what a world of the same structure has in common with this one.
+
+        Of the tables behind it, which are nine tenths of the array, only what has been written is
+        ever read: a used array serves as well as one that the system has to clear.
+        """
+        fits = used is not None and used.size == like.w.size
+        self.w = used if fits and used is not None else np.zeros(like.w.size, dtype=np.int64)
         until = int(like.w[at.H_LEDGER])
         self.w[:until] = like.pristine
         for name in ("row0", "slot0", "n_slots", "tree_size", "n_requests"):
@@ -990,7 +1000,7 @@ def encode(
         InputError: more entities than the kernel has slots for.
     """
     _, lay_out = prepare(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
-    return lay_out()
+    return lay_out(None)
 
 
 def prepare(
@@ -1000,13 +1010,16 @@ def prepare(
     sample_ms: float = 0,
     budget: int = EVENT_BUDGET,
     jumps: bool = True,
-) -> tuple[Settings, Callable[[], World]]:
-    """As `encode`, in two steps: the settings, and what lays the world out if that is needed."""
+) -> tuple[Settings, Callable[[Array | None], World]]:
+    """As `encode`, in two steps: the settings, and what lays the world out if that is needed.
+
+    What lays it out is given the array of a world that nobody needs any more, if there is one.
+    """
     encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
 
-    def lay_out() -> World:
+    def lay_out(used: Array | None) -> World:
         like = next((e for e in _latest if e.settings.alike(encoder.settings)), None)
-        world = encoder.encode(like)
+        world = encoder.encode(like, used)
         if like is None:
             _latest[:] = [encoder, *_latest][:_LATEST_MAX]
         return world

@@ -52,6 +52,10 @@ _RULES = (*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION)
 _UNREAD_RULES = (STALE_FETCH_REJECTED,)
 """The simulated brokers never send a fetch of an older incarnation."""
 
+_KEPT_CELLS = 1 << 22
+"""Cells of a world whose array is used for the next one: a larger one (a burst's ledger) is let go.
+"""
+
 _OTHER_KEYS = [cell - at.C_LAG for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS]
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
@@ -87,6 +91,7 @@ class Runs:
     def __init__(self, budget: int = EVENT_BUDGET) -> None:
         self._budget = budget
         self._done: list[_Done] = []
+        self._used: npt.NDArray[np.int64] | None = None
         self.simulated = 0
         """How many configurations had to be simulated."""
         self.events_fired = 0
@@ -107,7 +112,8 @@ class Runs:
         for done in self._done:
             if _answers(done, settings):
                 return dict(done.outcome), done.events
-        world = lay_out()
+        world = lay_out(self._used)
+        self._used = None if world.w.size > _KEPT_CELLS else world.w
         advance(world)
         w = world.w
         self.simulated += 1

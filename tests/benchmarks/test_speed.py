@@ -181,7 +181,7 @@ class TestOnSpark:
 
     def test_copies_stand_under_names_of_their_own(self) -> None:
         """Four times the scenarios are four times the rows, and no key is there twice."""
-        wanted = Slice(3, 2, scenario_copies=4, configuration_copies=2)
+        wanted = Slice(3, 4, scenario_copies=4)
         rows = chosen_scenarios(reference.scenarios(), wanted)
         configurations = chosen_configurations(wanted)
         assert len({row.scenario_id for row in rows}) == len(rows) == 12
