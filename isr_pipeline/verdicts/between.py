@@ -26,8 +26,14 @@ Floats = npt.NDArray[np.float64]
 CLEARLY_BETTER = 0.02
 """Gain (sum of log ratios over the axes) below which the reference is kept."""
 
+SURELY, TOLD_FROM = 0.05, 0.005
+"""One-sided p below which, and change of a ratio from which, an axis counts as gained or paid."""
+
 WEIGHT_FACTORS = (0.5, 2.0)
 """What the assumed weight of a fault kind is multiplied with to see whether the choice stands."""
+
+LOSS = "records_lost"
+"""Metric that no gain on another outweighs: what loses more than the reference is never advised."""
 
 DECIDING = 3
 """How many scenarios are named as deciding."""
@@ -135,6 +141,9 @@ def _recommend(
 ) -> Recommendation:
     eligible = _same_release(configurations, panel.config_ids, reference)
     eligible &= _surely_better_somewhere(versus, settings, int(eligible.sum()))
+    boldest = _best(panel, reference, settings, panel.weights, eligible)
+    lost = panel.means(LOSS)
+    eligible &= lost <= lost[panel.column(reference)]
     chosen = _best(panel, reference, settings, panel.weights, eligible)
     kinds = sorted({kind for kinds in panel.fault_kinds for kind in kinds.split(",") if kind})
     sensitivity = {}
@@ -150,6 +159,11 @@ def _recommend(
     text = _in_words(configurations, chosen, reference, settings, (panel, versus))
     if chosen != reference:
         text += f" Decided most by {', '.join(deciding)}."
+    if boldest != chosen:
+        text += (
+            f" {configurations[boldest].name} would gain more, but loses acknowledged records "
+            f"({lost[panel.column(boldest)]:.3g} a scenario on average): left out."
+        )
     text += _sensitivity_in_words(configurations, sensitivity)
     return Recommendation(chosen, text, axis, deciding, sensitivity)
 
@@ -229,15 +243,14 @@ def _in_words(
     gains: list[str] = []
     prices: list[str] = []
     same: list[str] = []
-    for axis in settings.pareto:
-        if axis not in versus.metrics:
-            continue
+    others = (name for name in versus.metrics if name not in settings.pareto)
+    for axis in (*(name for name in settings.pareto if name in versus.metrics), *others):
         at = versus.metrics.index(axis), column
-        interval = f"{versus.ratio_low[at]:.2f} to {versus.ratio_high[at]:.2f}"
-        words = f"{axis} {versus.ratio[at]:.2f} x ({interval})"
-        sure = min(versus.worse[at], versus.better[at]) < 0.05
-        bucket = same if not sure else gains if versus.ratio[at] < 1 else prices
-        bucket.append(words)
+        sure = min(versus.worse[at], versus.better[at]) < SURELY
+        moves = sure and abs(versus.ratio[at] - 1.0) >= TOLD_FROM
+        bucket = same if not moves else gains if versus.ratio[at] < 1 else prices
+        if axis in settings.pareto or bucket is prices:
+            bucket.append(f"{axis} {_change(versus, at)}")
     overrides = configurations[chosen].overrides
     setting = (
         ", ".join(f"{key}={_said(value)}" for key, value in overrides.items()) or "no override"
@@ -249,6 +262,14 @@ def _in_words(
     if same:
         text += f"; not surely different: {', '.join(same)}"
     return text + "."
+
+
+def _change(versus: Comparison, at: tuple[int, int]) -> str:
+    """``0.31 x (0.19 to 0.44)`` or, where there is no ratio, ``0 to 4.2e-05``."""
+    if not math.isfinite(versus.ratio[at]):
+        return f"0 to {versus.value[at]:.3g}"
+    low, high = versus.ratio_low[at], versus.ratio_high[at]
+    return f"{versus.ratio[at]:.2f} x ({low:.2f} to {high:.2f})"
 
 
 def _said(value: object) -> str:

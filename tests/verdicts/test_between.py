@@ -16,6 +16,7 @@ from tests.verdicts.synthetic import NIGHT, Change, World, scaled
 OFFLINE = "offline_partition_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
+UNDER_MIN = "under_min_isr_rate"
 AXES = (OFFLINE, FLAPS, LATENCY)
 
 
@@ -23,7 +24,7 @@ def as_the_reference(panel: str, name: str, columns: dict[str, np.ndarray]) -> N
     """Give every configuration the reference's numbers."""
     del name
     same = World(names=("today",)).outcome_rows(panel, "today", None)
-    for axis in (*AXES, "under_min_isr_rate", "produce_unavailable_rate"):
+    for axis in (*AXES, UNDER_MIN, "produce_unavailable_rate"):
         columns[axis] = same[axis].to_numpy(float)
 
 
@@ -114,6 +115,29 @@ class TestWinner:
         assert found.recommendation.config_id == "id-today"
         assert found.recommendation.text.startswith("Keep today: no configuration of its release")
         assert found.recommendation.deciding == ()
+
+    def test_what_loses_records_is_never_recommended(self) -> None:
+        """The next best is, and the text says what was left out and why."""
+
+        def loses(panel: str, name: str, columns: dict[str, np.ndarray], _: object) -> None:
+            del panel
+            if name == "lag-20s":
+                columns["records_lost"] = columns["records_lost"] + 2.5
+
+        gains = (scaled(OFFLINE, 0.2, "lag-20s"), scaled(OFFLINE, 0.5, "kip-501-s1"))
+        advice = compared(World(), alike_but(*gains, loses)).recommendation
+        assert advice.config_id == "id-kip-501-s1"
+        assert (
+            "lag-20s would gain more, but loses acknowledged records (2.5 a scenario" in advice.text
+        )
+
+    def test_prices_beside_the_axes_are_said(self) -> None:
+        """Time under min.insync.replicas is no axis of the front, but part of the price."""
+        gains = scaled(OFFLINE, 0.2, "lag-20s")
+        advice = compared(
+            World(), alike_but(gains, scaled(UNDER_MIN, 3.0, "lag-20s"))
+        ).recommendation
+        assert "at the price of under_min_isr_rate 3.00 x (3.00 to 3.00)" in advice.text
 
     def test_another_release_is_never_recommended(self) -> None:
         """A setting can be changed tonight; a release cannot."""
