@@ -18,8 +18,8 @@ import pyarrow as pa
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.scenarios.run import failed_outcome
 from isr_pipeline.scenarios.shared import Runs, plainness
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,7 +156,7 @@ def simulate_pair(
         if is_notable(outcome) or is_sampled(configured.scenario_id, configuration.config_id):
             events = listed()[:EVENTS_PER_PAIR]
     except BudgetSpent as spent:
-        outcome = failed_outcome(float(configured.horizon_ms), spent.budget)
+        outcome = failed_outcome(configured.horizon_ms, spent.budget)
     except Exception as error:
         pair = f"scenario {configured.scenario_id}, configuration {configuration.name}"
         msg = f"{pair}: {type(error).__name__}: {error}"
@@ -179,12 +179,6 @@ def partition_hours(scenario: Scenario) -> float:
     """Partitions times hours after warm-up: what rates are divided by."""
     partitions = sum(len(topic.assignment) for topic in scenario.topics)
     return partitions * (scenario.horizon_ms - scenario.warmup_ms) / 3_600_000.0
-
-
-def failed_outcome(horizon_ms: float, budget: int) -> dict[str, float | int | None]:
-    """Outcome of a pair whose event budget of `budget` events was spent."""
-    outcome: dict[str, float | int | None] = dict.fromkeys(OUTCOME_COLUMNS)
-    return {**outcome, "simulated_ms": horizon_ms, "kernel_events": budget, "failed": 1}
 
 
 def is_notable(outcome: Mapping[str, float | int | None]) -> bool:

@@ -23,7 +23,7 @@ from isr_pipeline.report.data import (
     replay_command,
 )
 from isr_pipeline.verdicts.drift import NIGHTS_MIN
-from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status, number
 from isr_pipeline.verdicts.panel import natural_unit
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
 
@@ -138,13 +138,6 @@ def _badge(status: Status) -> str:
     return f'<span class="status {status}">{status}</span>'
 
 
-def _number(value: float | None) -> str:
-    """Three significant digits, thousands without an exponent; a dash where there is no number."""
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"
-
-
 def _table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:
     """A table that scrolls sideways in a box of its own, reachable by keyboard."""
     cells = "".join(f'<th scope="col" class="{kind}">{name}</th>' for name, kind in head)
@@ -222,8 +215,8 @@ def _with_ratio(metric: MetricVerdict | None) -> str:
     if metric is None:
         return "–"
     if metric.ratio is None or metric.status is Status.UNCHANGED:
-        return _number(metric.value)
-    return f"{_number(metric.value)} <small>{metric.ratio:.2f} ×</small>"
+        return number(metric.value)
+    return f"{number(metric.value)} <small>{metric.ratio:.2f} ×</small>"
 
 
 def _regressions(page: Page, data: NightData) -> str:
@@ -255,7 +248,7 @@ def _deciding(page: Page, data: NightData, found: Deciding) -> str:
     faults = Counter(str(fault["kind"]) for fault in found.scenario.get("faults", ()))
     kinds = ", ".join(f"{count} × {kind}" for kind, count in faults.items()) or "no fault"
     change = (
-        f"{_number(found.before)} to {_number(found.after)} {natural_unit(found.metric)} ({kinds})"
+        f"{number(found.before)} to {number(found.after)} {natural_unit(found.metric)} ({kinds})"
     )
     command = f"<pre><code>{escape(replay_command(data.plan, found, name))}</code></pre>"
     if not found.events:

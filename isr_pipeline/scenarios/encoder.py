@@ -175,7 +175,7 @@ class Settings:
     Attributes:
         same, equal: the rest. Worlds in which it is the same objects, and equal values, have the
             same places and the same cells but for keys and rules and what follows from them.
-        keys: the header's cells C_LAG ... C_REBALANCE.
+        keys: the header up to C_REBALANCE, of which its cells from C_LAG on are filled in.
         rules: the switches.
     """
 
@@ -354,7 +354,7 @@ class _Encoder:
         else:
             self._take_structure(like, used)
         w = self.w
-        w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys
+        w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys[at.C_LAG :]
         self._begins()
         self._records()
         self._fill_tree()
@@ -383,8 +383,9 @@ class _Encoder:
         Of the tables behind it, which are nine tenths of the array, only what has been written is
         ever read: a used array serves as well as one that the system has to clear.
         """
-        fits = used is not None and used.size == like.w.size
-        self.w = used if fits and used is not None else np.zeros(like.w.size, dtype=np.int64)
+        if used is None or used.size != like.w.size:
+            used = np.zeros(like.w.size, dtype=np.int64)
+        self.w = used
         until = int(like.w[at.H_LEDGER])
         self.w[:until] = like.pristine
         for name in ("row0", "slot0", "n_slots", "tree_size", "n_requests"):
@@ -499,7 +500,7 @@ class _Encoder:
         self.rec = self.w[start : start + count * N_FIELDS].reshape(count, N_FIELDS)
 
     def _keys_us(self) -> Array:
-        """Configuration and service times, in microseconds: the cells C_LAG ... C_REBALANCE."""
+        """Configuration and service times, in microseconds, in the header's own places."""
         w = np.zeros(at.C_REBALANCE + 1, dtype=np.int64)
         k, service = self.keys, self.s.service
         w[at.C_LAG] = us(k["replica.lag.time.max.ms"])
@@ -545,7 +546,7 @@ class _Encoder:
         if k["auto.leader.rebalance.enable"]:
             rebalance = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
         w[at.C_REBALANCE] = min(rebalance, at.INF)
-        return w[at.C_LAG :]
+        return w
 
     def _slot(self, kind: int, i: int, who: int) -> int:
         """Number of the ``i``-th slot of a kind; it stands for the row pointer ``who``."""

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.encoder import PartitionNames, Settings
     from isr_pipeline.scenarios.model import Scenario
 
-_MIN_ISR_KEYS = (at.C_MIN_ISR,)
 _MIN_ISR_RULES = (ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED)
 _KEYS = (at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION)
 _RULES = (*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION)
@@ -56,7 +55,7 @@ _KEPT_CELLS = 1 << 22
 """Cells of a world whose array is used for the next one: a larger one (a burst's ledger) is let go.
 """
 
-_OTHER_KEYS = [cell - at.C_LAG for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS]
+_OTHER_KEYS = [cell for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS]
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
 """Which rules credit a follower with a later time: of two runs in which nobody is ever late and
@@ -141,9 +140,9 @@ def plainness(scenario: Scenario) -> tuple[int, ...]:
     return (
         _CLOCKS[_kip501(rules)],
         int(rules[KIP501]),
-        int(keys[at.C_UNCLEAN - at.C_LAG]),
+        int(keys[at.C_UNCLEAN]),
         -int(rules[ISR_LOCK]),
-        -int(keys[at.C_S2_LIMIT - at.C_LAG]),
+        -int(keys[at.C_S2_LIMIT]),
     )
 
 
@@ -152,7 +151,7 @@ def _answers(done: _Done, other: Settings) -> bool:
     mine = done.settings
     if not mine.alike(other) or np.any(mine.keys[_OTHER_KEYS] != other.keys[_OTHER_KEYS]):
         return False
-    keys = {cell for cell in _KEYS if mine.keys[cell - at.C_LAG] != other.keys[cell - at.C_LAG]}
+    keys = {cell for cell in _KEYS if mine.keys[cell] != other.keys[cell]}
     rules = set(np.flatnonzero(mine.rules != other.rules).tolist()) - set(_UNREAD_RULES)
     return (
         rules <= set(_RULES)
@@ -164,9 +163,9 @@ def _answers(done: _Done, other: Settings) -> bool:
 
 def _min_isr_was_met(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
     """Whether every ISR had as many members as either configuration wants."""
-    if not keys & {at.C_MIN_ISR} and not rules & set(_MIN_ISR_RULES):
+    if at.C_MIN_ISR not in keys and not rules & set(_MIN_ISR_RULES):
         return True
-    wanted = max(int(s.keys[at.C_MIN_ISR - at.C_LAG]) for s in (done.settings, other))
+    wanted = max(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other))
     return done.least_isr >= wanted
 
 
@@ -174,7 +173,7 @@ def _nothing_depended(done: _Done, other: Settings, keys: set[int], rules: set[i
     """Whether nothing was decided by the settings that differ."""
     questions = 0
     if at.C_UNCLEAN in keys:
-        if done.settings.keys[at.C_UNCLEAN - at.C_LAG]:
+        if done.settings.keys[at.C_UNCLEAN]:
             return False  # whoever was elected uncleanly might have been elected anyway
         questions |= at.DEP_NOBODY
     if at.C_SESSION in keys:
@@ -209,7 +208,7 @@ def _same_proposal(done: _Done, other: Settings) -> bool:
     if _CLOCKS[mine] < _CLOCKS[its] and done.depends & (at.DEP_OUTSIDE | at.DEP_EXPIRED):
         return False
     if Kip501.LI_TRANSFER in {mine, its} and mine != its:
-        wanted = int(other.keys[at.C_MIN_ISR - at.C_LAG])
+        wanted = int(other.keys[at.C_MIN_ISR])
         if mine != Kip501.NONE or done.least_isr < wanted:
             return False
     return _same_timer(done, other)
@@ -222,8 +221,7 @@ def _same_timer(done: _Done, other: Settings) -> bool:
         return True
     if mine != its:
         return False
-    cooldown = at.C_S2_COOLDOWN - at.C_LAG
-    same = done.settings.keys[cooldown] == other.keys[cooldown]
+    same = done.settings.keys[at.C_S2_COOLDOWN] == other.keys[at.C_S2_COOLDOWN]
     return bool(same) or not done.depends & at.DEP_COOLDOWN
 
 
@@ -231,4 +229,4 @@ def _timer(settings: Settings) -> tuple[int, bool] | None:
     """Solution 2's timer: its limit, and whether the leader resigns; None without one."""
     if settings.rules[KIP501] != Kip501.S2:
         return None
-    return int(settings.keys[at.C_S2_LIMIT - at.C_LAG]), bool(settings.rules[KIP501_ENABLED])
+    return int(settings.keys[at.C_S2_LIMIT]), bool(settings.rules[KIP501_ENABLED])

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isr_pipeline.outcomes.metrics import METRICS
-from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, NightVerdict, Status
+from isr_pipeline.verdicts.model import (
+    WORST_FIRST,
+    ConfigVerdict,
+    NightVerdict,
+    Status,
+    number,
+)
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -117,10 +123,3 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
 def _shown(one: ConfigVerdict) -> list[str]:
     values = {metric.metric: metric.value for metric in one.metrics}
     return [number(values.get(name)) for name in SHOWN]
-
-
-def number(value: float | None) -> str:
-    """Three significant digits, thousands without an exponent; a dash where there is no number."""
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"

@@ -252,3 +252,10 @@ def _words(status: Status, configurations: tuple[ConfigVerdict, ...], pending: b
             return "new, without a baseline"
         case _:
             return str(status)
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, thousands without an exponent; a dash where there is no number."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"

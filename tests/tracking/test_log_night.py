@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from pathlib import Path
 
@@ -14,27 +13,12 @@ from mlflow.entities import Run
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.tracking import log_night as logging
-from isr_pipeline.tracking.client import connect, find_runs
+from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated SQLite store, made once: migrating takes two seconds."""
-    file = tmp_path_factory.mktemp("store") / "mlflow.db"
-    MlflowClient(f"sqlite:///{file}").search_experiments()
-    return file
-
-
-@pytest.fixture
-def client(home: Path, empty_store: Path) -> MlflowClient:
-    """The store of the test's own home."""
-    shutil.copy(empty_store, home / "mlflow.db")
-    return connect()
 
 
 def judged(night: str = NIGHT) -> World:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from isr_pipeline.tracking import names
-from isr_pipeline.tracking.client import connect, find_runs
+from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import log_night
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
@@ -21,21 +19,6 @@ from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
 
 LATENCY = "commit_latency_p99_ms"
 LAST = "2026-11-23"
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated SQLite store, made once."""
-    file = tmp_path_factory.mktemp("store") / "mlflow.db"
-    MlflowClient(f"sqlite:///{file}").search_experiments()
-    return file
-
-
-@pytest.fixture
-def client(home: Path, empty_store: Path) -> MlflowClient:
-    """The store of the test's own home."""
-    shutil.copy(empty_store, home / "mlflow.db")
-    return connect()
 
 
 def logged(night: str, change: Change | None = None, world: World | None = None) -> None:
