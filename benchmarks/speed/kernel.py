@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 US_PER_HOUR = 3_600_000_000
 TREE_SLOTS = 200
-"""Second size of the bare tree, the one of the design's table."""
+"""Second size of the bare tree, that of a smaller cluster."""
 
 
 @dataclass(slots=True)
@@ -73,10 +73,12 @@ class KernelFigures:
 
     Attributes:
         pairs: in the sample; ``slots``: least and most of their worlds.
-        tree_events_per_s: slots -> bare tree.
+        tree_events_per_s: slots -> bare tree, its handler branching.
+        branch_free_tree_events_per_s: slots -> the same without a branch.
         brute_events_per_s: brute force; ``jump_events_per_s``: those that fired, with jumps.
         brute_broker_hours_per_s, jump_broker_hours_per_s: simulated brokers x hours.
-        kernel_over_tree: brute force over the bare tree of as many slots.
+        kernel_over_tree: brute force over the bare tree of as many slots, its handler branching.
+        kernel_over_branch_free_tree: likewise without a branch.
         time_ratio: brute force's time over that with jumps; ``event_ratio``: of events fired.
         ms_per_pair: with jumps.
         panel: the reference panel with runs shared.
@@ -86,11 +88,13 @@ class KernelFigures:
     pairs: int
     slots: tuple[int, int]
     tree_events_per_s: dict[int, Measured]
+    branch_free_tree_events_per_s: dict[int, Measured]
     brute_events_per_s: Measured
     jump_events_per_s: Measured
     brute_broker_hours_per_s: Measured
     jump_broker_hours_per_s: Measured
     kernel_over_tree: Measured
+    kernel_over_branch_free_tree: Measured
     time_ratio: Measured
     event_ratio: float
     ms_per_pair: Measured
@@ -119,10 +123,12 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
     sizes = sorted({TREE_SLOTS, middle})
     _warm_up(scenarios[0])
     trees: dict[int, list[float]] = {size: [] for size in sizes}
+    branch_free: dict[int, list[float]] = {size: [] for size in sizes}
     arms: list[tuple[Arm, Arm]] = []
     for _ in range(runs):
         for size in sizes:
-            trees[size].append(tree.events_per_s(size))
+            trees[size].append(tree.events_per_s(size, "branching"))
+            branch_free[size].append(tree.events_per_s(size, "branch_free"))
         brute, jumps = Arm(), Arm()
         for scenario in scenarios:
             run_both(scenario, brute, jumps)
@@ -133,11 +139,15 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
         pairs=len(scenarios),
         slots=(slots[0], slots[-1]),
         tree_events_per_s={size: measured(rates) for size, rates in trees.items()},
+        branch_free_tree_events_per_s={
+            size: measured(rates) for size, rates in branch_free.items()
+        },
         brute_events_per_s=measured(brute_rate),
         jump_events_per_s=measured([jumps.events / jumps.seconds for _, jumps in arms]),
         brute_broker_hours_per_s=measured([b.broker_hours / b.seconds for b, _ in arms]),
         jump_broker_hours_per_s=measured([j.broker_hours / j.seconds for _, j in arms]),
         kernel_over_tree=ratios(brute_rate, trees[middle]),
+        kernel_over_branch_free_tree=ratios(brute_rate, branch_free[middle]),
         time_ratio=ratios([b.seconds for b, _ in arms], [j.seconds for _, j in arms]),
         event_ratio=arms[0][0].events / max(1, arms[0][1].events),
         ms_per_pair=measured([1e3 * j.seconds / len(scenarios) for _, j in arms]),
@@ -150,11 +160,12 @@ def run_panel(scenarios: int) -> Panel:
     """Run scenarios of the reference panel under all configurations, as a task of a night does."""
     panel = Panel()
     configurations = reference.configurations()
+    runs = shared.Runs()
     for row in reference.scenarios()[:scenarios]:
         scenario = scenario_from_json(row.scenario_json)
         configured = [apply(scenario, one.overrides) for one in configurations]
         started = time.process_time()
-        runs = shared.Runs()
+        runs = shared.Runs(spare=runs.spare)
         for one in sorted(configured, key=shared.plainness):
             outcome, _ = runs.of(one)
             panel.all_events += outcome["kernel_events"]

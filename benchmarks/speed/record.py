@@ -115,6 +115,8 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             for name, one in ratios.items()
         },
         "more_ratios": {
+            "kernel_over_branch_free_tree": kernel
+            and _short(kernel.kernel_over_branch_free_tree.median),
             "skipping_over_brute_force_in_events": kernel
             and _short(kernel.panel.all_events / kernel.panel.events),
             "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),
@@ -166,6 +168,8 @@ def _events_per_s(kernel: KernelFigures | None, loops: LoopFigures | None) -> di
     if kernel is not None:
         for slots, rate in kernel.tree_events_per_s.items():
             rates[f"bare_tree_{slots}_slots"] = round(rate.median)
+            without = kernel.branch_free_tree_events_per_s[slots]
+            rates[f"branch_free_tree_{slots}_slots"] = round(without.median)
         rates["kernel_brute_force"] = round(kernel.brute_events_per_s.median)
         rates["kernel_jumps"] = round(kernel.jump_events_per_s.median)
     if loops is not None:

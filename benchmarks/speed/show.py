@@ -61,6 +61,10 @@ def _kernel(kernel: KernelFigures) -> Table:
     brute_ms = kernel.ms_per_pair.median * kernel.time_ratio.median
     for slots, rate in kernel.tree_events_per_s.items():
         table.add_row(f"bare winner tree, {slots} slots", "", _millions(rate), "")
+        without = kernel.branch_free_tree_events_per_s[slots]
+        table.add_row("the same, its handler without a branch", "", _millions(without), "")
+    over = kernel.kernel_over_branch_free_tree
+    table.add_row("kernel / the tree without a branch", "", f"{over.median:.2f} x", "")
     table.add_row(
         "kernel, brute force",
         _with_spread(kernel.brute_broker_hours_per_s),

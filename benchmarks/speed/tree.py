@@ -1,14 +1,20 @@
 """The bare winner tree: what an event loop with this many slots costs if events do nothing.
 
 A lower bound for the kernel: the same keys, the same number of slots, the winner carried upwards as
-in `isr_pipeline.simulation.queue`, and a handler that only says when the slot fires next. The two
-ways up differ in whether they stop where nothing changes any more; the faster one is the bound.
+in `isr_pipeline.simulation.queue`. The two ways up differ in whether they stop where nothing
+changes any more; the faster one is the bound. There are two trivial handlers:
+
+* ``branching``: looks at its slot's state, goes one of two ways that nobody can foresee, and says
+  when the slot fires next. It is the bound: every handler of a world has to look at what fired.
+* ``branch_free``: only says when the slot fires next. No processor ever guesses wrong in it, which
+  no simulation can have; it tells what the tree alone costs.
 """
 
 from __future__ import annotations
 
+# ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numba
 import numpy as np
@@ -23,44 +29,68 @@ EVENTS = 4_000_000
 PERIODS_US = (50_000, 49_000, 25_000, 20_000, 10_000, 7_000, 5_000, 1_000, 900, 700, 500)
 """Waits of the handler: what the kernel's slots have, from a stream's batch to a request's way."""
 
+Handler = Literal["branching", "branch_free"]
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
-def _to_the_top(tree_, periods_, leaves, events):  # type: ignore[no-untyped-def]
-    """Fire so many events; every plan is carried up to the root. Returns the last key."""
-    tree, periods = cells(tree_), cells(periods_)
+_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+
+
+@_compiled
+def branch_free(_states, periods, slot):  # type: ignore[no-untyped-def]
+    """A handler without a branch: the slot's wait."""
+    return periods[slot]
+
+
+@_compiled
+def branching(states, periods, slot):  # type: ignore[no-untyped-def]
+    """A handler with one: the slot's wait, or a little more.
+
+    ``states`` has one number a slot, which decides and is drawn anew, after two counters: what the
+    two ways do must differ, or the compiler makes one of them.
+    """
+    drawn = states[2 + slot]
+    states[2 + slot] = drawn * 6364136223846793005 + 1442695040888963407
+    if drawn < 0:
+        states[0] += 1
+        return periods[slot] + 7
+    states[1] ^= slot
+    return periods[slot]
+
+
+@_compiled
+def to_the_top(tree, i, v):  # type: ignore[no-untyped-def]
+    """Carry a new key up to the root."""
+    tree[i] = v
+    while i > 1:
+        v = min(v, tree[i ^ 1])
+        i >>= 1
+        tree[i] = v
+
+
+@_compiled
+def while_it_changes(tree, i, v):  # type: ignore[no-untyped-def]
+    """Carry a new key up as far as it changes anything."""
+    tree[i] = v
+    while i > 1:
+        v = min(v, tree[i ^ 1])
+        i >>= 1
+        if tree[i] == v:
+            return
+        tree[i] = v
+
+
+HANDLERS: dict[Handler, Any] = {"branching": branching, "branch_free": branch_free}
+WAYS: dict[str, Any] = {"to the top": to_the_top, "while it changes": while_it_changes}
+
+
+@numba.njit(nogil=True, error_model="numpy", _nrt=False)
+def fire(tree_, states_, periods_, leaves, events, handler, carry):  # type: ignore[no-untyped-def]
+    """Fire so many events of a tree; returns the last key. Compiled for each handler and way."""
+    tree, states, periods = cells(tree_), cells(states_), cells(periods_)
     for _ in range(events):
         key = tree[1]
         slot = key & SLOT_MASK
-        v = key + (periods[slot] << SLOT_BITS)
-        i = leaves + slot
-        tree[i] = v
-        while i > 1:
-            v = min(v, tree[i ^ 1])
-            i >>= 1
-            tree[i] = v
+        carry(tree, leaves + slot, key + (handler(states, periods, slot) << SLOT_BITS))
     return tree[1]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
-def _while_it_changes(tree_, periods_, leaves, events):  # type: ignore[no-untyped-def]
-    """Fire so many events; a plan is carried up as far as it changes anything."""
-    tree, periods = cells(tree_), cells(periods_)
-    for _ in range(events):
-        key = tree[1]
-        slot = key & SLOT_MASK
-        v = key + (periods[slot] << SLOT_BITS)
-        i = leaves + slot
-        tree[i] = v
-        while i > 1:
-            v = min(v, tree[i ^ 1])
-            i >>= 1
-            if tree[i] == v:
-                break
-            tree[i] = v
-    return tree[1]
-
-
-WAYS: dict[str, Any] = {"to the top": _to_the_top, "while it changes": _while_it_changes}
 
 
 def periods_of(slots: int) -> npt.NDArray[np.int64]:
@@ -68,6 +98,11 @@ def periods_of(slots: int) -> npt.NDArray[np.int64]:
     return np.array(
         [PERIODS_US[slot % len(PERIODS_US)] + slot % 89 for slot in range(slots)], dtype=np.int64
     )
+
+
+def states_of(slots: int) -> npt.NDArray[np.int64]:
+    """Two counters, and what decides in each slot first."""
+    return np.arange(slots + 2, dtype=np.int64)
 
 
 def planted(slots: int) -> tuple[npt.NDArray[np.int64], int]:
@@ -81,15 +116,15 @@ def planted(slots: int) -> tuple[npt.NDArray[np.int64], int]:
     return tree, leaves
 
 
-def events_per_s(slots: int, events: int = EVENTS) -> float:
+def events_per_s(slots: int, handler: Handler, events: int = EVENTS) -> float:
     """Events a second of processor time with so many slots, the faster way up."""
-    return max(_rate(way, slots, events) for way in WAYS.values())
+    return max(_rate(HANDLERS[handler], way, slots, events) for way in WAYS.values())
 
 
-def _rate(way: Any, slots: int, events: int) -> float:
-    periods = periods_of(slots)
+def _rate(handler: Any, way: Any, slots: int, events: int) -> float:
+    periods, states = periods_of(slots), states_of(slots)
     tree, leaves = planted(slots)
-    way(tree, periods, leaves, 1_000)  # compiled, and in the cache
+    fire(tree, states, periods, leaves, 1_000, handler, way)  # compiled
     started = time.process_time()
-    way(tree, periods, leaves, events)
+    fire(tree, states, periods, leaves, events, handler, way)
     return events / (time.process_time() - started)

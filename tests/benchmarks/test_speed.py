@@ -93,18 +93,29 @@ class TestRuns:
 class TestBareTree:
     """The lower bound does what it is compared for."""
 
-    @pytest.mark.parametrize("name", list(tree.WAYS))
+    @pytest.mark.parametrize("handler", list(tree.HANDLERS.values()))
+    @pytest.mark.parametrize("way", list(tree.WAYS.values()))
     @pytest.mark.parametrize("slots", [3, 40, 388])
-    def test_slots_fire_in_order_of_time(self, slots: int, name: str) -> None:
+    def test_slots_fire_in_order_of_time(self, slots: int, way: Any, handler: Any) -> None:
         """After any number of events the winner is the one a heap has."""
+        states = tree.states_of(slots)
         planted, leaves = tree.planted(slots)
         heap = [int(key) for key in planted[leaves : leaves + slots]]
         heapq.heapify(heap)
         periods = tree.periods_of(slots)
         for _ in range(500):
             key = heap[0]
-            heapq.heapreplace(heap, key + (int(periods[key & SLOT_MASK]) << SLOT_BITS))
-        assert tree.WAYS[name](planted, periods, leaves, 500) == heap[0]
+            wait = int(handler(states, periods, key & SLOT_MASK))
+            heapq.heapreplace(heap, key + (wait << SLOT_BITS))
+        fresh = tree.states_of(slots)
+        assert tree.fire(planted, fresh, periods, leaves, 500, handler, way) == heap[0]
+
+    def test_the_branching_handler_goes_both_ways(self) -> None:
+        """Neither way is rare: a processor that always guessed the same would be wrong as often."""
+        periods, states = tree.periods_of(40), tree.states_of(40)
+        for event in range(4000):
+            tree.branching(states, periods, event % 40)
+        assert 1500 < states[0] < 2500
 
 
 class TestLoops:
