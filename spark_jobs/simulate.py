@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 PRELOADED = "isr_pipeline.outcomes.pairs"
 """What every task needs, and is slow to import."""
 
-TASKS_PER_CORE = 12
-"""Enough for even cores at the end and a progress line that moves; each costs about 20 ms."""
+TASKS_PER_CORE = 8
+"""Enough for even cores at the end and a progress line that moves; each costs about 60 ms."""
 
 ROWS_PER_FILE = 200_000
 

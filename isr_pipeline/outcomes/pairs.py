@@ -115,11 +115,12 @@ def simulate(
     rows: list[dict[str, Any]] = []
     waiting_events = 0
     order: list[int] = []
+    runs = Runs()
     for given in scenarios.to_pylist():
         scenario = scenario_from_json(given["scenario_json"])
         configured = [apply(scenario, c.overrides) for c in configurations]
         order = order or sorted(range(len(configured)), key=lambda i: plainness(configured[i]))
-        runs = Runs()
+        runs = Runs(spare=runs.spare)
         for i in order:
             row = simulate_pair(given, configured[i], configurations[i], runs)
             rows.append(row)

@@ -22,13 +22,13 @@ from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.kafka.releases import RULE_SETS, switches
-from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation import layout as at
-from isr_pipeline.simulation.kinds import kinds_of
+from isr_pipeline.simulation.kinds import kinds_of, rows_of
+from isr_pipeline.simulation.start import begin_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from isr_pipeline.scenarios.model import Scenario
 
@@ -155,6 +155,23 @@ def walk_order(names: list[tuple[str, int]]) -> list[int]:
     return [index for bucket in buckets for index in bucket]
 
 
+def _array(size: int, used: Array | None) -> Array:
+    """An array for a world: new, or the first cells of one that nobody needs any more.
+
+    Of the tables from the ledgers on, nine tenths of the array, only what has been written is ever
+    read: a used array serves as well as one that the system has to clear.
+    """
+    if used is None or used.size < size:
+        return np.zeros(size, dtype=np.int64)
+    return used[:size]
+
+
+def _fill(rows: Array, columns: Mapping[int, Any]) -> None:
+    """Fill in columns of a table's rows: with one value, or one a row."""
+    for column, values in columns.items():
+        rows[:, column] = values
+
+
 class _Tables:
     """Hands out places in the array, and makes the array in the end."""
 
@@ -193,6 +210,71 @@ class Settings:
         return all(mine is its for mine, its in pairs) and self.equal == other.equal
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What stands in a scenario, in the kernel's order; its configurations share it.
+
+    Attributes:
+        topics: what it was listed from.
+        brokers: ids; ``index``: of an id among them.
+        partitions: all; ``p_index``: of a (topic, number) among them.
+        streams: (partition, number of the stream in its topic, stream), grouped by partition.
+        first_stream: of a partition that has any.
+        n_rows: replicas of all partitions; ``max_rf``: most of one.
+    """
+
+    topics: Any
+    brokers: tuple[int, ...]
+    index: dict[int, int]
+    partitions: list[PartitionNames]
+    p_index: dict[tuple[str, int], int]
+    streams: list[tuple[int, int, Any]]
+    first_stream: dict[int, int]
+    n_rows: int
+    max_rf: int
+
+
+_last_listed: _Listed | None = None
+
+
+def _listed(scenario: Scenario) -> _Listed:
+    """List what stands in a scenario, once for all its configurations (`model.apply`)."""
+    global _last_listed  # noqa: PLW0603 - one scenario a process at a time
+    last, brokers = _last_listed, scenario.cluster.brokers
+    if last is not None and last.topics is scenario.topics and last.brokers == brokers:
+        return last
+    partitions = [
+        PartitionNames(topic.name, number, tuple(replicas))
+        for topic in sorted(scenario.topics, key=lambda t: t.name)
+        for number, replicas in sorted(topic.assignment.items())
+    ]
+    streams = _streams_of(scenario, partitions)
+    _last_listed = _Listed(
+        scenario.topics,
+        brokers,
+        {b: i for i, b in enumerate(brokers)},
+        partitions,
+        {(p.topic, p.number): i for i, p in enumerate(partitions)},
+        streams,
+        {i: n for n, (i, _, _) in reversed(list(enumerate(streams)))},
+        sum(len(p.replicas) for p in partitions),
+        max(len(p.replicas) for p in partitions),
+    )
+    return _last_listed
+
+
+def _streams_of(scenario: Scenario, partitions: list[PartitionNames]) -> list[tuple[int, int, Any]]:
+    """Every produce stream of every partition: see `_Listed`."""
+    topics = {topic.name: topic for topic in scenario.topics}
+    found = []
+    for i, name in enumerate(partitions):
+        for j, stream in enumerate(topics[name.topic].produce):
+            wanted = stream.partitions is None or name.number in stream.partitions
+            if wanted and stream.records_per_s > 0:
+                found.append((i, j, stream))
+    return found
+
+
 class _Encoder:
     """Fills one array; every method is one table."""
 
@@ -224,17 +306,15 @@ class _Encoder:
             elr=self._elr(),
         )
         self.kraft = scenario.cluster.controller == "kraft"
-        self.brokers = scenario.cluster.brokers
-        self.index = {b: i for i, b in enumerate(self.brokers)}
-        self.partitions = [
-            PartitionNames(topic.name, number, tuple(replicas))
-            for topic in sorted(scenario.topics, key=lambda t: t.name)
-            for number, replicas in sorted(topic.assignment.items())
-        ]
-        self.p_index = {(p.topic, p.number): i for i, p in enumerate(self.partitions)}
-        self.streams = self._list_streams()
-        self.n_rows = sum(len(p.replicas) for p in self.partitions)
-        self.max_rf = max(len(p.replicas) for p in self.partitions)
+        listed = _listed(scenario)
+        self.brokers = listed.brokers
+        self.index = listed.index
+        self.partitions = listed.partitions
+        self.p_index = listed.p_index
+        self.streams = listed.streams
+        self.first_stream = listed.first_stream
+        self.n_rows = listed.n_rows
+        self.max_rf = listed.max_rf
         self.fetchers = int(self.keys["num.replica.fetchers"])
         self.io = int(self.keys["num.io.threads"])
         self.net = int(self.keys["num.network.threads"])
@@ -261,17 +341,6 @@ class _Encoder:
             and self.s.cluster.release == "3.7+"
         )
 
-    def _list_streams(self) -> list[tuple[int, int, Any]]:
-        """(partition, number of the stream in its topic, stream), grouped by partition."""
-        topics = {topic.name: topic for topic in self.s.topics}
-        found = []
-        for i, name in enumerate(self.partitions):
-            for j, stream in enumerate(topics[name.topic].produce):
-                wanted = stream.partitions is None or name.number in stream.partitions
-                if wanted and stream.records_per_s > 0:
-                    found.append((i, j, stream))
-        return found
-
     # ---------------------------------------------------------------- threads
 
     def _list_threads(self) -> None:
@@ -284,7 +353,6 @@ class _Encoder:
         for p in self.partitions:
             self.row0.append(row)
             row += len(p.replicas)
-        self.cand_index = np.full((self.n_rows, self.max_rf), -1, dtype=np.int64)
         for i, p in enumerate(self.partitions):
             k = fetcher_of(p.topic, p.number, self.fetchers)
             for fpos, fid in enumerate(p.replicas):
@@ -301,8 +369,6 @@ class _Encoder:
             # Those fetched from the beginning come first, as a fetcher appends what it is given
             # later; and a loop over a request's entries ends with the last in use.
             ordered.sort(key=lambda candidate: candidate[2] != 0)
-            for place, (i, fpos, lpos) in enumerate(ordered):
-                self.cand_index[self.row0[i] + fpos, lpos] = place
 
     # ---------------------------------------------------------------- slots
 
@@ -350,14 +416,13 @@ class _Encoder:
             used: the array of a world that nobody needs any more.
         """
         if like is None:
-            self._structure()
+            self._structure(used)
         else:
             self._take_structure(like, used)
         w = self.w
         w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys[at.C_LAG :]
         self._begins()
-        self._records()
-        self._fill_tree()
+        begin_world(w, self.rec, self.rules, self.due)
         w[at.C_EVENTS_MAX] = EVENTS_LISTED if self.events else 0
         if self.jumps and not self.sample_us:
             w[at.C_PERIOD] = self._common_period_us()
@@ -380,22 +445,24 @@ class _Encoder:
     def _take_structure(self, like: _Encoder, used: Array | None) -> None:
         """Copy what a world of the same structure has in common with this one.
 
-        Of the tables behind it, which are nine tenths of the array, only what has been written is
-        ever read: a used array serves as well as one that the system has to clear.
+        Args:
+            like: its encoder; its own array may be another world's by now.
+            used: an array to lay it out in, if it is large enough.
         """
-        if used is None or used.size != like.w.size:
-            used = np.zeros(like.w.size, dtype=np.int64)
-        self.w = used
-        until = int(like.w[at.H_LEDGER])
-        self.w[:until] = like.pristine
-        for name in ("row0", "slot0", "n_slots", "tree_size", "n_requests"):
+        self.w = _array(like.size, used)
+        self.w[: like.pristine.size] = like.pristine
+        for name in ("size", "row0", "slot0", "n_slots", "tree_size", "n_requests"):
             setattr(self, name, getattr(like, name))
         self.due = like.due_pristine.copy()
         self.kinds = like.kinds
         self._view_records()
 
-    def _structure(self) -> None:
-        """Places of everything, and what does not depend on configuration and rules."""
+    def _structure(self, used: Array | None) -> None:
+        """Places of everything, and what does not depend on configuration and rules.
+
+        Args:
+            used: an array to lay the world out in, if it is large enough.
+        """
         self._list_threads()
         self._list_slots()
         nb, npart, nt, ns = (
@@ -446,23 +513,23 @@ class _Encoder:
             at.H_HIST: tables.place(at.HIST_SIZE),
             # Everything up to here is what `quiet` compares.
             at.H_BYKIND: tables.place(2 * self.n_slots),
-            at.H_CANDIX: tables.place(self.n_rows * self.max_rf),
+            at.H_TOWARDS: tables.place(self.n_rows * self.max_rf * 2),
             at.H_EPOCHS: tables.place(self.n_rows * at.EPOCHS_MAX * 2),
+            at.H_WALK: tables.place(self.n_rows),
+            at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
+            at.H_BFLIST: tables.place(nf),
+            # Up to here is what a world begins with; the rest is written before it is read.
+            at.H_LEDGER: tables.place(sum(ledgers) * at.L_SIZE),
             at.H_QUEUE: tables.place(nb * queue_cap * 2),
             at.H_SENDQ: tables.place(nb * send_cap),
             at.H_MD: tables.place(sum(md_caps) * at.M_SIZE),
-            at.H_WALK: tables.place(self.n_rows),
-            at.H_THRIX: tables.place(nb * nb * self.fetchers),
-            at.H_PSTREAM: tables.place(npart * 2),
-            at.H_BFAULT: tables.place(nb * 2),
-            at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
-            at.H_BFLIST: tables.place(nf),
-            at.H_LEDGER: tables.place(sum(ledgers) * at.L_SIZE),
             at.H_EVENTS: tables.place(EVENTS_LISTED * at.V_SIZE if self.events else 0),
             at.H_SAMPLE: tables.place(samples * (1 + 2 * npart + nb)),
         }
         scratch = tables.place(16)
-        self.w = w = np.zeros(tables.size, dtype=np.int64)
+        self.size = tables.size
+        self.w = w = _array(self.size, used)
+        w[: place[at.H_LEDGER]] = 0
         for cell, start in place.items():
             w[cell] = start
         self._view_records()
@@ -475,7 +542,6 @@ class _Encoder:
         w[at.H_SLOTS] = self.n_slots
         w[at.H_TREE_SIZE] = self.tree_size
         w[at.H_MAX_RF] = self.max_rf
-        w[at.H_FETCHERS] = self.fetchers
         w[at.H_IO] = self.io
         w[at.H_NET] = self.net
         w[at.H_REQUESTS] = self.n_requests
@@ -495,9 +561,7 @@ class _Encoder:
 
     def _view_records(self) -> None:
         """The leaders' records in the array, as rows."""
-        start = int(self.w[at.H_REC])
-        count = self.n_rows * self.max_rf
-        self.rec = self.w[start : start + count * N_FIELDS].reshape(count, N_FIELDS)
+        self.rec = self._table(at.H_REC, self.n_rows * self.max_rf, N_FIELDS)
 
     def _keys_us(self) -> Array:
         """Configuration and service times, in microseconds, in the header's own places."""
@@ -548,78 +612,87 @@ class _Encoder:
         w[at.C_REBALANCE] = min(rebalance, at.INF)
         return w
 
-    def _slot(self, kind: int, i: int, who: int) -> int:
-        """Number of the ``i``-th slot of a kind; it stands for the row pointer ``who``."""
-        slot = self.slot0[kind] + i
-        place = int(self.w[at.H_BYKIND]) + 2 * slot
-        self.w[place] = kind
-        self.w[place + 1] = who
-        return slot
+    def _table(self, place: int, count: int, width: int) -> Array:
+        """A table of the array, as rows."""
+        return rows_of(self.w, place, count, width)
+
+    def _pointers(self, place: int, count: int, width: int) -> Array:
+        """Row pointers of a table."""
+        return int(self.w[place]) + width * np.arange(count, dtype=np.int64)
+
+    def _slots(self, kind: int, who: Array) -> Array:
+        """Slots of all entities of a kind; they stand for the row pointers ``who``."""
+        first = self.slot0[kind]
+        by_kind = self._table(at.H_BYKIND, self.n_slots, 2)[first : first + len(who)]
+        by_kind[:, 0] = kind
+        by_kind[:, 1] = who
+        return np.arange(first, first + len(who), dtype=np.int64)
 
     def _brokers(
         self, queue_cap: int, send_cap: int, md_caps: list[int], rows_on: list[int]
     ) -> None:
         w, seed = self.w, self.s.seed
         service = self.s.service
-        walk = 0
-        md = 0
-        self._slot(at.SK_CONTROLLER, 0, 0)
-        sample = self._slot(at.SK_SAMPLE, 0, 0)
+        none = np.zeros(1, dtype=np.int64)
+        self._slots(at.SK_CONTROLLER, none)
+        sample = self._slots(at.SK_SAMPLE, none)
         if self.sample_us:
             self.due[sample] = 0
-        for i, broker in enumerate(self.brokers):
-            b = int(w[at.H_BRK]) + i * at.B_SIZE
-            w[b + at.B_ID] = broker
-            w[b + at.B_INDEX] = i
-            w[b + at.B_HANDLERS] = int(w[at.H_HND]) + i * self.io * at.D_SIZE
-            w[b + at.B_SENDERS] = int(w[at.H_SND]) + i * self.net * at.N_SIZE
-            w[b + at.B_UP] = 1
-            w[b + at.B_CPU] = MILLION
-            w[b + at.B_REGISTERED] = 1
-            w[b + at.B_FENCE_AT] = at.INF
-            w[b + at.B_UNFENCE_AT] = at.INF
-            w[b + at.B_CUT_SINCE] = at.INF
-            w[b + at.B_EPOCH] = 1
-            w[b + at.B_IO_IDLE] = self.io
-            w[b + at.B_QBASE] = i * queue_cap
-            w[b + at.B_QCAP] = queue_cap
-            w[b + at.B_SBASE] = i * send_cap
-            w[b + at.B_SCAP] = send_cap
-            w[b + at.B_MDBASE] = md
-            w[b + at.B_MDCAP] = md_caps[i]
-            md += md_caps[i]
-            w[b + at.B_TICK_POS] = -1
-            w[b + at.B_WALK] = walk
-            w[b + at.B_WALK_N] = rows_on[i]
-            walk += rows_on[i]
-            w[b + at.B_ALTER_DUE] = at.INF
-            w[b + at.B_ROWS] = rows_on[i]
-            w[b + at.B_DIRS_OK] = self.s.cluster.log_dirs_per_broker
-            w[b + at.B_SURGE_NEXT] = at.INF
-            w[b + at.B_SLOT_TICK] = self._slot(at.SK_TICK, i, b)
-            w[b + at.B_SLOT_SESSION] = self._slot(at.SK_SESSION, i, b)
-            w[b + at.B_SLOT_DIR] = self._slot(at.SK_DIR, i, b)
-            w[b + at.B_SLOT_ALTER] = self._slot(at.SK_ALTER, i, b)
-            w[b + at.B_SLOT_MD] = self._slot(at.SK_METADATA, i, b)
-            w[b + at.B_SLOT_CLIENT] = self._slot(at.SK_CLIENT, i, b)
-            w[b + at.B_SLOT_SURGE] = self._slot(at.SK_SURGE, i, b)
-            if service.client_requests_per_s > 0:
-                period = max(1000, round(1e9 / service.client_requests_per_s))
-                w[b + at.B_CLIENT_PERIOD] = period
-                w[b + at.B_CLIENT_NEXT] = hashed(seed, "client", str(broker), period // 1000)
-                self.due[w[b + at.B_SLOT_CLIENT]] = w[b + at.B_CLIENT_NEXT]
-            for j in range(self.io):
-                d = int(w[at.H_HND]) + (i * self.io + j) * at.D_SIZE
-                w[d + at.D_BROKER] = b
-                w[d + at.D_REQ] = -1
-                w[d + at.D_CREQ] = -1
-                w[d + at.D_ROW] = -1
-                w[d + at.D_SLOT] = self._slot(at.SK_HANDLER, i * self.io + j, d)
-            for j in range(self.net):
-                n = int(w[at.H_SND]) + (i * self.net + j) * at.N_SIZE
-                w[n + at.N_BROKER] = b
-                w[n + at.N_REQ] = at.SEND_NONE
-                w[n + at.N_SLOT] = self._slot(at.SK_SENDER, i * self.net + j, n)
+        nb = len(self.brokers)
+        rows = self._table(at.H_BRK, nb, at.B_SIZE)
+        pointers = self._pointers(at.H_BRK, nb, at.B_SIZE)
+        numbers = np.arange(nb)
+        hosted, md = np.array(rows_on), np.array(md_caps)
+        columns: dict[int, Any] = {
+            at.B_INDEX: numbers,
+            at.B_HANDLERS: w[at.H_HND] + numbers * self.io * at.D_SIZE,
+            at.B_SENDERS: w[at.H_SND] + numbers * self.net * at.N_SIZE,
+            at.B_UP: 1,
+            at.B_CPU: MILLION,
+            at.B_REGISTERED: 1,
+            at.B_FENCE_AT: at.INF,
+            at.B_UNFENCE_AT: at.INF,
+            at.B_CUT_SINCE: at.INF,
+            at.B_EPOCH: 1,
+            at.B_IO_IDLE: self.io,
+            at.B_QBASE: numbers * queue_cap,
+            at.B_QCAP: queue_cap,
+            at.B_SBASE: numbers * send_cap,
+            at.B_SCAP: send_cap,
+            at.B_MDBASE: np.cumsum(md) - md,
+            at.B_MDCAP: md,
+            at.B_TICK_POS: -1,
+            at.B_WALK: np.cumsum(hosted) - hosted,
+            at.B_WALK_N: hosted,
+            at.B_ALTER_DUE: at.INF,
+            at.B_DIRS_OK: self.s.cluster.log_dirs_per_broker,
+            at.B_SURGE_NEXT: at.INF,
+            at.B_SLOT_TICK: self._slots(at.SK_TICK, pointers),
+            at.B_SLOT_SESSION: self._slots(at.SK_SESSION, pointers),
+            at.B_SLOT_DIR: self._slots(at.SK_DIR, pointers),
+            at.B_SLOT_ALTER: self._slots(at.SK_ALTER, pointers),
+            at.B_SLOT_MD: self._slots(at.SK_METADATA, pointers),
+            at.B_SLOT_CLIENT: self._slots(at.SK_CLIENT, pointers),
+            at.B_SLOT_SURGE: self._slots(at.SK_SURGE, pointers),
+        }
+        _fill(rows, columns)
+        if service.client_requests_per_s > 0:
+            period = max(1000, round(1e9 / service.client_requests_per_s))
+            rows[:, at.B_CLIENT_PERIOD] = period
+            rows[:, at.B_CLIENT_NEXT] = [
+                hashed(seed, "client", str(broker), period // 1000) for broker in self.brokers
+            ]
+            self.due[rows[:, at.B_SLOT_CLIENT]] = rows[:, at.B_CLIENT_NEXT]
+        handlers = self._table(at.H_HND, nb * self.io, at.D_SIZE)
+        handlers[:, at.D_BROKER] = np.repeat(pointers, self.io)
+        handlers[:, [at.D_REQ, at.D_CREQ, at.D_ROW]] = -1
+        which = self._pointers(at.H_HND, nb * self.io, at.D_SIZE)
+        handlers[:, at.D_SLOT] = self._slots(at.SK_HANDLER, which)
+        senders = self._table(at.H_SND, nb * self.net, at.N_SIZE)
+        senders[:, at.N_BROKER] = np.repeat(pointers, self.net)
+        senders[:, at.N_REQ] = at.SEND_NONE
+        which = self._pointers(at.H_SND, nb * self.net, at.N_SIZE)
+        senders[:, at.N_SLOT] = self._slots(at.SK_SENDER, which)
 
     def _begins(self) -> None:
         """What depends on the configuration: first ticks and heartbeats, conditions at 0."""
@@ -638,11 +711,10 @@ class _Encoder:
                 else hashed(seed, "isr-expiration", str(broker), int(w[at.C_TICK]))
             )
             w[b + at.B_TICK_DUE] = first
-            w[b + at.B_TICK_PHASE] = first
             self.due[self.slot0[at.SK_TICK] + i] = first
-        for i, name in enumerate(self.partitions):
-            p = int(w[at.H_PART]) + i * at.P_SIZE
-            w[p + at.P_FLAGS] = self._first_flags(len(name.replicas))
+        flags = [self._first_flags(rf) for rf in range(self.max_rf + 1)]
+        rows = self._table(at.H_PART, len(self.partitions), at.P_SIZE)
+        rows[:, at.P_FLAGS] = np.array(flags)[rows[:, at.P_RF]]
 
     def _ledger_sizes(self) -> list[int]:
         """Batches each partition can see at most, within reason."""
@@ -666,10 +738,11 @@ class _Encoder:
 
     def _burst_batch(self, partition: int) -> tuple[int, int]:
         """(records a batch, bytes a record) of a partition's first stream; 1 and 100 if idle."""
-        for i, _, stream in self.streams:
-            if i == partition:
-                return stream.records_per_batch, stream.record_bytes
-        return 1, DEFAULT_RECORD_BYTES
+        first = self.first_stream.get(partition)
+        if first is None:
+            return 1, DEFAULT_RECORD_BYTES
+        stream = self.streams[first][2]
+        return stream.records_per_batch, stream.record_bytes
 
     def _partitions(self, ledgers: list[int]) -> None:
         w = self.w
@@ -677,65 +750,87 @@ class _Encoder:
         for fault in self.s.faults:
             if fault.kind == "bootstrap":
                 base[self.p_index[fault.topic, fault.partition]] += fault.records
-        ledger = 0
-        hosted: dict[int, list[tuple[tuple[str, int], int]]] = {b: [] for b in self.brokers}
-        dirs = dict.fromkeys(self.brokers, 0)
-        first_stream = {i: n for n, (i, _, _) in reversed(list(enumerate(self.streams)))}
-        for i, name in enumerate(self.partitions):
-            p = int(w[at.H_PART]) + i * at.P_SIZE
-            rf = len(name.replicas)
-            full = (1 << rf) - 1
-            w[p + at.P_ISR] = full
-            w[p + at.P_RF] = rf
-            w[p + at.P_ROW0] = w[at.H_ROW] + self.row0[i] * at.R_SIZE
-            w[p + at.P_NUMBER] = name.number
-            w[p + at.P_FETCHER] = fetcher_of(name.topic, name.number, self.fetchers)
-            w[p + at.P_STAND_SINCE] = -1
-            w[p + at.P_LED_BASE] = ledger
-            w[p + at.P_LED_CAP] = ledgers[i]
-            ledger += ledgers[i]
-            w[p + at.P_LED_OFF0] = base[i]
-            batch, record_bytes = self._burst_batch(i)
-            w[p + at.P_BYTES_PER_RECORD] = record_bytes
-            w[p + at.P_BURST_RECORDS] = batch
-            w[p + at.P_BURST_BYTES] = record_bytes
-            w[p + at.P_ORDER] = sum(pos << (4 * pos) for pos in range(rf))
-            w[p + at.P_S2_LAST] = at.NEVER
-            place = int(w[at.H_PSTREAM]) + 2 * i
-            w[place] = first_stream.get(i, 0)
-            w[place + 1] = sum(1 for j, _, _ in self.streams if j == i) if i in first_stream else 0
-            for pos, broker in enumerate(name.replicas):
-                row = self.row0[i] + pos
-                r = int(w[at.H_ROW]) + row * at.R_SIZE
-                w[r + at.R_BROKER] = w[at.H_BRK] + self.index[broker] * at.B_SIZE
-                w[r + at.R_PART] = p
-                w[r + at.R_POS] = pos
-                w[r + at.R_DIR] = dirs[broker] % self.s.cluster.log_dirs_per_broker
-                dirs[broker] += 1
-                w[r + at.R_LEO] = base[i]
-                w[r + at.R_HW] = base[i]
-                w[r + at.R_LEADER] = 0
-                w[r + at.R_IS_LEADER] = 1 if pos == 0 else 0
-                w[r + at.R_ISR] = full
-                w[r + at.R_EPOCH_START] = base[i]
-                w[r + at.R_ONLINE] = 1
-                w[r + at.R_NEP] = 1
-                w[r + at.R_INJECT] = -1
-                w[r + at.R_REMOVED_AT] = at.NEVER
-                w[r + at.R_ML_ARMED] = at.INF
-                w[r + at.R_TOUCH_FROM] = at.INF
-                w[r + at.R_ML_SINCE] = -1
-                w[r + at.R_FSTATE] = at.F_FETCHING if pos else at.F_NONE
-                hosted[broker].append(((name.topic, name.number), r))
-        for i, broker in enumerate(self.brokers):
-            rows = hosted[broker]
+        n = len(self.partitions)
+        rfs = np.array([len(name.replicas) for name in self.partitions])
+        row0, leos, caps = np.array(self.row0), np.array(base), np.array(ledgers)
+        bursts = np.array([self._burst_batch(i) for i in range(n)])
+        orders = np.array([sum(pos << (4 * pos) for pos in range(rf)) for rf in range(MAX_RF + 1)])
+        streams = np.bincount([i for i, _, _ in self.streams], minlength=n)
+        rows = self._table(at.H_PART, n, at.P_SIZE)
+        columns: dict[int, Any] = {
+            at.P_ISR: (1 << rfs) - 1,
+            at.P_RF: rfs,
+            at.P_ROW0: w[at.H_ROW] + row0 * at.R_SIZE,
+            at.P_STAND_SINCE: -1,
+            at.P_LED_BASE: np.cumsum(caps) - caps,
+            at.P_LED_CAP: caps,
+            at.P_LED_OFF0: leos,
+            at.P_BYTES_PER_RECORD: bursts[:, 1],
+            at.P_BURST_RECORDS: bursts[:, 0],
+            at.P_ORDER: orders[rfs],
+            at.P_S2_LAST: at.NEVER,
+            at.P_STREAM0: w[at.H_STR]
+            + at.S_SIZE * np.array([self.first_stream.get(i, 0) for i in range(n)]),
+            at.P_STREAMS: streams,
+        }
+        _fill(rows, columns)
+        self._replicas(rfs, leos)
+
+    def _replicas(self, rfs: Array, leos: Array) -> None:
+        """All replicas: their leader is the first of the assignment, everybody has everything.
+
+        Args:
+            rfs: replicas of each partition.
+            leos: where its log ends.
+        """
+        w, n = self.w, self.n_rows
+        rows = self._table(at.H_ROW, n, at.R_SIZE)
+        pointers = self._pointers(at.H_ROW, n, at.R_SIZE)
+        numbers = np.arange(n)
+        partition = np.repeat(np.arange(len(rfs)), rfs)
+        pos = numbers - np.array(self.row0)[partition]
+        replicas = [broker for name in self.partitions for broker in name.replicas]
+        broker = np.array([self.index[replica] for replica in replicas])
+        seen = dict.fromkeys(self.brokers, 0)
+        hosted: dict[int, list[int]] = {b: [] for b in self.brokers}
+        nth = []
+        for row, replica in enumerate(replicas):
+            nth.append(seen[replica])
+            seen[replica] += 1
+            hosted[replica].append(row)
+        leo = leos[partition]
+        columns: dict[int, Any] = {
+            at.R_BROKER: w[at.H_BRK] + broker * at.B_SIZE,
+            at.R_PART: w[at.H_PART] + partition * at.P_SIZE,
+            at.R_POS: pos,
+            at.R_REC0: numbers * self.max_rf,
+            at.R_EPOCHS: w[at.H_EPOCHS] + numbers * at.EPOCHS_MAX * 2,
+            at.R_TOWARDS: w[at.H_TOWARDS] + numbers * self.max_rf * 2,
+            at.R_DIR: np.array(nth) % self.s.cluster.log_dirs_per_broker,
+            at.R_LEO: leo,
+            at.R_HW: leo,
+            at.R_EPOCH_START: leo,
+            at.R_IS_LEADER: pos == 0,
+            at.R_ISR: ((1 << rfs) - 1)[partition],
+            at.R_ONLINE: 1,
+            at.R_NEP: 1,
+            at.R_INJECT: -1,
+            at.R_REMOVED_AT: at.NEVER,
+            at.R_ML_ARMED: at.INF,
+            at.R_TOUCH_FROM: at.INF,
+            at.R_ML_SINCE: -1,
+            at.R_FSTATE: np.where(pos > 0, at.F_FETCHING, at.F_NONE),
+        }
+        _fill(rows, columns)
+        for i, replica in enumerate(self.brokers):
+            here = np.array(hosted[replica], dtype=np.int64)
+            names = [self.partitions[j] for j in partition[here].tolist()]
+            order = walk_order([(name.topic, name.number) for name in names])
             start = int(w[at.H_WALK] + w[int(w[at.H_BRK]) + i * at.B_SIZE + at.B_WALK])
-            for k, j in enumerate(walk_order([named for named, _ in rows])):
-                w[start + k] = rows[j][1]
-        w[w[at.H_CANDIX] : w[at.H_CANDIX] + self.cand_index.size] = self.cand_index.ravel()
+            w[start : start + len(order)] = pointers[here[order]]
 
     def _first_flags(self, rf: int) -> int:
-        """Conditions of a partition at 0: min.insync.replicas may exceed what there is."""
+        """Conditions of a partition of so many replicas at 0: min.insync.replicas may be more."""
         min_isr = int(self.keys["min.insync.replicas"])
         if rf < effective_min_isr(self.rules, min_isr, rf):
             return at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
@@ -745,82 +840,103 @@ class _Encoder:
         return int(self.w[at.H_ROW]) + (self.row0[partition] + pos) * at.R_SIZE
 
     def _threads_and_requests(self) -> None:
-        w = self.w
-        index = int(w[at.H_THRIX])
-        nb = len(self.brokers)
-        w[index : index + nb * nb * self.fetchers] = -1
-        cand = int(w[at.H_CAND])
-        entries = int(w[at.H_ENT])
-        for n, (follower, leader, k) in enumerate(self.threads):
-            t = int(w[at.H_THR]) + n * at.T_SIZE
-            w[index + (follower * nb + leader) * self.fetchers + k] = n
-            w[t + at.T_FOLLOWER] = w[at.H_BRK] + follower * at.B_SIZE
-            w[t + at.T_LEADER] = w[at.H_BRK] + leader * at.B_SIZE
-            w[t + at.T_REQ0] = n * at.REQS_PER_THREAD
-            w[t + at.T_REQ] = -1
-            w[t + at.T_CAND] = cand
-            w[t + at.T_CANDS] = len(self.candidates[n])
-            w[t + at.T_USED] = sum(1 for _, _, lpos in self.candidates[n] if lpos == 0)
-            slot = self._slot(at.SK_THREAD, n, t)
-            w[t + at.T_SLOT] = slot
-            busy = False
-            for i, fpos, lpos in self.candidates[n]:
-                w[cand + at.K_FROW] = self._row(i, fpos)
-                w[cand + at.K_LROW] = self._row(i, lpos)
-                w[cand + at.K_REC] = (self.row0[i] + lpos) * self.max_rf + fpos
-                cand += at.K_SIZE
-                busy = busy or lpos == 0
-            w[t + at.T_STATE] = at.TS_IDLE if busy else at.TS_DOWN
-            if busy:
-                self.due[slot] = 0
-            for j in range(at.REQS_PER_THREAD):
-                number = n * at.REQS_PER_THREAD + j
-                q = int(w[at.H_REQ]) + number * at.Q_SIZE
-                w[q + at.Q_KIND] = at.REQ_FETCH
-                w[q + at.Q_OWNER] = t
-                w[q + at.Q_ENT] = entries
-                for i in range(len(self.candidates[n])):
-                    w[entries + i * at.E_SIZE + at.E_OFFSET] = -1
-                w[q + at.Q_READ_ROW] = -1
-                w[q + at.Q_SLOT] = self._slot(at.SK_REQUEST, number, q)
-                entries += len(self.candidates[n]) * at.E_SIZE
+        """Fetcher threads, their candidates, and all requests with their entries."""
+        w, nb, nt = self.w, len(self.brokers), len(self.threads)
+        ends = np.array(self.threads, dtype=np.int64).reshape(nt, 3)
+        counts = np.array([len(those) for those in self.candidates], dtype=np.int64)
+        first = np.cumsum(counts) - counts
+        owner = np.repeat(np.arange(nt), counts)
+        listed = [candidate for those in self.candidates for candidate in those]
+        partition, fpos, lpos = np.array(listed, dtype=np.int64).reshape(-1, 3).T
+        follower, leader = (np.array(self.row0)[partition] + pos for pos in (fpos, lpos))
+        candidates = self._table(at.H_CAND, len(listed), at.K_SIZE)
+        candidates[:, at.K_FROW] = w[at.H_ROW] + follower * at.R_SIZE
+        candidates[:, at.K_LROW] = w[at.H_ROW] + leader * at.R_SIZE
+        candidates[:, at.K_REC] = leader * self.max_rf + fpos
+        threads = self._pointers(at.H_THR, nt, at.T_SIZE)
+        towards = self._table(at.H_TOWARDS, self.n_rows * self.max_rf, 2)
+        towards[follower * self.max_rf + lpos, 0] = threads[owner]
+        towards[follower * self.max_rf + lpos, 1] = np.arange(len(listed)) - first[owner]
+        led = np.bincount(owner[lpos == 0], minlength=nt)
+        slots = self._slots(at.SK_THREAD, threads)
+        self.due[slots[led > 0]] = 0
+        rows = self._table(at.H_THR, nt, at.T_SIZE)
+        columns: dict[int, Any] = {
+            at.T_FOLLOWER: w[at.H_BRK] + ends[:, 0] * at.B_SIZE,
+            at.T_LEADER: w[at.H_BRK] + ends[:, 1] * at.B_SIZE,
+            at.T_REQ0: w[at.H_REQ] + np.arange(nt) * at.REQS_PER_THREAD * at.Q_SIZE,
+            at.T_PLAIN: -1,
+            at.T_WAY: w[at.H_LINK] + 2 * (ends[:, 0] * (nb + 1) + ends[:, 1]),
+            at.T_WAY_BACK: w[at.H_LINK] + 2 * (ends[:, 1] * (nb + 1) + ends[:, 0]),
+            at.T_REQ: -1,
+            at.T_CAND: w[at.H_CAND] + first * at.K_SIZE,
+            at.T_CANDS: counts,
+            at.T_USED: led,
+            at.T_SLOT: slots,
+            at.T_STATE: np.where(led > 0, at.TS_IDLE, at.TS_DOWN),
+        }
+        _fill(rows, columns)
+        requests = self._table(at.H_REQ, self.n_requests, at.Q_SIZE)
+        which = self._pointers(at.H_REQ, self.n_requests, at.Q_SIZE)
+        requests[:, at.Q_SLOT] = self._slots(at.SK_REQUEST, which)
+        requests[:, at.Q_READ_ROW] = -1
+        fetches = requests[: nt * at.REQS_PER_THREAD]
+        entries = np.repeat(counts, at.REQS_PER_THREAD)
+        fetches[:, at.Q_KIND] = at.REQ_FETCH
+        fetches[:, at.Q_OWNER] = np.repeat(threads, at.REQS_PER_THREAD)
+        fetches[:, at.Q_ENT] = w[at.H_ENT] + (np.cumsum(entries) - entries) * at.E_SIZE
+        fetches[:, at.Q_PLAIN] = -1
+        self._table(at.H_ENT, int(entries.sum()), at.E_SIZE)[:, at.E_OFFSET] = -1
 
     def _streams_table(self) -> None:
-        w, seed = self.w, self.s.seed
+        w, ns = self.w, len(self.streams)
         first = len(self.threads) * at.REQS_PER_THREAD
-        for n, (i, j, stream) in enumerate(self.streams):
-            name = self.partitions[i]
-            s = int(w[at.H_STR]) + n * at.S_SIZE
-            period_ns = max(1000, round(1e9 * stream.records_per_batch / stream.records_per_s))
-            entity = f"{name.topic}|{name.number}|{j}"
-            phase = hashed(seed, "produce", entity, max(1, period_ns // 1000))
-            begin = us(stream.start_ms) + phase
-            stop = at.INF
-            if stream.duration_ms is not None:
-                stop = us(stream.start_ms) + us(stream.duration_ms)
-            w[s + at.S_PART] = w[at.H_PART] + i * at.P_SIZE
-            w[s + at.S_ACKS_ALL] = 1 if stream.acks == "all" else 0
-            w[s + at.S_ACKS] = 1
-            w[s + at.S_PERIOD] = period_ns
-            w[s + at.S_BATCH] = stream.records_per_batch
-            w[s + at.S_RECORD_BYTES] = stream.record_bytes
-            w[s + at.S_PHASE] = begin
-            w[s + at.S_BASE] = begin
-            w[s + at.S_NEXT] = begin if begin < stop else at.INF
-            w[s + at.S_REQ] = -1
-            w[s + at.S_REQ0] = first + n * at.REQS_PER_STREAM
-            w[s + at.S_STOP] = stop
-            w[s + at.S_RATE] = MILLION
-            slot = self._slot(at.SK_STREAM, n, s)
-            w[s + at.S_SLOT] = slot
-            self.due[slot] = w[s + at.S_NEXT]
-            for k in range(at.REQS_PER_STREAM):
-                number = first + n * at.REQS_PER_STREAM + k
-                q = int(w[at.H_REQ]) + number * at.Q_SIZE
-                w[q + at.Q_KIND] = at.REQ_PRODUCE
-                w[q + at.Q_OWNER] = s
-                w[q + at.Q_READ_ROW] = -1
-                w[q + at.Q_SLOT] = self._slot(at.SK_REQUEST, number, q)
+        streams = [stream for _, _, stream in self.streams]
+        begins = np.array([us(stream.start_ms) for stream in streams], dtype=np.int64)
+        lengths = [
+            at.INF if stream.duration_ms is None else us(stream.duration_ms) for stream in streams
+        ]
+        stops = np.minimum(begins + np.array(lengths, dtype=np.int64), at.INF)
+        periods = [
+            max(1000, round(1e9 * stream.records_per_batch / stream.records_per_s))
+            for stream in streams
+        ]
+        begins += np.array(
+            [
+                self._phase(i, j, period)
+                for (i, j, _), period in zip(self.streams, periods, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        pointers = self._pointers(at.H_STR, ns, at.S_SIZE)
+        slots = self._slots(at.SK_STREAM, pointers)
+        rows = self._table(at.H_STR, ns, at.S_SIZE)
+        columns: dict[int, Any] = {
+            at.S_PART: [w[at.H_PART] + i * at.P_SIZE for i, _, _ in self.streams],
+            at.S_ACKS_ALL: [stream.acks == "all" for stream in streams],
+            at.S_ACKS: 1,
+            at.S_PERIOD: periods,
+            at.S_BATCH: [stream.records_per_batch for stream in streams],
+            at.S_RECORD_BYTES: [stream.record_bytes for stream in streams],
+            at.S_BASE: begins,
+            at.S_NEXT: np.where(begins < stops, begins, at.INF),
+            at.S_REQ: -1,
+            at.S_REQ0: w[at.H_REQ] + (first + np.arange(ns) * at.REQS_PER_STREAM) * at.Q_SIZE,
+            at.S_STOP: stops,
+            at.S_RATE: MILLION,
+            at.S_SLOT: slots,
+        }
+        _fill(rows, columns)
+        self.due[slots] = rows[:, at.S_NEXT]
+        produces = self._table(at.H_REQ, self.n_requests, at.Q_SIZE)[first:]
+        produces[:, at.Q_KIND] = at.REQ_PRODUCE
+        produces[:, at.Q_OWNER] = np.repeat(pointers, at.REQS_PER_STREAM)
+
+    def _phase(self, partition: int, number: int, period_ns: int) -> int:
+        """When the first batch of a stream comes, after its start."""
+        name = self.partitions[partition]
+        entity = f"{name.topic}|{name.number}|{number}"
+        return hashed(self.s.seed, "produce", entity, max(1, period_ns // 1000))
 
     # ---------------------------------------------------------------- faults
 
@@ -828,6 +944,7 @@ class _Encoder:
         w = self.w
         nb = len(self.brokers)
         by_broker: list[list[int]] = [[] for _ in self.brokers]
+        slots = self._slots(at.SK_FAULT, np.arange(len(self.s.faults))).tolist()
         for n, fault in enumerate(self.s.faults):
             x = int(w[at.H_FLT]) + n * at.X_SIZE
             w[x + at.X_KIND] = _KINDS[fault.kind]
@@ -843,14 +960,15 @@ class _Encoder:
                     by_broker[i].append(n)
             self._touched_partitions(n, x, fault)
             self._fault_values(x, fault, nb)
-            slot = self._slot(at.SK_FAULT, n, n)
+            slot = slots[n]
             w[x + at.X_SLOT] = slot
             empty = duration is not None and us(duration) == 0 and fault.kind != "partition_error"
             self.due[slot] = at.INF if empty else w[x + at.X_START]
         place = 0
         for i, numbers in enumerate(by_broker):
-            w[w[at.H_BFAULT] + 2 * i] = place
-            w[w[at.H_BFAULT] + 2 * i + 1] = len(numbers)
+            b = int(w[at.H_BRK]) + i * at.B_SIZE
+            w[b + at.B_FAULT0] = w[at.H_BFLIST] + place
+            w[b + at.B_FAULTS] = len(numbers)
             for n in numbers:
                 w[w[at.H_BFLIST] + place] = n
                 place += 1
@@ -934,44 +1052,17 @@ class _Encoder:
                 replicas = self.partitions[int(w[x + at.X_PART])].replicas
                 w[x + at.X_ARG] = replicas.index(fault.leader)
 
-    # ---------------------------------------------------------------- records and keys
-
-    def _records(self) -> None:
-        """Every leader has just become one, with all its followers in the ISR."""
-        create(self.rules, self.rec, 0, 0)
-        self.rec[:] = self.rec[0]
-        followers: dict[int, list[int]] = {}  # rows by the LEO of their leader
-        for i, name in enumerate(self.partitions):
-            leo = int(self.w[self._row(i, 0) + at.R_LEO])
-            first = self.row0[i] * self.max_rf
-            followers.setdefault(leo, []).extend(range(first + 1, first + len(name.replicas)))
-        for leo, rows in followers.items():
-            if rows:
-                reset(self.rules, self.rec, rows[0], leo, leo, True, True, 0)
-                self.rec[rows] = self.rec[rows[0]]
+    # ---------------------------------------------------------------- the period
 
     def _common_period_us(self) -> int:
         """Time after which batches and client requests come as before: 0 if that is long."""
-        w = self.w
-        streams = w[w[at.H_STR] :][: len(self.streams) * at.S_SIZE].reshape(-1, at.S_SIZE)
-        brokers = w[w[at.H_BRK] :][: len(self.brokers) * at.B_SIZE].reshape(-1, at.B_SIZE)
+        streams = self._table(at.H_STR, len(self.streams), at.S_SIZE)
+        brokers = self._table(at.H_BRK, len(self.brokers), at.B_SIZE)
         periods = {*streams[:, at.S_PERIOD].tolist(), *brokers[:, at.B_CLIENT_PERIOD].tolist()}
         common = math.lcm(1000, *(period for period in periods if period > 0)) // 1000
         if common > PERIOD_MAX_US:
             return 0
         return common * max(1, -(-PERIOD_MIN_US // common))
-
-    def _fill_tree(self) -> None:
-        """The winner tree over the first keys."""
-        size = self.tree_size
-        tree = self.w[at.TREE : at.TREE + 2 * size]
-        slots = np.arange(size, dtype=np.int64)
-        due = np.full(size, at.INF, dtype=np.int64)
-        due[: self.n_slots] = np.minimum(self.due, at.INF)
-        tree[size:] = (due << at.SLOT_BITS) | slots
-        while size > 1:
-            tree[size // 2 : size] = tree[size : 2 * size].reshape(-1, 2).min(axis=1)
-            size //= 2
 
 
 _LATEST_MAX = 2

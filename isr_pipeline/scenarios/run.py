@@ -13,7 +13,7 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.encoder import EVENT_BUDGET, World, encode
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kernel import run_world
-from isr_pipeline.simulation.kinds import Z_SIZE, memory_size
+from isr_pipeline.simulation.kinds import Z_SIZE, memory_size, rows_of
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -133,22 +133,25 @@ def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:
     return row
 
 
-def _percentile_ms(world: World, share: float) -> float:
+def _latencies(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many batches have a commit latency in a bucket or below it."""
+    return np.cumsum(w[w[at.H_HIST] : w[at.H_HIST] + at.HIST_SIZE])
+
+
+def _percentile_ms(up_to: npt.NDArray[np.int64], share: float, largest_us: int) -> float:
     """Commit latency at rank ceil(share * n), the middle of its bucket; 0 without a batch."""
-    w = world.w
-    histogram = w[w[at.H_HIST] : w[at.H_HIST] + at.HIST_SIZE]
-    total = int(histogram.sum())
+    total = int(up_to[-1])
     if total == 0:
         return 0.0
     rank = int(np.ceil(share * total - 1e-9))
-    bucket = int(np.searchsorted(np.cumsum(histogram), max(1, rank)))
+    bucket = int(np.searchsorted(up_to, max(1, rank)))
     sub = 1 << at.HIST_SUB_BITS
     if bucket < 2 * sub:
         return bucket / 1000
     shift = (bucket >> at.HIST_SUB_BITS) - 1
     low = (sub + (bucket & (sub - 1))) << shift
     middle = low + ((1 << shift) - 1) / 2
-    return float(min(middle, int(w[at.G_LATENCY_MAX])) / 1000)
+    return float(min(middle, largest_us) / 1000)
 
 
 def outcome_of(world: World) -> dict[str, Any]:
@@ -156,8 +159,7 @@ def outcome_of(world: World) -> dict[str, Any]:
     w = world.w
     span = int(w[at.C_HORIZON] - w[at.C_WARMUP])
     n = len(world.partitions)
-    base = int(w[at.H_PART])
-    table = w[base : base + n * at.P_SIZE].reshape(n, at.P_SIZE)
+    table = rows_of(w, at.H_PART, n, at.P_SIZE)
     partition_time = span * n
     hours = partition_time / US_PER_HOUR
 
@@ -169,6 +171,7 @@ def outcome_of(world: World) -> dict[str, Any]:
 
     offline = int(table[:, at.P_T_OFFLINE].sum())
     unavailable = int(table[:, at.P_T_UNAVAILABLE].sum()) + int(w[at.G_UNAVAILABLE])
+    latencies, largest_us = _latencies(w), int(w[at.G_LATENCY_MAX])
     values: dict[str, Any] = {
         "offline_partition_rate": share(offline),
         "any_offline": int(offline > 0),
@@ -183,9 +186,9 @@ def outcome_of(world: World) -> dict[str, Any]:
         "leader_changes_per_partition_hour": hourly(at.G_LEADER_CHANGES),
         "resignations_per_partition_hour": hourly(at.G_RESIGNATIONS),
         "unclean_elections": int(w[at.G_UNCLEAN]),
-        "commit_latency_p50_ms": _percentile_ms(world, 0.50),
-        "commit_latency_p99_ms": _percentile_ms(world, 0.99),
-        "commit_latency_max_ms": int(w[at.G_LATENCY_MAX]) / 1000,
+        "commit_latency_p50_ms": _percentile_ms(latencies, 0.50, largest_us),
+        "commit_latency_p99_ms": _percentile_ms(latencies, 0.99, largest_us),
+        "commit_latency_max_ms": largest_us / 1000,
         "batches_uncommitted": int(w[at.G_UNCOMMITTED]),
         "records_acked": int(w[at.G_ACKED]),
         "records_lost": int(w[at.G_LOST]),
@@ -219,9 +222,7 @@ def events_of(world: World) -> list[dict[str, Any]]:
 
 def event_rows(world: World) -> npt.NDArray[np.int64]:
     """The kernel's list of events: a row of V_SIZE cells each, a view of the world."""
-    w = world.w
-    base = int(w[at.H_EVENTS])
-    return w[base : base + int(w[at.G_EVENT_COUNT]) * at.V_SIZE].reshape(-1, at.V_SIZE)
+    return rows_of(world.w, at.H_EVENTS, int(world.w[at.G_EVENT_COUNT]), at.V_SIZE)
 
 
 def named_events(names: Names, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -280,9 +281,7 @@ def _samples_of(world: World) -> Samples:
     """The curves that were sampled."""
     w = world.w
     n, nb = len(world.partitions), len(world.brokers)
-    width = 1 + 2 * n + nb
-    base = int(w[at.H_SAMPLE])
-    rows = w[base : base + int(w[at.G_SAMPLE_COUNT]) * width].reshape(-1, width)
+    rows = rows_of(w, at.H_SAMPLE, int(w[at.G_SAMPLE_COUNT]), 1 + 2 * n + nb)
     names = [(p.topic, p.number) for p in world.partitions]
     return Samples(
         t_ms=[t / 1000 for t in rows[:, 0].tolist()],

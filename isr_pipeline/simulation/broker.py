@@ -26,6 +26,7 @@ from isr_pipeline.simulation.depends import note, note_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
+    B_FAULTS,
     B_HANDLERS,
     B_IO_IDLE,
     B_PAUSED_UNTIL,
@@ -90,21 +91,14 @@ from isr_pipeline.simulation.layout import (
     ERR_STORAGE,
     ERR_UNKNOWN_EPOCH,
     G_NOW,
-    H_BROKERS,
-    H_CANDIX,
-    H_FETCHERS,
-    H_MAX_RF,
+    G_RARE,
     H_QUEUE,
-    H_REQ,
-    H_THR,
-    H_THRIX,
     INF,
     K_FROW,
     K_LROW,
     K_REC,
     K_SIZE,
     NEVER,
-    P_FETCHER,
     P_RF,
     P_S2_LAST,
     Q_ABANDONED,
@@ -122,6 +116,7 @@ from isr_pipeline.simulation.layout import (
     Q_NOT_BEFORE,
     Q_OWNER,
     Q_PENDING,
+    Q_PLAIN,
     Q_READ_ROW,
     Q_RECORDS,
     Q_ROW,
@@ -148,6 +143,7 @@ from isr_pipeline.simulation.layout import (
     R_ONLINE,
     R_PART,
     R_POS,
+    R_TOWARDS,
     R_WRITER,
     REQ_FETCH,
     REQS_PER_THREAD,
@@ -155,7 +151,6 @@ from isr_pipeline.simulation.layout import (
     SEND_SURGE,
     T_CAND,
     T_REQ0,
-    T_SIZE,
 )
 from isr_pipeline.simulation.leader import (
     LOCK_FREE,
@@ -178,7 +173,7 @@ from isr_pipeline.simulation.leader import (
     watch_followers,
 )
 from isr_pipeline.simulation.log import add_batch, common_end, data_end
-from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.network import (
     READ_COMPLETION,
     READ_DIRECT,
@@ -189,7 +184,6 @@ from isr_pipeline.simulation.queue import cancel, schedule, wrapped
 from isr_pipeline.simulation.responses import (
     forget_pending,
     push_response,
-    request_index,
     respond,
     start_senders,
 )
@@ -218,14 +212,14 @@ def _ring(w, b, i):
 
 @compiled
 def enqueue(w, b, code):
-    """Put a request (its index, QE_CLIENT or QE_SURGE) behind the queue of broker ``b``.
+    """Put a request (its row pointer, QE_CLIENT or QE_SURGE) behind the queue of broker ``b``.
 
     Client requests in a row share a cell. Past queued.max.requests the requests wait with the
     network threads, in the same order.
     """
     w[b + B_QLEN] += 1
     if code >= 0:
-        w[w[H_REQ] + code * Q_SIZE + Q_STATE] = QS_QUEUED
+        w[code + Q_STATE] = QS_QUEUED
     head = w[b + B_QHEAD]
     tail = w[b + B_QTAIL]
     if code < 0 and head != tail:
@@ -255,16 +249,35 @@ def _dequeue(w, b):
 @compiled
 def dispatch(w, rec, rules, b):
     """Give waiting requests to idle handlers."""
-    if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW]:
-        return
-    while w[b + B_IO_IDLE] > 0 and w[b + B_QLEN] > 0:
-        code = _dequeue(w, b)
-        d = w[b + B_HANDLERS]
-        while w[d + D_STATE] != DS_IDLE:
-            d += D_SIZE
-        w[b + B_IO_IDLE] -= 1
-        _begin(w, rec, rules, b, d, code)
+    while w[b + B_QLEN] > 0 and _can_take(w, b):
+        _take(w, rec, rules, b, _dequeue(w, b))
         start_senders(w, b)
+
+
+@compiled
+def _can_take(w, b):
+    """Whether a handler of broker ``b`` can begin to work on a request now."""
+    return w[b + B_IO_IDLE] > 0 and w[b + B_UP] == 1 and w[b + B_PAUSED_UNTIL] <= w[G_NOW]
+
+
+@compiled
+def hand_in(w, rec, rules, b, code):
+    """A request (as for `enqueue`) arrives alone: without a queue an idle handler takes it."""
+    if w[b + B_QLEN] == 0 and _can_take(w, b):
+        _take(w, rec, rules, b, code)
+    else:
+        enqueue(w, b, code)
+        dispatch(w, rec, rules, b)
+
+
+@compiled
+def _take(w, rec, rules, b, code):
+    """The first idle handler of broker ``b`` takes a request."""
+    d = w[b + B_HANDLERS]
+    while w[d + D_STATE] != DS_IDLE:
+        d += D_SIZE
+    w[b + B_IO_IDLE] -= 1
+    _begin(w, rec, rules, b, d, code)
 
 
 @compiled
@@ -283,7 +296,7 @@ def _begin(w, rec, rules, b, d, code):
         w[d + D_STATE] = DS_SURGE
         schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_SURGE_COST]))
         return
-    q = w[H_REQ] + code * Q_SIZE
+    q = code
     w[q + Q_STATE] = QS_HANDLING
     if w[q + Q_KIND] == REQ_FETCH:
         w[d + D_STATE] = DS_FETCH
@@ -312,6 +325,16 @@ def _handler_free(w, b, d):
 
 
 # ------------------------------------------------------------------ fetch
+
+
+@compiled
+def is_plain(w, q):
+    """Whether nothing stands against any entry of the fetch ``q``: it need not be asked again.
+
+    Nothing stood against any when it was sent (see `follower.fetch_next`), and since then nothing
+    has happened anywhere that could: no event but those of requests.
+    """
+    return w[q + Q_PLAIN] == w[G_RARE]
 
 
 @compiled
@@ -391,25 +414,27 @@ def _s2_timer(w, rec, rules, lr):
 
 
 @compiled
-def _record_fetch(w, rec, rules, d, lr, fr, e, k):
-    """Write the leader's record of the follower.
+def _record_fetch(w, rec, rules, d, e, k, plain):
+    """Write the leader's record of the follower of candidate ``k``.
 
     True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
     the check for the follower's own return waits for.
     """
     now = w[G_NOW]
+    lr = w[k + K_LROW]
     row = w[k + K_REC]
     offset = w[e + E_OFFSET]
-    if w[lr + R_IS_LEADER] == 0 or offset < 0:  # withdrawn while it was read
-        return False
-    if w[e + E_ERR] != ERR_NONE:
-        if w[e + E_ERR] != ERR_DIVERGING:
-            on_failed_read(rules, rec, row, now)
-        return False
+    if not plain:
+        if w[lr + R_IS_LEADER] == 0 or offset < 0:  # withdrawn while it was read
+            return False
+        if w[e + E_ERR] != ERR_NONE:
+            if w[e + E_ERR] != ERR_DIVERGING:
+                on_failed_read(rules, rec, row, now)
+            return False
     moved = rec[row, LEO] != offset
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
-    pos = w[fr + R_POS]
+    pos = w[w[k + K_FROW] + R_POS]
     writes = False
     asynchronous = rules[ASYNC_ISR] != 0
     outside = not (w[lr + R_ISR] >> pos) & 1
@@ -436,49 +461,55 @@ def _record_fetch(w, rec, rules, d, lr, fr, e, k):
 @compiled
 def _fetch_steps(w, rec, rules, b, d):
     """Go on with the fetch of handler ``d`` until it has to wait, or is done."""
-    q = w[H_REQ] + w[d + D_REQ] * Q_SIZE
+    q = w[d + D_REQ]
     cand = w[w[q + Q_OWNER] + T_CAND]
+    entries = w[q + Q_ENT]
+    n = w[q + Q_N]
+    plain = is_plain(w, q)
+    begun = w[d + D_IDX] if w[d + D_AGAIN] == PHASE_READ else n
     if w[d + D_AGAIN] == PHASE_READ:
-        while w[d + D_IDX] < w[q + Q_N]:
-            i = w[d + D_IDX]
-            e = w[q + Q_ENT] + i * E_SIZE
-            if w[e + E_OFFSET] >= 0 and _visit(w, rec, rules, b, d, q, e, cand + i * K_SIZE):
-                return
-            w[d + D_IDX] += 1
+        for i in range(begun, n):
+            e = entries + i * E_SIZE
+            if w[e + E_OFFSET] >= 0:
+                w[d + D_IDX] = i
+                if _visit(w, rec, rules, b, d, q, e, cand + i * K_SIZE, plain):
+                    return
         w[d + D_AGAIN] = PHASE_RECORD
         w[d + D_IDX] = 0
     if rules[RECORD_PER_PARTITION] == 0:
-        while w[d + D_IDX] < w[q + Q_N]:
-            i = w[d + D_IDX]
-            e = w[q + Q_ENT] + i * E_SIZE
-            w[d + D_IDX] += 1
+        for i in range(w[d + D_IDX], n):
+            e = entries + i * E_SIZE
             if w[e + E_OFFSET] >= 0:
+                w[d + D_IDX] = i + 1
                 k = cand + i * K_SIZE
-                if _record_fetch(w, rec, rules, d, w[k + K_LROW], w[k + K_FROW], e, k):
+                if _record_fetch(w, rec, rules, d, e, k, plain):
                     return
-    _fetch_done(w, rec, rules, b, d, q)
+    empty = plain and begun == 0 and w[q + Q_BYTES] == 0
+    _fetch_done(w, rec, rules, b, d, q, empty)
 
 
 @compiled
-def _visit(w, rec, rules, b, d, q, e, k):
+def _visit(w, rec, rules, b, d, q, e, k, plain):
     """The fetch handler comes to one partition; True if it has to wait there."""
-    lr = w[k + K_LROW]
-    fr = w[k + K_FROW]
     w[e + E_TIME] = w[G_NOW]
     w[e + E_END] = w[e + E_OFFSET]
+    if plain:
+        return _read(w, rec, rules, b, d, q, e, k, True)
+    lr = w[k + K_LROW]
+    fr = w[k + K_FROW]
     w[e + E_ERR] = _check_entry(w, rules, lr, fr, e)
     if w[e + E_ERR] != ERR_NONE:
         w[q + Q_ERR] = 1
         if w[e + E_ERR] == ERR_DIVERGING:
             w[e + E_END] = common_end(w, fr, lr)
         elif rules[RECORD_PER_PARTITION] != 0:
-            _record_fetch(w, rec, rules, d, lr, fr, e, k)
+            _record_fetch(w, rec, rules, d, e, k, False)
         return False
-    return _read(w, rec, rules, b, d, q, e, k)
+    return _read(w, rec, rules, b, d, q, e, k, False)
 
 
 @compiled
-def _read(w, rec, rules, b, d, q, e, k):
+def _read(w, rec, rules, b, d, q, e, k, plain):
     """Read one partition for a fetch handler; True if that takes time."""
     lr = w[k + K_LROW]
     p = w[lr + R_PART]
@@ -493,10 +524,12 @@ def _read(w, rec, rules, b, d, q, e, k):
     if has_data:
         w[e + E_END] = _plan_read(w, q, e, p, lr)
         has_data = w[e + E_END] > w[e + E_OFFSET]
-    end = read_end(w, b, p, READ_DIRECT, 0, has_data)
+    end = w[G_NOW]
+    if has_data or w[b + B_FAULTS] > 0:
+        end = read_end(w, b, p, READ_DIRECT, 0, has_data)
     if end == w[G_NOW]:
         if rules[RECORD_PER_PARTITION] != 0:
-            if _record_fetch(w, rec, rules, d, lr, w[k + K_FROW], e, k):
+            if _record_fetch(w, rec, rules, d, e, k, plain):
                 w[d + D_IDX] += 1
                 return True
         return False
@@ -530,20 +563,23 @@ def _fetch_read_over(w, rec, rules, b, d):
 def _fetch_after_read(w, rec, rules, b, d):
     """Write the record of the partition just read (3.3+), and go on with the next."""
     w[d + D_STATE] = DS_FETCH
-    q = w[H_REQ] + w[d + D_REQ] * Q_SIZE
+    q = w[d + D_REQ]
     i = w[d + D_IDX]
     w[d + D_IDX] = i + 1
     if rules[RECORD_PER_PARTITION] != 0:
         e = w[q + Q_ENT] + i * E_SIZE
         k = w[w[q + Q_OWNER] + T_CAND] + i * K_SIZE
-        if _record_fetch(w, rec, rules, d, w[k + K_LROW], w[k + K_FROW], e, k):
+        if _record_fetch(w, rec, rules, d, e, k, is_plain(w, q)):
             return
     _fetch_steps(w, rec, rules, b, d)
 
 
 @compiled
-def _fetch_done(w, rec, rules, b, d, q):
-    """All partitions of the fetch are read: answer it, or let it wait in purgatory."""
+def _fetch_done(w, rec, rules, b, d, q, empty):
+    """All partitions of the fetch are read: answer it, or let it wait in purgatory.
+
+    ``empty``: nothing stands against it and no partition had data for it at this very moment.
+    """
     if w[q + Q_PENDING] == 1 and rules[KIP501] == _S1_PR:
         w[q + Q_PENDING] = 0
         forget_pending(w, rec, rules, q)  # the pull request's finally block
@@ -551,8 +587,8 @@ def _fetch_done(w, rec, rules, b, d, q):
         _handler_free(w, b, d)
         respond(w, rec, rules, b, q)
         return
-    if _satisfied(w, q):
-        w[d + D_CREQ] = request_index(w, q)
+    if not empty and _satisfied(w, q):
+        w[d + D_CREQ] = q
         w[d + D_ROW] = -1
         w[d + D_POS] = 1 << 20  # nobody else to look for afterwards
         w[d + D_REQ] = -1
@@ -614,17 +650,19 @@ def _recheck(w, rules, lr, e):
 def _completion_steps(w, rec, rules, b, d):
     """Go on reading for the delayed fetch that handler ``d`` completes; True if that takes time."""
     now = w[G_NOW]
-    q = w[H_REQ] + w[d + D_CREQ] * Q_SIZE
+    q = w[d + D_CREQ]
     cand = w[w[q + Q_OWNER] + T_CAND]
-    while w[d + D_IDX] < w[q + Q_N]:
-        i = w[d + D_IDX]
+    plain = is_plain(w, q)
+    for i in range(w[d + D_IDX], w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
         lr = w[cand + i * K_SIZE + K_LROW]
         if w[e + E_OFFSET] >= 0 and w[e + E_ERR] == ERR_NONE:
-            w[e + E_ERR] = _recheck(w, rules, lr, e)
+            if not plain:
+                w[e + E_ERR] = _recheck(w, rules, lr, e)
             w[e + E_HW] = w[lr + R_HW]
             w[e + E_END] = w[e + E_OFFSET]
             if w[e + E_ERR] == ERR_NONE and w[lr + R_LEO] > w[e + E_OFFSET]:
+                w[d + D_IDX] = i
                 if read_must_wait(w, rules, lr):
                     w[d + D_STATE] = DS_COMPLETE_LOCK
                     w[d + D_SINCE] = w[d + D_ROW]
@@ -650,7 +688,6 @@ def _completion_steps(w, rec, rules, b, d):
                         w[d + D_S2] = 0
                         schedule(w, w[d + D_SLOT], _s2_alarm(w, rules, end))
                         return True
-        w[d + D_IDX] += 1
     w[d + D_CREQ] = -1
     respond(w, rec, rules, b, q)
     return False
@@ -659,7 +696,7 @@ def _completion_steps(w, rec, rules, b, d):
 @compiled
 def _completion_read_over(w, d):
     """A read of the completion of handler ``d`` has ended."""
-    q = w[H_REQ] + w[d + D_CREQ] * Q_SIZE
+    q = w[d + D_CREQ]
     if w[q + Q_READ_ROW] >= 0:
         lr = w[q + Q_READ_ROW]
         w[q + Q_READ_ROW] = -1
@@ -668,17 +705,15 @@ def _completion_read_over(w, d):
 
 
 @compiled
-def thread_towards(w, follower, leader, fetcher):
-    """Row pointer of the fetcher thread on broker index ``follower`` towards ``leader``, or -1."""
-    place = (follower * w[H_BROKERS] + leader) * w[H_FETCHERS] + fetcher
-    thread = w[w[H_THRIX] + place]
-    return w[H_THR] + thread * T_SIZE if thread >= 0 else -1
+def thread_of(w, r, leader_pos):
+    """Row pointer of the thread that fetches the replica ``r`` from the leader at a position."""
+    return w[w[r + R_TOWARDS] + 2 * leader_pos]
 
 
 @compiled
 def candidate(w, r, leader_pos):
-    """Index of the replica ``r`` among the candidates of its thread towards ``leader_pos``."""
-    return w[w[H_CANDIX] + row_index(w, r) * w[H_MAX_RF] + leader_pos]
+    """Index of the replica ``r`` among the candidates of that thread."""
+    return w[w[r + R_TOWARDS] + 2 * leader_pos + 1]
 
 
 @compiled
@@ -687,20 +722,22 @@ def delayed_fetch(w, lr, pos):
 
     -1 if there is none.
     """
-    p = w[lr + R_PART]
-    b = w[lr + R_BROKER]
-    fr = row_of(w, p, pos)
-    follower = broker_index(w, w[fr + R_BROKER])
-    t = thread_towards(w, follower, broker_index(w, b), w[p + P_FETCHER])
-    if t < 0:
-        return -1
+    fr = row_of(w, w[lr + R_PART], pos)
+    t = thread_of(w, fr, w[lr + R_POS])
     i = candidate(w, fr, w[lr + R_POS])
     for j in range(REQS_PER_THREAD):
-        q = w[H_REQ] + (w[t + T_REQ0] + j) * Q_SIZE
-        if w[q + Q_STATE] == QS_PURGATORY and w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET] >= 0:
-            if _satisfied(w, q):
+        q = w[t + T_REQ0] + j * Q_SIZE
+        if w[q + Q_STATE] == QS_PURGATORY:
+            e = w[q + Q_ENT] + i * E_SIZE
+            if w[e + E_OFFSET] >= 0 and (_gets_all(w, q, lr, e) or _satisfied(w, q)):
                 return q
     return -1
+
+
+@compiled
+def _gets_all(w, q, lr, e):
+    """Whether entry ``e`` alone, of the leader ``lr``, surely completes the delayed fetch ``q``."""
+    return is_plain(w, q) and w[C_FETCH_MIN_BYTES] <= 1 and w[lr + R_LEO] > w[e + E_OFFSET]
 
 
 @compiled
@@ -714,7 +751,7 @@ def _find_delayed(w, d):
         if w[d + D_POS] != w[lr + R_POS]:
             q = delayed_fetch(w, lr, w[d + D_POS])
             if q >= 0:
-                w[d + D_CREQ] = request_index(w, q)
+                w[d + D_CREQ] = q
                 w[d + D_IDX] = 0
                 _begin_completion(w, q)
                 return True
@@ -729,7 +766,7 @@ def _complete(w, rec, rules, b, d):
         if _completion_steps(w, rec, rules, b, d):
             return
     if w[d + D_REQ] >= 0:
-        q = w[H_REQ] + w[d + D_REQ] * Q_SIZE
+        q = w[d + D_REQ]
         w[d + D_REQ] = -1
         settle_produce(w, rec, rules, b, q)
     _handler_free(w, b, d)
@@ -775,7 +812,7 @@ def append_records(w, rec, rules, r, records, size_bytes, acks_all):
 @compiled
 def _produce_appends(w, rec, rules, b, d):
     """Handler ``d`` comes to the append of its produce request."""
-    q = w[H_REQ] + w[d + D_REQ] * Q_SIZE
+    q = w[d + D_REQ]
     r = w[q + Q_ROW]
     w[q + Q_ERR] = 0
     if w[q + Q_ABANDONED] == 1:
@@ -820,8 +857,7 @@ def _produce_appends(w, rec, rules, b, d):
 @compiled
 def _reading_row(w, d):
     """Row pointer of the leader replica that handler ``d`` reads at present."""
-    code = w[d + D_CREQ] if w[d + D_STATE] == DS_COMPLETE else w[d + D_REQ]
-    q = w[H_REQ] + code * Q_SIZE
+    q = w[d + D_CREQ] if w[d + D_STATE] == DS_COMPLETE else w[d + D_REQ]
     return w[w[w[q + Q_OWNER] + T_CAND] + w[d + D_IDX] * K_SIZE + K_LROW]
 
 
@@ -895,9 +931,9 @@ def request_arrives(w, rec, rules, q):
     if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
         schedule(w, w[q + Q_SLOT], w[b + B_PAUSED_UNTIL])
         return
-    cancel(w, w[q + Q_SLOT])
-    enqueue(w, b, request_index(w, q))
-    dispatch(w, rec, rules, b)
+    hand_in(w, rec, rules, b, q)
+    if w[q + Q_STATE] != QS_PURGATORY:  # there it has its next moment already
+        cancel(w, w[q + Q_SLOT])
 
 
 @compiled

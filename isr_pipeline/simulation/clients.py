@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.broker import dispatch, enqueue
+from isr_pipeline.simulation.broker import dispatch, enqueue, hand_in
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CLIENT_K,
@@ -21,7 +21,6 @@ from isr_pipeline.simulation.layout import (
     C_HALF_RTT,
     C_REQUEST_TIMEOUT,
     G_NOW,
-    H_REQ,
     INF,
     P_LEADER,
     Q_ABANDONED,
@@ -133,7 +132,7 @@ def _send(w, s):
     leader = w[p + P_LEADER]
     q = -1
     for j in range(REQS_PER_STREAM):
-        candidate = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
+        candidate = w[s + S_REQ0] + j * Q_SIZE
         if w[candidate + Q_STATE] == QS_FREE:
             q = candidate
             break
@@ -215,12 +214,19 @@ def client_fires(w, rec, rules, b):
         # packets wait: those of the whole pause arrive together
         schedule(w, w[b + B_SLOT_CLIENT], w[b + B_PAUSED_UNTIL])
         return
+    come = 0
     while w[b + B_CLIENT_NEXT] <= now:
-        if w[b + B_UP] == 1:
-            enqueue(w, b, QE_CLIENT)
+        come += 1
         w[b + B_CLIENT_K] += 1
         w[b + B_CLIENT_NEXT] += _step(w[b + B_CLIENT_K], w[b + B_CLIENT_PERIOD])
     schedule(w, w[b + B_SLOT_CLIENT], w[b + B_CLIENT_NEXT])
+    if w[b + B_UP] == 0:
+        return
+    if come == 1:
+        hand_in(w, rec, rules, b, QE_CLIENT)
+        return
+    for _ in range(come):
+        enqueue(w, b, QE_CLIENT)
     dispatch(w, rec, rules, b)
 
 

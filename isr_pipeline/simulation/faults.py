@@ -114,8 +114,8 @@ from isr_pipeline.simulation.layout import (
     N_REQ,
     N_SIZE,
     N_SLOT,
-    P_BURST_BYTES,
     P_BURST_RECORDS,
+    P_BYTES_PER_RECORD,
     P_ELR,
     P_ISR,
     P_LEADER,
@@ -506,7 +506,7 @@ def _burst(w, rec, rules, x):
     left = w[x + X_VALUE]
     while left > 0:
         records = min(left, w[p + P_BURST_RECORDS])
-        append_records(w, rec, rules, r, records, records * w[p + P_BURST_BYTES], False)
+        append_records(w, rec, rules, r, records, records * w[p + P_BYTES_PER_RECORD], False)
         left -= records
     complete_without_handler(w, r)
 

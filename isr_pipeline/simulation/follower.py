@@ -19,8 +19,9 @@ from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.simulation.broker import (
     candidate,
     complete_without_handler,
+    is_plain,
     note_bad_dir,
-    thread_towards,
+    thread_of,
 )
 from isr_pipeline.simulation.depends import note
 from isr_pipeline.simulation.jit import compiled
@@ -56,11 +57,12 @@ from isr_pipeline.simulation.layout import (
     F_FETCHING,
     F_NONE,
     G_NOW,
+    G_RARE,
     H_MD,
-    H_REQ,
     H_THR,
     H_THREADS,
     INF,
+    K_ASKED,
     K_FROW,
     K_LROW,
     K_SIZE,
@@ -72,13 +74,13 @@ from isr_pipeline.simulation.layout import (
     M_PART,
     M_PEPOCH,
     M_SIZE,
-    P_FETCHER,
     P_RF,
     Q_ABANDONED,
     Q_BROKER,
     Q_ENT,
     Q_ERR,
     Q_N,
+    Q_PLAIN,
     Q_SIZE,
     Q_SLOT,
     Q_STATE,
@@ -114,6 +116,8 @@ from isr_pipeline.simulation.layout import (
     T_HOLD,
     T_IDX,
     T_LEADER,
+    T_N,
+    T_PLAIN,
     T_REQ,
     T_REQ0,
     T_SIZE,
@@ -121,6 +125,7 @@ from isr_pipeline.simulation.layout import (
     T_STATE,
     T_TIMEOUT,
     T_USED,
+    T_WAY,
     TS_APPENDING,
     TS_BACKOFF,
     TS_DEAD,
@@ -129,10 +134,10 @@ from isr_pipeline.simulation.layout import (
     TS_WAITING,
 )
 from isr_pipeline.simulation.leader import (
+    answer_produces,
     leads_officially,
     raise_hw,
     record_base,
-    refuse_produces,
 )
 from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
 from isr_pipeline.simulation.measures import (
@@ -228,7 +233,7 @@ def _delay(w, rules, r):
 
 
 @compiled
-def _of_thread(w, t, i):
+def of_thread(w, t, i):
     """Whether candidate ``i`` of thread ``t`` is led by the broker the thread fetches from."""
     k = w[t + T_CAND] + i * K_SIZE
     return w[w[k + K_FROW] + R_LEADER] == w[w[k + K_LROW] + R_POS]
@@ -243,7 +248,7 @@ def _kill_thread(w, t):
     emit(w, EV_THREAD_DIED, -1, broker_index(w, w[t + T_FOLLOWER]), -1, 0)
     for i in range(w[t + T_CANDS]):
         r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
-        if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED) and _of_thread(w, t, i):
+        if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED) and of_thread(w, t, i):
             w[r + R_FSTATE] = F_DEAD
             count_untracked(w, 1)
 
@@ -252,6 +257,7 @@ def _kill_thread(w, t):
 def _react(w, rules, t, r, error):
     """The fetcher thread meets an error with one partition; True if the thread is dead now."""
     note(w, DEP_FETCHER)
+    w[t + T_PLAIN] = -1
     what = reaction(rules, error)
     if what == _FAIL:
         set_failed(w, r)
@@ -272,10 +278,84 @@ def _react(w, rules, t, r, error):
 def _free_request(w, t):
     """A request the thread may use: those it gave up may still lie on the leader. -1 if none."""
     for j in range(REQS_PER_THREAD):
-        q = w[H_REQ] + (w[t + T_REQ0] + j) * Q_SIZE
+        q = w[t + T_REQ0] + j * Q_SIZE
         if w[q + Q_STATE] == QS_FREE:
             return q
     return -1
+
+
+@compiled
+def _ask(w, t, q):
+    """Fill the fetch ``q`` with the partitions that are ready; when the next of the others is.
+
+    If all that the thread fetches are in it, and nothing stands against any of them, the fetch is
+    plain: until an event that is none of requests (G_RARE), or an error that the thread meets
+    itself, neither it nor those that follow need to be checked.
+    """
+    now = w[G_NOW]
+    n = 0
+    wake_at = INF
+    plain = True
+    for i in range(w[t + T_USED]):
+        k = w[t + T_CAND] + i * K_SIZE
+        r = w[k + K_FROW]
+        e = w[q + Q_ENT] + i * E_SIZE
+        w[e + E_OFFSET] = -1
+        w[e + E_ERR] = ERR_NONE
+        w[k + K_ASKED] = 0
+        state = w[r + R_FSTATE]
+        if state not in (F_FETCHING, F_DELAYED) or not of_thread(w, t, i):
+            continue
+        if state == F_DELAYED:
+            if w[r + R_DELAY_UNTIL] > now:
+                wake_at = min(wake_at, w[r + R_DELAY_UNTIL])
+                plain = False
+                continue
+            w[r + R_FSTATE] = F_FETCHING
+        w[e + E_OFFSET] = w[r + R_LEO]
+        w[e + E_EPOCH] = w[r + R_EPOCH]
+        w[e + E_END] = w[r + R_LEO]
+        w[k + K_ASKED] = 1
+        plain = plain and nothing_against(w, r, w[k + K_LROW])
+        n = i + 1
+    w[q + Q_N] = n
+    w[t + T_N] = n
+    w[t + T_PLAIN] = w[G_RARE] if plain and n > 0 else -1
+    return wake_at
+
+
+@compiled
+def nothing_against(w, r, lr):
+    """Whether the leader ``lr`` will answer the follower ``r`` without an error, and it append."""
+    return (
+        w[lr + R_ONLINE] == 1
+        and w[lr + R_IS_LEADER] == 1
+        and w[lr + R_EPOCH] == w[r + R_EPOCH]
+        and w[r + R_LEO] <= w[lr + R_LEO]
+        and w[r + R_NEED_TRUNC] == 0
+        and w[r + R_INJECT] < 0
+    )
+
+
+@compiled
+def _ask_as_before(w, t, q):
+    """Fill the fetch ``q`` of a thread whose last one was plain, with nothing changed since."""
+    n = w[t + T_N]
+    w[q + Q_N] = n
+    k = w[t + T_CAND]
+    e = w[q + Q_ENT]
+    for _ in range(n):
+        if w[k + K_ASKED] == 1:
+            r = w[k + K_FROW]
+            leo = w[r + R_LEO]
+            w[e + E_OFFSET] = leo
+            w[e + E_END] = leo
+            w[e + E_EPOCH] = w[r + R_EPOCH]
+            w[e + E_ERR] = ERR_NONE
+        else:
+            w[e + E_OFFSET] = -1
+        k += K_SIZE
+        e += E_SIZE
 
 
 @compiled
@@ -287,36 +367,20 @@ def fetch_next(w, t):
         w[t + T_STATE] = TS_BACKOFF
         schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
         return
-    ready = 0
-    wake_at = INF
-    for i in range(w[t + T_USED]):
-        k = w[t + T_CAND] + i * K_SIZE
-        r = w[k + K_FROW]
-        e = w[q + Q_ENT] + i * E_SIZE
-        w[e + E_OFFSET] = -1
-        w[e + E_ERR] = ERR_NONE
-        state = w[r + R_FSTATE]
-        if state not in (F_FETCHING, F_DELAYED) or not _of_thread(w, t, i):
-            continue
-        if state == F_DELAYED:
-            if w[r + R_DELAY_UNTIL] > now:
-                wake_at = min(wake_at, w[r + R_DELAY_UNTIL])
-                continue
-            w[r + R_FSTATE] = F_FETCHING
-        w[e + E_OFFSET] = w[r + R_LEO]
-        w[e + E_EPOCH] = w[r + R_EPOCH]
-        w[e + E_END] = w[r + R_LEO]
-        ready += 1
-        w[q + Q_N] = i + 1
-    w[t + T_REQ] = -1
-    if ready == 0:
-        if wake_at < INF:
-            w[t + T_STATE] = TS_BACKOFF
-            schedule(w, w[t + T_SLOT], wake_at)
-        else:
-            w[t + T_STATE] = TS_IDLE
-            cancel(w, w[t + T_SLOT])
-        return
+    if w[t + T_PLAIN] == w[G_RARE]:
+        _ask_as_before(w, t, q)
+    else:
+        wake_at = _ask(w, t, q)
+        if w[q + Q_N] == 0:
+            w[t + T_REQ] = -1
+            if wake_at < INF:
+                w[t + T_STATE] = TS_BACKOFF
+                schedule(w, w[t + T_SLOT], wake_at)
+            else:
+                w[t + T_STATE] = TS_IDLE
+                cancel(w, w[t + T_SLOT])
+            return
+    w[q + Q_PLAIN] = w[t + T_PLAIN]
     w[t + T_REQ] = q
     w[t + T_STATE] = TS_WAITING
     w[t + T_TIMEOUT] = now + w[C_SOCKET_TIMEOUT]
@@ -325,21 +389,21 @@ def fetch_next(w, t):
     w[q + Q_ERR] = 0
     w[q + Q_STATE] = QS_TO_BROKER
     w[q + Q_BROKER] = w[t + T_LEADER]
-    here = broker_index(w, w[t + T_FOLLOWER])
-    schedule(w, w[q + Q_SLOT], transit(w, here, broker_index(w, w[t + T_LEADER])))
+    schedule(w, w[q + Q_SLOT], transit(w, w[t + T_WAY]))
 
 
 @compiled
 def _request_failed(w, rules, t):
     """The fetch as a whole failed: every partition rests, up to 3.2 the thread itself as well."""
     w[t + T_REQ] = -1
+    w[t + T_PLAIN] = -1
     now = w[G_NOW]
     if rules[BACKOFF_NONE] != 0:
         fetch_next(w, t)
         return
     for i in range(w[t + T_CANDS]):
         r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
-        if w[r + R_FSTATE] == F_FETCHING and _of_thread(w, t, i):
+        if w[r + R_FSTATE] == F_FETCHING and of_thread(w, t, i):
             _delay(w, rules, r)
     w[t + T_STATE] = TS_BACKOFF
     wait = 2 * w[C_BACKOFF] if rules[DOUBLE_BACKOFF] != 0 else w[C_BACKOFF]
@@ -358,14 +422,15 @@ def fetch_answered(w, rules, t, q):
         return
     w[t + T_STATE] = TS_APPENDING
     w[t + T_IDX] = 0
-    _take_errors(w, rules, t, q)
-    if w[t + T_STATE] == TS_DEAD:
-        return
+    if not is_plain(w, q):
+        _take_errors(w, rules, t, q)
+        if w[t + T_STATE] == TS_DEAD:
+            return
     append_steps(w, t)
 
 
 @compiled
-def _expects(w, t, i, e):
+def expects(w, t, i, e):
     """Whether the thread still wants this entry's answer: same offset, epoch and leader."""
     r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
     return (
@@ -373,7 +438,7 @@ def _expects(w, t, i, e):
         and w[r + R_FSTATE] == F_FETCHING
         and w[r + R_LEO] == w[e + E_OFFSET]
         and w[r + R_EPOCH] == w[e + E_EPOCH]
-        and _of_thread(w, t, i)
+        and of_thread(w, t, i)
     )
 
 
@@ -382,7 +447,7 @@ def _take_errors(w, rules, t, q):
     """Deal with the entries of an answer that hold an error instead of records."""
     for i in range(w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
-        if not _expects(w, t, i, e):
+        if not expects(w, t, i, e):
             w[e + E_OFFSET] = -1
             continue
         r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
@@ -427,18 +492,18 @@ def _injected(w, r):
 def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
-    b = w[t + T_FOLLOWER]
-    while w[t + T_IDX] < w[q + Q_N]:
-        i = w[t + T_IDX]
+    plain = is_plain(w, q)
+    for i in range(w[t + T_IDX], w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
-        if w[e + E_OFFSET] >= 0 and _expects(w, t, i, e):
+        if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
             r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
             if w[e + E_END] > w[e + E_OFFSET]:
+                w[t + T_IDX] = i
                 w[t + T_HOLD] = 1
-                schedule(w, w[t + T_SLOT], append_end(w, b, w[r + R_PART]))
+                schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], w[r + R_PART]))
                 return
             w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
-        w[t + T_IDX] += 1
+    w[t + T_IDX] = w[q + Q_N]
     w[t + T_HOLD] = 0
     fetch_next(w, t)
 
@@ -452,7 +517,7 @@ def _append_one(w, rules, t):
     k = w[t + T_CAND] + i * K_SIZE
     r = w[k + K_FROW]
     b = w[t + T_FOLLOWER]
-    if not _expects(w, t, i, e):
+    if not is_plain(w, q) and not expects(w, t, i, e):
         return False
     if w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
         note_bad_dir(w, b, r)
@@ -504,10 +569,7 @@ def thread_fires(w, rules, t):
 @compiled
 def _add_to_thread(w, r):
     """The follower ``r`` is handed to its fetcher thread, which wakes if it is idle."""
-    p = w[r + R_PART]
-    b = w[r + R_BROKER]
-    leader = w[row_of(w, p, w[r + R_LEADER]) + R_BROKER]
-    t = thread_towards(w, broker_index(w, b), broker_index(w, leader), w[p + P_FETCHER])
+    t = thread_of(w, r, w[r + R_LEADER])
     if w[t + T_STATE] == TS_DEAD:
         w[r + R_FSTATE] = F_DEAD
         count_untracked(w, 1)
@@ -534,7 +596,7 @@ def reap_idle_threads(w, b):
         held = 0
         for c in range(w[t + T_CANDS]):
             r = w[w[t + T_CAND] + c * K_SIZE + K_FROW]
-            if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED, F_DEAD) and _of_thread(w, t, c):
+            if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED, F_DEAD) and of_thread(w, t, c):
                 held += 1
         if held == 0:
             if w[t + T_STATE] == TS_DEAD:
@@ -598,7 +660,7 @@ def stop_leading(w, rec, rules, r):
     w[r + R_PENDING] = 0
     w[r + R_RESIGN] = 0
     complete_without_handler(w, r)
-    refuse_produces(w, rec, rules, r)
+    answer_produces(w, rec, rules, r)
     if w[r + R_WRITER] == 1:
         schedule(w, w[w[r + R_BROKER] + B_SLOT_TICK], w[G_NOW])
     base = record_base(w, r)

@@ -28,8 +28,9 @@ from isr_pipeline.kafka.releases import (
     Clock,
     Kip501,
 )
-from isr_pipeline.simulation.broker import thread_towards
+from isr_pipeline.simulation.broker import is_plain, thread_of
 from isr_pipeline.simulation.cells import cells, records
+from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.jit import compiled, entry
 from isr_pipeline.simulation.kernel import finish, take_next
 from isr_pipeline.simulation.layout import (
@@ -68,6 +69,11 @@ from isr_pipeline.simulation.layout import (
     DS_IDLE,
     DS_PRODUCE_LOCK,
     DS_RECORD_LOCK,
+    E_EPOCH,
+    E_ERR,
+    E_OFFSET,
+    E_SIZE,
+    ERR_NONE,
     F_DEAD,
     F_DELAYED,
     F_FAILED,
@@ -85,6 +91,7 @@ from isr_pipeline.simulation.layout import (
     G_LATENCY_BATCHES,
     G_LOST,
     G_NOW,
+    G_RARE,
     G_SPURIOUS,
     G_UNCLEAN,
     G_UNCOMMITTED,
@@ -107,13 +114,16 @@ from isr_pipeline.simulation.layout import (
     H_THREADS,
     H_WALK,
     INF,
+    K_ASKED,
+    K_FROW,
+    K_LROW,
+    K_SIZE,
     L_END,
     L_SIZE,
     N_REQ,
     N_SIZE,
     N_SLOT,
     P_ELR,
-    P_FETCHER,
     P_FLAGS,
     P_ISR,
     P_LEADER,
@@ -126,6 +136,8 @@ from isr_pipeline.simulation.layout import (
     P_RF,
     P_ROW0,
     P_SIZE,
+    Q_ENT,
+    Q_N,
     Q_READ_ROW,
     Q_SIZE,
     Q_SLOT,
@@ -155,10 +167,15 @@ from isr_pipeline.simulation.layout import (
     R_READERS,
     R_SIZE,
     R_WRITER,
+    REQS_PER_THREAD,
     SEND_NONE,
     SLOT_BITS,
+    T_CAND,
     T_FOLLOWER,
+    T_N,
+    T_PLAIN,
     T_REQ,
+    T_REQ0,
     T_SIZE,
     T_SLOT,
     T_STATE,
@@ -207,6 +224,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         21: "whoever is at work has a next moment",
         22: "a replica that is to fetch is fetched",
         23: "ISR changes on their way are as many as counted",
+        24: "nothing stands against a fetch that is not checked any more",
     }
 )
 """Number of an invariant -> what it says."""
@@ -606,11 +624,58 @@ def _fetched(w, r):
         return True
     if w[r + R_LEADER] < 0 or w[r + R_LEADER] == w[r + R_POS]:
         return False
-    p = w[r + R_PART]
-    leader = w[row_of(w, p, w[r + R_LEADER]) + R_BROKER]
-    here = broker_index(w, w[r + R_BROKER])
-    t = thread_towards(w, here, broker_index(w, leader), w[p + P_FETCHER])
+    t = thread_of(w, r, w[r + R_LEADER])
     return due(w, w[t + T_SLOT]) < INF
+
+
+@compiled
+def _plain_asked(w, t):
+    """24, of a thread: what its next fetch will ask for without a check."""
+    if w[t + T_PLAIN] != w[G_RARE]:
+        return True
+    for i in range(w[t + T_N]):
+        k = w[t + T_CAND] + i * K_SIZE
+        r = w[k + K_FROW]
+        if w[k + K_ASKED] == 1:
+            if w[r + R_FSTATE] != F_FETCHING or not of_thread(w, t, i):
+                return False
+            if not nothing_against(w, r, w[k + K_LROW]):
+                return False
+    return True
+
+
+@compiled
+def _plain_sent(w, t):
+    """24, of the fetches it has sent: what brokers will answer, and it append, without one."""
+    for j in range(REQS_PER_THREAD):
+        q = w[t + T_REQ0] + j * Q_SIZE
+        if w[q + Q_STATE] == QS_FREE or not is_plain(w, q):
+            continue
+        for i in range(w[q + Q_N]):
+            e = w[q + Q_ENT] + i * E_SIZE
+            if w[e + E_OFFSET] < 0:
+                continue
+            k = w[t + T_CAND] + i * K_SIZE
+            if not nothing_against(w, w[k + K_FROW], w[k + K_LROW]) or w[e + E_ERR] != ERR_NONE:
+                return False
+            if w[e + E_EPOCH] != w[w[k + K_LROW] + R_EPOCH]:
+                return False
+            if w[e + E_OFFSET] > w[w[k + K_LROW] + R_LEO]:
+                return False
+            waits = w[t + T_REQ] == q and w[t + T_STATE] == TS_WAITING
+            if waits and not expects(w, t, i, e):
+                return False
+    return True
+
+
+@compiled
+def _plain(w):
+    """24."""
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if not _plain_asked(w, t) or not _plain_sent(w, t):
+            return False
+    return True
 
 
 @compiled
@@ -697,6 +762,8 @@ def _world_broken(w, rules, seen):
         return 20
     if not _at_work(w):
         return 21
+    if not _plain(w):
+        return 24
     return 0
 
 

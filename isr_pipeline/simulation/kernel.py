@@ -37,6 +37,7 @@ from isr_pipeline.simulation.layout import (
     G_CTL_OUT_UNTIL,
     G_EVENTS,
     G_NOW,
+    G_RARE,
     G_SAMPLE_COUNT,
     H_BRK,
     H_BROKERS,
@@ -193,7 +194,21 @@ def act(w, rec, rules, kind, who, slot):
         client_fires(w, rec, rules, who)
     elif kind == SK_TICK:
         tick_fires(w, rec, rules, who)
-    elif kind == SK_ALTER:
+    elif kind == SK_SURGE:
+        surge_fires(w, rec, rules, who)
+    else:
+        w[G_RARE] += 1
+        _act_rarely(w, rec, rules, kind, who, slot)
+
+
+@compiled
+def _act_rarely(w, rec, rules, kind, who, slot):
+    """Let an entity act whose events are no part of requests.
+
+    Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
+    a fetcher thread changes those of its own partitions besides, when it meets an error.
+    """
+    if kind == SK_ALTER:
         alter_fires(w, rec, rules, who)
     elif kind == SK_METADATA:
         metadata_fires(w, rec, rules, who)
@@ -201,8 +216,6 @@ def act(w, rec, rules, kind, who, slot):
         fault_fires(w, rec, rules, who)
     elif kind == SK_SESSION:
         session_fires(w, rules, who)
-    elif kind == SK_SURGE:
-        surge_fires(w, rec, rules, who)
     elif kind == SK_DIR:
         dir_fires(w, rec, rules, who)
     elif kind == SK_CONTROLLER:

@@ -37,7 +37,7 @@ RING_MAX = 64  # requests that wait on a broker in a picture
 RINGS = 2 * RING_MAX + RING_MAX + 2  # cells of a broker's rings in a picture
 
 _HEADER = {
-    FREE: (at.G_NOW, at.G_EVENTS, at.G_TICKS, at.G_JUMPED, at.G_JUMPS),
+    FREE: (at.G_NOW, at.G_RARE, at.G_EVENTS, at.G_TICKS, at.G_JUMPED, at.G_JUMPS),
     TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_SINCE),
     UNTIL: (at.G_CTL_OUT_UNTIL,),
     SUM: (
@@ -95,8 +95,8 @@ _RECORD = {
         *range(record.PENDING_OFFSET_0, record.PENDING_OFFSET_0 + record.PENDING_SLOTS),
     ),
 }
-_THREAD = {TIME: (at.T_TIMEOUT,)}
-_REQUEST = {TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
+_THREAD = {FREE: (at.T_PLAIN,), TIME: (at.T_TIMEOUT,)}
+_REQUEST = {FREE: (at.Q_PLAIN,), TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
 _ENTRY = {TIME: (at.E_TIME,), OFFSET: (at.E_OFFSET, at.E_LLEO, at.E_END, at.E_HW)}
 _STREAM = {
     UNTIL: (at.S_STOP, at.S_RETRY_AT),
@@ -121,7 +121,7 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     kinds[at.TREE : leaves] = FREE
     kinds[leaves : leaves + int(w[at.H_TREE_SIZE])] = KEY
     rows, rf = int(w[at.H_ROWS]), int(w[at.H_MAX_RF])
-    replicas = _view(w, at.H_ROW, rows, at.R_SIZE)
+    replicas = rows_of(w, at.H_ROW, rows, at.R_SIZE)
     partition_of = (replicas[:, at.R_PART] - w[at.H_PART]) // at.P_SIZE
     brokers, partitions = int(w[at.H_BROKERS]), int(w[at.H_PARTITIONS])
     _table(kinds, int(w[at.H_BRK]), brokers, at.B_SIZE, _BROKER)
@@ -131,7 +131,7 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         kinds, int(w[at.H_REC]), rows * rf, record.N_FIELDS, _RECORD, np.repeat(partition_of, rf)
     )
     _table(kinds, int(w[at.H_THR]), int(w[at.H_THREADS]), at.T_SIZE, _THREAD)
-    streams = _view(w, at.H_STR, int(w[at.H_STREAMS]), at.S_SIZE)
+    streams = rows_of(w, at.H_STR, int(w[at.H_STREAMS]), at.S_SIZE)
     stream_partition = (streams[:, at.S_PART] - w[at.H_PART]) // at.P_SIZE
     of_request, of_entry = _logs_of_requests(w, partition_of, stream_partition)
     _table(kinds, int(w[at.H_REQ]), int(w[at.H_REQUESTS]), at.Q_SIZE, _REQUEST, of_request)
@@ -151,9 +151,9 @@ def _logs_of_requests(
     stream_partition: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Partition of each request (a produce request's) and of each entry of a fetch."""
-    threads = _view(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
+    threads = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
     count = int(threads[:, at.T_CANDS].sum())
-    candidates = _view(w, at.H_CAND, count, at.K_SIZE)
+    candidates = rows_of(w, at.H_CAND, count, at.K_SIZE)
     of_candidate = partition_of[(candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE]
     of_entry = []
     first = 0
@@ -166,8 +166,8 @@ def _logs_of_requests(
     return np.concatenate([fetches, produces]), np.concatenate([empty, *of_entry])
 
 
-def _view(w: npt.NDArray[np.int64], place: int, rows: int, width: int) -> npt.NDArray[np.int64]:
-    """A table of the world, as rows."""
+def rows_of(w: npt.NDArray[np.int64], place: int, rows: int, width: int) -> npt.NDArray[np.int64]:
+    """A table of the world, of which the header's cell ``place`` names the beginning, as rows."""
     start = int(w[place])
     return w[start : start + rows * width].reshape(rows, width)
 

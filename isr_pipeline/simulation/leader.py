@@ -20,6 +20,7 @@ from isr_pipeline.kafka.releases import (
     CLOCK,
     CONTROLLER_CHECKS_ISR,
     ELR,
+    HW_IGNORES_INELIGIBLE,
     ISR_LOCK,
     SHRINK_BUMPS_LEADER_EPOCH,
     Clock,
@@ -88,12 +89,8 @@ from isr_pipeline.simulation.layout import (
     H_FPART,
     H_IO,
     H_LOCKED,
-    H_MAX_RF,
     H_PART,
     H_PARTITIONS,
-    H_PSTREAM,
-    H_REQ,
-    H_STR,
     H_WALK,
     INF,
     LOCKED_MAX,
@@ -107,6 +104,8 @@ from isr_pipeline.simulation.layout import (
     P_RF,
     P_SIZE,
     P_STAND_SINCE,
+    P_STREAM0,
+    P_STREAMS,
     P_WATCHED,
     Q_END,
     Q_ERR,
@@ -133,6 +132,7 @@ from isr_pipeline.simulation.layout import (
     R_PEPOCH,
     R_POS,
     R_READERS,
+    R_REC0,
     R_REMOVED_AT,
     R_RESIGN,
     R_WRITER,
@@ -173,7 +173,6 @@ from isr_pipeline.simulation.measures import (
     hw_moved,
     hw_stands,
     refresh,
-    row_index,
     row_of,
     watch_missed_lag,
 )
@@ -206,7 +205,7 @@ _ANY_FETCH = int(Clock.ANY_FETCH)
 @compiled
 def record_base(w, r):
     """Row in ``rec`` of the leader ``r``'s record of the replica at position 0."""
-    return row_index(w, r) * w[H_MAX_RF]
+    return w[r + R_REC0]
 
 
 @compiled
@@ -240,33 +239,22 @@ def eligible_mask(w, p):
 
 @compiled
 def answer_produces(w, rec, rules, r):
-    """Answer the acks=all requests whose records the HW of ``r`` has passed.
+    """Answer the acks=all requests that wait for the HW of ``r`` and need not any longer.
 
-    In whatever leader epoch they were appended: a broker that goes on leading has kept its log
-    (Partition.checkEnoughReplicasReachOffset @ 3.6).
+    While it leads, those whose records the HW has passed, in whatever leader epoch they were
+    appended: a broker that goes on leading has kept its log
+    (Partition.checkEnoughReplicasReachOffset @ 3.6). Afterwards all of them, with an error.
     """
     p = w[r + R_PART]
-    at = w[H_PSTREAM] + 2 * ((p - w[H_PART]) // P_SIZE)
-    for k in range(w[at + 1]):
-        s = w[H_STR] + (w[at] + k) * S_SIZE
+    for k in range(w[p + P_STREAMS]):
+        s = w[p + P_STREAM0] + k * S_SIZE
         for j in range(REQS_PER_STREAM):
-            q = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
+            q = w[s + S_REQ0] + j * Q_SIZE
             if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
-                if w[q + Q_END] <= w[r + R_HW]:
-                    respond(w, rec, rules, w[r + R_BROKER], q)
-
-
-@compiled
-def refuse_produces(w, rec, rules, r):
-    """``r`` leads no longer: acks=all requests that wait for its HW are told so."""
-    p = w[r + R_PART]
-    at = w[H_PSTREAM] + 2 * ((p - w[H_PART]) // P_SIZE)
-    for k in range(w[at + 1]):
-        s = w[H_STR] + (w[at] + k) * S_SIZE
-        for j in range(REQS_PER_STREAM):
-            q = w[H_REQ] + (w[s + S_REQ0] + j) * Q_SIZE
-            if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
-                w[q + Q_ERR] = ERR_NOT_LEADER
+                if w[r + R_IS_LEADER] == 0:
+                    w[q + Q_ERR] = ERR_NOT_LEADER
+                elif w[q + Q_END] > w[r + R_HW]:
+                    continue
                 respond(w, rec, rules, w[r + R_BROKER], q)
 
 
@@ -290,7 +278,7 @@ def raise_hw(w, rec, rules, r, rule_time):
         before,
         w[r + R_ISR],
         maximal_isr(w, r),
-        eligible_mask(w, p),
+        eligible_mask(w, p) if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
         effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]),
         rule_time,
         w[C_LAG],

@@ -19,7 +19,6 @@ from isr_pipeline.simulation.layout import (
     G_LOST,
     G_NOW,
     G_UNCOMMITTED,
-    H_EPOCHS,
     H_LEDGER,
     L_ACKS_ALL,
     L_BYTES,
@@ -37,12 +36,13 @@ from isr_pipeline.simulation.layout import (
     P_LED_TAIL,
     P_RF,
     P_ROW0,
+    R_EPOCHS,
     R_GONE,
     R_LEO,
     R_NEP,
     R_SIZE,
 )
-from isr_pipeline.simulation.measures import emit, note_latency, row_index
+from isr_pipeline.simulation.measures import emit, note_latency
 
 
 @compiled
@@ -264,15 +264,9 @@ def _bytes_before_head(w, p):
 
 
 @compiled
-def _epoch_base(w, r):
-    """Pointer of the leader epochs of replica ``r``: pairs (epoch, first offset)."""
-    return w[H_EPOCHS] + row_index(w, r) * EPOCHS_MAX * 2
-
-
-@compiled
 def add_epoch(w, r, epoch, start):
     """The log of ``r`` has records of ``epoch`` from ``start`` on; the oldest may drop out."""
-    base = _epoch_base(w, r)
+    base = w[r + R_EPOCHS]
     n = w[r + R_NEP]
     while n > 0 and w[base + 2 * (n - 1) + 1] >= start and w[base + 2 * (n - 1)] < epoch:
         n -= 1  # an epoch without a record leaves no trace
@@ -289,7 +283,7 @@ def add_epoch(w, r, epoch, start):
 def last_epoch(w, r):
     """Newest epoch in the log of ``r``."""
     n = w[r + R_NEP]
-    return w[_epoch_base(w, r) + 2 * (n - 1)] if n > 0 else -1
+    return w[w[r + R_EPOCHS] + 2 * (n - 1)] if n > 0 else -1
 
 
 @compiled
@@ -298,7 +292,7 @@ def copy_epochs(w, source, target):
     newest = last_epoch(w, target)
     if last_epoch(w, source) <= newest:
         return
-    base = _epoch_base(w, source)
+    base = w[source + R_EPOCHS]
     for i in range(w[source + R_NEP]):
         if w[base + 2 * i] > newest and w[base + 2 * i + 1] < w[target + R_LEO]:
             add_epoch(w, target, w[base + 2 * i], w[base + 2 * i + 1])
@@ -308,7 +302,7 @@ def copy_epochs(w, source, target):
 def cut_log(w, r, leo):
     """Truncate the log of ``r`` to ``leo``."""
     w[r + R_LEO] = min(w[r + R_LEO], leo)
-    base = _epoch_base(w, r)
+    base = w[r + R_EPOCHS]
     n = w[r + R_NEP]
     while n > 1 and w[base + 2 * (n - 1) + 1] >= w[r + R_LEO]:
         n -= 1
@@ -321,8 +315,8 @@ def common_end(w, follower, leader):
 
     The newest epoch that both have decides: the logs agree up to where the first of them leaves it.
     """
-    fb = _epoch_base(w, follower)
-    lb = _epoch_base(w, leader)
+    fb = w[follower + R_EPOCHS]
+    lb = w[leader + R_EPOCHS]
     i = w[follower + R_NEP] - 1
     j = w[leader + R_NEP] - 1
     while i >= 0 and j >= 0:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CPU,
+    B_FAULT0,
+    B_FAULTS,
     C_APPEND,
     C_HALF_RTT,
     C_READ,
     C_SEED,
     C_SEND,
     G_NOW,
-    H_BFAULT,
-    H_BFLIST,
     H_BROKERS,
     H_FLT,
     H_FPART,
@@ -35,7 +35,6 @@ from isr_pipeline.simulation.layout import (
     X_START,
     X_VALUE,
 )
-from isr_pipeline.simulation.measures import broker_index
 
 READ_DIRECT = 1
 READ_COMPLETION = 2
@@ -67,13 +66,12 @@ def link(w, a, b):
 
 
 @compiled
-def transit(w, a, b):
-    """When a packet sent now from node ``a`` arrives at node ``b``.
+def transit(w, way):
+    """When a packet sent now on a link (its pointer) arrives.
 
     Across a dropped link it waits for the end of the drop: TCP sends again until it gets through.
     """
-    place = link(w, a, b)
-    return max(w[G_NOW], w[place + 1]) + w[C_HALF_RTT] + w[place]
+    return max(w[G_NOW], w[way + 1]) + w[C_HALF_RTT] + w[way]
 
 
 @compiled
@@ -106,10 +104,9 @@ def read_end(w, b, p, kind, stage, has_data):
     cost = w[C_SEND]
     if stage == 0:
         cost = w[C_READ] if has_data else 0
-    at = w[H_BFAULT] + 2 * broker_index(w, b)
     stalled_until = now
-    for k in range(w[at], w[at] + w[at + 1]):
-        fault = w[w[H_BFLIST] + k]
+    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
+        fault = w[k]
         x = w[H_FLT] + fault * X_SIZE
         if w[x + X_STAGE] != stage:
             continue
@@ -133,9 +130,8 @@ def read_end(w, b, p, kind, stage, has_data):
 def append_end(w, b, p):
     """When a follower append to partition ``p`` on broker ``b`` that begins now ends."""
     cost = w[C_APPEND]
-    at = w[H_BFAULT] + 2 * broker_index(w, b)
-    for k in range(w[at], w[at] + w[at + 1]):
-        fault = w[w[H_BFLIST] + k]
+    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
+        fault = w[k]
         x = w[H_FLT] + fault * X_SIZE
         if w[x + X_KIND] == X_SLOW_APPEND and _touches(w, x, fault, p):
             cost = max(cost, w[x + X_VALUE])

@@ -25,6 +25,13 @@ def schedule(w, slot, time):
 
 
 @compiled
+def refill(w):
+    """Find every winner anew, after keys were written without `schedule`."""
+    for i in range(w[H_TREE_SIZE] - 1, 0, -1):
+        w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
+
+
+@compiled
 def cancel(w, slot):
     """Let ``slot`` not fire."""
     schedule(w, slot, INF)

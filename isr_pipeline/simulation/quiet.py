@@ -156,6 +156,7 @@ from isr_pipeline.simulation.layout import (
 )
 from isr_pipeline.simulation.leader import record_base
 from isr_pipeline.simulation.log import batch_at
+from isr_pipeline.simulation.queue import refill
 
 Z_NEXT = 0  # when to look next
 Z_STAGE = 1  # what the next look does: see the stages below
@@ -761,9 +762,7 @@ def _jump(w, z, kinds, s, now, span, cycles):
     w[G_EVENTS] += cycles * events + ticks
     w[G_JUMPED] += cycles * events + ticks
     w[G_JUMPS] += 1
-    size = w[H_TREE_SIZE]
-    for i in range(size - 1, 0, -1):
-        w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
+    refill(w)
 
 
 @compiled

@@ -8,6 +8,7 @@ from __future__ import annotations
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
+    B_FAULTS,
     B_QLEN,
     B_SBASE,
     B_SCAP,
@@ -26,7 +27,6 @@ from isr_pipeline.simulation.layout import (
     E_SIZE,
     G_NOW,
     H_NET,
-    H_REQ,
     H_SENDQ,
     K_FROW,
     K_REC,
@@ -41,7 +41,6 @@ from isr_pipeline.simulation.layout import (
     Q_N,
     Q_OWNER,
     Q_PENDING,
-    Q_SIZE,
     Q_SLOT,
     Q_STATE,
     QS_SENDING,
@@ -53,26 +52,19 @@ from isr_pipeline.simulation.layout import (
     SEND_NONE,
     SEND_SURGE,
     T_CAND,
-    T_FOLLOWER,
+    T_WAY_BACK,
 )
-from isr_pipeline.simulation.measures import broker_index
 from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
 from isr_pipeline.simulation.queue import cancel, due, schedule, wrapped
-
-
-@compiled
-def request_index(w, q):
-    """Index of the request whose row pointer is ``q``."""
-    return (q - w[H_REQ]) // Q_SIZE
 
 
 @compiled
 def _send_end(w, b, code):
     """When the response that starts to leave now has left."""
     end = w[G_NOW] + service(w, b, w[C_SEND])
-    if code < 0:
+    if code < 0 or w[b + B_FAULTS] == 0:
         return end
-    q = w[H_REQ] + code * Q_SIZE
+    q = code
     if w[q + Q_KIND] == REQ_FETCH and w[q + Q_DATA] == 1:
         cand = w[w[q + Q_OWNER] + T_CAND]
         for i in range(w[q + Q_N]):
@@ -86,27 +78,40 @@ def _send_end(w, b, code):
 @compiled
 def start_senders(w, b):
     """Let free network threads of broker ``b`` take the responses that wait."""
-    while w[b + B_SHEAD] != w[b + B_STAIL]:
-        blocked = min(w[H_NET], max(0, w[b + B_QLEN] - w[C_QUEUED_MAX]))
-        if w[b + B_SENDERS_BUSY] + blocked >= w[H_NET]:
-            return
-        n = w[b + B_SENDERS]
-        while w[n + N_REQ] != SEND_NONE:
-            n += N_SIZE
+    while w[b + B_SHEAD] != w[b + B_STAIL] and _sender_free(w, b):
         head = w[b + B_SHEAD]
         code = w[w[H_SENDQ] + w[b + B_SBASE] + head]
         w[b + B_SHEAD] = wrapped(head + 1, w[b + B_SCAP])
-        w[n + N_REQ] = code
-        w[b + B_SENDERS_BUSY] += 1
-        if code >= 0:
-            w[w[H_REQ] + code * Q_SIZE + Q_STATE] = QS_SENDING
-        schedule(w, w[n + N_SLOT], _send_end(w, b, code))
+        _send(w, b, code)
+
+
+@compiled
+def _sender_free(w, b):
+    """Whether a network thread of broker ``b`` can take a response."""
+    blocked = min(w[H_NET], max(0, w[b + B_QLEN] - w[C_QUEUED_MAX]))
+    return w[b + B_SENDERS_BUSY] + blocked < w[H_NET]
+
+
+@compiled
+def _send(w, b, code):
+    """A free network thread of broker ``b`` begins to send a response."""
+    n = w[b + B_SENDERS]
+    while w[n + N_REQ] != SEND_NONE:
+        n += N_SIZE
+    w[n + N_REQ] = code
+    w[b + B_SENDERS_BUSY] += 1
+    if code >= 0:
+        w[code + Q_STATE] = QS_SENDING
+    schedule(w, w[n + N_SLOT], _send_end(w, b, code))
 
 
 @compiled
 def push_response(w, b, code):
-    """Hand a response (request index, or SEND_CLIENT / SEND_SURGE) to the network threads."""
+    """Hand a response (request, or SEND_CLIENT / SEND_SURGE) to the network threads."""
     tail = w[b + B_STAIL]
+    if w[b + B_SHEAD] == tail and _sender_free(w, b):
+        _send(w, b, code)
+        return
     if code == SEND_CLIENT and (tail - w[b + B_SHEAD]) % w[b + B_SCAP] > w[b + B_SCAP] // 2:
         return  # all senders stuck for long: nothing depends on these answers
     w[w[H_SENDQ] + w[b + B_SBASE] + tail] = code
@@ -121,7 +126,7 @@ def respond(w, rec, rules, b, q):
         w[q + Q_PENDING] = 0
         forget_pending(w, rec, rules, q)
     w[q + Q_STATE] = QS_SENDQ
-    push_response(w, b, request_index(w, q))
+    push_response(w, b, q)
 
 
 @compiled
@@ -143,11 +148,10 @@ def sender_fires(w, n):
     cancel(w, w[n + N_SLOT])
     w[b + B_SENDERS_BUSY] -= 1
     if code >= 0:
-        q = w[H_REQ] + code * Q_SIZE
+        q = code
         w[q + Q_STATE] = QS_TO_OWNER
         if w[q + Q_KIND] == REQ_FETCH:
-            follower = broker_index(w, w[w[q + Q_OWNER] + T_FOLLOWER])
-            arrival = transit(w, broker_index(w, b), follower)
+            arrival = transit(w, w[w[q + Q_OWNER] + T_WAY_BACK])
         else:
             arrival = w[G_NOW] + w[C_HALF_RTT]
         schedule(w, w[q + Q_SLOT], arrival)

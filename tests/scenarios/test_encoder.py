@@ -13,6 +13,7 @@ from isr_pipeline.scenarios import encoder
 from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
+from isr_pipeline.scenarios.run import advance, events_of, outcome_of
 from isr_pipeline.simulation import layout as at
 
 
@@ -46,6 +47,22 @@ class TestAlike:
         encoder_again = encode(scenarios[0])
         encoder._latest.clear()
         assert np.array_equal(encoder_again.w, encode(scenarios[0]).w)
+
+    def test_any_array_will_do(self) -> None:
+        """A world in the array of a larger one, whatever it holds, is the one in a new array."""
+        scenario, other = configured(0)[0], configured(9)[0]
+        large = np.full(encode(other).w.size + encode(scenario).w.size, 7, dtype=np.int64)
+        for each in (scenario, other, scenario):
+            encoder._latest.clear()
+            _, lay_out = encoder.prepare(each, events=True)
+            new, used = lay_out(None), lay_out(large)
+            begins = int(new.w[at.H_LEDGER])
+            assert np.array_equal(used.w[:begins], new.w[:begins])
+            advance(new)
+            advance(used)
+            assert outcome_of(used) == outcome_of(new)
+            assert events_of(used) == events_of(new)
+            large[:] = 7
 
     def test_another_scenario_is_another_structure(self) -> None:
         """Two scenarios never share, even where all sizes are alike."""

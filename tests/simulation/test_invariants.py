@@ -132,6 +132,14 @@ def _ledger_ahead(world: World) -> None:
     w[w[at.H_LEDGER] + w[p + at.P_LED_BASE] * at.L_SIZE + at.L_END] = 7
 
 
+def _plain_against_its_state(world: World) -> None:
+    w, t = world.w, int(world.w[at.H_THR])
+    w[t + at.T_PLAIN] = w[at.G_RARE]
+    w[t + at.T_N] = 1
+    w[w[t + at.T_CAND] + at.K_ASKED] = 1
+    w[w[w[t + at.T_CAND] + at.K_FROW] + at.R_NEED_TRUNC] = 1
+
+
 DAMAGES: dict[int, Callable[[World], None]] = {
     1: _set(lambda _: 0, at.G_NOW, at.INF),
     2: _set(first_partition, at.P_LEADER, 1),
@@ -153,6 +161,7 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     21: _set(lambda world: int(world.w[at.H_HND]), at.D_STATE, at.DS_PRODUCE),
     22: _set(lambda world: leader_row(world) + at.R_SIZE, at.R_LEADER, -1),
     23: _set(first_broker, at.B_ALTER_QUEUED, 1),
+    24: _plain_against_its_state,
 }
 
 
