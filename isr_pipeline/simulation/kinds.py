@@ -30,11 +30,12 @@ KIND_BITS = 3
 KIND_MASK = (1 << KIND_BITS) - 1
 """A cell's kind and, above it, the partition whose log an OFFSET belongs to."""
 
-Z_SIZE = 8  # numbers of `quiet`'s own
+Z_SIZE = 12  # numbers of `quiet`'s own
 LOG_FIELDS = 3  # what it notes of a partition's log
 LIVE_MAX = 16  # open batches of a partition that a picture keeps
 RING_MAX = 64  # requests that wait on a broker in a picture
 RINGS = 2 * RING_MAX + RING_MAX + 2  # cells of a broker's rings in a picture
+LISTS = 3  # of cells that moved, and by how much
 
 _HEADER = {
     FREE: (at.G_NOW, at.G_RARE, at.G_EVENTS, at.G_TICKS, at.G_JUMPED, at.G_JUMPS),
@@ -112,6 +113,9 @@ _LINK = {UNTIL: (1,)}
 def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Kind of every cell of an encoded world up to H_BYKIND, and the partition of its log.
 
+    Behind them two lists, each after its length: the cells that are an OFFSET, and those that are a
+    TIME or UNTIL. They are few, and looked through more often than all cells are.
+
     Args:
         w: the world, as encoded.
     """
@@ -142,7 +146,9 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     _table(kinds, int(w[at.H_LINK]), (brokers + 1) ** 2, 2, _LINK)
     histogram = int(w[at.H_HIST])
     kinds[histogram : histogram + at.HIST_SIZE] = SUM
-    return kinds
+    offsets = np.flatnonzero(kinds & KIND_MASK == OFFSET)
+    times = np.flatnonzero((kinds & KIND_MASK == TIME) | (kinds & KIND_MASK == UNTIL))
+    return np.concatenate([kinds, [len(offsets)], offsets, [len(times)], times])
 
 
 def _logs_of_requests(
@@ -193,5 +199,5 @@ def memory_size(w: npt.NDArray[np.int64]) -> int:
     """Cells that `quiet` needs beside the world."""
     brokers, partitions = int(w[at.H_BROKERS]), int(w[at.H_PARTITIONS])
     picture = int(w[at.H_BYKIND]) + brokers * RINGS + partitions * LIVE_MAX * at.L_SIZE
-    movements = int(w[at.H_BYKIND])
-    return Z_SIZE + partitions * LOG_FIELDS + 2 * picture + movements
+    moves = 2 * int(w[at.H_BYKIND])
+    return Z_SIZE + partitions * LOG_FIELDS + 2 * picture + LISTS * moves

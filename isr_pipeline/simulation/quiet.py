@@ -16,8 +16,10 @@ Where a comparison could turn out differently later (an offset that stands in fr
 moves, two speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the
 same code without jumps: `tests/simulation/test_quiet.py`.
 
-``z`` is this module's own memory: a few numbers (Z_*), what the partitions' logs did, and two
-pictures of the world.
+``z`` is this module's own memory: a few numbers (Z_*), what the partitions' logs did, two pictures
+of the world, and three lists of the cells that moved: (cell, by how much) each. The lists are a
+tenth of the world or less, which a core's own caches hold beside the world; so only two walks go
+through all of it: taking a picture, and comparing one.
 """
 
 from __future__ import annotations
@@ -166,12 +168,19 @@ Z_SPAN = 4  # the cycle that was found
 Z_LIMIT = 5  # end of the stretch
 Z_TOO_SHORT = 6  # a cycle of so many periods was no cycle
 Z_KNOWN = 7  # the cycle jumped last, whose movements are remembered
+Z_KNOWN_EVENTS = 8  # events in it, without ticks
+Z_MOVED = 9  # lengths of the lists of moved cells: MOVED_FIRST, MOVED_AGAIN, MOVED_KNOWN
 
 STAGE_BEGIN = 0  # take the first picture
 STAGE_SEEK = 1  # is the world that of the first picture again?
 STAGE_CONFIRM = 2  # it was: is it again, a cycle later?
 
 POWER_MAX = 32
+MOVED_FIRST = 0  # between the first picture and the next look that agreed with it
+MOVED_AGAIN = 1  # between that look, of which the second picture is, and a cycle later
+MOVED_KNOWN = 2  # in the cycle jumped last
+BLOCK = 8  # cells that are compared at once
+
 LOG_GROWTH, LOG_MOVES_FROM, LOG_MOVES_TO = 0, 1, 2  # of a partition, between two pictures
 
 _ANY_FETCH = int(Clock.ANY_FETCH)
@@ -199,9 +208,9 @@ def _picture(w, number):
 
 
 @compiled
-def _movements(w):
-    """Place in ``z`` of what each cell moved by in the cycle jumped last."""
-    return _picture(w, 2)
+def _moves(w, which):
+    """Place in ``z`` of a list of moved cells: MOVED_FIRST, MOVED_AGAIN or MOVED_KNOWN."""
+    return _picture(w, 2) + which * 2 * w[H_BYKIND]
 
 
 @compiled
@@ -288,9 +297,7 @@ def _in_cycle(w, kinds, i):
 
 @compiled
 def _cell_agrees(w, z, kinds, i, moved, span):
-    """Whether cell ``i`` may have moved by ``moved`` within ``span``."""
-    if not _in_cycle(w, kinds, i):
-        return True
+    """Whether cell ``i``, which is part of the cycle, may have moved by ``moved`` in ``span``."""
     kind = kinds[i] & KIND_MASK
     if kind == OFFSET:
         log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
@@ -307,8 +314,27 @@ def _cell_agrees(w, z, kinds, i, moved, span):
 
 
 @compiled
-def agrees(w, z, kinds, s, span):
-    """Whether the world is that of the picture at ``s`` again, ``span`` later."""
+def _block_agrees(w, z, kinds, s, span, begin, end, which):
+    """Whether the cells from ``begin`` to ``end`` moved as they may; lists those that moved."""
+    moves = _moves(w, which)
+    for i in range(begin, end):
+        moved = w[i] - z[s + i]
+        if moved != 0 and _in_cycle(w, kinds, i):
+            if not _cell_agrees(w, z, kinds, i, moved, span):
+                return False
+            place = moves + 2 * z[Z_MOVED + which]
+            z[place] = i
+            z[place + 1] = moved
+            z[Z_MOVED + which] += 1
+    return True
+
+
+@compiled
+def agrees(w, z, kinds, s, span, which):
+    """Whether the world is that of the picture at ``s`` again, ``span`` later.
+
+    The list ``which`` holds the cells that moved then.
+    """
     if not _keys_agree(w, z, s, span):
         return False
     for i in range(w[H_PARTITIONS]):
@@ -316,19 +342,46 @@ def agrees(w, z, kinds, s, span):
         z[log + LOG_GROWTH] = 0
         z[log + LOG_MOVES_FROM] = INF
         z[log + LOG_MOVES_TO] = -INF
-    for i in range(_FIRST, w[H_BYKIND]):
-        moved = w[i] - z[s + i]
-        if moved != 0 and not _cell_agrees(w, z, kinds, i, moved, span):
+    z[Z_MOVED + which] = 0
+    i = _FIRST
+    end = w[H_BYKIND]
+    while i + BLOCK <= end:
+        different = 0
+        for k in range(BLOCK):
+            different |= w[i + k] ^ z[s + i + k]
+        if different != 0 and not _block_agrees(w, z, kinds, s, span, i, i + BLOCK, which):
             return False
-    return _queues_agree(w, z, s)
+        i += BLOCK
+    return _block_agrees(w, z, kinds, s, span, i, end, which) and _queues_agree(w, z, s)
+
+
+@compiled
+def _same_moves(w, z, one, other):
+    """Whether two lists hold the same cells, moved alike."""
+    if z[Z_MOVED + one] != z[Z_MOVED + other]:
+        return False
+    a = _moves(w, one)
+    b = _moves(w, other)
+    for i in range(2 * z[Z_MOVED + one]):  # noqa: SIM110 - numba compiles no all() over a generator
+        if z[a + i] != z[b + i]:
+            return False
+    return True
+
+
+@compiled
+def _events_since(w, z, s):
+    """Events since the picture at ``s``, without ticks."""
+    return w[G_EVENTS] - z[s + G_EVENTS] - (w[G_TICKS] - z[s + G_TICKS])
 
 
 @compiled
 def _cycles_of_offsets(w, z, kinds, s):
     """After how many cycles an offset that moves would pass one that stands in front of it."""
     cycles = INF
-    for i in range(_FIRST, w[H_BYKIND]):
-        if kinds[i] & KIND_MASK == OFFSET and w[i] == z[s + i]:
+    offsets = w[H_BYKIND]
+    for k in range(offsets + 1, offsets + 1 + kinds[offsets]):
+        i = kinds[k]
+        if w[i] == z[s + i]:
             log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
             if z[log + LOG_GROWTH] > 0 and w[i] > z[log + LOG_MOVES_FROM]:
                 room = w[i] - z[log + LOG_MOVES_TO] - 1
@@ -357,14 +410,10 @@ def _queues_agree(w, z, s):
 
 
 @compiled
-def _moved_alike(w, z, kinds, a, b):
+def _moved_alike(w, z, a, b):
     """Whether every cell has moved since picture ``b`` by what it had moved from ``a`` to ``b``."""
-    for i in range(_FIRST, w[H_BYKIND]):
-        if w[i] - z[b + i] != z[b + i] - z[a + i] and _in_cycle(w, kinds, i):
-            return False
-    ticks = w[G_TICKS] - z[b + G_TICKS]
-    ticks_before = z[b + G_TICKS] - z[a + G_TICKS]
-    return w[G_EVENTS] - z[b + G_EVENTS] - ticks == z[b + G_EVENTS] - z[a + G_EVENTS] - ticks_before
+    events_before = z[b + G_EVENTS] - z[a + G_EVENTS] - (z[b + G_TICKS] - z[a + G_TICKS])
+    return _same_moves(w, z, MOVED_FIRST, MOVED_AGAIN) and _events_since(w, z, b) == events_before
 
 
 @compiled
@@ -527,7 +576,9 @@ def _plans_end(w, z, kinds, a, b, now, span):
     is ``now``.
     """
     end = INF
-    for i in range(_FIRST, w[H_BYKIND]):
+    times = w[H_BYKIND] + 1 + kinds[w[H_BYKIND]]
+    for k in range(times + 1, times + 1 + kinds[times]):
+        i = kinds[k]
         if w[i] > now - 2 * span and w[i] == z[b + i] and w[i] == z[a + i]:
             kind = kinds[i] & KIND_MASK
             if kind == UNTIL or (kind == TIME and w[i] > now):
@@ -748,15 +799,17 @@ def _quiet_until(w, rec, rules, kinds, z, a, b, now, span):
 
 
 @compiled
-def _jump(w, z, kinds, s, now, span, cycles):
-    """Move the world on by so many cycles, each like the one since the picture at ``s``."""
-    events = w[G_EVENTS] - z[s + G_EVENTS] - (w[G_TICKS] - z[s + G_TICKS])
+def _jump(w, z, s, now, span, cycles, which):
+    """Move the world on by so many cycles, each like the one since the picture at ``s``.
+
+    The list ``which`` says what moves in one.
+    """
+    events = _events_since(w, z, s)
     for i in range(w[H_PARTITIONS]):
         _jump_ledger(w, z, s, span, cycles, i)
-    for i in range(_FIRST, w[H_BYKIND]):
-        moved = w[i] - z[s + i]
-        if moved != 0 and _in_cycle(w, kinds, i):
-            w[i] += cycles * moved
+    moves = _moves(w, which)
+    for place in range(moves, moves + 2 * z[Z_MOVED + which], 2):
+        w[z[place]] += cycles * z[place + 1]
     ticks = _count_ticks(w, now + cycles * span)
     w[G_TICKS] += ticks
     w[G_EVENTS] += cycles * events + ticks
@@ -781,23 +834,21 @@ def _count_ticks(w, until):
 
 
 @compiled
-def _moved_as_known(w, z, kinds, s, span):
-    """Whether every cell has moved since the picture at ``s`` as in the cycle jumped last."""
-    if z[Z_KNOWN] != span:
-        return False
-    known = _movements(w)
-    for i in range(_FIRST, w[H_BYKIND]):
-        if w[i] - z[s + i] != z[known + i] and _in_cycle(w, kinds, i):
-            return False
-    ticks = w[G_TICKS] - z[s + G_TICKS]
-    return w[G_EVENTS] - z[s + G_EVENTS] - ticks == z[known + G_EVENTS] - z[known + G_TICKS]
+def _moved_as_known(w, z, s, span):
+    """Whether every cell has moved since the first picture as in the cycle jumped last."""
+    return (
+        z[Z_KNOWN] == span
+        and _events_since(w, z, s) == z[Z_KNOWN_EVENTS]
+        and _same_moves(w, z, MOVED_FIRST, MOVED_KNOWN)
+    )
 
 
 @compiled
-def _leap(w, rec, rules, kinds, z, a, b, now, span):
+def _leap(w, rec, rules, kinds, z, a, b, now, span, which):
     """Jump as far as the cycle since picture ``b`` goes on; returns the time it is then.
 
-    Z_LIMIT tells until when nothing can be jumped again; 0 if the cycle was none.
+    The list ``which`` says what moved since then. Z_LIMIT tells until when nothing can be jumped
+    again; 0 if the cycle was none.
     """
     z[Z_LIMIT] = 0
     if not _rates_fit(w, z, b, span):
@@ -817,17 +868,20 @@ def _leap(w, rec, rules, kinds, z, a, b, now, span):
     cycles = (end - now) // span
     if cycles <= 0:
         return now
-    _remember_movements(w, z, b, span)
-    _jump(w, z, kinds, b, now, span, cycles)
+    _remember_moves(w, z, b, span, which)
+    _jump(w, z, b, now, span, cycles, which)
     return now + cycles * span
 
 
 @compiled
-def _remember_movements(w, z, s, span):
-    """Keep what each cell moved by since the picture at ``s``."""
-    known = _movements(w)
-    for i in range(_FIRST, w[H_BYKIND]):
-        z[known + i] = w[i] - z[s + i]
+def _remember_moves(w, z, s, span, which):
+    """Keep what moved since the picture at ``s``, and by how much."""
+    source = _moves(w, which)
+    target = _moves(w, MOVED_KNOWN)
+    for i in range(2 * z[Z_MOVED + which]):
+        z[target + i] = z[source + i]
+    z[Z_MOVED + MOVED_KNOWN] = z[Z_MOVED + which]
+    z[Z_KNOWN_EVENTS] = _events_since(w, z, s)
     z[Z_KNOWN] = span
 
 
@@ -868,10 +922,10 @@ def look(w, rec, rules, kinds, z):
         z[Z_STEPS] += 1
         span = z[Z_STEPS] * w[C_PERIOD]
         first = _picture(w, 0)
-        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, first, span):
-            if _moved_as_known(w, z, kinds, first, span):
+        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, first, span, MOVED_FIRST):
+            if _moved_as_known(w, z, first, span):
                 # the cycle of before, after something that changed nothing: once is enough
-                then = _leap(w, rec, rules, kinds, z, first, first, now, span)
+                then = _leap(w, rec, rules, kinds, z, first, first, now, span, MOVED_FIRST)
                 if z[Z_LIMIT] > now:
                     _rest(w, z, then)
                     return
@@ -887,8 +941,8 @@ def look(w, rec, rules, kinds, z):
     z[Z_LIMIT] = 0
     a = _picture(w, 0)
     b = _picture(w, 1)
-    if agrees(w, z, kinds, b, span) and _moved_alike(w, z, kinds, a, b):
-        then = _leap(w, rec, rules, kinds, z, a, b, now, span)
+    if agrees(w, z, kinds, b, span, MOVED_AGAIN) and _moved_alike(w, z, a, b):
+        then = _leap(w, rec, rules, kinds, z, a, b, now, span, MOVED_AGAIN)
         if z[Z_LIMIT] > 0:
             _rest(w, z, then)
             return
