@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -29,8 +30,12 @@ def kernel_digest() -> str:
 def use_kernel_cache() -> None:
     """Point numba at the cache folder of the present sources, unless the environment names one.
 
-    Must run before numba is imported: numba reads the variable once.
+    numba reads the variable when it is imported; one that somebody has imported before is told, or
+    it would keep kernels beside their sources, and run them when a file that they link changed.
     """
     if "NUMBA_CACHE_DIR" not in os.environ:
         home = Path(os.environ.get("ISR_PIPELINE_HOME") or _PACKAGE.parent / ".state")
-        os.environ["NUMBA_CACHE_DIR"] = str(home / "numba" / kernel_digest())
+        folder = str(home / "numba" / kernel_digest())
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        if "numba" in sys.modules:
+            sys.modules["numba"].config.CACHE_DIR = folder

@@ -6,6 +6,10 @@ entity. A *row pointer* is the index of a row's first cell: ``w[part + P_HW]`` w
 pointer of a partition's row. Times are int64 microseconds, offsets int64 record numbers, booleans
 0/1, a set of replicas a bit mask over positions in the assignment.
 
+The rows that a fetch passes (partitions, replicas, threads, requests, entries, the leaders'
+records) begin at cache lines, with what it touches in the first ones: a world is larger than a
+core's first cache, and a line that is not touched is not waited for.
+
 Who writes a field stands behind it: *enc* the encoder, once; *ctl* the controller; *ldr* the leader
 of the row's partition; *fol* the follower; *flt* a fault; *msr* the measuring functions.
 """
@@ -14,6 +18,7 @@ INF = 1 << 50  # "never": later than every horizon
 NEVER = -(1 << 60)  # "before all time": what Kafka writes as 0
 SLOT_BITS = 12  # a key is time << 12 | slot
 SLOT_MASK = (1 << SLOT_BITS) - 1
+LINE = 8  # cells of a cache line
 
 # ---------------------------------------------------------------- header: sizes (enc)
 H_BROKERS = 0
@@ -212,40 +217,40 @@ B_FAULTS = 64
 B_SIZE = 65
 
 # ---------------------------------------------------------------- a partition, to the controller
-P_LEADER = 0  # ctl: position, -1 none
-P_LEPOCH = 1
-P_PEPOCH = 2
-P_ISR = 3  # committed
-P_ELR = 4
-P_LAST_KNOWN = 5
-P_RF = 6  # enc
-P_ROW0 = 7  # enc
-P_PREFERRED = 8  # flt: position of the preferred replica
-P_LAST_LEADER = 9  # msr: id (position) of the last leader, across offline periods
-P_SINCE = 10  # msr: flags below hold since
-P_FLAGS = 11  # msr
-P_T_OFFLINE = 12  # msr: time so far, after warm-up
-P_T_UNDER_MIN = 13
-P_T_UNDER_REPLICATED = 14
-P_T_UNAVAILABLE = 15
-P_STAND_SINCE = 16  # msr: HW below LEO and still since, -1 if not
-P_STAND_BASE = 17  # msr: unavailable time at that moment
-P_LED_BASE = 18  # enc: its ledger
-P_LED_CAP = 19
-P_LED_HEAD = 20  # ldr
-P_LED_TAIL = 21
-P_LED_NEXT = 22  # first batch not yet committed
-P_LED_OFF0 = 23  # offset at which the ledger's first entry begins
-P_BYTES_PER_RECORD = 24  # enc
-P_ORDER = 25  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
-P_S2_LAST = 26  # ldr: last resignation
-P_WATCHED = 27  # flt: followers whose removal may be overdue (missed_lag_ms)
-P_BURST_RECORDS = 28  # enc: records a batch of a burst holds
-P_LED_COARSE = 29
-P_RECOVERING = 30
-P_STREAM0 = 31  # enc: row pointer of its first stream
-P_STREAMS = 32  # enc: how many
-P_SIZE = 33
+P_ROW0 = 0  # enc
+P_RF = 1  # enc
+P_LEADER = 2  # ctl: position, -1 none
+P_LEPOCH = 3
+P_STAND_SINCE = 4  # msr: HW below LEO and still since, -1 if not
+P_STREAM0 = 5  # enc: row pointer of its first stream
+P_STREAMS = 6  # enc: how many
+P_WATCHED = 7  # flt: followers whose removal may be overdue (missed_lag_ms)
+P_LED_BASE = 8  # enc: its ledger
+P_LED_CAP = 9
+P_LED_HEAD = 10  # ldr
+P_LED_TAIL = 11
+P_LED_NEXT = 12  # first batch not yet committed
+P_LED_OFF0 = 13  # offset at which the ledger's first entry begins
+P_ISR = 14  # committed
+P_LED_COARSE = 15
+P_PEPOCH = 16
+P_ELR = 17
+P_LAST_KNOWN = 18
+P_PREFERRED = 19  # flt: position of the preferred replica
+P_LAST_LEADER = 20  # msr: id (position) of the last leader, across offline periods
+P_SINCE = 21  # msr: flags below hold since
+P_FLAGS = 22  # msr
+P_T_OFFLINE = 23  # msr: time so far, after warm-up
+P_T_UNDER_MIN = 24
+P_T_UNDER_REPLICATED = 25
+P_T_UNAVAILABLE = 26
+P_STAND_BASE = 27  # msr: unavailable time at that moment
+P_BYTES_PER_RECORD = 28  # enc
+P_ORDER = 29  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
+P_S2_LAST = 30  # ldr: last resignation
+P_BURST_RECORDS = 31  # enc: records a batch of a burst holds
+P_RECOVERING = 32
+P_SIZE = 40
 
 # flags of P_FLAGS
 FLAG_OFFLINE = 1
@@ -254,44 +259,44 @@ FLAG_UNDER_REPLICATED = 4
 FLAG_UNAVAILABLE = 8
 
 # ---------------------------------------------------------------- a replica
-R_BROKER = 0  # enc
-R_PART = 1  # enc
-R_POS = 2  # enc
-R_DIR = 3  # enc: log dir
-R_LEO = 4  # ldr by produce, fol by append
-R_HW = 5
-R_EPOCH = 6  # leader epoch as this broker has applied it
-R_LEADER = 7  # leader's position as applied, -1 none
-R_PEPOCH = 8
-R_IS_LEADER = 9
-R_ISR = 10  # ldr: committed ISR as it knows it
-R_EPOCH_START = 11
-R_PENDING = 12  # ldr: 0 none, 1 expand, 2 shrink
-R_PENDING_ISR = 13  # ldr: what was proposed
-R_DECIDED = 14  # ldr: when
-R_ITEM = 15  # alter manager: 0 none, 1 queued, 2 in flight
-R_RESIGN = 16  # ldr: a resignation was asked for and is on its way
-R_FSTATE = 17  # fol: see F_*
-R_DELAY_UNTIL = 18  # fol
-R_READERS = 19  # reads in progress that hold the partition lock
-R_WRITER = 20  # 0 free, 1 a tick waits, 2 held by an ISR write
-R_ONLINE = 21  # flt: its log dir works
-R_NEP = 22  # log: number of leader epochs in the log
-R_INJECT = 23  # flt: error met once at the next append (or response), -1 none
-R_INJECT_UNTIL = 24  # flt: with a window, its end
-R_REMOVED_AT = 25  # msr: removed by a leader at, NEVER if not
-R_TOUCH_FROM = 26  # flt: a fault of a moment hit it then and still shows, INF if none
-R_ML_ARMED = 27  # msr: detection is overdue from this time on, INF if no fault
-R_ML_SINCE = 28  # msr: counted since, -1 if not
-R_NEED_TRUNC = 29  # fol: the first fetch must find out where the logs part
-R_LOGDIR_FAILED = 30  # flt: its log-dir fetcher has failed the partition
-R_DECIDED_MASK = 31  # ldr: replicas the pending change adds or removes
-R_CAUSE0 = 32  # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
-R_GONE = 40  # log lost for good
-R_REC0 = 41  # enc: index of this replica's record, as leader, of the replica at position 0
-R_EPOCHS = 42  # enc: its leader epochs in H_EPOCHS
-R_TOWARDS = 43  # enc: its row in H_TOWARDS
-R_SIZE = 44
+R_LEO = 0  # ldr by produce, fol by append
+R_HW = 1
+R_EPOCH = 2  # leader epoch as this broker has applied it
+R_ISR = 3  # ldr: committed ISR as it knows it
+R_PART = 4  # enc
+R_POS = 5  # enc
+R_IS_LEADER = 6
+R_WRITER = 7  # 0 free, 1 a tick waits, 2 held by an ISR write
+R_BROKER = 8  # enc
+R_REC0 = 9  # enc: index of this replica's record, as leader, of the replica at position 0
+R_TOWARDS = 10  # enc: its row in H_TOWARDS
+R_EPOCHS = 11  # enc: its leader epochs in H_EPOCHS
+R_NEP = 12  # log: number of leader epochs in the log
+R_FSTATE = 13  # fol: see F_*
+R_LEADER = 14  # leader's position as applied, -1 none
+R_READERS = 15  # reads in progress that hold the partition lock
+R_ONLINE = 16  # flt: its log dir works
+R_DIR = 17  # enc: log dir
+R_INJECT = 18  # flt: error met once at the next append (or response), -1 none
+R_TOUCH_FROM = 19  # flt: a fault of a moment hit it then and still shows, INF if none
+R_NEED_TRUNC = 20  # fol: the first fetch must find out where the logs part
+R_PEPOCH = 21
+R_EPOCH_START = 22
+R_PENDING = 23  # ldr: 0 none, 1 expand, 2 shrink
+R_PENDING_ISR = 24  # ldr: what was proposed
+R_DECIDED = 25  # ldr: when
+R_ITEM = 26  # alter manager: 0 none, 1 queued, 2 in flight
+R_RESIGN = 27  # ldr: a resignation was asked for and is on its way
+R_DELAY_UNTIL = 28  # fol
+R_INJECT_UNTIL = 29  # flt: with a window, its end
+R_REMOVED_AT = 30  # msr: removed by a leader at, NEVER if not
+R_ML_ARMED = 31  # msr: detection is overdue from this time on, INF if no fault
+R_ML_SINCE = 32  # msr: counted since, -1 if not
+R_LOGDIR_FAILED = 33  # flt: its log-dir fetcher has failed the partition
+R_DECIDED_MASK = 34  # ldr: replicas the pending change adds or removes
+R_CAUSE0 = 35  # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
+R_GONE = 43  # log lost for good
+R_SIZE = 48
 
 F_NONE = 0  # not a follower here
 F_FETCHING = 1
@@ -303,22 +308,22 @@ F_DEAD = 5  # added to a dead thread
 EPOCHS_MAX = 32  # leader epochs remembered per replica
 
 # ---------------------------------------------------------------- a fetcher thread
-T_FOLLOWER = 0  # enc: broker
-T_LEADER = 1  # enc: broker
-T_STATE = 2
-T_REQ0 = 3  # enc: row pointer of its first request
-T_REQ = 4  # the request it waits for, -1
-T_CAND = 5  # enc: row pointer of its first candidate
-T_CANDS = 6  # enc: those of the leader at the beginning come first
-T_IDX = 7  # candidate being appended
-T_SLOT = 8  # enc
-T_TIMEOUT = 9
-T_HOLD = 10  # appending: batches before a corrupt one are held back
-T_USED = 11  # fol: candidates up to the last that was ever fetched
-T_PLAIN = 12  # fol: G_RARE when nothing stood against any candidate (see follower), -1 none
-T_N = 13  # fol: entries of a plain fetch
-T_WAY = 14  # enc: its link to the leader, and back
-T_WAY_BACK = 15
+T_STATE = 0
+T_REQ = 1  # the request it waits for, -1
+T_CAND = 2  # enc: row pointer of its first candidate
+T_IDX = 3  # candidate being appended
+T_HOLD = 4  # appending: batches before a corrupt one are held back
+T_PLAIN = 5  # fol: G_RARE when nothing stood against any candidate (see follower), -1 none
+T_N = 6  # fol: entries of a plain fetch
+T_SLOT = 7  # enc
+T_FOLLOWER = 8  # enc: broker
+T_LEADER = 9  # enc: broker
+T_REQ0 = 10  # enc: row pointer of its first request
+T_TIMEOUT = 11
+T_WAY = 12  # enc: its link to the leader, and back
+T_WAY_BACK = 13
+T_CANDS = 14  # enc: those of the leader at the beginning come first
+T_USED = 15  # fol: candidates up to the last that was ever fetched
 T_SIZE = 16
 
 TS_IDLE = 0
@@ -339,28 +344,28 @@ K_ASKED = 3  # fol: 1 if a plain fetch asks for it
 K_SIZE = 4
 
 # ---------------------------------------------------------------- a request
-Q_KIND = 0  # enc
-Q_OWNER = 1  # enc: thread or stream (row pointer)
-Q_STATE = 2
+Q_STATE = 0
+Q_KIND = 1  # enc
+Q_OWNER = 2  # enc: thread or stream (row pointer)
 Q_BROKER = 3  # row pointer of the broker it was sent to
 Q_SLOT = 4
-Q_ABANDONED = 5
-Q_DEADLINE = 6  # purgatory
-Q_ENT = 7  # enc: row pointer of its first entry
-Q_N = 8  # fol: entries up to the last that is part of it
-Q_RECORDS = 9
-Q_BYTES = 10
-Q_END = 11  # acks=all: the HW it waits for
-Q_ERR = 12
-Q_IDX = 13
-Q_ROW = 14  # produce: row of the leader replica
-Q_DATA = 15  # the response holds data
-Q_ACKS_ALL = 16
-Q_READ_ROW = 17  # row whose lock is held by an own read, -1
-Q_PENDING = 18  # KIP-501: its offsets are noted as pending
-Q_NOT_BEFORE = 19  # when purgatory's own read ends
-Q_PLAIN = 20  # fol: T_PLAIN when it was sent
-Q_SIZE = 21
+Q_ENT = 5  # enc: row pointer of its first entry
+Q_N = 6  # fol: entries up to the last that is part of it
+Q_PLAIN = 7  # fol: T_PLAIN when it was sent
+Q_ABANDONED = 8
+Q_ERR = 9
+Q_DATA = 10  # the response holds data
+Q_BYTES = 11
+Q_PENDING = 12  # KIP-501: its offsets are noted as pending
+Q_DEADLINE = 13  # purgatory
+Q_READ_ROW = 14  # row whose lock is held by an own read, -1
+Q_ROW = 15  # produce: row of the leader replica
+Q_RECORDS = 16
+Q_END = 17  # acks=all: the HW it waits for
+Q_IDX = 18
+Q_ACKS_ALL = 19
+Q_NOT_BEFORE = 20  # when purgatory's own read ends
+Q_SIZE = 24
 
 REQ_FETCH = 0
 REQ_PRODUCE = 1
@@ -389,7 +394,7 @@ E_LLEO = 3  # L: leader's LEO just before the read
 E_END = 4  # data read up to here
 E_HW = 5  # leader's HW in the response
 E_ERR = 6
-E_SIZE = 7
+E_SIZE = 8
 
 ERR_NONE = 0
 ERR_NOT_LEADER = 1

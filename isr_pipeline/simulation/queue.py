@@ -12,16 +12,25 @@ from isr_pipeline.simulation.layout import H_TREE_SIZE, INF, SLOT_BITS, TREE
 
 @compiled
 def schedule(w, slot, time):
-    """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
+    """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have.
+
+    Carries the key up as far as it changes a winner. That is tested every other level only: where
+    it will end nobody can foresee, so each test costs about as much as the level it may spare.
+    """
     i = w[H_TREE_SIZE] + slot
     v = (time << SLOT_BITS) | slot
     w[TREE + i] = v
-    while i > 1:
+    while i > 3:
+        v = min(v, w[TREE + (i ^ 1)])
+        i >>= 1
+        w[TREE + i] = v
         v = min(v, w[TREE + (i ^ 1)])
         i >>= 1
         if w[TREE + i] == v:
-            return  # nothing changes further up: most plans are not the next one
+            return
         w[TREE + i] = v
+    if i > 1:
+        w[TREE + 1] = min(v, w[TREE + (i ^ 1)])
 
 
 @compiled

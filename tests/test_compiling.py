@@ -1,0 +1,39 @@
+"""Where compiled kernels are kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from isr_pipeline.compiling import kernel_digest
+
+SAY_FOLDER = "import numba; print(numba.config.CACHE_DIR)"
+
+
+def folder_said(tmp_path: Path, program: str) -> Path:
+    """The cache folder that a program prints, in a home of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment | {"ISR_PIPELINE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return Path(said.stdout.strip())
+
+
+class TestCacheFolder:
+    """A changed kernel never runs as yesterday's code."""
+
+    def test_is_named_by_the_sources(self, tmp_path: Path) -> None:
+        """The folder is that of a digest of everything that is compiled."""
+        program = f"import isr_pipeline; {SAY_FOLDER}"
+        assert folder_said(tmp_path, program) == tmp_path / "numba" / kernel_digest()
+
+    def test_holds_when_numba_came_first(self, tmp_path: Path) -> None:
+        """A program that has imported numba before uses the same folder."""
+        program = f"import numba; import isr_pipeline; {SAY_FOLDER}"
+        assert folder_said(tmp_path, program) == tmp_path / "numba" / kernel_digest()
