@@ -285,6 +285,8 @@ def _serve_api() -> None:
     os.environ["AIRFLOW_API_APPS"] = "execution"
     import uvicorn  # noqa: PLC0415 - only in this child
 
+    # Its first request builds the routes, for seconds: asked now, while our parent is importing.
+    threading.Thread(target=_wait_for_api, daemon=True).start()
     port = int(os.environ["AIRFLOW__API__PORT"])
     uvicorn.run(
         "airflow.api_fastapi.main:app",
