@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PRELOADED = "isr_pipeline.outcomes.pairs"
 """What every task needs, and is slow to import."""
 
-TASKS_PER_CORE = 8
+TASKS_PER_CORE = 6
 """Enough for even cores at the end and a progress line that moves; each costs about 60 ms."""
 
 ROWS_PER_FILE = 200_000

@@ -11,6 +11,7 @@ import heapq
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -205,11 +206,20 @@ def event_row(seq: int, event: Mapping[str, Any]) -> dict[str, Any]:
         "broker": event.get("broker"),
         "leader": event.get("leader"),
         "leader_epoch": event.get("leader_epoch"),
-        "isr": None if isr is None else json.dumps(list(isr)),
+        "isr": None if isr is None else _list_text(tuple(isr)),
         "cause": cause if cause is None or isinstance(cause, str) else _json(cause),
         "decided_ms": event.get("decided_ms"),
     }
 
 
+@lru_cache(maxsize=4096)
+def _list_text(brokers: tuple[int, ...]) -> str:
+    """The few ISRs of a world, over and over."""
+    return json.dumps(brokers)
+
+
+_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _compact.encode(value)

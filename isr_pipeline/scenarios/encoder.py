@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +134,8 @@ def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
     return (value & 0x7FFFFFFF) % fetchers
 
 
-def walk_order(names: list[tuple[str, int]]) -> list[int]:
+@lru_cache(maxsize=64)
+def walk_order(names: tuple[tuple[str, int], ...]) -> list[int]:
     """Order in which the tick walks a broker's partitions.
 
     That of a Java ConcurrentHashMap of TopicPartition: buckets in turn, within one by creation.
@@ -267,6 +268,41 @@ def _listed(scenario: Scenario) -> _Listed:
     return _last_listed
 
 
+@lru_cache(maxsize=8)
+def _threads_of(
+    partitions: tuple[PartitionNames, ...], brokers: tuple[int, ...], fetchers: int
+) -> tuple[list[int], list[tuple[int, int, int]], list[list[tuple[int, int, int]]]]:
+    """Fetcher threads of a cluster, which the scenarios of a panel share.
+
+    Args:
+        partitions: in the world's order.
+        brokers: in the world's order.
+        fetchers: num.replica.fetchers.
+
+    Returns:
+        First row of each partition; threads (follower's index, leader's, fetcher id); the
+        candidates of each (partition, follower's position, leader's). Nobody changes them.
+    """
+    index = {broker: i for i, broker in enumerate(brokers)}
+    row0: list[int] = []
+    candidates: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
+    row = 0
+    for i, p in enumerate(partitions):
+        row0.append(row)
+        row += len(p.replicas)
+        k = fetcher_of(p.topic, p.number, fetchers)
+        for fpos, fid in enumerate(p.replicas):
+            for lpos, lid in enumerate(p.replicas):
+                if fpos != lpos:
+                    key = (index[fid], index[lid], k)
+                    candidates.setdefault(key, []).append((i, fpos, lpos))
+    for ordered in candidates.values():
+        # Those fetched from the beginning come first, as a fetcher appends what it is given
+        # later; and a loop over a request's entries ends with the last in use.
+        ordered.sort(key=lambda candidate: candidate[2] != 0)
+    return row0, list(candidates), list(candidates.values())
+
+
 def _streams_of(scenario: Scenario, partitions: list[PartitionNames]) -> list[tuple[int, int, Any]]:
     """Every produce stream of every partition: see `_Listed`."""
     topics = {topic.name: topic for topic in scenario.topics}
@@ -349,30 +385,8 @@ class _Encoder:
 
     def _list_threads(self) -> None:
         """Fetcher threads that can ever have a partition, with their candidates."""
-        self.threads: list[tuple[int, int, int]] = []
-        self.candidates: list[list[tuple[int, int, int]]] = []
-        by_key: dict[tuple[int, int, int], int] = {}
-        self.row0: list[int] = []
-        row = 0
-        for p in self.partitions:
-            self.row0.append(row)
-            row += len(p.replicas)
-        for i, p in enumerate(self.partitions):
-            k = fetcher_of(p.topic, p.number, self.fetchers)
-            for fpos, fid in enumerate(p.replicas):
-                for lpos, lid in enumerate(p.replicas):
-                    if fpos == lpos:
-                        continue
-                    key = (self.index[fid], self.index[lid], k)
-                    if key not in by_key:
-                        by_key[key] = len(self.threads)
-                        self.threads.append(key)
-                        self.candidates.append([])
-                    self.candidates[by_key[key]].append((i, fpos, lpos))
-        for ordered in self.candidates:
-            # Those fetched from the beginning come first, as a fetcher appends what it is given
-            # later; and a loop over a request's entries ends with the last in use.
-            ordered.sort(key=lambda candidate: candidate[2] != 0)
+        found = _threads_of(tuple(self.partitions), self.brokers, self.fetchers)
+        self.row0, self.threads, self.candidates = found
 
     # ---------------------------------------------------------------- slots
 
@@ -829,7 +843,7 @@ class _Encoder:
         for i, replica in enumerate(self.brokers):
             here = np.array(hosted[replica], dtype=np.int64)
             names = [self.partitions[j] for j in partition[here].tolist()]
-            order = walk_order([(name.topic, name.number) for name in names])
+            order = walk_order(tuple((name.topic, name.number) for name in names))
             start = int(w[at.H_WALK] + w[int(w[at.H_BRK]) + i * at.B_SIZE + at.B_WALK])
             w[start : start + len(order)] = pointers[here[order]]
 

@@ -146,8 +146,9 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     _table(kinds, int(w[at.H_LINK]), (brokers + 1) ** 2, 2, _LINK)
     histogram = int(w[at.H_HIST])
     kinds[histogram : histogram + at.HIST_SIZE] = SUM
-    offsets = np.flatnonzero(kinds & KIND_MASK == OFFSET)
-    times = np.flatnonzero((kinds & KIND_MASK == TIME) | (kinds & KIND_MASK == UNTIL))
+    plain = kinds & KIND_MASK
+    offsets = np.flatnonzero(plain == OFFSET)
+    times = np.flatnonzero((plain == TIME) | (plain == UNTIL))
     return np.concatenate([kinds, [len(offsets)], offsets, [len(times)], times])
 
 
@@ -158,18 +159,18 @@ def _logs_of_requests(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Partition of each request (a produce request's) and of each entry of a fetch."""
     threads = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
-    count = int(threads[:, at.T_CANDS].sum())
-    candidates = rows_of(w, at.H_CAND, count, at.K_SIZE)
+    cands = threads[:, at.T_CANDS]
+    candidates = rows_of(w, at.H_CAND, int(cands.sum()), at.K_SIZE)
     of_candidate = partition_of[(candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE]
-    of_entry = []
-    first = 0
-    for cands in threads[:, at.T_CANDS].tolist():
-        of_entry.append(np.tile(of_candidate[first : first + cands], at.REQS_PER_THREAD))
-        first += cands
+    # The entries of a thread's requests are its candidates, once a request.
+    per_request = np.repeat(cands, at.REQS_PER_THREAD)
+    begins = np.repeat(np.cumsum(cands) - cands, at.REQS_PER_THREAD)
+    entry = np.arange(per_request.sum())
+    nth = entry - np.repeat(np.cumsum(per_request) - per_request, per_request)
+    of_entry = of_candidate[np.repeat(begins, per_request) + nth]
     fetches = np.zeros(len(threads) * at.REQS_PER_THREAD, dtype=np.int64)
     produces = np.repeat(stream_partition, at.REQS_PER_STREAM)
-    empty = np.zeros(0, dtype=np.int64)
-    return np.concatenate([fetches, produces]), np.concatenate([empty, *of_entry])
+    return np.concatenate([fetches, produces]), of_entry
 
 
 def rows_of(w: npt.NDArray[np.int64], place: int, rows: int, width: int) -> npt.NDArray[np.int64]:
