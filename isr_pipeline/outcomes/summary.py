@@ -23,7 +23,7 @@ from scipy import stats
 from isr_pipeline.outcomes.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -31,6 +31,17 @@ RESAMPLES = 2_000
 CONFIDENCE = 0.95
 WHOLE_PANEL = "all"
 """Name of the stratum that is the whole panel."""
+
+Columns = dict[str, "NDArray[Any]"]
+"""Rows of the outcomes table as arrays: a data frame takes its time for every column asked for."""
+
+_NUMBERS = (
+    "failed",
+    "weight",
+    "partition_hours",
+    *dict.fromkeys(metric.total for metric in METRICS.values()),
+)
+_TEXTS = ("stratum", "panel", "config_id", "config_name")
 
 _RESAMPLED_AT_ONCE = 250
 _SIGNIFICANT_DIGITS = 12
@@ -74,26 +85,41 @@ def summarize(
     strata = [WHOLE_PANEL, *sorted(set(rows["stratum"]))]
     reference = reference.set_index("scenario_id").reindex(rows["scenario_id"]).reset_index()
     result = []
+    mine, other = _columns(rows, _NUMBERS + _TEXTS), _columns(reference, _NUMBERS)
     for stratum in strata:
-        inside = np.ones(len(rows), bool) if stratum == WHOLE_PANEL else rows["stratum"] == stratum
-        mine, other = rows[inside], reference[inside]
-        result += list(_summarize_stratum(mine, other, stratum, f"{seed}/{stratum}", resamples))
+        inside = np.full(len(rows), fill_value=True)
+        if stratum != WHOLE_PANEL:
+            inside = mine["stratum"] == stratum
+        here, there = (
+            {name: values[inside] for name, values in columns.items()} for columns in (mine, other)
+        )
+        result += list(_summarize_stratum(here, there, stratum, f"{seed}/{stratum}", resamples))
     return pd.DataFrame(result)
 
 
+def _columns(rows: pd.DataFrame, names: Iterable[str]) -> Columns:
+    """Some columns as arrays: numbers, where nothing is NaN, and texts."""
+    return {
+        name: rows[name].to_numpy(str)
+        if name in _TEXTS
+        else rows[name].to_numpy(np.float64, na_value=np.nan)
+        for name in names
+    }
+
+
 def _summarize_stratum(
-    rows: pd.DataFrame, reference: pd.DataFrame, stratum: str, seed: str, resamples: int
+    rows: Columns, reference: Columns, stratum: str, seed: str, resamples: int
 ) -> Iterator[dict[str, Any]]:
     """Rows of one stratum (or the whole panel), in order of the metrics."""
-    ran = (rows["failed"] == 0).to_numpy()
-    both = ran & (reference["failed"] == 0).to_numpy()
+    ran = rows["failed"] == 0
+    both = ran & (reference["failed"] == 0)
     mine = [sample(rows, metric, ran) for metric in METRICS.values()]
     paired = [sample(rows, metric, both) for metric in METRICS.values()]
     theirs = [sample(reference, metric, both) for metric in METRICS.values()]
-    draws = resampled(rows["stratum"].to_numpy(str), seed, resamples, [*mine, *paired, *theirs])
+    draws = resampled(rows["stratum"], seed, resamples, [*mine, *paired, *theirs])
     count = len(METRICS)
     for place, metric in enumerate(METRICS.values()):
-        weights = rows["weight"].to_numpy(np.float64)[ran]
+        weights = rows["weight"][ran]
         value = mine[place].value()
         if metric.kind == "indicator":
             interval = "clopper-pearson"
@@ -108,11 +134,11 @@ def _summarize_stratum(
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = draws[count + place] / draws[2 * count + place]
             ratio_low, ratio_high = percentiles(ratios)
-        totals = rows[metric.total].to_numpy(np.float64)[ran]
+        totals = rows[metric.total][ran]
         yield {
-            "panel": rows["panel"].iloc[0],
-            "config_id": rows["config_id"].iloc[0],
-            "config_name": rows["config_name"].iloc[0],
+            "panel": str(rows["panel"][0]),
+            "config_id": str(rows["config_id"][0]),
+            "config_name": str(rows["config_name"][0]),
             "metric": metric.name,
             "stratum": stratum,
             "unit": metric.unit,
@@ -122,8 +148,8 @@ def _summarize_stratum(
             "interval": interval,
             "total": math.fsum(totals) if len(totals) else math.nan,
             "total_unit": metric.total_unit,
-            "scenarios": len(rows),
-            "scenarios_failed": len(rows) - int(ran.sum()),
+            "scenarios": len(ran),
+            "scenarios_failed": len(ran) - int(ran.sum()),
             "weight": math.fsum(rows["weight"]),
             "reference_value": reference_value,
             "ratio": ratio,
@@ -132,15 +158,14 @@ def _summarize_stratum(
         }
 
 
-def sample(rows: pd.DataFrame, metric: Metric, ran: NDArray[np.bool_]) -> Sample:
+def sample(rows: Columns, metric: Metric, ran: NDArray[np.bool_]) -> Sample:
     """What a metric sums over scenarios; zero above and below where the pair failed."""
-    weight = rows["weight"].to_numpy(np.float64)
-    total = rows[metric.total].to_numpy(np.float64)
-    per = np.ones(len(rows))
+    weight, total = rows["weight"], rows[metric.total]
+    per = np.ones(len(ran))
     if metric.kind == "share":
-        per = rows["partition_hours"].to_numpy(np.float64) * 3600.0
+        per = rows["partition_hours"] * 3600.0
     elif metric.kind == "per_hour":
-        per = rows["partition_hours"].to_numpy(np.float64)
+        per = rows["partition_hours"]
     return Sample(np.where(ran, weight * total, 0.0), np.where(ran, weight * per, 0.0))
 
 
