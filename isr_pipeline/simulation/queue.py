@@ -11,26 +11,30 @@ from isr_pipeline.simulation.layout import H_TREE_SIZE, INF, SLOT_BITS, TREE
 
 
 @compiled
-def schedule(w, slot, time):
-    """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have.
+def carry(w, tree, i, v):
+    """Put the key ``v`` at leaf ``i`` of the tree that begins at cell ``tree``, and carry it up.
 
-    Carries the key up as far as it changes a winner. That is tested every other level only: where
-    it will end nobody can foresee, so each test costs about as much as the level it may spare.
+    As far as it changes a winner. That is tested every other level only: where it will end nobody
+    can foresee, so each test costs about as much as the level it may spare.
     """
-    i = w[H_TREE_SIZE] + slot
-    v = (time << SLOT_BITS) | slot
-    w[TREE + i] = v
+    w[tree + i] = v
     while i > 3:
-        v = min(v, w[TREE + (i ^ 1)])
+        v = min(v, w[tree + (i ^ 1)])
         i >>= 1
-        w[TREE + i] = v
-        v = min(v, w[TREE + (i ^ 1)])
+        w[tree + i] = v
+        v = min(v, w[tree + (i ^ 1)])
         i >>= 1
-        if w[TREE + i] == v:
+        if w[tree + i] == v:
             return
-        w[TREE + i] = v
+        w[tree + i] = v
     if i > 1:
-        w[TREE + 1] = min(v, w[TREE + (i ^ 1)])
+        w[tree + 1] = min(v, w[tree + (i ^ 1)])
+
+
+@compiled
+def schedule(w, slot, time):
+    """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
+    carry(w, TREE, w[H_TREE_SIZE] + slot, (time << SLOT_BITS) | slot)
 
 
 @compiled

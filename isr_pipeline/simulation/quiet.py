@@ -369,9 +369,15 @@ def _same_moves(w, z, one, other):
 
 
 @compiled
+def _events_until(cells, s):
+    """Events without ticks that the world (at 0 of ``w``), or a picture of it, has seen."""
+    return cells[s + G_EVENTS] - cells[s + G_TICKS]
+
+
+@compiled
 def _events_since(w, z, s):
     """Events since the picture at ``s``, without ticks."""
-    return w[G_EVENTS] - z[s + G_EVENTS] - (w[G_TICKS] - z[s + G_TICKS])
+    return _events_until(w, 0) - _events_until(z, s)
 
 
 @compiled
@@ -412,7 +418,7 @@ def _queues_agree(w, z, s):
 @compiled
 def _moved_alike(w, z, a, b):
     """Whether every cell has moved since picture ``b`` by what it had moved from ``a`` to ``b``."""
-    events_before = z[b + G_EVENTS] - z[a + G_EVENTS] - (z[b + G_TICKS] - z[a + G_TICKS])
+    events_before = _events_until(z, b) - _events_until(z, a)
     return _same_moves(w, z, MOVED_FIRST, MOVED_AGAIN) and _events_since(w, z, b) == events_before
 
 

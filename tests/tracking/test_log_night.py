@@ -154,7 +154,7 @@ class TestLogNight:
 
     @pytest.mark.usefixtures("client")
     def test_a_child_takes_twelve_transactions(self) -> None:
-        """A configuration more costs twelve transactions with the store, and no one more."""
+        """A configuration more costs at most twelve transactions with the store."""
         few, many = (
             transactions_of_a_night(NIGHT, children=4),
             transactions_of_a_night(LATER, children=14),
