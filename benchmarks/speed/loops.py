@@ -176,7 +176,7 @@ def run_python(world: World) -> float:
     w, rules = world.w.tolist(), world.rules.tolist()
     records = Records(w)
     started = time.process_time()
-    kernel._run(w, records, rules)
+    kernel.run(w, records, rules, [], [])
     seconds = time.process_time() - started
     world.w[:] = w
     return seconds
@@ -194,41 +194,43 @@ class SimpyLoop:
         self._records = Records(self.w)
         self._rules = world.rules.tolist()
         self._env = simpy.Environment()
-        self._leaves = at.TREE + self.w[at.H_TREE_SIZE]
         self._planned: list[Event | None] = [None] * self.w[at.H_SLOTS]
 
     def schedule(self, w: list[int], slot: int, time: int) -> None:
         """Take the place of `simulation.queue.schedule`."""
-        w[self._leaves + slot] = (time << at.SLOT_BITS) | slot
+        number = slot & at.SLOT_MASK
+        w[at.TREE + (slot >> at.SLOT_BITS)] = (time << at.SLOT_BITS) | number
         if time >= at.INF:
-            self._planned[slot] = None
+            self._planned[number] = None
             return
         event = Event(self._env)
         event._ok, event._value = True, None
-        event.callbacks.append(partial(self._fires, slot))
-        self._planned[slot] = event
-        self._env.schedule(event, EventPriority(slot), time - self._env.now)
+        event.callbacks.append(partial(self._fires, number))
+        self._planned[number] = event
+        self._env.schedule(event, EventPriority(number), time - self._env.now)
 
     def cancel(self, w: list[int], slot: int) -> None:
         """Take the place of `simulation.queue.cancel`."""
         self.schedule(w, slot, at.INF)
 
-    def _fires(self, slot: int, event: Event) -> None:
-        if self._planned[slot] is not event:
+    def _fires(self, number: int, event: Event) -> None:
+        if self._planned[number] is not event:
             return
         w = self.w
         w[at.G_NOW] = int(self._env.now)
         w[at.G_EVENTS] += 1
-        place = w[at.H_BYKIND] + 2 * slot
-        self._act(w, self._records, self._rules, w[place], w[place + 1], slot)
+        place = w[at.H_BYKIND] + at.BYKIND_SIZE * number
+        self._act(w, self._records, self._rules, w[place], w[place + 1])
 
     def run(self) -> float:
         """Run to the horizon; returns seconds of processor time."""
         from isr_pipeline.simulation import kernel  # noqa: PLC0415 - only without the JIT
 
         self._act = kernel.act
-        for slot in range(self.w[at.H_SLOTS]):
-            self.schedule(self.w, slot, self.w[self._leaves + slot] >> at.SLOT_BITS)
+        for number in range(self.w[at.H_SLOTS]):
+            slot = self.w[self.w[at.H_BYKIND] + at.BYKIND_SIZE * number + 2]
+            key = self.w[at.TREE + (slot >> at.SLOT_BITS)]
+            self.schedule(self.w, slot, key >> at.SLOT_BITS)
         with _queue_replaced(self.schedule, self.cancel):
             started = time.process_time()
             self._env.run(until=self.w[at.C_HORIZON])

@@ -21,7 +21,6 @@ import numpy as np
 
 from isr_pipeline.simulation.cells import cells
 from isr_pipeline.simulation.layout import INF, SLOT_BITS, SLOT_MASK
-from isr_pipeline.simulation.queue import carry
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -80,27 +79,38 @@ def while_it_changes(tree, i, v):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def as_the_kernel(tree, i, v):  # type: ignore[no-untyped-def]
-    """Carry a new key up as the kernel does: it looks every other level."""
-    carry(tree, 0, i, v)
+def two_levels_at_a_time(tree, i, v):  # type: ignore[no-untyped-def]
+    """Carry a new key up, and look every other level whether it changes anything."""
+    tree[i] = v
+    while i > 3:
+        v = min(v, tree[i ^ 1])
+        i >>= 1
+        tree[i] = v
+        v = min(v, tree[i ^ 1])
+        i >>= 1
+        if tree[i] == v:
+            return
+        tree[i] = v
+    if i > 1:
+        tree[1] = min(v, tree[i ^ 1])
 
 
 HANDLERS: dict[Handler, Any] = {"branching": branching, "branch_free": branch_free}
 WAYS: dict[str, Any] = {
     "to the top": to_the_top,
     "while it changes": while_it_changes,
-    "as the kernel": as_the_kernel,
+    "two levels at a time": two_levels_at_a_time,
 }
 
 
 @numba.njit(nogil=True, error_model="numpy", _nrt=False)
-def fire(tree_, states_, periods_, leaves, events, handler, way):  # type: ignore[no-untyped-def]
+def fire(tree_, states_, periods_, leaves, events, handler, carry):  # type: ignore[no-untyped-def]
     """Fire so many events of a tree; returns the last key. Compiled for each handler and way."""
     tree, states, periods = cells(tree_), cells(states_), cells(periods_)
     for _ in range(events):
         key = tree[1]
         slot = key & SLOT_MASK
-        way(tree, leaves + slot, key + (handler(states, periods, slot) << SLOT_BITS))
+        carry(tree, leaves + slot, key + (handler(states, periods, slot) << SLOT_BITS))
     return tree[1]
 
 

@@ -22,6 +22,7 @@ from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.kafka.releases import RULE_SETS, switches
+from isr_pipeline.scenarios.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import kinds_of, rows_of
@@ -422,7 +423,19 @@ class _Encoder:
                 f"{total} entities (threads, requests, handlers, streams)",
                 f"at most {at.SLOT_MASK}",
             )
-        self.tree_size = 1 << max(1, (total - 1).bit_length())
+        self.tree = tree_of(self._weights(counts))
+
+    def _weights(self, counts: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
+        """How often each slot is planned, by its number."""
+        weights: list[float] = []
+        for kind, count in counts:
+            if kind == at.SK_REQUEST:
+                weights += len(self.threads) * plans_of_fetches()
+                weights += len(self.streams) * plans_of_produces()
+            else:
+                group = {at.SK_HANDLER: self.io, at.SK_SENDER: self.net}.get(kind, 1)
+                weights += count // group * plans(kind, group)
+        return tuple(weights)
 
     # ---------------------------------------------------------------- the array
 
@@ -469,7 +482,7 @@ class _Encoder:
         """
         self.w = _array(like.size, used)
         self.w[: like.pristine.size] = like.pristine
-        for name in ("size", "row0", "slot0", "n_slots", "tree_size", "n_requests"):
+        for name in ("size", "row0", "slot0", "n_slots", "tree", "n_requests"):
             setattr(self, name, getattr(like, name))
         self.due = like.due_pristine.copy()
         self.kinds = like.kinds
@@ -512,7 +525,7 @@ class _Encoder:
         samples = 0
         if self.sample_us:
             samples = us(self.s.horizon_ms) // self.sample_us + 2
-        tables = _Tables(at.TREE + 2 * self.tree_size)
+        tables = _Tables(at.TREE + self.tree.size)
         place = {
             at.H_BRK: tables.place(nb * at.B_SIZE),
             at.H_PART: tables.place(npart * at.P_SIZE),
@@ -530,12 +543,13 @@ class _Encoder:
             at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
             at.H_HIST: tables.place(at.HIST_SIZE),
             # Everything up to here is what `quiet` compares.
-            at.H_BYKIND: tables.place(2 * self.n_slots),
+            at.H_BYKIND: tables.place(at.BYKIND_SIZE * self.n_slots),
             at.H_TOWARDS: tables.place(self.n_rows * self.max_rf * 2),
             at.H_EPOCHS: tables.place(self.n_rows * at.EPOCHS_MAX * 2),
             at.H_WALK: tables.place(self.n_rows),
             at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
             at.H_BFLIST: tables.place(nf),
+            at.H_INNER: tables.place(self.n_slots - 1),
             # Up to here is what a world begins with; the rest is written before it is read.
             at.H_LEDGER: tables.place(sum(ledgers) * at.L_SIZE),
             at.H_QUEUE: tables.place(nb * queue_cap * 2),
@@ -558,7 +572,8 @@ class _Encoder:
         w[at.H_STREAMS] = ns
         w[at.H_FAULTS] = nf
         w[at.H_SLOTS] = self.n_slots
-        w[at.H_TREE_SIZE] = self.tree_size
+        w[at.H_TREE_SIZE] = self.tree.size
+        w[place[at.H_INNER] : place[at.H_INNER] + self.n_slots - 1] = self.tree.inner
         w[at.H_MAX_RF] = self.max_rf
         w[at.H_IO] = self.io
         w[at.H_NET] = self.net
@@ -640,11 +655,17 @@ class _Encoder:
 
     def _slots(self, kind: int, who: Array) -> Array:
         """Slots of all entities of a kind; they stand for the row pointers ``who``."""
-        first = self.slot0[kind]
-        by_kind = self._table(at.H_BYKIND, self.n_slots, 2)[first : first + len(who)]
-        by_kind[:, 0] = kind
-        by_kind[:, 1] = who
-        return np.arange(first, first + len(who), dtype=np.int64)
+        numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
+        slots = self.tree.leaves[numbers] << at.SLOT_BITS | numbers
+        by_kind = self._table(at.H_BYKIND, self.n_slots, at.BYKIND_SIZE)
+        by_kind[numbers, 0] = kind
+        by_kind[numbers, 1] = who
+        by_kind[numbers, 2] = slots
+        return slots
+
+    def _first_due(self, slots: Array, times: Any) -> None:
+        """When slots fire first, if nothing else comes."""
+        self.due[slots & at.SLOT_MASK] = times
 
     def _brokers(
         self, queue_cap: int, send_cap: int, md_caps: list[int], rows_on: list[int]
@@ -652,10 +673,11 @@ class _Encoder:
         w, seed = self.w, self.s.seed
         service = self.s.service
         none = np.zeros(1, dtype=np.int64)
-        self._slots(at.SK_CONTROLLER, none)
+        w[at.H_SLOT_REBALANCE] = self._slots(at.SK_CONTROLLER, none)[0]
         sample = self._slots(at.SK_SAMPLE, none)
+        w[at.H_SLOT_SAMPLE] = sample[0]
         if self.sample_us:
-            self.due[sample] = 0
+            self._first_due(sample, 0)
         nb = len(self.brokers)
         rows = self._table(at.H_BRK, nb, at.B_SIZE)
         pointers = self._pointers(at.H_BRK, nb, at.B_SIZE)
@@ -700,7 +722,7 @@ class _Encoder:
             rows[:, at.B_CLIENT_NEXT] = [
                 hashed(seed, "client", str(broker), period // 1000) for broker in self.brokers
             ]
-            self.due[rows[:, at.B_SLOT_CLIENT]] = rows[:, at.B_CLIENT_NEXT]
+            self._first_due(rows[:, at.B_SLOT_CLIENT], rows[:, at.B_CLIENT_NEXT])
         handlers = self._table(at.H_HND, nb * self.io, at.D_SIZE)
         handlers[:, at.D_BROKER] = np.repeat(pointers, self.io)
         handlers[:, [at.D_REQ, at.D_CREQ, at.D_ROW]] = -1
@@ -778,6 +800,7 @@ class _Encoder:
         columns: dict[int, Any] = {
             at.P_ISR: (1 << rfs) - 1,
             at.P_RF: rfs,
+            at.P_ELIGIBLE: (1 << rfs) - 1,
             at.P_ROW0: w[at.H_ROW] + row0 * at.R_SIZE,
             at.P_STAND_SINCE: -1,
             at.P_LED_BASE: np.cumsum(caps) - caps,
@@ -873,11 +896,11 @@ class _Encoder:
         candidates[:, at.K_REC] = leader * self.max_rf + fpos
         threads = self._pointers(at.H_THR, nt, at.T_SIZE)
         towards = self._table(at.H_TOWARDS, self.n_rows * self.max_rf, 2)
-        towards[follower * self.max_rf + lpos, 0] = threads[owner]
-        towards[follower * self.max_rf + lpos, 1] = np.arange(len(listed)) - first[owner]
+        towards[leader * self.max_rf + fpos, 0] = threads[owner]
+        towards[leader * self.max_rf + fpos, 1] = np.arange(len(listed)) - first[owner]
         led = np.bincount(owner[lpos == 0], minlength=nt)
         slots = self._slots(at.SK_THREAD, threads)
-        self.due[slots[led > 0]] = 0
+        self._first_due(slots[led > 0], 0)
         rows = self._table(at.H_THR, nt, at.T_SIZE)
         columns: dict[int, Any] = {
             at.T_FOLLOWER: w[at.H_BRK] + ends[:, 0] * at.B_SIZE,
@@ -945,7 +968,7 @@ class _Encoder:
             at.S_SLOT: slots,
         }
         _fill(rows, columns)
-        self.due[slots] = rows[:, at.S_NEXT]
+        self._first_due(slots, rows[:, at.S_NEXT])
         produces = self._table(at.H_REQ, self.n_requests, at.Q_SIZE)[first:]
         produces[:, at.Q_KIND] = at.REQ_PRODUCE
         produces[:, at.Q_OWNER] = np.repeat(pointers, at.REQS_PER_STREAM)
@@ -981,7 +1004,7 @@ class _Encoder:
             slot = slots[n]
             w[x + at.X_SLOT] = slot
             empty = duration is not None and us(duration) == 0 and fault.kind != "partition_error"
-            self.due[slot] = at.INF if empty else w[x + at.X_START]
+            self._first_due(slot, at.INF if empty else w[x + at.X_START])
         place = 0
         for i, numbers in enumerate(by_broker):
             b = int(w[at.H_BRK]) + i * at.B_SIZE

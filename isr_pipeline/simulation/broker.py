@@ -26,7 +26,7 @@ from isr_pipeline.simulation.depends import note, note_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
-    B_FAULTS,
+    B_FAULTS_ON,
     B_HANDLERS,
     B_IO_IDLE,
     B_PAUSED_UNTIL,
@@ -99,6 +99,7 @@ from isr_pipeline.simulation.layout import (
     K_REC,
     K_SIZE,
     NEVER,
+    P_ELIGIBLE,
     P_RF,
     P_S2_LAST,
     Q_ABANDONED,
@@ -158,7 +159,6 @@ from isr_pipeline.simulation.leader import (
     PENDING_EXPAND,
     append_must_wait,
     begin_locked_read,
-    eligible_mask,
     finish_sync_write,
     leads_officially,
     propose,
@@ -173,7 +173,6 @@ from isr_pipeline.simulation.leader import (
     watch_followers,
 )
 from isr_pipeline.simulation.log import add_batch, common_end, data_end
-from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.network import (
     READ_COMPLETION,
     READ_DIRECT,
@@ -397,7 +396,7 @@ def _s2_alarm(w, rules, end):
 def _s2_timer(w, rec, rules, lr):
     """Solution 2's timer has fired for a read of ``lr``: resign if anybody could take over."""
     p = w[lr + R_PART]
-    others = w[lr + R_ISR] & eligible_mask(w, p) & ~(1 << w[lr + R_POS])
+    others = w[lr + R_ISR] & w[p + P_ELIGIBLE] & ~(1 << w[lr + R_POS])
     if w[p + P_S2_LAST] > NEVER:
         note(w, DEP_COOLDOWN)
     if should_resign(
@@ -525,7 +524,7 @@ def _read(w, rec, rules, b, d, q, e, k, plain):
         w[e + E_END] = _plan_read(w, q, e, p, lr)
         has_data = w[e + E_END] > w[e + E_OFFSET]
     end = w[G_NOW]
-    if has_data or w[b + B_FAULTS] > 0:
+    if has_data or w[b + B_FAULTS_ON] > 0:
         end = read_end(w, b, p, READ_DIRECT, 0, has_data)
     if end == w[G_NOW]:
         if rules[RECORD_PER_PARTITION] != 0:
@@ -705,15 +704,15 @@ def _completion_read_over(w, d):
 
 
 @compiled
-def thread_of(w, r, leader_pos):
-    """Row pointer of the thread that fetches the replica ``r`` from the leader at a position."""
-    return w[w[r + R_TOWARDS] + 2 * leader_pos]
+def thread_of(w, lr, pos):
+    """Row pointer of the thread that fetches for the follower at a position from ``lr``."""
+    return w[w[lr + R_TOWARDS] + 2 * pos]
 
 
 @compiled
-def candidate(w, r, leader_pos):
-    """Index of the replica ``r`` among the candidates of that thread."""
-    return w[w[r + R_TOWARDS] + 2 * leader_pos + 1]
+def candidate(w, lr, pos):
+    """Index of that follower among the candidates of that thread."""
+    return w[w[lr + R_TOWARDS] + 2 * pos + 1]
 
 
 @compiled
@@ -722,9 +721,8 @@ def delayed_fetch(w, lr, pos):
 
     -1 if there is none.
     """
-    fr = row_of(w, w[lr + R_PART], pos)
-    t = thread_of(w, fr, w[lr + R_POS])
-    i = candidate(w, fr, w[lr + R_POS])
+    t = thread_of(w, lr, pos)
+    i = candidate(w, lr, pos)
     for j in range(REQS_PER_THREAD):
         q = w[t + T_REQ0] + j * Q_SIZE
         if w[q + Q_STATE] == QS_PURGATORY:

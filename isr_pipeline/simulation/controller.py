@@ -18,6 +18,7 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.simulation.cells import cells_from
 from isr_pipeline.simulation.depends import note, note_isr
+from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CRASH_UNCLEAN,
@@ -127,12 +128,7 @@ def is_kraft(rules):
 def replica_acceptable(w, r):
     """Whether the controller regards the replica ``r`` as able to lead."""
     b = w[r + R_BROKER]
-    return (
-        w[b + B_REGISTERED] == 1
-        and w[b + B_FENCED] == 0
-        and w[b + B_STOPPING] == 0
-        and w[r + R_ONLINE] == 1
-    )
+    return is_eligible(w, b) and w[r + R_ONLINE] == 1
 
 
 @compiled
@@ -461,6 +457,7 @@ def fence(w, rules, b, say):
     if w[b + B_FENCED] == 1:
         return
     w[b + B_FENCED] = 1
+    note_eligible(w)
     if say:
         emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
     for i in range(w[H_PARTITIONS]):
@@ -474,6 +471,7 @@ def fence(w, rules, b, say):
 def unfence(w, rules, b):
     """Broker ``b`` counts as alive again; partitions without a leader are elected with it."""
     w[b + B_FENCED] = 0
+    note_eligible(w)
     emit(w, EV_UNFENCED, -1, broker_index(w, b), -1, 0)
     killed = w[b + B_CRASH_UNCLEAN]
     w[b + B_CRASH_UNCLEAN] = 0

@@ -23,6 +23,7 @@ from isr_pipeline.simulation.controller import (
     publish,
     publish_all_to,
 )
+from isr_pipeline.simulation.eligible import note_eligible
 from isr_pipeline.simulation.follower import (
     clear_follower,
     forget_log_dir_failure,
@@ -39,6 +40,7 @@ from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
     B_DIRS_OK,
     B_EPOCH,
+    B_FAULTS_ON,
     B_HB_PHASE,
     B_IO_IDLE,
     B_MDHEAD,
@@ -139,6 +141,7 @@ from isr_pipeline.simulation.layout import (
     QS_TO_OWNER,
     R_BROKER,
     R_DIR,
+    R_EPOCHS,
     R_FSTATE,
     R_GONE,
     R_HW,
@@ -149,6 +152,7 @@ from isr_pipeline.simulation.layout import (
     R_LEADER,
     R_LEO,
     R_NEP,
+    R_NEWEST,
     R_ONLINE,
     R_PENDING,
     R_POS,
@@ -195,9 +199,11 @@ from isr_pipeline.simulation.layout import (
     X_PAUSE,
     X_PREFERRED,
     X_RATE,
+    X_READ_STALL,
     X_SIZE,
     X_SLOT,
     X_SLOW_APPEND,
+    X_SLOW_READ,
     X_START,
     X_STATE,
     X_STOP_REPLICA,
@@ -283,6 +289,7 @@ def stop_broker(w, rules, b):
     w[b + B_UP] = 0
     w[b + B_PAUSED_UNTIL] = 0
     w[b + B_REGISTERED] = 0
+    note_eligible(w)
     node = broker_index(w, b)
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
@@ -346,6 +353,7 @@ def start_broker(w, rules, b):
     w[b + B_UP] = 1
     w[b + B_STOPPING] = 0
     w[b + B_REGISTERED] = 1
+    note_eligible(w)
     w[b + B_EPOCH] += 1
     w[b + B_HB_PHASE] = w[G_NOW]
     w[b + B_TICK_POS] = -1
@@ -578,6 +586,7 @@ def _bootstrap(w, rec, rules, x):
     w[r + R_LEO] = w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE]
     w[r + R_HW] = w[r + R_LEO]
     w[r + R_NEP] = 1
+    w[r + R_NEWEST] = w[w[r + R_EPOCHS]]
     touch(w, r)
 
 
@@ -614,6 +623,8 @@ def _window(w, rules, fault, x, begins):
         _surge_changes(w, x, begins)
     elif kind == X_OUTAGE:
         _outage(w, rules, x, begins)
+    elif kind in (X_READ_STALL, X_SLOW_READ, X_SLOW_APPEND):
+        w[w[x + X_BROKER] + B_FAULTS_ON] += 1 if begins else -1
     if kind in (X_PAUSE, X_CPU, X_LINK, X_SLOW_APPEND):
         _rearm_all(w)
 
@@ -698,6 +709,7 @@ def _controlled(w, rules, fault, x):
             return
         w[x + X_STATE] = 1
         w[b + B_STOPPING] = 1
+        note_eligible(w)
         move_away(w, rules, b)
         _rearm_all(w)
         schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG2]))

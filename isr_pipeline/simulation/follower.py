@@ -569,13 +569,14 @@ def thread_fires(w, rules, t):
 @compiled
 def _add_to_thread(w, r):
     """The follower ``r`` is handed to its fetcher thread, which wakes if it is idle."""
-    t = thread_of(w, r, w[r + R_LEADER])
+    lr = row_of(w, w[r + R_PART], w[r + R_LEADER])
+    t = thread_of(w, lr, w[r + R_POS])
     if w[t + T_STATE] == TS_DEAD:
         w[r + R_FSTATE] = F_DEAD
         count_untracked(w, 1)
         return
     w[r + R_FSTATE] = F_FETCHING
-    w[t + T_USED] = max(w[t + T_USED], candidate(w, r, w[r + R_LEADER]) + 1)
+    w[t + T_USED] = max(w[t + T_USED], candidate(w, lr, w[r + R_POS]) + 1)
     if w[t + T_STATE] == TS_DOWN:
         w[t + T_STATE] = TS_IDLE
     if w[t + T_STATE] in (TS_IDLE, TS_BACKOFF):

@@ -30,6 +30,7 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.simulation.broker import is_plain, thread_of
 from isr_pipeline.simulation.cells import cells, records
+from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.jit import compiled, entry
 from isr_pipeline.simulation.kernel import finish, take_next
@@ -54,6 +55,7 @@ from isr_pipeline.simulation.layout import (
     B_UP,
     B_WALK,
     B_WALK_N,
+    C_HORIZON,
     C_LAG,
     C_MIN_ISR,
     C_TICK,
@@ -109,6 +111,7 @@ from isr_pipeline.simulation.layout import (
     H_REQUESTS,
     H_ROW,
     H_ROWS,
+    H_SLOTS,
     H_SND,
     H_THR,
     H_THREADS,
@@ -123,6 +126,7 @@ from isr_pipeline.simulation.layout import (
     N_REQ,
     N_SIZE,
     N_SLOT,
+    P_ELIGIBLE,
     P_ELR,
     P_FLAGS,
     P_ISR,
@@ -150,6 +154,7 @@ from isr_pipeline.simulation.layout import (
     QS_TO_OWNER,
     R_BROKER,
     R_EPOCH,
+    R_EPOCHS,
     R_FSTATE,
     R_GONE,
     R_HW,
@@ -159,6 +164,8 @@ from isr_pipeline.simulation.layout import (
     R_LEADER,
     R_LEO,
     R_LOGDIR_FAILED,
+    R_NEP,
+    R_NEWEST,
     R_ONLINE,
     R_PART,
     R_PENDING,
@@ -197,11 +204,11 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.queue import due
+from isr_pipeline.simulation.queue import due, leaf
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
     {
-        1: "the clock never goes back",
+        1: "the clock never goes back, and the earliest plan comes next",
         2: "epochs never fall, and another leader is another epoch",
         3: "at most one leader acts in a leader epoch, none in a future one",
         4: "a leader is in its own ISR",
@@ -225,6 +232,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         22: "a replica that is to fetch is fetched",
         23: "ISR changes on their way are as many as counted",
         24: "nothing stands against a fetch that is not checked any more",
+        25: "what a partition keeps of its brokers and logs is so: who is eligible, newest epochs",
     }
 )
 """Number of an invariant -> what it says."""
@@ -260,7 +268,24 @@ def remembered(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 @compiled
 def _clock(w, seen):
     """1."""
-    return w[G_NOW] >= seen[w[H_ROWS], _NOW] and (w[TREE + 1] >> SLOT_BITS) >= w[G_NOW]
+    first = w[leaf(w, 0)]
+    for number in range(1, w[H_SLOTS]):
+        first = min(first, w[leaf(w, number)])
+    return (
+        w[G_NOW] >= seen[w[H_ROWS], _NOW]
+        and first >> SLOT_BITS >= w[G_NOW]
+        and w[TREE + 1] == first
+    )
+
+
+@compiled
+def _kept(w, p):
+    """25."""
+    for pos in range(w[p + P_RF]):
+        r = row_of(w, p, pos)
+        if w[r + R_NEP] > 0 and w[r + R_NEWEST] != w[w[r + R_EPOCHS] + 2 * (w[r + R_NEP] - 1)]:
+            return False
+    return w[p + P_ELIGIBLE] == eligible_now(w, p)
 
 
 @compiled
@@ -624,7 +649,7 @@ def _fetched(w, r):
         return True
     if w[r + R_LEADER] < 0 or w[r + R_LEADER] == w[r + R_POS]:
         return False
-    t = thread_of(w, r, w[r + R_LEADER])
+    t = thread_of(w, row_of(w, w[r + R_PART], w[r + R_LEADER]), w[r + R_POS])
     return due(w, w[t + T_SLOT]) < INF
 
 
@@ -714,6 +739,8 @@ def _partition_broken(w, rules, seen, p):
         return 12
     if not _flags_true(w, rules, p):
         return 17
+    if not _kept(w, p):
+        return 25
     return 0
 
 
@@ -819,7 +846,7 @@ def first_broken(w, rec, rules, seen):
 @compiled
 def _run_checked(w, rec, rules, seen):
     """Take event after event, each followed by the checks."""
-    while take_next(w, rec, rules):
+    while take_next(w, rec, rules, w[C_HORIZON]):
         w[G_BROKEN] = _first_broken(w, rec, rules, seen)
         if w[G_BROKEN] != 0:
             return

@@ -27,6 +27,7 @@ from isr_pipeline.simulation.layout import (
     B_QLEN,
     B_SIZE,
     B_UP,
+    BYKIND_SIZE,
     C_BUDGET,
     C_HORIZON,
     C_PERIOD,
@@ -47,6 +48,8 @@ from isr_pipeline.simulation.layout import (
     H_ROW,
     H_ROWS,
     H_SAMPLE,
+    H_SLOT_REBALANCE,
+    H_SLOT_SAMPLE,
     P_LEADER,
     P_PREFERRED,
     P_SIZE,
@@ -127,13 +130,13 @@ def _request_fires(w, rec, rules, q):
 
 
 @compiled
-def _rebalance(w, rules, slot):
+def _rebalance(w, rules):
     """leader.imbalance.check: preferred leaders take over again.
 
     KRaft moves every partition whose preferred replica may lead; ZooKeeper's controller only those
     of brokers that lead too few of the partitions they should (more than 10 % missing).
     """
-    schedule(w, slot, w[G_NOW] + w[C_REBALANCE])
+    schedule(w, w[H_SLOT_REBALANCE], w[G_NOW] + w[C_REBALANCE])
     if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
         return
     for k in range(w[H_BROKERS]):
@@ -157,12 +160,12 @@ def _rebalance(w, rules, slot):
 
 
 @compiled
-def _sample(w, slot):
+def _sample(w):
     """Note LEO and HW of every leader and the queue of every broker, for the trace's curves."""
     n = w[G_SAMPLE_COUNT]
     width = 1 + 2 * w[H_PARTITIONS] + w[H_BROKERS]
     if n >= w[C_SAMPLES_MAX]:
-        cancel(w, slot)
+        cancel(w, w[H_SLOT_SAMPLE])
         return
     place = w[H_SAMPLE] + n * width
     w[place] = w[G_NOW]
@@ -174,11 +177,11 @@ def _sample(w, slot):
     for k in range(w[H_BROKERS]):
         w[place + 1 + 2 * w[H_PARTITIONS] + k] = w[w[H_BRK] + k * B_SIZE + B_QLEN]
     w[G_SAMPLE_COUNT] = n + 1
-    schedule(w, slot, w[G_NOW] + w[C_SAMPLE])
+    schedule(w, w[H_SLOT_SAMPLE], w[G_NOW] + w[C_SAMPLE])
 
 
 @compiled
-def act(w, rec, rules, kind, who, slot):
+def act(w, rec, rules, kind, who):
     """Let the entity of a slot act."""
     if kind == SK_REQUEST:
         _request_fires(w, rec, rules, who)
@@ -198,11 +201,11 @@ def act(w, rec, rules, kind, who, slot):
         surge_fires(w, rec, rules, who)
     else:
         w[G_RARE] += 1
-        _act_rarely(w, rec, rules, kind, who, slot)
+        _act_rarely(w, rec, rules, kind, who)
 
 
 @compiled
-def _act_rarely(w, rec, rules, kind, who, slot):
+def _act_rarely(w, rec, rules, kind, who):
     """Let an entity act whose events are no part of requests.
 
     Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
@@ -219,9 +222,9 @@ def _act_rarely(w, rec, rules, kind, who, slot):
     elif kind == SK_DIR:
         dir_fires(w, rec, rules, who)
     elif kind == SK_CONTROLLER:
-        _rebalance(w, rules, slot)
+        _rebalance(w, rules)
     else:
-        _sample(w, slot)
+        _sample(w)
 
 
 @compiled
@@ -241,39 +244,37 @@ def finish(w):
 
 
 @compiled
-def take_next(w, rec, rules):
-    """Let the earliest slot act; False at the horizon, or when the event budget is spent."""
+def take_next(w, rec, rules, end):
+    """Let the earliest slot act; False if none does before ``end``, or the budget is spent."""
     key = w[TREE + 1]
     now = key >> SLOT_BITS
-    if now >= w[C_HORIZON]:
+    if now >= end:
         return False
     if w[G_EVENTS] >= w[C_BUDGET]:
         w[G_BUDGET_SPENT] = 1
         return False
-    slot = key & SLOT_MASK
     w[G_NOW] = now
     w[G_EVENTS] += 1
-    place = w[H_BYKIND] + 2 * slot
-    act(w, rec, rules, w[place], w[place + 1], slot)
+    place = w[H_BYKIND] + BYKIND_SIZE * (key & SLOT_MASK)
+    act(w, rec, rules, w[place], w[place + 1])
     return True
 
 
 @compiled
-def _run(w, rec, rules):
-    """Take event after event."""
-    while take_next(w, rec, rules):
-        pass
-    finish(w)
+def run(w, rec, rules, kinds, z):
+    """Take event after event; with jumps look once a period whether the world repeats.
 
-
-@compiled
-def _run_with_jumps(w, rec, rules, kinds, z):
-    """Take event after event, but look once a period whether the world repeats."""
-    while True:
-        while (w[TREE + 1] >> SLOT_BITS) >= z[Z_NEXT] and z[Z_NEXT] < w[C_HORIZON]:
+    One loop for both: what is called in one place only becomes part of it.
+    """
+    end = 0
+    while end < w[C_HORIZON] and w[G_BUDGET_SPENT] == 0:
+        end = w[C_HORIZON]
+        if w[C_PERIOD] > 0:
+            end = min(end, z[Z_NEXT])
+        while take_next(w, rec, rules, end):
+            pass
+        if end < w[C_HORIZON] and w[G_BUDGET_SPENT] == 0:
             look(w, rec, rules, kinds, z)
-        if not take_next(w, rec, rules):
-            break
     finish(w)
 
 
@@ -288,7 +289,4 @@ def run_world(w, rec, rules, kinds, z):
         kinds: `kinds.kinds_of` the world; not read where there is no common period.
         z: memory for `quiet`, of `quiet.memory_size` cells, with zeros in its first.
     """
-    if w[C_PERIOD] > 0:
-        _run_with_jumps(cells(w), records(rec), cells(rules), cells(kinds), cells(z))
-    else:
-        _run(cells(w), records(rec), cells(rules))
+    run(cells(w), records(rec), cells(rules), cells(kinds), cells(z))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SAME = 0  # a state, a place, a number of waiting things: does not change
 TIME = 1  # moves with the clock, or stands still; standing in the future it ends the stretch
-KEY = 2  # the same of a slot's key, ``time << SLOT_BITS | slot``
+KEY = 2  # the same of a slot's key, ``time << SLOT_BITS | number``
 OFFSET = 3  # stands still, or grows as its partition's log does
 SUM = 4  # is only added to: grows by the same amount every period
 GROWS = 5  # as SUM, but only while the partition has no leader
@@ -121,9 +121,9 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """
     kinds = np.zeros(int(w[at.H_BYKIND]), dtype=np.int64)
     _table(kinds, 0, 1, at.TREE, _HEADER)
-    leaves = at.TREE + int(w[at.H_TREE_SIZE])
-    kinds[at.TREE : leaves] = FREE
-    kinds[leaves : leaves + int(w[at.H_TREE_SIZE])] = KEY
+    slots = rows_of(w, at.H_BYKIND, int(w[at.H_SLOTS]), at.BYKIND_SIZE)
+    kinds[at.TREE : at.TREE + int(w[at.H_TREE_SIZE])] = FREE
+    kinds[at.TREE + (slots[:, 2] >> at.SLOT_BITS)] = np.where(slots[:, 0] == at.SK_TICK, FREE, KEY)
     rows, rf = int(w[at.H_ROWS]), int(w[at.H_MAX_RF])
     replicas = rows_of(w, at.H_ROW, rows, at.R_SIZE)
     partition_of = (replicas[:, at.R_PART] - w[at.H_PART]) // at.P_SIZE

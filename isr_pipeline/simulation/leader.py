@@ -37,13 +37,10 @@ from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
-    B_FENCED,
     B_HANDLERS,
     B_PAUSED_UNTIL,
-    B_REGISTERED,
     B_SLOT_ALTER,
     B_SLOT_TICK,
-    B_STOPPING,
     B_TICK_DUE,
     B_TICK_POS,
     B_TICK_STATE,
@@ -95,6 +92,7 @@ from isr_pipeline.simulation.layout import (
     INF,
     LOCKED_MAX,
     NEVER,
+    P_ELIGIBLE,
     P_ELR,
     P_ISR,
     P_LEADER,
@@ -223,17 +221,6 @@ def maximal_isr(w, r):
     return w[r + R_ISR]
 
 
-@compiled
-def eligible_mask(w, p):
-    """Replicas on brokers that are neither fenced nor in controlled shutdown."""
-    mask = 0
-    for pos in range(w[p + P_RF]):
-        b = w[row_of(w, p, pos) + R_BROKER]
-        if w[b + B_REGISTERED] == 1 and w[b + B_FENCED] == 0 and w[b + B_STOPPING] == 0:
-            mask |= 1 << pos
-    return mask
-
-
 # ------------------------------------------------------------------ high watermark
 
 
@@ -278,7 +265,7 @@ def raise_hw(w, rec, rules, r, rule_time):
         before,
         w[r + R_ISR],
         maximal_isr(w, r),
-        eligible_mask(w, p) if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
+        w[p + P_ELIGIBLE] if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
         effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]),
         rule_time,
         w[C_LAG],
@@ -552,7 +539,7 @@ def wants_expand(w, rec, rules, r, pos, rule_time):
         False,
         w[r + R_HW],
         w[r + R_EPOCH_START],
-        eligible_mask(w, p),
+        w[p + P_ELIGIBLE],
         rule_time,
         w[C_LAG],
     )

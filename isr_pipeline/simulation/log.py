@@ -40,6 +40,7 @@ from isr_pipeline.simulation.layout import (
     R_GONE,
     R_LEO,
     R_NEP,
+    R_NEWEST,
     R_SIZE,
 )
 from isr_pipeline.simulation.measures import emit, note_latency
@@ -277,20 +278,14 @@ def add_epoch(w, r, epoch, start):
     w[base + 2 * n] = epoch
     w[base + 2 * n + 1] = start
     w[r + R_NEP] = n + 1
-
-
-@compiled
-def last_epoch(w, r):
-    """Newest epoch in the log of ``r``."""
-    n = w[r + R_NEP]
-    return w[w[r + R_EPOCHS] + 2 * (n - 1)] if n > 0 else -1
+    w[r + R_NEWEST] = epoch
 
 
 @compiled
 def copy_epochs(w, source, target):
     """The follower ``target`` has appended what it read from ``source``: epochs come along."""
-    newest = last_epoch(w, target)
-    if last_epoch(w, source) <= newest:
+    newest = w[target + R_NEWEST]
+    if w[source + R_NEWEST] <= newest:
         return
     base = w[source + R_EPOCHS]
     for i in range(w[source + R_NEP]):
@@ -307,6 +302,7 @@ def cut_log(w, r, leo):
     while n > 1 and w[base + 2 * (n - 1) + 1] >= w[r + R_LEO]:
         n -= 1
     w[r + R_NEP] = n
+    w[r + R_NEWEST] = w[base + 2 * (n - 1)]
 
 
 @compiled

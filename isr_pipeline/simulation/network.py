@@ -10,6 +10,7 @@ from isr_pipeline.simulation.layout import (
     B_CPU,
     B_FAULT0,
     B_FAULTS,
+    B_FAULTS_ON,
     C_APPEND,
     C_HALF_RTT,
     C_READ,
@@ -94,6 +95,12 @@ def _touches(w, x, fault, p):
 
 
 @compiled
+def _faults(w, b):
+    """How many faults of disk and log of broker ``b`` to look through: none if none goes on."""
+    return w[b + B_FAULTS] if w[b + B_FAULTS_ON] > 0 else 0
+
+
+@compiled
 def read_end(w, b, p, kind, stage, has_data):
     """When a read of partition ``p`` on broker ``b`` that begins now ends.
 
@@ -105,7 +112,7 @@ def read_end(w, b, p, kind, stage, has_data):
     if stage == 0:
         cost = w[C_READ] if has_data else 0
     stalled_until = now
-    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
+    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + _faults(w, b)):
         fault = w[k]
         x = w[H_FLT] + fault * X_SIZE
         if w[x + X_STAGE] != stage:
@@ -130,7 +137,7 @@ def read_end(w, b, p, kind, stage, has_data):
 def append_end(w, b, p):
     """When a follower append to partition ``p`` on broker ``b`` that begins now ends."""
     cost = w[C_APPEND]
-    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
+    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + _faults(w, b)):
         fault = w[k]
         x = w[H_FLT] + fault * X_SIZE
         if w[x + X_KIND] == X_SLOW_APPEND and _touches(w, x, fault, p):

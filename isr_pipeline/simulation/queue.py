@@ -1,13 +1,23 @@
 """What happens next: a winner tree over one key a slot.
 
-Every entity that can have a next moment owns exactly one slot; its key is ``time << 12 | slot``, so
-ties go to the lower slot. A changed plan overwrites the key: nothing is allocated or searched.
+Every entity that can have a next moment owns exactly one slot, ``leaf << 12 | number``: its node in
+the tree (`scenarios.leaves`), and its number. Its key is ``time << 12 | number``, so ties go to the
+lower number. A changed plan overwrites the key: nothing is allocated or searched.
 """
 
 from __future__ import annotations
 
 from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import H_TREE_SIZE, INF, SLOT_BITS, TREE
+from isr_pipeline.simulation.layout import (
+    BYKIND_SIZE,
+    H_BYKIND,
+    H_INNER,
+    H_SLOTS,
+    INF,
+    SLOT_BITS,
+    SLOT_MASK,
+    TREE,
+)
 
 
 @compiled
@@ -34,13 +44,14 @@ def carry(w, tree, i, v):
 @compiled
 def schedule(w, slot, time):
     """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
-    carry(w, TREE, w[H_TREE_SIZE] + slot, (time << SLOT_BITS) | slot)
+    carry(w, TREE, slot >> SLOT_BITS, (time << SLOT_BITS) | (slot & SLOT_MASK))
 
 
 @compiled
 def refill(w):
     """Find every winner anew, after keys were written without `schedule`."""
-    for i in range(w[H_TREE_SIZE] - 1, 0, -1):
+    for k in range(w[H_INNER], w[H_INNER] + w[H_SLOTS] - 1):
+        i = w[k]
         w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
 
 
@@ -53,7 +64,13 @@ def cancel(w, slot):
 @compiled
 def due(w, slot):
     """When ``slot`` fires: INF if it does not."""
-    return w[TREE + w[H_TREE_SIZE] + slot] >> SLOT_BITS
+    return w[TREE + (slot >> SLOT_BITS)] >> SLOT_BITS
+
+
+@compiled
+def leaf(w, number):
+    """Pointer of the key of the slot with a number."""
+    return TREE + (w[w[H_BYKIND] + BYKIND_SIZE * number + 2] >> SLOT_BITS)
 
 
 @compiled

@@ -104,7 +104,6 @@ from isr_pipeline.simulation.layout import (
     H_SLOTS,
     H_STR,
     H_STREAMS,
-    H_TREE_SIZE,
     H_WALK,
     INF,
     L_ACKS_ALL,
@@ -150,7 +149,7 @@ from isr_pipeline.simulation.layout import (
     S_SIZE,
     S_STOP,
     SLOT_BITS,
-    TREE,
+    SLOT_MASK,
     U_BEGIN,
     U_BROKER,
     U_END,
@@ -158,7 +157,7 @@ from isr_pipeline.simulation.layout import (
 )
 from isr_pipeline.simulation.leader import record_base
 from isr_pipeline.simulation.log import batch_at
-from isr_pipeline.simulation.queue import refill
+from isr_pipeline.simulation.queue import due, leaf, refill
 
 Z_NEXT = 0  # when to look next
 Z_STAGE = 1  # what the next look does: see the stages below
@@ -274,25 +273,19 @@ def take_picture(w, z, s):
 def _keys_agree(w, z, s, span):
     """Whether every slot's key stands still or has moved by ``span``: the cheap test."""
     shift = span << SLOT_BITS
-    for i in range(TREE + w[H_TREE_SIZE], TREE + w[H_TREE_SIZE] + w[H_SLOTS]):
+    for number in range(w[H_SLOTS]):
+        i = leaf(w, number)
         moved = w[i] - z[s + i]
-        if moved != 0 and moved != shift and not _is_tick(w, i - TREE - w[H_TREE_SIZE]):
+        if moved != 0 and moved != shift and not _is_tick(w, number):
             return False
     return True
 
 
 @compiled
-def _is_tick(w, slot):
-    """Whether a slot is that of a broker's isr-expiration tick."""
-    first = w[w[H_BRK] + B_SLOT_TICK]
-    return first <= slot < first + w[H_BROKERS]
-
-
-@compiled
-def _in_cycle(w, kinds, i):
-    """Whether cell ``i`` is part of the cycle: neither free nor the key of a tick."""
-    kind = kinds[i] & KIND_MASK
-    return kind != FREE and not (kind == KEY and _is_tick(w, i - TREE - w[H_TREE_SIZE]))
+def _is_tick(w, number):
+    """Whether a slot, by its number, is that of a broker's isr-expiration tick."""
+    first = w[w[H_BRK] + B_SLOT_TICK] & SLOT_MASK
+    return first <= number < first + w[H_BROKERS]
 
 
 @compiled
@@ -319,7 +312,7 @@ def _block_agrees(w, z, kinds, s, span, begin, end, which):
     moves = _moves(w, which)
     for i in range(begin, end):
         moved = w[i] - z[s + i]
-        if moved != 0 and _in_cycle(w, kinds, i):
+        if moved != 0 and kinds[i] & KIND_MASK != FREE:
             if not _cell_agrees(w, z, kinds, i, moved, span):
                 return False
             place = moves + 2 * z[Z_MOVED + which]
@@ -564,7 +557,7 @@ def _copy_entry(w, source, target, cycles, growth, size, span):
 @compiled
 def _regular_tick(w, b):
     """Whether the tick of broker ``b`` is one of the ordinary ones, so that it may be counted."""
-    key = w[TREE + w[H_TREE_SIZE] + w[b + B_SLOT_TICK]] >> SLOT_BITS
+    key = due(w, w[b + B_SLOT_TICK])
     return (
         w[b + B_UP] == 1
         and w[b + B_PAUSED_UNTIL] == 0
@@ -589,10 +582,10 @@ def _plans_end(w, z, kinds, a, b, now, span):
             kind = kinds[i] & KIND_MASK
             if kind == UNTIL or (kind == TIME and w[i] > now):
                 end = min(end, max(now, w[i]))
-    leaves = TREE + w[H_TREE_SIZE]
-    for slot in range(w[H_SLOTS]):
-        if w[leaves + slot] == z[b + leaves + slot] and not _is_tick(w, slot):
-            end = min(end, w[leaves + slot] >> SLOT_BITS)
+    for number in range(w[H_SLOTS]):
+        i = leaf(w, number)
+        if w[i] == z[b + i] and not _is_tick(w, number):
+            end = min(end, w[i] >> SLOT_BITS)
     return end
 
 
@@ -636,7 +629,7 @@ def _ticks_end(w, rules, z, s, now, span):
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
         if not _regular_tick(w, b):
-            end = min(end, w[TREE + w[H_TREE_SIZE] + w[b + B_SLOT_TICK]] >> SLOT_BITS)
+            end = min(end, due(w, w[b + B_SLOT_TICK]))
         elif locks:
             end = min(end, _first_held_up(w, z, s, b, now, span, end))
     return end
@@ -834,7 +827,8 @@ def _count_ticks(w, until):
             passed = (until - 1 - w[b + B_TICK_DUE]) // w[C_TICK] + 1
             w[b + B_TICK_DUE] += passed * w[C_TICK]
             slot = w[b + B_SLOT_TICK]
-            w[TREE + w[H_TREE_SIZE] + slot] = (w[b + B_TICK_DUE] << SLOT_BITS) | slot
+            number = slot & SLOT_MASK
+            w[leaf(w, number)] = (w[b + B_TICK_DUE] << SLOT_BITS) | number
             count += passed
     return count
 

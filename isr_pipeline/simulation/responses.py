@@ -8,7 +8,7 @@ from __future__ import annotations
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
-    B_FAULTS,
+    B_FAULTS_ON,
     B_QLEN,
     B_SBASE,
     B_SCAP,
@@ -62,7 +62,7 @@ from isr_pipeline.simulation.queue import cancel, due, schedule, wrapped
 def _send_end(w, b, code):
     """When the response that starts to leave now has left."""
     end = w[G_NOW] + service(w, b, w[C_SEND])
-    if code < 0 or w[b + B_FAULTS] == 0:
+    if code < 0 or w[b + B_FAULTS_ON] == 0:
         return end
     q = code
     if w[q + Q_KIND] == REQ_FETCH and w[q + Q_DATA] == 1:

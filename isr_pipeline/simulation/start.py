@@ -11,7 +11,6 @@ from isr_pipeline.simulation.layout import (
     H_PARTITIONS,
     H_ROWS,
     H_SLOTS,
-    H_TREE_SIZE,
     INF,
     P_RF,
     P_ROW0,
@@ -19,9 +18,8 @@ from isr_pipeline.simulation.layout import (
     R_LEO,
     R_REC0,
     SLOT_BITS,
-    TREE,
 )
-from isr_pipeline.simulation.queue import refill
+from isr_pipeline.simulation.queue import leaf, refill
 
 
 @compiled
@@ -40,10 +38,8 @@ def _leaders_begin(w, rec, rules):
 @compiled
 def _plan(w, due):
     """The first key of every slot."""
-    leaves = TREE + w[H_TREE_SIZE]
-    for slot in range(w[H_TREE_SIZE]):
-        time = min(due[slot], INF) if slot < w[H_SLOTS] else INF
-        w[leaves + slot] = (time << SLOT_BITS) | slot
+    for number in range(w[H_SLOTS]):
+        w[leaf(w, number)] = (min(due[number], INF) << SLOT_BITS) | number
     refill(w)
 
 
@@ -55,7 +51,7 @@ def begin_world(w, rec, rules, due):
         w: the world, with everything else in it.
         rec: the leaders' records in it.
         rules: the switches.
-        due: when each slot fires first, in microseconds.
+        due: when each slot fires first, in microseconds, by its number.
     """
     _leaders_begin(cells(w), records(rec), cells(rules))
     _plan(cells(w), cells(due))

@@ -162,6 +162,7 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     22: _set(lambda world: leader_row(world) + at.R_SIZE, at.R_LEADER, -1),
     23: _set(first_broker, at.B_ALTER_QUEUED, 1),
     24: _plain_against_its_state,
+    25: _set(first_partition, at.P_ELIGIBLE, 0b011),
 }
 
 
@@ -212,7 +213,7 @@ class TestNoticing:
         world = world_at_rest("4485-doc", "zookeeper")
         w = world.w
         seen = _seen(world)
-        w[at.TREE + 1] = at.INF << at.SLOT_BITS  # nothing overdue
+        w[at.TREE : at.TREE + w[at.H_TREE_SIZE]] = (at.INF - 1) << at.SLOT_BITS  # not yet
         w[at.G_NOW] = w[at.C_LAG] + w[at.C_TICK]
         assert first_broken(w, world.rec, world.rules, seen) == 0
         w[at.G_NOW] += 1
