@@ -927,7 +927,11 @@ class _Encoder:
         fetches[:, at.Q_OWNER] = np.repeat(threads, at.REQS_PER_THREAD)
         fetches[:, at.Q_ENT] = w[at.H_ENT] + (np.cumsum(entries) - entries) * at.E_SIZE
         fetches[:, at.Q_PLAIN] = -1
-        self._table(at.H_ENT, int(entries.sum()), at.E_SIZE)[:, at.E_OFFSET] = -1
+        rows = self._table(at.H_ENT, int(entries.sum()), at.E_SIZE)
+        rows[:, at.E_OFFSET] = -1
+        # a thread's requests have an entry for each of its candidates
+        begins = np.repeat(first, at.REQS_PER_THREAD) - (np.cumsum(entries) - entries)
+        rows[:, at.E_POS] = fpos[np.arange(len(rows)) + np.repeat(begins, entries)]
 
     def _streams_table(self) -> None:
         w, ns = self.w, len(self.streams)

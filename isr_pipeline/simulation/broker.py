@@ -80,6 +80,7 @@ from isr_pipeline.simulation.layout import (
     E_HW,
     E_LLEO,
     E_OFFSET,
+    E_POS,
     E_SIZE,
     E_TIME,
     ERR_CONNECTION,
@@ -433,7 +434,7 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
     moved = rec[row, LEO] != offset
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
-    pos = w[w[k + K_FROW] + R_POS]
+    pos = w[e + E_POS]
     writes = False
     asynchronous = rules[ASYNC_ISR] != 0
     outside = not (w[lr + R_ISR] >> pos) & 1
