@@ -219,8 +219,9 @@ class SimpyLoop:
         w = self.w
         w[at.G_NOW] = int(self._env.now)
         w[at.G_EVENTS] += 1
-        place = w[at.H_BYKIND] + at.BYKIND_SIZE * number
-        self._act(w, self._records, self._rules, w[place], w[place + 1])
+        entity = w[w[at.H_BYKIND] + number]
+        kind, who = entity & at.SK_MASK, entity >> at.SK_BITS
+        self._act(w, self._records, self._rules, kind, who)
 
     def run(self) -> float:
         """Run to the horizon; returns seconds of processor time."""
@@ -228,7 +229,7 @@ class SimpyLoop:
 
         self._act = kernel.act
         for number in range(self.w[at.H_SLOTS]):
-            slot = self.w[self.w[at.H_BYKIND] + at.BYKIND_SIZE * number + 2]
+            slot = self.w[self.w[at.H_SLOT_OF] + number]
             key = self.w[at.TREE + (slot >> at.SLOT_BITS)]
             self.schedule(self.w, slot, key >> at.SLOT_BITS)
         with _queue_replaced(self.schedule, self.cancel):

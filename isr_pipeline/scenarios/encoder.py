@@ -543,7 +543,8 @@ class _Encoder:
             at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
             at.H_HIST: tables.place(at.HIST_SIZE),
             # Everything up to here is what `quiet` compares.
-            at.H_BYKIND: tables.place(at.BYKIND_SIZE * self.n_slots),
+            at.H_BYKIND: tables.place(self.n_slots),
+            at.H_SLOT_OF: tables.place(self.n_slots),
             at.H_TOWARDS: tables.place(self.n_rows * self.max_rf * 2),
             at.H_EPOCHS: tables.place(self.n_rows * at.EPOCHS_MAX * 2),
             at.H_WALK: tables.place(self.n_rows),
@@ -657,10 +658,8 @@ class _Encoder:
         """Slots of all entities of a kind; they stand for the row pointers ``who``."""
         numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
         slots = self.tree.leaves[numbers] << at.SLOT_BITS | numbers
-        by_kind = self._table(at.H_BYKIND, self.n_slots, at.BYKIND_SIZE)
-        by_kind[numbers, 0] = kind
-        by_kind[numbers, 1] = who
-        by_kind[numbers, 2] = slots
+        self._table(at.H_BYKIND, self.n_slots, 1)[numbers, 0] = who << at.SK_BITS | kind
+        self._table(at.H_SLOT_OF, self.n_slots, 1)[numbers, 0] = slots
         return slots
 
     def _first_due(self, slots: Array, times: Any) -> None:

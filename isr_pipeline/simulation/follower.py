@@ -62,8 +62,8 @@ from isr_pipeline.simulation.layout import (
     H_THR,
     H_THREADS,
     INF,
-    K_ASKED,
     K_FROW,
+    K_HW,
     K_LROW,
     K_SIZE,
     M_DUE,
@@ -116,7 +116,6 @@ from isr_pipeline.simulation.layout import (
     T_HOLD,
     T_IDX,
     T_LEADER,
-    T_N,
     T_PLAIN,
     T_REQ,
     T_REQ0,
@@ -302,7 +301,6 @@ def _ask(w, t, q):
         e = w[q + Q_ENT] + i * E_SIZE
         w[e + E_OFFSET] = -1
         w[e + E_ERR] = ERR_NONE
-        w[k + K_ASKED] = 0
         state = w[r + R_FSTATE]
         if state not in (F_FETCHING, F_DELAYED) or not of_thread(w, t, i):
             continue
@@ -315,11 +313,10 @@ def _ask(w, t, q):
         w[e + E_OFFSET] = w[r + R_LEO]
         w[e + E_EPOCH] = w[r + R_EPOCH]
         w[e + E_END] = w[r + R_LEO]
-        w[k + K_ASKED] = 1
+        w[k + K_HW] = -1
         plain = plain and nothing_against(w, r, w[k + K_LROW])
         n = i + 1
     w[q + Q_N] = n
-    w[t + T_N] = n
     w[t + T_PLAIN] = w[G_RARE] if plain and n > 0 else -1
     return wake_at
 
@@ -338,23 +335,12 @@ def nothing_against(w, r, lr):
 
 
 @compiled
-def _ask_as_before(w, t, q):
-    """Fill the fetch ``q`` of a thread whose last one was plain, with nothing changed since."""
-    n = w[t + T_N]
-    w[q + Q_N] = n
-    k = w[t + T_CAND]
+def _ask_on(w, q):
+    """Let the fetch ``q``, whose answer was plain and is appended, ask for what comes next."""
     e = w[q + Q_ENT]
-    for _ in range(n):
-        if w[k + K_ASKED] == 1:
-            r = w[k + K_FROW]
-            leo = w[r + R_LEO]
-            w[e + E_OFFSET] = leo
-            w[e + E_END] = leo
-            w[e + E_EPOCH] = w[r + R_EPOCH]
-            w[e + E_ERR] = ERR_NONE
-        else:
-            w[e + E_OFFSET] = -1
-        k += K_SIZE
+    for _ in range(w[q + Q_N]):
+        if w[e + E_OFFSET] >= 0:
+            w[e + E_OFFSET] = w[e + E_END]
         e += E_SIZE
 
 
@@ -367,8 +353,8 @@ def fetch_next(w, t):
         w[t + T_STATE] = TS_BACKOFF
         schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
         return
-    if w[t + T_PLAIN] == w[G_RARE]:
-        _ask_as_before(w, t, q)
+    if w[t + T_PLAIN] == w[G_RARE] and w[t + T_REQ] == q:
+        _ask_on(w, q)
     else:
         wake_at = _ask(w, t, q)
         if w[q + Q_N] == 0:
@@ -489,6 +475,14 @@ def _injected(w, r):
 
 
 @compiled
+def _learn_hw(w, k, e):
+    """The follower of candidate ``k`` learns the leader's high watermark from its answer."""
+    r = w[k + K_FROW]
+    w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+    w[k + K_HW] = w[e + E_HW]
+
+
+@compiled
 def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
@@ -496,13 +490,15 @@ def append_steps(w, t):
     for i in range(w[t + T_IDX], w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
         if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
-            r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+            k = w[t + T_CAND] + i * K_SIZE
             if w[e + E_END] > w[e + E_OFFSET]:
+                p = w[w[k + K_FROW] + R_PART]
                 w[t + T_IDX] = i
                 w[t + T_HOLD] = 1
-                schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], w[r + R_PART]))
+                schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], p))
                 return
-            w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+            if w[k + K_HW] != w[e + E_HW] or not plain:
+                _learn_hw(w, k, e)
     w[t + T_IDX] = w[q + Q_N]
     w[t + T_HOLD] = 0
     fetch_next(w, t)
@@ -528,7 +524,7 @@ def _append_one(w, rules, t):
             return _react(w, rules, t, r, error)
     w[r + R_LEO] = w[e + E_END]
     copy_epochs(w, w[k + K_LROW], r)
-    w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+    _learn_hw(w, k, e)
     if w[r + R_TOUCH_FROM] < INF and w[r + R_INJECT] < 0:
         w[r + R_TOUCH_FROM] = INF  # the fault of a moment is over
         rearm(w, r)

@@ -117,8 +117,8 @@ from isr_pipeline.simulation.layout import (
     H_THREADS,
     H_WALK,
     INF,
-    K_ASKED,
     K_FROW,
+    K_HW,
     K_LROW,
     K_SIZE,
     L_END,
@@ -179,7 +179,6 @@ from isr_pipeline.simulation.layout import (
     SLOT_BITS,
     T_CAND,
     T_FOLLOWER,
-    T_N,
     T_PLAIN,
     T_REQ,
     T_REQ0,
@@ -658,13 +657,18 @@ def _plain_asked(w, t):
     """24, of a thread: what its next fetch will ask for without a check."""
     if w[t + T_PLAIN] != w[G_RARE]:
         return True
-    for i in range(w[t + T_N]):
+    q = w[t + T_REQ]
+    if q < 0:
+        return False
+    for i in range(w[q + Q_N]):
         k = w[t + T_CAND] + i * K_SIZE
         r = w[k + K_FROW]
-        if w[k + K_ASKED] == 1:
+        if w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET] >= 0:
             if w[r + R_FSTATE] != F_FETCHING or not of_thread(w, t, i):
                 return False
             if not nothing_against(w, r, w[k + K_LROW]):
+                return False
+            if w[r + R_HW] < min(w[k + K_HW], w[r + R_LEO]):
                 return False
     return True
 

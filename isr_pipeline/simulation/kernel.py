@@ -27,7 +27,6 @@ from isr_pipeline.simulation.layout import (
     B_QLEN,
     B_SIZE,
     B_UP,
-    BYKIND_SIZE,
     C_BUDGET,
     C_HORIZON,
     C_PERIOD,
@@ -68,11 +67,13 @@ from isr_pipeline.simulation.layout import (
     R_SIZE,
     REQ_FETCH,
     SK_ALTER,
+    SK_BITS,
     SK_CLIENT,
     SK_CONTROLLER,
     SK_DIR,
     SK_FAULT,
     SK_HANDLER,
+    SK_MASK,
     SK_METADATA,
     SK_REQUEST,
     SK_SENDER,
@@ -255,8 +256,8 @@ def take_next(w, rec, rules, end):
         return False
     w[G_NOW] = now
     w[G_EVENTS] += 1
-    place = w[H_BYKIND] + BYKIND_SIZE * (key & SLOT_MASK)
-    act(w, rec, rules, w[place], w[place + 1])
+    entity = w[w[H_BYKIND] + (key & SLOT_MASK)]
+    act(w, rec, rules, entity & SK_MASK, entity >> SK_BITS)
     return True
 
 

@@ -99,6 +99,7 @@ _RECORD = {
 _THREAD = {FREE: (at.T_PLAIN,), TIME: (at.T_TIMEOUT,)}
 _REQUEST = {FREE: (at.Q_PLAIN,), TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
 _ENTRY = {TIME: (at.E_TIME,), OFFSET: (at.E_OFFSET, at.E_LLEO, at.E_END, at.E_HW)}
+_CANDIDATE = {OFFSET: (at.K_HW,)}
 _STREAM = {
     UNTIL: (at.S_STOP, at.S_RETRY_AT),
     TIME: (at.S_BASE, at.S_NEXT),
@@ -121,9 +122,10 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """
     kinds = np.zeros(int(w[at.H_BYKIND]), dtype=np.int64)
     _table(kinds, 0, 1, at.TREE, _HEADER)
-    slots = rows_of(w, at.H_BYKIND, int(w[at.H_SLOTS]), at.BYKIND_SIZE)
+    slots = rows_of(w, at.H_SLOT_OF, int(w[at.H_SLOTS]), 1)[:, 0]
+    of_kind = rows_of(w, at.H_BYKIND, int(w[at.H_SLOTS]), 1)[:, 0] & at.SK_MASK
     kinds[at.TREE : at.TREE + int(w[at.H_TREE_SIZE])] = FREE
-    kinds[at.TREE + (slots[:, 2] >> at.SLOT_BITS)] = np.where(slots[:, 0] == at.SK_TICK, FREE, KEY)
+    kinds[at.TREE + (slots >> at.SLOT_BITS)] = np.where(of_kind == at.SK_TICK, FREE, KEY)
     rows, rf = int(w[at.H_ROWS]), int(w[at.H_MAX_RF])
     replicas = rows_of(w, at.H_ROW, rows, at.R_SIZE)
     partition_of = (replicas[:, at.R_PART] - w[at.H_PART]) // at.P_SIZE
@@ -137,7 +139,9 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     _table(kinds, int(w[at.H_THR]), int(w[at.H_THREADS]), at.T_SIZE, _THREAD)
     streams = rows_of(w, at.H_STR, int(w[at.H_STREAMS]), at.S_SIZE)
     stream_partition = (streams[:, at.S_PART] - w[at.H_PART]) // at.P_SIZE
-    of_request, of_entry = _logs_of_requests(w, partition_of, stream_partition)
+    of_candidate = _logs_of_candidates(w, partition_of)
+    of_request, of_entry = _logs_of_requests(w, of_candidate, stream_partition)
+    _table(kinds, int(w[at.H_CAND]), len(of_candidate), at.K_SIZE, _CANDIDATE, of_candidate)
     _table(kinds, int(w[at.H_REQ]), int(w[at.H_REQUESTS]), at.Q_SIZE, _REQUEST, of_request)
     _table(kinds, int(w[at.H_ENT]), len(of_entry), at.E_SIZE, _ENTRY, of_entry)
     _table(kinds, int(w[at.H_STR]), len(streams), at.S_SIZE, _STREAM, stream_partition)
@@ -152,16 +156,23 @@ def kinds_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.concatenate([kinds, [len(offsets)], offsets, [len(times)], times])
 
 
+def _logs_of_candidates(
+    w: npt.NDArray[np.int64], partition_of: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Partition of each candidate of a thread."""
+    threads = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
+    candidates = rows_of(w, at.H_CAND, int(threads[:, at.T_CANDS].sum()), at.K_SIZE)
+    return partition_of[(candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE]
+
+
 def _logs_of_requests(
     w: npt.NDArray[np.int64],
-    partition_of: npt.NDArray[np.int64],
+    of_candidate: npt.NDArray[np.int64],
     stream_partition: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Partition of each request (a produce request's) and of each entry of a fetch."""
     threads = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
     cands = threads[:, at.T_CANDS]
-    candidates = rows_of(w, at.H_CAND, int(cands.sum()), at.K_SIZE)
-    of_candidate = partition_of[(candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE]
     # The entries of a thread's requests are its candidates, once a request.
     per_request = np.repeat(cands, at.REQS_PER_THREAD)
     begins = np.repeat(np.cumsum(cands) - cands, at.REQS_PER_THREAD)

@@ -50,7 +50,8 @@ H_SND = 26
 H_FLT = 27
 H_FPART = 28  # faults x partitions: 1 where the fault touches the partition
 H_LINK = 29  # (brokers + 1)^2 x 2: added latency, end of the drop
-H_BYKIND = 30  # number of a slot -> kind, row pointer of its entity, slot
+H_BYKIND = 30  # number of a slot -> row pointer of its entity << 4 | kind
+H_SLOT_OF = 47  # number of a slot -> slot
 H_TOWARDS = 31  # row x follower's position -> who fetches from it: thread (row pointer), candidate
 H_EPOCHS = 32
 H_QUEUE = 33
@@ -320,7 +321,6 @@ T_CAND = 2  # enc: row pointer of its first candidate
 T_IDX = 3  # candidate being appended
 T_HOLD = 4  # appending: batches before a corrupt one are held back
 T_PLAIN = 5  # fol: G_RARE when nothing stood against any candidate (see follower), -1 none
-T_N = 6  # fol: entries of a plain fetch
 T_SLOT = 7  # enc
 T_FOLLOWER = 8  # enc: broker
 T_LEADER = 9  # enc: broker
@@ -346,7 +346,7 @@ REQS_PER_STREAM = 2
 K_FROW = 0  # row pointer of the follower replica
 K_LROW = 1  # row pointer of the same partition on the leader broker
 K_REC = 2  # index of the leader's record of this follower
-K_ASKED = 3  # fol: 1 if a plain fetch asks for it
+K_HW = 3  # fol: the high watermark in the last answer, -1 if the next one counts anyway
 K_SIZE = 4
 
 # ---------------------------------------------------------------- a request
@@ -602,7 +602,8 @@ SK_STREAM = 11
 SK_CLIENT = 12
 SK_SURGE = 13
 SK_SAMPLE = 14
-BYKIND_SIZE = 4
+SK_BITS = 4
+SK_MASK = (1 << SK_BITS) - 1
 
 HIST_SUB_BITS = 7  # 128 buckets an octave: at most 0.8 % wide
 HIST_SIZE = 44 << HIST_SUB_BITS

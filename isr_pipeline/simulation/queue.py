@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
-    BYKIND_SIZE,
-    H_BYKIND,
     H_INNER,
+    H_SLOT_OF,
     H_SLOTS,
     INF,
     SLOT_BITS,
@@ -70,7 +69,7 @@ def due(w, slot):
 @compiled
 def leaf(w, number):
     """Pointer of the key of the slot with a number."""
-    return TREE + (w[w[H_BYKIND] + BYKIND_SIZE * number + 2] >> SLOT_BITS)
+    return TREE + (w[w[H_SLOT_OF] + number] >> SLOT_BITS)
 
 
 @compiled

@@ -135,8 +135,9 @@ def _ledger_ahead(world: World) -> None:
 def _plain_against_its_state(world: World) -> None:
     w, t = world.w, int(world.w[at.H_THR])
     w[t + at.T_PLAIN] = w[at.G_RARE]
-    w[t + at.T_N] = 1
-    w[w[t + at.T_CAND] + at.K_ASKED] = 1
+    q = w[t + at.T_REQ] = w[t + at.T_REQ0]
+    w[q + at.Q_N] = 1
+    w[w[q + at.Q_ENT] + at.E_OFFSET] = 0
     w[w[w[t + at.T_CAND] + at.K_FROW] + at.R_NEED_TRUNC] = 1
 
 
