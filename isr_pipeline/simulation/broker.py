@@ -653,15 +653,20 @@ def _completion_steps(w, rec, rules, b, d):
     q = w[d + D_CREQ]
     cand = w[w[q + Q_OWNER] + T_CAND]
     plain = is_plain(w, q)
-    for i in range(w[d + D_IDX], w[q + Q_N]):
-        e = w[q + Q_ENT] + i * E_SIZE
-        lr = w[cand + i * K_SIZE + K_LROW]
-        if w[e + E_OFFSET] >= 0 and w[e + E_ERR] == ERR_NONE:
+    first = w[d + D_IDX]
+    e = w[q + Q_ENT] + (first - 1) * E_SIZE
+    k = cand + (first - 1) * K_SIZE
+    for i in range(first, w[q + Q_N]):
+        e += E_SIZE
+        k += K_SIZE
+        offset = w[e + E_OFFSET]
+        if offset >= 0 and (plain or w[e + E_ERR] == ERR_NONE):
+            lr = w[k + K_LROW]
             if not plain:
                 w[e + E_ERR] = _recheck(w, rules, lr, e)
             w[e + E_HW] = w[lr + R_HW]
-            w[e + E_END] = w[e + E_OFFSET]
-            if w[e + E_ERR] == ERR_NONE and w[lr + R_LEO] > w[e + E_OFFSET]:
+            w[e + E_END] = offset
+            if (plain or w[e + E_ERR] == ERR_NONE) and w[lr + R_LEO] > offset:
                 w[d + D_IDX] = i
                 if read_must_wait(w, rules, lr):
                     w[d + D_STATE] = DS_COMPLETE_LOCK
@@ -671,7 +676,7 @@ def _completion_steps(w, rec, rules, b, d):
                     return True
                 p = w[lr + R_PART]
                 w[e + E_END] = _plan_read(w, q, e, p, lr)
-                if w[e + E_END] > w[e + E_OFFSET]:
+                if w[e + E_END] > offset:
                     w[q + Q_DATA] = 1
                     end = read_end(w, b, p, READ_COMPLETION, 0, True)
                     if end > now:

@@ -487,10 +487,13 @@ def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
     plain = is_plain(w, q)
-    for i in range(w[t + T_IDX], w[q + Q_N]):
-        e = w[q + Q_ENT] + i * E_SIZE
+    first = w[t + T_IDX]
+    e = w[q + Q_ENT] + (first - 1) * E_SIZE
+    k = w[t + T_CAND] + (first - 1) * K_SIZE
+    for i in range(first, w[q + Q_N]):
+        e += E_SIZE
+        k += K_SIZE
         if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
-            k = w[t + T_CAND] + i * K_SIZE
             if w[e + E_END] > w[e + E_OFFSET]:
                 p = w[w[k + K_FROW] + R_PART]
                 w[t + T_IDX] = i
