@@ -1,6 +1,6 @@
 """``python -m benchmarks.speed``: measure, print side by side, append a line, fill the pages.
 
-python -m benchmarks.speed                    everything (about five minutes)
+python -m benchmarks.speed                    everything (about six minutes)
 python -m benchmarks.speed --parts kernel     one part: kernel, loops, spark, night
 python -m benchmarks.speed --quick            small samples, nothing recorded
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOAD_MAX = 0.5
-PAIRS, RUNS, PANEL_SCENARIOS = 60, 3, 200
+PAIRS, RUNS, PANEL_SCENARIOS = 60, 5, 200
 STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
 QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS, QUICK_STRETCH_MS = 8, 2, 4, 500.0
 _SAID_MAX = 500

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 US_PER_HOUR = 3_600_000_000
 TREE_SLOTS = 200
 """Second size of the bare tree, that of a smaller cluster."""
+PAIRS_PER_TURN = 6
+"""The bare trees run all along, so that they meet the machine's good and bad moments as well."""
 
 
 @dataclass(slots=True)
@@ -122,17 +124,25 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
     middle = slots[len(slots) // 2]
     sizes = sorted({TREE_SLOTS, middle})
     _warm_up(scenarios[0])
+    branching = {size: tree.Bare(size, "branching") for size in sizes}
+    unbranching = {size: tree.Bare(size, "branch_free") for size in sizes}
     trees: dict[int, list[float]] = {size: [] for size in sizes}
     branch_free: dict[int, list[float]] = {size: [] for size in sizes}
     arms: list[tuple[Arm, Arm]] = []
     for _ in range(runs):
-        for size in sizes:
-            trees[size].append(tree.events_per_s(size, "branching"))
-            branch_free[size].append(tree.events_per_s(size, "branch_free"))
         brute, jumps = Arm(), Arm()
-        for scenario in scenarios:
+        seconds: dict[tree.Bare, list[float]] = {
+            bare: [] for bare in (*branching.values(), *unbranching.values())
+        }
+        for number, scenario in enumerate(scenarios):
+            if number % PAIRS_PER_TURN == 0:
+                for bare, turns in seconds.items():
+                    turns.append(bare.seconds())
             run_both(scenario, brute, jumps)
         arms.append((brute, jumps))
+        for size in sizes:
+            trees[size].append(_rate(seconds[branching[size]]))
+            branch_free[size].append(_rate(seconds[unbranching[size]]))
     brute_rate = [brute.events / brute.seconds for brute, _ in arms]
     panel = run_panel(panel_scenarios)
     return KernelFigures(
@@ -154,6 +164,11 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
         panel=panel,
         panel_time_ratio=measured([panel.all_events / rate / panel.seconds for rate in brute_rate]),
     )
+
+
+def _rate(turns: list[float]) -> float:
+    """Events a second of a bare tree's turns."""
+    return tree.EVENTS * len(turns) / sum(turns)
 
 
 def run_panel(scenarios: int) -> Panel:
