@@ -2,7 +2,8 @@
 
 A lower bound for the kernel: the same keys, the same number of slots, the winner carried upwards as
 in `isr_pipeline.simulation.queue`. The ways up differ in where they look whether anything changes
-any more; the fastest one is the bound. There are two trivial handlers:
+any more; the fastest one is the bound. The tree is a balanced one, while the kernel's is shaped by
+how often its slots are planned. There are two trivial handlers:
 
 * ``branching``: looks at its slot's state, goes one of two ways that nobody can foresee, and says
   when the slot fires next. It is the bound: every handler of a world has to look at what fired.

@@ -263,10 +263,7 @@ def take_next(w, rec, rules, end):
 
 @compiled
 def run(w, rec, rules, kinds, z):
-    """Take event after event; with jumps look once a period whether the world repeats.
-
-    One loop for both: what is called in one place only becomes part of it.
-    """
+    """Take event after event; with jumps, look once a period whether the world repeats."""
     end = 0
     while end < w[C_HORIZON] and w[G_BUDGET_SPENT] == 0:
         end = w[C_HORIZON]
