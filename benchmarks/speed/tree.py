@@ -146,22 +146,20 @@ class Bare:
     Args:
         slots: how many.
         handler: which one.
-        events: of one turn.
     """
 
-    def __init__(self, slots: int, handler: Handler, events: int = EVENTS) -> None:
-        self._slots, self._handler, self._events = slots, HANDLERS[handler], events
-        turns = {name: min(self._turn(way) for _ in range(CHOICES)) for name, way in WAYS.items()}
-        self.way = min(turns, key=lambda name: turns[name])
+    def __init__(self, slots: int, handler: Handler) -> None:
+        self._slots, self._handler = slots, HANDLERS[handler]
+        self._way = min(WAYS.values(), key=lambda way: min(self._turn(way) for _ in range(CHOICES)))
 
     def seconds(self) -> float:
-        """Processor time of one turn."""
-        return self._turn(WAYS[self.way])
+        """Processor time of a turn of EVENTS events."""
+        return self._turn(self._way)
 
     def _turn(self, way: Any) -> float:
         periods, states = periods_of(self._slots), states_of(self._slots)
         tree, leaves = planted(self._slots)
         fire(tree, states, periods, leaves, 1_000, self._handler, way)  # compiled
         started = time.process_time()
-        fire(tree, states, periods, leaves, self._events, self._handler, way)
+        fire(tree, states, periods, leaves, EVENTS, self._handler, way)
         return time.process_time() - started

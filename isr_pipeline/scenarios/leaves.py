@@ -22,7 +22,7 @@ Array = npt.NDArray[np.int64]
 # Plans a thousand events of each entity of a kind, as counted by brute force in the three seconds
 # of the default cluster that `benchmarks.speed.loops` runs. What is planned more seldom counts as
 # _SELDOM, which keeps the tree from growing deep.
-_SELDOM = 0.5
+_SELDOM = 1.0
 _PLANS = {
     at.SK_HANDLER: (72.0, 7.3, 2.5),  # a broker's first handler, second, ...: the first idle one
     at.SK_SENDER: (63.0, 16.0, 2.5),  # works, and so does the first network thread

@@ -38,6 +38,9 @@ from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_EPOCH,
+    B_FAULT0,
+    B_FAULTS,
+    B_FAULTS_ON,
     B_FENCED,
     B_IO_IDLE,
     B_PAUSED_UNTIL,
@@ -100,6 +103,7 @@ from isr_pipeline.simulation.layout import (
     G_UNTRACKED,
     H_BRK,
     H_BROKERS,
+    H_FLT,
     H_HND,
     H_IO,
     H_LEDGER,
@@ -190,6 +194,8 @@ from isr_pipeline.simulation.layout import (
     TS_BACKOFF,
     TS_DEAD,
     TS_WAITING,
+    X_SIZE,
+    X_STATE,
 )
 from isr_pipeline.simulation.leader import (
     LOCK_FREE,
@@ -203,7 +209,7 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.queue import due, leaf
+from isr_pipeline.simulation.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
     {
@@ -231,7 +237,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         22: "a replica that is to fetch is fetched",
         23: "ISR changes on their way are as many as counted",
         24: "nothing stands against a fetch that is not checked any more",
-        25: "what a partition keeps of its brokers and logs is so: who is eligible, newest epochs",
+        25: "what is kept is so: who is eligible, newest epochs, how many disk faults go on",
     }
 )
 """Number of an invariant -> what it says."""
@@ -267,9 +273,9 @@ def remembered(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 @compiled
 def _clock(w, seen):
     """1."""
-    first = w[leaf(w, 0)]
+    first = w[leaf(slot_of(w, 0))]
     for number in range(1, w[H_SLOTS]):
-        first = min(first, w[leaf(w, number)])
+        first = min(first, w[leaf(slot_of(w, number))])
     return (
         w[G_NOW] >= seen[w[H_ROWS], _NOW]
         and first >> SLOT_BITS >= w[G_NOW]
@@ -278,8 +284,17 @@ def _clock(w, seen):
 
 
 @compiled
+def _faults_counted(w, b):
+    """25, of a broker."""
+    running = 0
+    for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
+        running += w[w[H_FLT] + w[k] * X_SIZE + X_STATE] == 1
+    return running == w[b + B_FAULTS_ON]
+
+
+@compiled
 def _kept(w, p):
-    """25."""
+    """25, of a partition."""
     for pos in range(w[p + P_RF]):
         r = row_of(w, p, pos)
         if w[r + R_NEP] > 0 and w[r + R_NEWEST] != w[w[r + R_EPOCHS] + 2 * (w[r + R_NEP] - 1)]:
@@ -789,6 +804,8 @@ def _world_broken(w, rules, seen):
             return 19
         if not _changes_counted(w, b):
             return 23
+        if not _faults_counted(w, b):
+            return 25
     if not _locks(w):
         return 20
     if not _at_work(w):

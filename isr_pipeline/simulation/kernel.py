@@ -264,15 +264,15 @@ def take_next(w, rec, rules, end):
 @compiled
 def run(w, rec, rules, kinds, z):
     """Take event after event; with jumps, look once a period whether the world repeats."""
-    end = 0
-    while end < w[C_HORIZON] and w[G_BUDGET_SPENT] == 0:
+    while True:
         end = w[C_HORIZON]
         if w[C_PERIOD] > 0:
             end = min(end, z[Z_NEXT])
         while take_next(w, rec, rules, end):
             pass
-        if end < w[C_HORIZON] and w[G_BUDGET_SPENT] == 0:
-            look(w, rec, rules, kinds, z)
+        if end == w[C_HORIZON] or w[G_BUDGET_SPENT] != 0:
+            break
+        look(w, rec, rules, kinds, z)
     finish(w)
 
 

@@ -51,7 +51,6 @@ H_FLT = 27
 H_FPART = 28  # faults x partitions: 1 where the fault touches the partition
 H_LINK = 29  # (brokers + 1)^2 x 2: added latency, end of the drop
 H_BYKIND = 30  # number of a slot -> row pointer of its entity << 4 | kind
-H_SLOT_OF = 47  # number of a slot -> slot
 H_TOWARDS = 31  # row x follower's position -> who fetches from it: thread (row pointer), candidate
 H_EPOCHS = 32
 H_QUEUE = 33
@@ -65,6 +64,7 @@ H_BFLIST = 43  # brokers' faults of disk and log: others are never scanned for a
 H_SAMPLE = 44
 H_LOCKED = 45  # ring of the last reads that held a lock
 H_INNER = 46  # nodes of the winner tree that are no leaf, deepest first
+H_SLOT_OF = 47  # number of a slot -> slot
 # ---------------------------------------------------------------- header: configuration (enc)
 C_LAG = 48
 C_LAG_MESSAGES = 49

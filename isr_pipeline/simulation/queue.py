@@ -43,7 +43,7 @@ def carry(w, tree, i, v):
 @compiled
 def schedule(w, slot, time):
     """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
-    carry(w, TREE, slot >> SLOT_BITS, (time << SLOT_BITS) | (slot & SLOT_MASK))
+    carry(w, TREE, slot >> SLOT_BITS, key(slot, time))
 
 
 @compiled
@@ -63,13 +63,25 @@ def cancel(w, slot):
 @compiled
 def due(w, slot):
     """When ``slot`` fires: INF if it does not."""
-    return w[TREE + (slot >> SLOT_BITS)] >> SLOT_BITS
+    return w[leaf(slot)] >> SLOT_BITS
 
 
 @compiled
-def leaf(w, number):
-    """Pointer of the key of the slot with a number."""
-    return TREE + (w[w[H_SLOT_OF] + number] >> SLOT_BITS)
+def key(slot, time):
+    """What stands at the leaf of a slot that fires at ``time``."""
+    return (time << SLOT_BITS) | (slot & SLOT_MASK)
+
+
+@compiled
+def leaf(slot):
+    """Pointer of the key of ``slot``."""
+    return TREE + (slot >> SLOT_BITS)
+
+
+@compiled
+def slot_of(w, number):
+    """The slot with a number."""
+    return w[w[H_SLOT_OF] + number]
 
 
 @compiled

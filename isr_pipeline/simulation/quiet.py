@@ -157,7 +157,7 @@ from isr_pipeline.simulation.layout import (
 )
 from isr_pipeline.simulation.leader import record_base
 from isr_pipeline.simulation.log import batch_at
-from isr_pipeline.simulation.queue import due, leaf, refill
+from isr_pipeline.simulation.queue import due, key, leaf, refill, slot_of
 
 Z_NEXT = 0  # when to look next
 Z_STAGE = 1  # what the next look does: see the stages below
@@ -274,7 +274,7 @@ def _keys_agree(w, z, s, span):
     """Whether every slot's key stands still or has moved by ``span``: the cheap test."""
     shift = span << SLOT_BITS
     for number in range(w[H_SLOTS]):
-        i = leaf(w, number)
+        i = leaf(slot_of(w, number))
         moved = w[i] - z[s + i]
         if moved != 0 and moved != shift and not _is_tick(w, number):
             return False
@@ -557,13 +557,12 @@ def _copy_entry(w, source, target, cycles, growth, size, span):
 @compiled
 def _regular_tick(w, b):
     """Whether the tick of broker ``b`` is one of the ordinary ones, so that it may be counted."""
-    key = due(w, w[b + B_SLOT_TICK])
     return (
         w[b + B_UP] == 1
         and w[b + B_PAUSED_UNTIL] == 0
         and w[b + B_TICK_POS] < 0
         and w[b + B_TICK_STATE] == 0
-        and key == w[b + B_TICK_DUE]
+        and due(w, w[b + B_SLOT_TICK]) == w[b + B_TICK_DUE]
     )
 
 
@@ -583,7 +582,7 @@ def _plans_end(w, z, kinds, a, b, now, span):
             if kind == UNTIL or (kind == TIME and w[i] > now):
                 end = min(end, max(now, w[i]))
     for number in range(w[H_SLOTS]):
-        i = leaf(w, number)
+        i = leaf(slot_of(w, number))
         if w[i] == z[b + i] and not _is_tick(w, number):
             end = min(end, w[i] >> SLOT_BITS)
     return end
@@ -827,8 +826,7 @@ def _count_ticks(w, until):
             passed = (until - 1 - w[b + B_TICK_DUE]) // w[C_TICK] + 1
             w[b + B_TICK_DUE] += passed * w[C_TICK]
             slot = w[b + B_SLOT_TICK]
-            number = slot & SLOT_MASK
-            w[leaf(w, number)] = (w[b + B_TICK_DUE] << SLOT_BITS) | number
+            w[leaf(slot)] = key(slot, w[b + B_TICK_DUE])
             count += passed
     return count
 

@@ -17,9 +17,8 @@ from isr_pipeline.simulation.layout import (
     P_SIZE,
     R_LEO,
     R_REC0,
-    SLOT_BITS,
 )
-from isr_pipeline.simulation.queue import leaf, refill
+from isr_pipeline.simulation.queue import key, leaf, refill, slot_of
 
 
 @compiled
@@ -39,7 +38,8 @@ def _leaders_begin(w, rec, rules):
 def _plan(w, due):
     """The first key of every slot."""
     for number in range(w[H_SLOTS]):
-        w[leaf(w, number)] = (min(due[number], INF) << SLOT_BITS) | number
+        slot = slot_of(w, number)
+        w[leaf(slot)] = key(slot, min(due[number], INF))
     refill(w)
 
 

@@ -220,6 +220,16 @@ class TestNoticing:
         w[at.G_NOW] += 1
         assert first_broken(w, world.rec, world.rules, seen) == 15
 
+    @pytest.mark.parametrize(
+        ("row", "field"), [(leader_row, at.R_NEWEST), (first_broker, at.B_FAULTS_ON)]
+    )
+    def test_what_is_kept_is_compared(self, row: Callable[[World], int], field: int) -> None:
+        """Invariant 25 looks at the newest epochs and the disk faults as well."""
+        world = world_at_rest()
+        seen = _seen(world)
+        _set(row, field, 1)(world)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 25
+
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""
         world = world_at_rest()
