@@ -36,6 +36,9 @@ SETTINGS: Mapping[str, str] = {
     # A plan of a hundred columns is not worth a warning.
     "spark.sql.debug.maxToStringFields": "1000",
     "spark.python.daemon.module": "isr_pipeline.outcomes.daemon",
+    # Through TCP a task's first bytes wait 40 ms for an acknowledgement; and a socket's file keeps
+    # other users of the machine out by itself.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 """Settings of every session, wherever it runs."""
 

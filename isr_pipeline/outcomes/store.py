@@ -174,6 +174,27 @@ def write_table(
     return folder
 
 
+@contextmanager
+def writing_file(file: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Give a writer of one Parquet file, which is there at the end, whole, or not at all.
+
+    Written by several at once, as by a task that Spark believes lost and the one that takes its
+    place, the last one's stands. What a killed process leaves has a name that no reader sees.
+
+    Args:
+        file: in a folder that exists.
+        schema: of the batches to come.
+    """
+    writing = file.with_name(f"_{file.stem}-{uuid.uuid4().hex[:8]}{file.suffix}")
+    try:
+        with pq.ParquetWriter(writing, schema, compression="zstd") as writer:
+            yield writer
+        writing.replace(file)
+    except BaseException:
+        writing.unlink(missing_ok=True)
+        raise
+
+
 def write_lineage(folder: Path, lineage: dict[str, Any]) -> None:
     """Note beside a table's files what they were made from."""
     (folder / _LINEAGE).write_text(json.dumps(lineage, sort_keys=True, indent=1) + "\n")
