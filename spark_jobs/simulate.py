@@ -11,6 +11,7 @@ there is no shuffle, and the driver sees the scenarios' costs and how far the ta
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 from dataclasses import dataclass
@@ -24,14 +25,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.outcomes import pairs, parts, store
-from isr_pipeline.outcomes.schemas import EVENTS, OUTCOMES, SIMULATED
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.session import spark_session
 from spark_jobs.progress import Progress, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 PRELOADED = "isr_pipeline.outcomes.pairs"
 """What every task needs, and is slow to import."""
@@ -40,6 +41,9 @@ TASKS_PER_CORE = 6
 """Enough for even cores at the end and a progress line that moves; each costs about 60 ms."""
 
 ROWS_PER_FILE = 200_000
+
+SIMULATED = ("outcomes", "events")
+"""Tables that a task writes rows of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,19 @@ class SimulateConfig:
     shard: str | None = None
     configs: tuple[str, ...] | None = None
     assemble_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one task simulates: scenarios, by index in their panel, under configurations."""
+
+    scenarios: tuple[int, ...]
+    configurations: list[pairs.Configured]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs that makes."""
+        return len(self.scenarios) * len(self.configurations)
 
 
 def parse(arguments: list[str] | None = None) -> SimulateConfig:
@@ -162,15 +179,17 @@ def simulate_part(
     folder = parts.part_path(plan, panel, part)
     with store.replacing(folder) as writing:
         raw = writing / "raw"
-        raw.mkdir()
+        for table in SIMULATED:
+            (raw / table).mkdir(parents=True)
         with Progress(spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)) as told:
-            worker = _worker(plan, panel, tasks, configurations, told, raw)
+            work = [Work(t.scenarios, [configurations[k] for k in t.configurations]) for t in tasks]
+            worker = _worker(plan, panel, work, told, raw)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             written = sum(row.pairs for row in numbers.mapInArrow(worker, "pairs long").collect())
         if written != count:
             msg = f"{panel}/{part}: the tasks wrote {written} pairs of {count}"
             raise RuntimeError(msg)
-        _compact(spark, str(raw), writing, count)
+        _compact(spark, raw, writing, count)
         shutil.rmtree(raw)
         config_ids = [c.config_id for c in configurations]
         store.write_lineage(writing, parts.part_lineage(plan, panel, config_ids))
@@ -192,8 +211,7 @@ def scenario_costs(plan: Plan, panel: str) -> list[float]:
 def _worker(
     plan: Plan,
     panel: str,
-    tasks: list[pairs.Task],
-    configurations: list[pairs.Configured],
+    work: list[Work],
     told: Progress,
     folder: Path,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -210,11 +228,11 @@ def _worker(
         pairs_done.add(count)
         cost_done.add(cost)
 
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = to_arrow_schema(SIMULATED)
+    def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schemas = {table: to_arrow_schema(SPARK_SCHEMAS[table]) for table in SIMULATED}
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                task = tasks[number]
+                task = work[number]
                 scenarios = store.read_arrow(
                     "scenarios",
                     experiment,
@@ -223,29 +241,33 @@ def _worker(
                     & pc.field("index").isin(list(task.scenarios)),
                     root=root,
                 )
-                mine = [configurations[place] for place in task.configurations]
-                with store.writing_file(folder / f"part-{number:05d}.parquet", schema) as file:
-                    for rows in pairs.simulate(scenarios, mine, schema, done):
-                        file.write_batch(rows)
-                yield pa.RecordBatch.from_pylist([{"pairs": task.pairs}])
+                rows = pairs.simulate(scenarios, task.configurations, schemas, done)
+                _write(rows, schemas, folder, f"part-{number:05d}.parquet")
+                yield pa.RecordBatch.from_pydict({"pairs": [task.pairs]})
 
-    return work
+    return simulate
 
 
-def _compact(spark: SparkSession, raw: str, folder: Path, count: int) -> None:
-    """Write outcomes and events, sorted, in a few files instead of one a task."""
+def _write(
+    rows: Iterable[tuple[str, pa.Table]], schemas: Mapping[str, pa.Schema], folder: Path, name: str
+) -> None:
+    """Write rows of several tables: a file each, in the table's own folder."""
+    with contextlib.ExitStack() as files:
+        writers = {
+            table: files.enter_context(store.writing_file(folder / table / name, schema))
+            for table, schema in schemas.items()
+        }
+        for table, some in rows:
+            writers[table].write_table(some)
+
+
+def _compact(spark: SparkSession, raw: Path, folder: Path, count: int) -> None:
+    """Write the tables, sorted, in a few files instead of one a task."""
     files = -(-count // ROWS_PER_FILE)
-    simulated = spark.read.schema(SIMULATED).parquet(raw)
-    events = simulated.where("events is not null").selectExpr(
-        "panel", "scenario_id", "config_id", "inline(events)"
-    )
-    _write_sorted(simulated.select(OUTCOMES.names), "outcomes", folder, files)
-    _write_sorted(events.select(EVENTS.names), "events", folder, files)
-
-
-def _write_sorted(rows: DataFrame, table: str, folder: Path, files: int) -> None:
-    ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
-    ordered.write.parquet(str(folder / table))
+    for table in SIMULATED:
+        rows = spark.read.schema(SPARK_SCHEMAS[table]).parquet(str(raw / table))
+        ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
+        ordered.write.parquet(str(folder / table))
 
 
 def main(arguments: list[str] | None = None) -> int:

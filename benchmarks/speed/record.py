@@ -121,6 +121,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             and _short(kernel.panel.all_events / kernel.panel.events),
             "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),
             "jumps_alone_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
+            "kernel_cpu_share_of_busy": spark and _short(spark.kernel_cpu_share.median),
             "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
             "kernel_over_python": loops and _short(loops.kernel_over_python.median),
             "kernel_over_simpy_without_handlers": loops

@@ -119,9 +119,11 @@ def _spark(spark: SparkFigures) -> Table:
     )
     table = _table(title, "what", "figure")
     table.add_row("pairs per busy core-second", _with_spread(spark.pairs_per_core_s))
+    table.add_row("kernel's share of busy time", f"{100 * spark.kernel_share.median:.1f} %")
+    table.add_row("the same in processor time, and the rest:", "")
     for part, share in spark.split.items():
         ms = 1e3 * share / spark.pairs_per_core_s.median
-        table.add_row(f"share of busy time: {part}", f"{100 * share:.1f} %, {ms:.2f} ms a pair")
+        table.add_row(f"  {part}", f"{100 * share:.1f} %, {ms:.2f} ms a pair")
     table.add_row("job beside the simulation", f"{_with_spread(spark.job_overhead_s)} s")
     table.add_row("largest Python worker", f"{spark.peak_rss_mb:.0f} MB")
     table.add_row("Spark's Java", f"{spark.java_peak_rss_mb:.0f} MB")

@@ -78,6 +78,7 @@ class SliceRun:
         task_seconds: how long each task ran, by Spark's own account.
         shuffle_bytes: written by the tasks.
         cpu: part of a pair -> seconds of processor time over all tasks, as the probe has it.
+        kernel_seconds: that tasks spent in the kernel, by the same clock as ``task_seconds``.
         peak_rss_mb: of the largest Python worker so far.
         driver_bytes: of the tasks' results, which the driver gets.
         java_peak_rss_mb: of Spark's Java so far, which is driver and executor in one here.
@@ -91,6 +92,7 @@ class SliceRun:
     shuffle_bytes: int
     driver_bytes: int
     cpu: dict[str, float]
+    kernel_seconds: float
     peak_rss_mb: float
     java_peak_rss_mb: float
     outcomes_bytes: int
@@ -165,6 +167,7 @@ def run_slice(spark: SparkSession, folder: Path, wanted: Slice) -> SliceRun:
             part: sum(note[part] for note in notes)
             for part in ("worker_cpu", "task_cpu", *probe.PARTS)
         },
+        kernel_seconds=sum(note[probe.KERNEL_WALL] for note in notes),
         peak_rss_mb=max(note["peak_rss_mb"] for note in notes),
         java_peak_rss_mb=probe.peak_rss_mb(spark.sparkContext._gateway.proc.pid),
         outcomes_bytes=_bytes(parts.part_path(plan, PANEL, parts.WHOLE) / "outcomes"),

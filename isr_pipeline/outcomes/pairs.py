@@ -1,22 +1,21 @@
 """Pairs of a scenario and a configuration: cut into tasks, simulated, turned into rows.
 
 Nothing here knows Spark: a task is a list of scenarios and a list of configurations, its result
-a stream of Arrow batches.
+a stream of Arrow tables.
 """
 
 from __future__ import annotations
 
 import hashlib
 import heapq
-import json
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.outcomes.events import event_table
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.run import failed_outcome
@@ -25,16 +24,20 @@ from isr_pipeline.scenarios.shared import Runs, plainness
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isr_pipeline.scenarios.events import Events
     from isr_pipeline.scenarios.model import Scenario
 
-ROWS_PER_BATCH = 256
-"""Rows that wait in a worker before they are handed to Spark."""
+ROWS_AT_ONCE = 256
+"""Rows that wait in a worker before they are written."""
 
-EVENTS_PER_BATCH = 20_000
-"""Events that wait in a worker before they are handed to Spark."""
+EVENTS_AT_ONCE = 20_000
+"""Events that wait in a worker before they are written."""
 
 EVENTS_PER_PAIR = 5_000
 """Events kept of one pair: the first ones."""
+
+PAIR = ("panel", "scenario_id", "config_id")
+"""What an event's row says of its pair."""
 
 _SAMPLED_ONE_IN = 64
 
@@ -99,22 +102,22 @@ def _blocks(costs: Sequence[float], count: int) -> list[tuple[float, list[int]]]
 def simulate(
     scenarios: pa.Table,
     configurations: Sequence[Configured],
-    schema: pa.Schema,
+    schemas: Mapping[str, pa.Schema],
     done: Callable[[int, float], None],
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[tuple[str, pa.Table]]:
     """Simulate every scenario under every configuration.
 
     Args:
         scenarios: rows of the scenarios table.
         configurations: what to override in each.
-        schema: Arrow schema of the result (`isr_pipeline.outcomes.schemas.SIMULATED`).
+        schemas: Arrow schemas of the tables ``outcomes`` and ``events``.
         done: told after each scenario: pairs finished, and their expected cost.
 
     Yields:
-        Batches of rows, of bounded size.
+        Rows of one of these tables, with its name, of bounded size.
     """
     rows: list[dict[str, Any]] = []
-    waiting_events = 0
+    kept: list[pa.Table] = []
     order: list[int] = []
     runs = Runs()
     for given in scenarios.to_pylist():
@@ -123,21 +126,26 @@ def simulate(
         order = order or sorted(range(len(configured)), key=lambda i: plainness(configured[i]))
         runs = Runs(spare=runs.spare)
         for i in order:
-            row = simulate_pair(given, configured[i], configurations[i], runs)
+            row, events = simulate_pair(given, configured[i], configurations[i], runs)
             rows.append(row)
-            waiting_events += len(row["events"] or ())
-            if len(rows) >= ROWS_PER_BATCH or waiting_events >= EVENTS_PER_BATCH:
-                yield pa.RecordBatch.from_pylist(rows, schema=schema)
-                rows, waiting_events = [], 0
+            if events is not None:
+                key = {name: row[name] for name in PAIR}
+                kept.append(event_table(events, key, EVENTS_PER_PAIR, schemas["events"]))
+            if len(rows) >= ROWS_AT_ONCE:
+                yield "outcomes", pa.Table.from_pylist(rows, schema=schemas["outcomes"])
+                rows = []
+            if sum(map(len, kept)) >= EVENTS_AT_ONCE:
+                yield "events", pa.concat_tables(kept)
+                kept = []
         done(len(configurations), given["expected_cost"] * len(configurations))
-    if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+    yield "outcomes", pa.Table.from_pylist(rows, schema=schemas["outcomes"])
+    yield "events", pa.concat_tables([schemas["events"].empty_table(), *kept])
 
 
 def simulate_pair(
     given: Mapping[str, Any], configured: Scenario, configuration: Configured, runs: Runs
-) -> dict[str, Any]:
-    """Simulate one pair, unless another configuration's run answers for it; return its row.
+) -> tuple[dict[str, Any], Events | None]:
+    """Simulate one pair, unless another configuration's run answers for it.
 
     A pair that spends its event budget is a row with ``failed`` = 1 and no values.
 
@@ -147,23 +155,26 @@ def simulate_pair(
         configuration: which one that is.
         runs: those of the scenario under other configurations.
 
+    Returns:
+        Its row of the outcomes table; its events, if they are to be kept.
+
     Raises:
         RuntimeError: the simulation broke; names the pair.
     """
     hours = partition_hours(configured)
-    events: list[dict[str, Any]] | None = None
+    kept: Events | None = None
     outcome: dict[str, float | int | None]
     try:
-        outcome, listed = runs.of(configured)
+        outcome, events = runs.of(configured)
         if is_notable(outcome) or is_sampled(configured.scenario_id, configuration.config_id):
-            events = listed()[:EVENTS_PER_PAIR]
+            kept = events
     except BudgetSpent as spent:
         outcome = failed_outcome(configured.horizon_ms, spent.budget)
     except Exception as error:
         pair = f"scenario {configured.scenario_id}, configuration {configuration.name}"
         msg = f"{pair}: {type(error).__name__}: {error}"
         raise RuntimeError(msg) from error
-    return {
+    row = {
         "panel": given["panel"],
         "scenario_id": given["scenario_id"],
         "config_id": configuration.config_id,
@@ -173,8 +184,8 @@ def simulate_pair(
         "partition_hours": hours,
         **outcome,
         **natural_totals(outcome, hours),
-        "events": None if events is None else [event_row(i, e) for i, e in enumerate(events)],
     }
+    return row, kept
 
 
 def partition_hours(scenario: Scenario) -> float:
@@ -192,34 +203,3 @@ def is_sampled(scenario_id: str, config_id: str) -> bool:
     """Tell whether a pair's events are kept as one of a fixed sample, whatever happened."""
     pair = hashlib.sha256(f"{scenario_id}\n{config_id}".encode()).digest()
     return int.from_bytes(pair[:8], "big") % _SAMPLED_ONE_IN == 0
-
-
-def event_row(seq: int, event: Mapping[str, Any]) -> dict[str, Any]:
-    """Row of one event: lists and objects as JSON text."""
-    isr, cause = event.get("isr"), event.get("cause")
-    return {
-        "seq": seq,
-        "t_ms": float(event["t_ms"]),
-        "kind": event["kind"],
-        "topic": event.get("topic"),
-        "partition": event.get("partition"),
-        "broker": event.get("broker"),
-        "leader": event.get("leader"),
-        "leader_epoch": event.get("leader_epoch"),
-        "isr": None if isr is None else _list_text(tuple(isr)),
-        "cause": cause if cause is None or isinstance(cause, str) else _json(cause),
-        "decided_ms": event.get("decided_ms"),
-    }
-
-
-@lru_cache(maxsize=4096)
-def _list_text(brokers: tuple[int, ...]) -> str:
-    """The few ISRs of a world, over and over."""
-    return json.dumps(brokers)
-
-
-_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-
-
-def _json(value: object) -> str:
-    return _compact.encode(value)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from pyspark.sql.types import (
-    ArrayType,
     DataType,
     DoubleType,
     LongType,
@@ -153,26 +152,6 @@ SPARK_SCHEMAS: dict[str, StructType] = {
     "summary": SUMMARY,
 }
 """Schema of each table that Spark writes."""
-
-# What a simulating task hands back: the outcome, and the events of a pair worth keeping.
-SIMULATED = StructType(
-    [
-        *OUTCOMES.fields,
-        StructField(
-            "events",
-            ArrayType(
-                StructType(
-                    [
-                        f
-                        for f in EVENTS.fields
-                        if f.name not in ("panel", "scenario_id", "config_id")
-                    ]
-                )
-            ),
-            _NULLABLE,
-        ),
-    ]
-)
 
 
 def names_and_types(schema: StructType) -> list[tuple[str, DataType]]:

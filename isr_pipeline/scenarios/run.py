@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.encoder import EVENT_BUDGET, World, encode
+from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kernel import run_world
 from isr_pipeline.simulation.kinds import Z_SIZE, memory_size, rows_of
 from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from isr_pipeline.scenarios.encoder import PartitionNames
     from isr_pipeline.scenarios.model import Scenario
 
 US_PER_HOUR = 3_600_000_000
-
-
-class Names(Protocol):
-    """What the kernel's indexes of partitions and brokers stand for: a `World`, or what is left."""
-
-    @property
-    def partitions(self) -> Sequence[PartitionNames]:
-        """By kernel index."""
-
-    @property
-    def brokers(self) -> Sequence[int]:
-        """Ids by kernel index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +84,7 @@ def run(
         raise BudgetSpent(scenario.scenario_id, budget)
     done = Run(
         outcome=outcome_of(world),
-        events=events_of(world) if events else [],
+        events=events_of(world).named() if events else [],
         samples=_samples_of(world) if sample_ms else None,
     )
     if checked:
@@ -143,8 +129,8 @@ def _percentile_ms(up_to: npt.NDArray[np.int64], share: float, largest_us: int) 
     total = int(up_to[-1])
     if total == 0:
         return 0.0
-    rank = int(np.ceil(share * total - 1e-9))
-    bucket = int(np.searchsorted(up_to, max(1, rank)))
+    rank = math.ceil(share * total - 1e-9)
+    bucket = int(up_to.searchsorted(max(1, rank)))
     sub = 1 << at.HIST_SUB_BITS
     if bucket < 2 * sub:
         return bucket / 1000
@@ -154,127 +140,55 @@ def _percentile_ms(up_to: npt.NDArray[np.int64], share: float, largest_us: int) 
     return float(min(middle, largest_us) / 1000)
 
 
+_PARTITION_TIMES = (
+    at.P_T_OFFLINE,
+    at.P_T_UNDER_MIN,
+    at.P_T_UNDER_REPLICATED,
+    at.P_T_UNAVAILABLE,
+)
+
+
 def outcome_of(world: World) -> dict[str, Any]:
     """The outcome row of a world that has reached its horizon."""
-    w = world.w
-    span = int(w[at.C_HORIZON] - w[at.C_WARMUP])
+    cell = world.w[: at.TREE].tolist()
     n = len(world.partitions)
-    table = rows_of(w, at.H_PART, n, at.P_SIZE)
-    partition_time = span * n
+    partition_time = (cell[at.C_HORIZON] - cell[at.C_WARMUP]) * n
     hours = partition_time / US_PER_HOUR
-
-    def share(total: int) -> float:
-        return int(total) / partition_time
-
-    def hourly(cell: int) -> float:
-        return int(w[cell]) / hours
-
-    offline = int(table[:, at.P_T_OFFLINE].sum())
-    unavailable = int(table[:, at.P_T_UNAVAILABLE].sum()) + int(w[at.G_UNAVAILABLE])
-    latencies, largest_us = _latencies(w), int(w[at.G_LATENCY_MAX])
+    table = rows_of(world.w, at.H_PART, n, at.P_SIZE)
+    offline, under_min, under_replicated, unavailable = (
+        table[:, _PARTITION_TIMES].sum(axis=0).tolist()
+    )
+    latencies, largest_us = _latencies(world.w), cell[at.G_LATENCY_MAX]
     values: dict[str, Any] = {
-        "offline_partition_rate": share(offline),
+        "offline_partition_rate": offline / partition_time,
         "any_offline": int(offline > 0),
-        "under_min_isr_rate": share(table[:, at.P_T_UNDER_MIN].sum()),
-        "under_replicated_rate": share(table[:, at.P_T_UNDER_REPLICATED].sum()),
-        "produce_unavailable_rate": share(unavailable),
-        "isr_shrinks_per_partition_hour": hourly(at.G_SHRINKS),
-        "isr_expands_per_partition_hour": hourly(at.G_EXPANDS),
-        "isr_flaps_per_partition_hour": hourly(at.G_FLAPS),
-        "spurious_shrinks_per_partition_hour": hourly(at.G_SPURIOUS),
-        "missed_lag_ms": int(w[at.G_MISSED_LAG]) / 1000,
-        "leader_changes_per_partition_hour": hourly(at.G_LEADER_CHANGES),
-        "resignations_per_partition_hour": hourly(at.G_RESIGNATIONS),
-        "unclean_elections": int(w[at.G_UNCLEAN]),
+        "under_min_isr_rate": under_min / partition_time,
+        "under_replicated_rate": under_replicated / partition_time,
+        "produce_unavailable_rate": (unavailable + cell[at.G_UNAVAILABLE]) / partition_time,
+        "isr_shrinks_per_partition_hour": cell[at.G_SHRINKS] / hours,
+        "isr_expands_per_partition_hour": cell[at.G_EXPANDS] / hours,
+        "isr_flaps_per_partition_hour": cell[at.G_FLAPS] / hours,
+        "spurious_shrinks_per_partition_hour": cell[at.G_SPURIOUS] / hours,
+        "missed_lag_ms": cell[at.G_MISSED_LAG] / 1000,
+        "leader_changes_per_partition_hour": cell[at.G_LEADER_CHANGES] / hours,
+        "resignations_per_partition_hour": cell[at.G_RESIGNATIONS] / hours,
+        "unclean_elections": cell[at.G_UNCLEAN],
         "commit_latency_p50_ms": _percentile_ms(latencies, 0.50, largest_us),
         "commit_latency_p99_ms": _percentile_ms(latencies, 0.99, largest_us),
         "commit_latency_max_ms": largest_us / 1000,
-        "batches_uncommitted": int(w[at.G_UNCOMMITTED]),
-        "records_acked": int(w[at.G_ACKED]),
-        "records_lost": int(w[at.G_LOST]),
-        "failed_partitions_max": int(w[at.G_FAILED_MAX]),
-        "failed_partition_rate": share(w[at.G_FAILED_TIME]),
-        "dead_fetcher_threads": int(w[at.G_DEAD_MAX]),
-        "untracked_partition_rate": share(w[at.G_UNTRACKED_TIME]),
-        "simulated_ms": int(w[at.C_HORIZON]) / 1000,
-        "kernel_events": int(w[at.G_EVENTS]),
+        "batches_uncommitted": cell[at.G_UNCOMMITTED],
+        "records_acked": cell[at.G_ACKED],
+        "records_lost": cell[at.G_LOST],
+        "failed_partitions_max": cell[at.G_FAILED_MAX],
+        "failed_partition_rate": cell[at.G_FAILED_TIME] / partition_time,
+        "dead_fetcher_threads": cell[at.G_DEAD_MAX],
+        "untracked_partition_rate": cell[at.G_UNTRACKED_TIME] / partition_time,
+        "simulated_ms": cell[at.C_HORIZON] / 1000,
+        "kernel_events": cell[at.G_EVENTS],
         "failed": 0,
     }
     assert list(values) == list(OUTCOME_COLUMNS)
     return values
-
-
-def _ms(time_us: int) -> float:
-    """Microseconds as milliseconds: a whole number where it is one."""
-    return time_us // 1000 if time_us % 1000 == 0 else time_us / 1000
-
-
-def _members(world: Names, partition: int, mask: int) -> list[int]:
-    """Ids of the replicas in a set, ascending."""
-    replicas = world.partitions[partition].replicas
-    return sorted(b for pos, b in enumerate(replicas) if (mask >> pos) & 1)
-
-
-def events_of(world: World) -> list[dict[str, Any]]:
-    """The events in order of time, in the names of the model page."""
-    return named_events(world, event_rows(world))
-
-
-def event_rows(world: World) -> npt.NDArray[np.int64]:
-    """The kernel's list of events: a row of V_SIZE cells each, a view of the world."""
-    return rows_of(world.w, at.H_EVENTS, int(world.w[at.G_EVENT_COUNT]), at.V_SIZE)
-
-
-def named_events(names: Names, rows: npt.NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Events as mappings, in the names of the model page."""
-    return [_event(names, row) for row in rows.tolist()]
-
-
-def _event(world: Names, row: list[int]) -> dict[str, Any]:
-    """One row of the kernel's list as a mapping."""
-    kind = at.EVENT_NAMES[row[at.V_KIND]]
-    partition = row[at.V_PART]
-    event: dict[str, Any] = {"t_ms": _ms(row[at.V_TIME]), "kind": kind}
-    event["topic"] = world.partitions[partition].topic if partition >= 0 else None
-    event["partition"] = world.partitions[partition].number if partition >= 0 else None
-    event["broker"] = world.brokers[row[at.V_BROKER]] if row[at.V_BROKER] >= 0 else None
-    if partition < 0:
-        event.update(leader=None, leader_epoch=None, isr=None, cause=None)
-        return event
-    leader = row[at.V_LEADER]
-    event["leader"] = world.partitions[partition].replicas[leader] if leader >= 0 else -1
-    event["leader_epoch"] = row[at.V_LEPOCH]
-    event["isr"] = _members(world, partition, row[at.V_ISR])
-    event["cause"] = _cause(world, kind, partition, row, event)
-    if kind in ("isr_shrink", "isr_expand", "leader_resigned"):
-        event["decided_ms"] = _ms(row[at.V_DECIDED])
-    return event
-
-
-def _cause(
-    world: Names, kind: str, partition: int, row: list[int], event: dict[str, Any]
-) -> str | None:
-    """Why: a JSON object, or None."""
-    if kind in ("isr_shrink", "isr_expand"):
-        replicas = world.partitions[partition].replicas
-        changed = {}
-        for pos, broker in enumerate(replicas):
-            if (row[at.V_MASK] >> pos) & 1:
-                at_us = row[at.V_CAUSE0 + pos] if pos < at.V_SIZE - at.V_CAUSE0 else at.NEVER
-                known = at_us > at.NEVER // 2
-                changed[str(broker)] = {"lastCaughtUpTimeMs": _ms(at_us) if known else None}
-        return json.dumps({"replicas": changed})
-    if kind == "controller_isr_remove":
-        return json.dumps({"removed": _members(world, partition, row[at.V_MASK])})
-    if kind == "records_lost":
-        return json.dumps({"records": row[at.V_MASK]})
-    if kind == "leader_resigned":
-        order, replicas = row[at.V_CAUSE0], world.partitions[partition].replicas
-        positions = [(order >> (4 * k)) & 15 for k in range(len(replicas))]
-        members = set(event["isr"])
-        event["isr"] = [replicas[pos] for pos in positions if replicas[pos] in members]
-        return json.dumps({"isr_order": event["isr"]})
-    return None
 
 
 def _samples_of(world: World) -> Samples:

@@ -34,12 +34,11 @@ from isr_pipeline.kafka.releases import (
     Lock,
 )
 from isr_pipeline.scenarios.encoder import EVENT_BUDGET, prepare
-from isr_pipeline.scenarios.run import advance, event_rows, named_events, outcome_of
+from isr_pipeline.scenarios.events import Events, events_of
+from isr_pipeline.scenarios.run import advance, outcome_of
 from isr_pipeline.simulation import layout as at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from isr_pipeline.scenarios.encoder import PartitionNames, Settings
@@ -54,7 +53,9 @@ _UNREAD_RULES = (STALE_FETCH_REJECTED,)
 _KEPT_CELLS = 1 << 22
 """Cells of the largest array that is kept for the next world; a burst's ledger can be larger."""
 
-_OTHER_KEYS = [cell for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS]
+_OTHER_KEYS = np.array(
+    [cell for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS], dtype=np.int64
+)
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
 """Which rules credit a follower with a later time: of two runs in which nobody is ever late and
@@ -70,13 +71,15 @@ class _Done:
     least_isr: int
     longest_read_us: int
     outcome: dict[str, Any]
-    rows: npt.NDArray[np.int64]
+    events: Events
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What is left of a world for the names of its events: its array serves the next one."""
+
     partitions: tuple[PartitionNames, ...]
     brokers: tuple[int, ...]
-
-    def events(self) -> list[dict[str, Any]]:
-        """The events, in the names of the model page."""
-        return named_events(self, self.rows)
 
 
 class Runs:
@@ -100,10 +103,8 @@ class Runs:
         self.events_fired = 0
         """Events of these runs that were simulated one by one."""
 
-    def of(self, scenario: Scenario) -> tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]:
-        """Outcome row of the scenario, and its events for whoever asks for them.
-
-        Listing events costs the kernel next to nothing; naming them is what takes time.
+    def of(self, scenario: Scenario) -> tuple[dict[str, Any], Events]:
+        """Outcome row of the scenario, and its events.
 
         Args:
             scenario: the scenario with a configuration laid over it.
@@ -132,9 +133,7 @@ class Runs:
             int(w[at.G_LEAST_ISR]),
             int(w[at.G_LONGEST_READ]),
             outcome_of(world),
-            event_rows(world).copy(),
-            world.partitions,
-            world.brokers,
+            Events(events_of(world).rows.copy(), _Names(world.partitions, world.brokers)),
         )
         comparable.append(done)
         return dict(done.outcome), done.events

@@ -180,6 +180,7 @@ RUN = SliceRun(
         "events": 0.0,
         "configure": 0.0,
     },
+    kernel_seconds=6.0,
     peak_rss_mb=200.0,
     java_peak_rss_mb=500.0,
     outcomes_bytes=1_600,
@@ -207,7 +208,8 @@ class TestOnSpark:
         grown = {"scenarios": {1: RUN}, "configurations": {1: RUN}}
         found = on_spark.figures([(one, RUN)], [RUN], grown)
         assert found.two_over_one.median == pytest.approx(1.8)
-        assert found.kernel_share.median == 0.5
+        assert found.kernel_share.median == 0.75
+        assert found.kernel_cpu_share.median == 0.5
         assert sum(found.split.values()) == pytest.approx(1.0)
         assert found.split["rows"] == pytest.approx(1 / 8)
         assert found.longest_over_median.median == 1.5
@@ -222,6 +224,7 @@ class TestOnSpark:
         assert done.pairs == 2
         assert done.shuffle_bytes == 0
         assert 0 < done.cpu["kernel"] <= done.cpu["task_cpu"] <= sum(done.task_seconds)
+        assert done.cpu["kernel"] * 0.99 <= done.kernel_seconds < sum(done.task_seconds)
         assert done.outcomes_bytes > 0
 
     def test_a_spark_that_ends_says_why(self, tmp_path: Path) -> None:

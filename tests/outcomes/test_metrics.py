@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from isr_pipeline.outcomes.metrics import KEY_METRICS, METRICS, TESTED, TOTALS, natural_totals
-from isr_pipeline.outcomes.schemas import OUTCOMES, SIMULATED, SUMMARY
+from isr_pipeline.outcomes.schemas import OUTCOMES, SUMMARY
 from isr_pipeline.outcomes.store import digest
 from isr_pipeline.outcomes.summary import (
     Sample,
@@ -64,7 +64,6 @@ class TestSchemas:
         """Outcomes are the pair, the kernel's columns in order, and the natural totals."""
         pair = ["panel", "scenario_id", "config_id", "config_name", "stratum", "weight"]
         assert OUTCOMES.names == [*pair, "partition_hours", *OUTCOME_COLUMNS, *TOTALS]
-        assert SIMULATED.names == [*OUTCOMES.names, "events"]
 
     def test_kinds(self) -> None:
         """Whole numbers of the kernel are whole numbers of the table."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -14,9 +15,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.metrics import METRICS, TOTALS
-from isr_pipeline.outcomes.schemas import SIMULATED
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.events import Events
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.scenarios.shared import Runs
+from isr_pipeline.simulation import layout as at
 
 SCENARIO = parse_scenario(
     {
@@ -28,7 +32,7 @@ SCENARIO = parse_scenario(
     },
     "test",
 )
-Simulated = tuple[dict[str, Any], Callable[[], list[dict[str, Any]]]]
+Simulated = tuple[dict[str, Any], Events]
 
 
 class Ran(Runs):
@@ -77,7 +81,7 @@ class TestSimulatePair:
 
     def test_columns(self) -> None:
         """The row is keyed, has its partition-hours, and is the outcome with its totals."""
-        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Runs())
+        row, _ = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Runs())
         assert (row["panel"], row["config_name"], row["weight"]) == ("fresh", "today", 2.0)
         assert row["partition_hours"] == pytest.approx(5 * 36 / 3600)
         assert row["failed"] == 0
@@ -88,8 +92,8 @@ class TestSimulatePair:
         def run(scenario: Any) -> Simulated:
             raise BudgetSpent(scenario.scenario_id, 1000)
 
-        row = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
-        assert (row["failed"], row["kernel_events"], row["events"]) == (1, 1000, None)
+        row, events = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
+        assert (row["failed"], row["kernel_events"], events) == (1, 1000, None)
         assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
 
     def test_broken(self) -> None:
@@ -104,16 +108,16 @@ class TestSimulatePair:
             pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
 
     def test_events_of_a_notable_pair(self) -> None:
-        """Events of a pair with something offline are kept, lists and objects as JSON."""
-        event = {"t_ms": 5, "kind": "isr_shrink", "isr": [1, 2], "cause": {"removed": {"3": 1}}}
+        """Events of a pair with something offline are kept, of a quiet one they are not."""
+        events = Events(np.zeros((1, at.V_SIZE), dtype=np.int64), encode(SCENARIO))
 
-        def run(scenario: Any) -> Simulated:
-            outcome = {**dict.fromkeys(METRICS, 0), "any_offline": 1, "failed": 0}
-            return outcome, lambda: [event]
+        def run(any_offline: int) -> Events | None:
+            outcome = {**dict.fromkeys(METRICS, 0), "any_offline": any_offline, "failed": 0}
+            ran = Ran(lambda _: (outcome, events))
+            return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 
-        (row,) = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))["events"]
-        assert (row["seq"], row["t_ms"], row["isr"]) == (0, 5.0, "[1, 2]")
-        assert row["cause"] == '{"removed":{"3":1}}'
+        assert run(1) is events
+        assert run(0) is None
 
     def test_company_changes_no_row(self) -> None:
         """A pair's row is the same alone and among configurations whose runs answer for it."""
@@ -124,11 +128,11 @@ class TestSimulatePair:
             for limit in (100, 5000)
         ]
         both = [CONFIGURATION, *limits]
-        schema = to_arrow_schema(SIMULATED)
+        schemas = {name: to_arrow_schema(SPARK_SCHEMAS[name]) for name in ("outcomes", "events")}
 
         def rows(configurations: list[pairs.Configured]) -> list[dict[str, Any]]:
-            batches = pairs.simulate(table, configurations, schema, lambda *_: None)
-            return [row for batch in batches for row in batch.to_pylist()]
+            tables = pairs.simulate(table, configurations, schemas, lambda *_: None)
+            return [row for name, rows in tables if name == "outcomes" for row in rows.to_pylist()]
 
         together = sorted(rows(both), key=itemgetter("config_id"))
         assert together == [row for one in both for row in rows([one])]

@@ -11,9 +11,10 @@ from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios import encoder
 from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
-from isr_pipeline.scenarios.run import advance, events_of, outcome_of
+from isr_pipeline.scenarios.run import advance, outcome_of
 from isr_pipeline.simulation import layout as at
 
 
@@ -61,7 +62,7 @@ class TestAlike:
             advance(new)
             advance(used)
             assert outcome_of(used) == outcome_of(new)
-            assert events_of(used) == events_of(new)
+            assert events_of(used).named() == events_of(new).named()
             large[:] = 7
 
     def test_another_scenario_is_another_structure(self) -> None:

@@ -18,8 +18,9 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO
 from isr_pipeline.scenarios.checks import InvariantBroken, check_run, run_checked
 from isr_pipeline.scenarios.encoder import World, encode
+from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.run import Run, events_of, outcome_of, run
+from isr_pipeline.scenarios.run import Run, outcome_of, run
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.invariants import INVARIANTS, first_broken, remembered
 from tests.simulation.random_scenarios import BUDGET, scenarios
@@ -303,6 +304,6 @@ def finished() -> tuple[Scenario, World, Run]:
     )
     world = encode(scenario, events=True)
     run_checked(scenario.scenario_id, world)
-    done = Run(outcome=outcome_of(world), events=events_of(world))
+    done = Run(outcome=outcome_of(world), events=events_of(world).named())
     check_run(scenario, world, done)
     return scenario, world, done

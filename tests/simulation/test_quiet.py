@@ -15,8 +15,9 @@ import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.encoder import World, encode
+from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.run import advance, events_of, outcome_of
+from isr_pipeline.scenarios.run import advance, outcome_of
 from isr_pipeline.simulation import layout as at
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 from tests.simulation.test_invariants import plain
@@ -53,7 +54,7 @@ def differences(scenario: Scenario) -> list[str]:
     quick, slow = finished(scenario, jumps=True), finished(scenario, jumps=False)
     one, other = outcome_of(quick), outcome_of(slow)
     found = [f"{name}: {one[name]} != {other[name]}" for name in one if one[name] != other[name]]
-    for mine, its in zip(events_of(quick), events_of(slow), strict=False):
+    for mine, its in zip(events_of(quick).named(), events_of(slow).named(), strict=False):
         if mine != its:
             return [*found, f"first other event: {mine} != {its}"]
     return found

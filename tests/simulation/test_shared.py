@@ -74,7 +74,7 @@ def shared_and_wrong(scenarios: list[Scenario]) -> tuple[int, list[str]]:
             for n in outcome
             if outcome[n] != own.outcome[n]
         ]
-        if events() != own.events:
+        if events.named() != own.events:
             wrong.append("other events")
     return shared, wrong
 
