@@ -218,8 +218,8 @@ def _worker(
     """Return the function that Spark runs in a worker: numbers of tasks in, pairs written out.
 
     A task writes its rows itself, as Arrow has them, into ``folder``. Spark's writer would turn
-    each into Java's form first, and start a process for every file to set its mode: together
-    0.08 s a task.
+    each into Java's form first, and start a process for every file to set its mode: more than
+    all else that it does in a task.
     """
     experiment, night, root = plan.experiment, plan.night, plan.root
     pairs_done, cost_done = told.pairs_done, told.cost_done

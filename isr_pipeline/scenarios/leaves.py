@@ -76,27 +76,36 @@ def tree_of(weights: tuple[float, ...]) -> Tree:
     Args:
         weights: of each slot, at least two, in the order in which leaves of one level shall stand.
     """
-    depth = np.zeros(len(weights), dtype=np.int64)
-    heap = [(weight, number, [number]) for number, weight in enumerate(weights)]
-    heapq.heapify(heap)
-    while len(heap) > 1:
-        lighter, _, some = heapq.heappop(heap)
-        weight, order, others = heap[0]
-        together = some + others
-        depth[together] += 1
-        heapq.heapreplace(heap, (lighter + weight, order, together))
-    leaves = np.zeros(len(weights), dtype=np.int64)
+    levels = _levels(weights)
+    leaves = [0] * len(weights)
     node, level = 1, 0
-    for number in np.argsort(depth, kind="stable").tolist():
-        node <<= int(depth[number]) - level
-        level = int(depth[number])
+    for number in sorted(range(len(weights)), key=levels.__getitem__):
+        node <<= levels[number] - level
+        level = levels[number]
         leaves[number] = node
         node += 1
     inner = set()
-    for leaf in leaves.tolist():
+    for leaf in leaves:
         above = leaf >> 1
         while above and above not in inner:
             inner.add(above)
             above >>= 1
     descending = np.array(sorted(inner, reverse=True), dtype=np.int64)
-    return Tree(leaves, descending, int(leaves.max()) + 1)
+    return Tree(np.array(leaves, dtype=np.int64), descending, max(leaves) + 1)
+
+
+def _levels(weights: tuple[float, ...]) -> list[int]:
+    """How far each slot is from the root of Huffman's tree."""
+    count = len(weights)
+    heap = [(weight, number, number) for number, weight in enumerate(weights)]
+    heapq.heapify(heap)
+    above = [0] * (2 * count - 1)
+    for node in range(count, 2 * count - 1):
+        lighter, _, one = heapq.heappop(heap)
+        weight, order, other = heap[0]
+        above[one] = above[other] = node
+        heapq.heapreplace(heap, (lighter + weight, order, node))
+    levels = [0] * (2 * count - 1)
+    for node in range(2 * count - 3, -1, -1):
+        levels[node] = levels[above[node]] + 1
+    return levels[:count]

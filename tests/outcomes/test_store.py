@@ -117,6 +117,40 @@ class TestReplacing:
         assert other.exists()
 
 
+class TestWritingFile:
+    """A file is whole or not there."""
+
+    SCHEMA = pa.schema([("n", pa.int64())])
+
+    def write(self, file: Path, numbers: list[int]) -> None:
+        """Write a file in two strokes; a number below 0 breaks the second."""
+        with store.writing_file(file, self.SCHEMA) as writer:
+            writer.write_table(pa.table({"n": numbers[:1]}, self.SCHEMA))
+            if min(numbers) < 0:
+                raise OSError(28, "No space left on device")
+            writer.write_table(pa.table({"n": numbers[1:]}, self.SCHEMA))
+
+    def test_the_last_of_two_stands(self, tmp_path: Path) -> None:
+        """A task that is run twice leaves one file."""
+        file = tmp_path / "part-0.parquet"
+        self.write(file, [1, 2])
+        self.write(file, [3, 4])
+        assert pq.read_table(tmp_path)["n"].to_pylist() == [3, 4]
+
+    def test_broken_off(self, tmp_path: Path) -> None:
+        """An error in the middle leaves nothing, and what was there before."""
+        with pytest.raises(OSError, match="No space left"):
+            self.write(tmp_path / "part-0.parquet", [1, -1])
+        assert list(tmp_path.iterdir()) == []
+
+    def test_unseen_until_whole(self, tmp_path: Path) -> None:
+        """While it is written, or left so by a killed process, no reader sees the file."""
+        with store.writing_file(tmp_path / "part-0.parquet", self.SCHEMA) as writer:
+            writer.write_table(pa.table({"n": [1]}, self.SCHEMA))
+            assert len(list(tmp_path.iterdir())) == 1
+            assert pq.read_table(tmp_path, schema=self.SCHEMA).num_rows == 0
+
+
 class TestDigest:
     """The digest of a table's content."""
 

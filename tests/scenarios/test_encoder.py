@@ -26,8 +26,23 @@ def configured(index: int) -> list[Scenario]:
     return [apply(drawn, one.overrides) for one in configurations(experiment)]
 
 
+def forget() -> None:
+    """Make the next world one that is laid out from nothing."""
+    encoder._latest.clear()
+    encoder._last_listed = None
+    for known in (
+        encoder._choices_of,
+        encoder._list_of,
+        encoder._threads_of,
+        encoder._template_of,
+        encoder._digests,
+        encoder._batches_of,
+    ):
+        known.cache_clear()
+
+
 class TestAlike:
-    """Configurations of one scenario share the structure of their arrays."""
+    """Configurations of a scenario share a structure, scenarios of one shape a template."""
 
     @pytest.mark.parametrize("index", [0, 9])
     def test_same_cells(self, index: int) -> None:
@@ -35,10 +50,25 @@ class TestAlike:
         scenarios = configured(index)
         together = [encode(scenario) for scenario in scenarios]
         for scenario, world in zip(scenarios, together, strict=True):
-            encoder._latest.clear()
+            forget()
             alone = encode(scenario)
             assert np.array_equal(world.w, alone.w)
             assert np.array_equal(world.kinds, alone.kinds)
+
+    def test_same_cells_in_any_order(self) -> None:
+        """So is every cell where scenarios of a panel, of one shape and others, come in turn."""
+        scenarios = [scenario for index in range(12) for scenario in configured(index)[::11]]
+        for scenario in scenarios:
+            encode(scenario)
+        together = [encode(scenario) for scenario in reversed(scenarios)]
+        for scenario, world in zip(reversed(scenarios), together, strict=True):
+            forget()
+            alone = encode(scenario)
+            assert np.array_equal(world.w, alone.w)
+            assert np.array_equal(world.rec, alone.rec)
+            assert np.array_equal(world.rules, alone.rules)
+            assert np.array_equal(world.kinds, alone.kinds)
+            assert (world.partitions, world.brokers) == (alone.partitions, alone.brokers)
 
     def test_a_run_leaves_no_trace(self) -> None:
         """What one world becomes does not show in the next one laid out like it."""
@@ -46,7 +76,7 @@ class TestAlike:
         first = encode(scenarios[0])
         first.w[at.TREE :] = 7
         encoder_again = encode(scenarios[0])
-        encoder._latest.clear()
+        forget()
         assert np.array_equal(encoder_again.w, encode(scenarios[0]).w)
 
     def test_any_array_will_do(self) -> None:
@@ -54,7 +84,7 @@ class TestAlike:
         scenario, other = configured(0)[0], configured(9)[0]
         large = np.full(encode(other).w.size + encode(scenario).w.size, 7, dtype=np.int64)
         for each in (scenario, other, scenario):
-            encoder._latest.clear()
+            forget()
             _, lay_out = encoder.prepare(each, events=True)
             new, used = lay_out(None), lay_out(large)
             begins = int(new.w[at.H_LEDGER])
@@ -68,6 +98,6 @@ class TestAlike:
     def test_another_scenario_is_another_structure(self) -> None:
         """Two scenarios never share, even where all sizes are alike."""
         worlds = [encode(configured(index)[0]) for index in range(3)]
-        encoder._latest.clear()
+        forget()
         for one, other in pairwise(worlds):
             assert not np.array_equal(one.w, other.w)
