@@ -1,8 +1,10 @@
-"""Events of a pair as rows of the events table."""
+"""Events of pairs as rows of the events table."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from isr_pipeline.scenarios.events import CAUSED, DECIDED, cause_of, isr_of, mem
 from isr_pipeline.simulation import layout as at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from isr_pipeline.scenarios.events import Events, Names
 
@@ -24,23 +26,44 @@ _DECIDED, _CAUSED = ([at.EVENT_NAMES.index(k) for k in kinds] for kinds in (DECI
 _RESIGNED = at.EVENT_NAMES.index("leader_resigned")
 
 
-def event_table(events: Events, key: Mapping[str, str], most: int, schema: pa.Schema) -> pa.Table:
-    """The first events of a pair as a table; ISR and cause are JSON texts.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Events of a pair that are kept."""
 
-    Whole columns at a time: thousands of events a pair are kept.
+    panel: str
+    scenario_id: str
+    config_id: str
+    events: Events
+
+
+def event_table(kept: Sequence[Kept], schema: pa.Schema) -> pa.Table:
+    """Events of pairs as a table, in the order given; ISR and cause are JSON texts.
+
+    Whole columns at a time, of all pairs at once whose worlds have the same partitions: a panel's
+    have, and thousands of events are kept.
 
     Args:
-        events: of the run that answers for the pair.
-        key: panel, scenario_id and config_id of the pair.
-        most: how many to keep.
+        kept: pairs with their events.
         schema: Arrow schema of the events table.
     """
-    rows, names = events.rows[:most], events.names
+    tables = [schema.empty_table()]
+    for _, alike in groupby(kept, key=lambda pair: id(pair.events.names.partitions)):
+        tables.append(_table(list(alike), schema))
+    return pa.concat_tables(tables)
+
+
+def _table(kept: list[Kept], schema: pa.Schema) -> pa.Table:
+    """Events of pairs whose worlds have the same partitions and brokers."""
+    names, counts = kept[0].events.names, [len(pair.events.rows) for pair in kept]
+    rows = np.concatenate([pair.events.rows for pair in kept])
+    pair = pa.array(np.repeat(np.arange(len(kept)), counts))
     partition, broker, kind = (rows[:, cell] for cell in (at.V_PART, at.V_BROKER, at.V_KIND))
     nowhere = partition < 0
     columns: dict[str, Any] = {
-        **{name: pa.repeat(value, len(rows)) for name, value in key.items()},
-        "seq": np.arange(len(rows)),
+        "panel": pa.array([one.panel for one in kept]).take(pair),
+        "scenario_id": pa.array([one.scenario_id for one in kept]).take(pair),
+        "config_id": pa.array([one.config_id for one in kept]).take(pair),
+        "seq": np.concatenate([np.arange(count) for count in counts]),
         "t_ms": rows[:, at.V_TIME] / 1000,
         "kind": _KINDS.take(pa.array(kind)),
         "topic": _named([p.topic for p in names.partitions], partition),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.outcomes.events import event_table
+from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.run import failed_outcome
@@ -35,9 +35,6 @@ EVENTS_AT_ONCE = 20_000
 
 EVENTS_PER_PAIR = 5_000
 """Events kept of one pair: the first ones."""
-
-PAIR = ("panel", "scenario_id", "config_id")
-"""What an event's row says of its pair."""
 
 _SAMPLED_ONE_IN = 64
 
@@ -117,7 +114,8 @@ def simulate(
         Rows of one of these tables, with its name, of bounded size.
     """
     rows: list[dict[str, Any]] = []
-    kept: list[pa.Table] = []
+    kept: list[Kept] = []
+    waiting_events = 0
     order: list[int] = []
     runs = Runs()
     for given in scenarios.to_pylist():
@@ -129,17 +127,17 @@ def simulate(
             row, events = simulate_pair(given, configured[i], configurations[i], runs)
             rows.append(row)
             if events is not None:
-                key = {name: row[name] for name in PAIR}
-                kept.append(event_table(events, key, EVENTS_PER_PAIR, schemas["events"]))
+                kept.append(Kept(row["panel"], row["scenario_id"], row["config_id"], events))
+                waiting_events += len(events.rows)
             if len(rows) >= ROWS_AT_ONCE:
                 yield "outcomes", pa.Table.from_pylist(rows, schema=schemas["outcomes"])
                 rows = []
-            if sum(map(len, kept)) >= EVENTS_AT_ONCE:
-                yield "events", pa.concat_tables(kept)
-                kept = []
+            if waiting_events >= EVENTS_AT_ONCE:
+                yield "events", event_table(kept, schemas["events"])
+                kept, waiting_events = [], 0
         done(len(configurations), given["expected_cost"] * len(configurations))
     yield "outcomes", pa.Table.from_pylist(rows, schema=schemas["outcomes"])
-    yield "events", pa.concat_tables([schemas["events"].empty_table(), *kept])
+    yield "events", event_table(kept, schemas["events"])
 
 
 def simulate_pair(
@@ -167,7 +165,7 @@ def simulate_pair(
     try:
         outcome, events = runs.of(configured)
         if is_notable(outcome) or is_sampled(configured.scenario_id, configuration.config_id):
-            kept = events
+            kept = events.first(EVENTS_PER_PAIR)
     except BudgetSpent as spent:
         outcome = failed_outcome(configured.horizon_ms, spent.budget)
     except Exception as error:

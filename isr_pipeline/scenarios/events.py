@@ -54,6 +54,10 @@ class Events:
         """As mappings, in the names of the model page."""
         return [_event(self.names, row) for row in self.rows.tolist()]
 
+    def first(self, most: int) -> Events:
+        """No more of them than that."""
+        return Events(self.rows[:most], self.names)
+
 
 def events_of(world: World) -> Events:
     """The events of a world so far: a view of its array."""

@@ -44,10 +44,11 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.encoder import PartitionNames, Settings
     from isr_pipeline.scenarios.model import Scenario
 
-_MIN_ISR_RULES = (ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED)
+_MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}
 _KEYS = (at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION)
-_RULES = (*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION)
-_UNREAD_RULES = (STALE_FETCH_REJECTED,)
+_KEY_CELLS = np.array(_KEYS)
+_RULES = {*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION}
+_UNREAD_RULES = {STALE_FETCH_REJECTED}
 """The simulated brokers never send a fetch of an older incarnation."""
 
 _KEPT_CELLS = 1 << 22
@@ -158,10 +159,10 @@ def _answers(done: _Done, other: Settings) -> bool:
     Of its keys, those of _KEYS may be others.
     """
     mine = done.settings
-    rules = set(np.flatnonzero(mine.rules != other.rules).tolist()) - set(_UNREAD_RULES)
-    if not rules <= set(_RULES) or not mine.alike(other):
+    rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - _UNREAD_RULES
+    if not rules <= _RULES or not mine.alike(other):
         return False
-    keys = {cell for cell in _KEYS if mine.keys[cell] != other.keys[cell]}
+    keys = {_KEYS[i] for i in (mine.keys[_KEY_CELLS] != other.keys[_KEY_CELLS]).nonzero()[0]}
     return (
         _min_isr_was_met(done, other, keys, rules)
         and _nothing_depended(done, other, keys, rules)
@@ -171,7 +172,7 @@ def _answers(done: _Done, other: Settings) -> bool:
 
 def _min_isr_was_met(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
     """Whether every ISR had as many members as either configuration wants."""
-    if at.C_MIN_ISR not in keys and not rules & set(_MIN_ISR_RULES):
+    if at.C_MIN_ISR not in keys and not rules & _MIN_ISR_RULES:
         return True
     wanted = max(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other))
     return done.least_isr >= wanted

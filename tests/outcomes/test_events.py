@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent, InputError
-from isr_pipeline.outcomes.events import event_table
+from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.schemas import EVENTS
 from isr_pipeline.scenarios.events import Events
 from isr_pipeline.scenarios.model import parse_scenario
@@ -16,7 +16,6 @@ from isr_pipeline.scenarios.shared import Runs
 from isr_pipeline.simulation.layout import EVENT_NAMES
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
-KEY = {"panel": "fresh", "scenario_id": "s", "config_id": "c0"}
 SCHEMA = to_arrow_schema(EVENTS)
 
 
@@ -32,10 +31,19 @@ def many_events() -> list[Events]:
     return found
 
 
-def expected(seq: int, event: dict[str, Any]) -> dict[str, Any]:
-    """Row of an event that is named one by one."""
-    row = {**KEY, "seq": seq, "decided_ms": None, **event}
-    return row | {"isr": None if event["isr"] is None else json.dumps(event["isr"])}
+def kept(events: Events, name: str = "s") -> Kept:
+    """Events of a pair of a scenario with a name."""
+    return Kept("fresh", name, "c0", events)
+
+
+def expected(name: str, events: Events) -> list[dict[str, Any]]:
+    """Rows of events that are named one by one."""
+    pair = {"panel": "fresh", "scenario_id": name, "config_id": "c0"}
+    rows = []
+    for seq, event in enumerate(events.named()):
+        isr = None if event["isr"] is None else json.dumps(event["isr"])
+        rows.append({**pair, "seq": seq, "decided_ms": None, **event, "isr": isr})
+    return rows
 
 
 class TestEventTable:
@@ -43,12 +51,19 @@ class TestEventTable:
 
     def test_rows(self) -> None:
         """Of hundreds of random runs, with events of nearly every kind, every row is right."""
-        kinds: set[str] = set()
-        for events in many_events():
-            rows = event_table(events, KEY, 1000, SCHEMA).to_pylist()
-            assert rows == [expected(i, e) for i, e in enumerate(events.named()[:1000])]
-            kinds |= {row["kind"] for row in rows}
+        runs = many_events()
+        rows = event_table([kept(events, f"s{i}") for i, events in enumerate(runs)], SCHEMA)
+        assert rows.to_pylist() == [
+            row for i, events in enumerate(runs) for row in expected(f"s{i}", events)
+        ]
+        kinds = set(rows["kind"].to_pylist())
         assert len(kinds) >= len(EVENT_NAMES) - 1, set(EVENT_NAMES) - kinds
+
+    def test_pairs_of_one_world(self) -> None:
+        """Pairs whose worlds have the same partitions stay apart."""
+        events = max(many_events(), key=lambda events: len(events.rows))
+        table = event_table([kept(events, "a"), kept(events.first(3), "b")], SCHEMA)
+        assert table.to_pylist() == expected("a", events) + expected("b", events.first(3))
 
     def test_causes(self) -> None:
         """Every cause is JSON as Python writes it."""
@@ -56,9 +71,7 @@ class TestEventTable:
         assert len(causes) > 100
         assert {json.dumps(json.loads(cause)) for cause in causes} == causes
 
-    def test_most(self) -> None:
-        """No more rows than wanted, the first ones; none of a run without events."""
-        events = max(many_events(), key=lambda events: len(events.rows))
-        assert event_table(events, KEY, 7, SCHEMA)["seq"].to_pylist() == list(range(7))
-        none = Events(events.rows[:0], events.names)
-        assert event_table(none, KEY, 7, SCHEMA).num_rows == 0
+    def test_none(self) -> None:
+        """Without pairs, and of a pair without events, there are no rows."""
+        assert event_table([], SCHEMA).num_rows == 0
+        assert event_table([kept(many_events()[0].first(0))], SCHEMA).num_rows == 0

@@ -116,7 +116,9 @@ class TestSimulatePair:
             ran = Ran(lambda _: (outcome, events))
             return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 
-        assert run(1) is events
+        kept = run(1)
+        assert kept is not None
+        assert kept.named() == events.named()
         assert run(0) is None
 
     def test_company_changes_no_row(self) -> None:
