@@ -84,7 +84,7 @@ class Sizes:
     base: Slice
 
 
-FULL = Sizes(both=Slice(120, 10), runs=5, shard=Slice(200, 10), shard_runs=2, base=Slice(16, 2))
+FULL = Sizes(both=Slice(120, 10), runs=7, shard=Slice(200, 10), shard_runs=2, base=Slice(16, 2))
 """The shard is one of four of the default night: all its scenarios, a fourth of its configurations,
 so that tasks are of its size: what a task costs whatever is in it counts as it does there."""
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, healthy_scenario, scenario_frame
-from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
+from isr_pipeline.scenarios.cost import expected_cost
+from isr_pipeline.scenarios.model import canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import Stratum
@@ -133,24 +134,3 @@ def _pattern(stratum: Stratum, place: Place, start: float) -> str:
         if position < 0:
             return name
     return next(reversed(stratum.patterns))
-
-
-def expected_cost(scenario: Scenario) -> float:
-    """Estimate the kernel's work: requests to handle, in thousands, without any skipping.
-
-    Batches with their replication, other client requests, and what a surge adds.
-    """
-    seconds = scenario.horizon_ms / 1000
-    batches = sum(
-        stream.records_per_s / stream.records_per_batch * len(topic.assignment)
-        for topic in scenario.topics
-        for stream in topic.produce
-    )
-    brokers = len(scenario.cluster.brokers)
-    requests = seconds * (3 * batches + brokers * (brokers - 1) * 4)
-    for fault in scenario.faults:
-        if fault.kind == "client_surge":
-            requests += fault.requests_per_s * fault.duration_ms / 1000
-        elif fault.kind == "produce_rate":
-            requests += batches * fault.factor * fault.duration_ms / 1000
-    return round(requests / 1000, 3)
