@@ -38,7 +38,7 @@ PRELOADED = "isr_pipeline.outcomes.pairs"
 """What every task needs, and is slow to import."""
 
 TASKS_PER_CORE = 6
-"""Enough for even cores at the end and a progress line that moves; each costs about 60 ms."""
+"""Enough for even cores at the end and a progress line that moves; each has its price."""
 
 ROWS_PER_FILE = 200_000
 
@@ -71,11 +71,6 @@ class Work:
 
     scenarios: tuple[int, ...]
     configurations: list[pairs.Configured]
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs that makes."""
-        return len(self.scenarios) * len(self.configurations)
 
 
 def parse(arguments: list[str] | None = None) -> SimulateConfig:
@@ -242,16 +237,17 @@ def _worker(
                     root=root,
                 )
                 rows = pairs.simulate(scenarios, task.configurations, schemas, done)
-                _write(rows, schemas, folder, f"part-{number:05d}.parquet")
-                yield pa.RecordBatch.from_pydict({"pairs": [task.pairs]})
+                written = _write(rows, schemas, folder, f"part-{number:05d}.parquet")
+                yield pa.RecordBatch.from_pydict({"pairs": [written["outcomes"]]})
 
     return simulate
 
 
 def _write(
     rows: Iterable[tuple[str, pa.Table]], schemas: Mapping[str, pa.Schema], folder: Path, name: str
-) -> None:
-    """Write rows of several tables: a file each, in the table's own folder."""
+) -> dict[str, int]:
+    """Write rows of several tables, a file each, in the table's own folder; returns how many."""
+    written = dict.fromkeys(schemas, 0)
     with contextlib.ExitStack() as files:
         writers = {
             table: files.enter_context(store.writing_file(folder / table / name, schema))
@@ -259,6 +255,8 @@ def _write(
         }
         for table, some in rows:
             writers[table].write_table(some)
+            written[table] += len(some)
+    return written
 
 
 def _compact(spark: SparkSession, raw: Path, folder: Path, count: int) -> None:

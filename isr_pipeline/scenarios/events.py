@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from isr_pipeline.scenarios.encoder import PartitionNames, World
+    from isr_pipeline.scenarios.encoder import World
+    from isr_pipeline.scenarios.entities import PartitionNames
 
 _CHANGES = ("isr_shrink", "isr_expand")
 DECIDED = (*_CHANGES, "leader_resigned")

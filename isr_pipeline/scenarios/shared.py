@@ -41,7 +41,8 @@ from isr_pipeline.simulation import layout as at
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from isr_pipeline.scenarios.encoder import PartitionNames, Settings
+    from isr_pipeline.scenarios.encoder import Settings
+    from isr_pipeline.scenarios.entities import PartitionNames
     from isr_pipeline.scenarios.model import Scenario
 
 _MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}

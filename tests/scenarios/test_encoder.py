@@ -9,12 +9,14 @@ import pytest
 
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.scenarios import encoder
+from isr_pipeline.scenarios import encoder, entities
+from isr_pipeline.scenarios.choices import choices_of
 from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.run import advance, outcome_of
+from isr_pipeline.scenarios.template import template_of
 from isr_pipeline.simulation import layout as at
 
 
@@ -29,12 +31,12 @@ def configured(index: int) -> list[Scenario]:
 def forget() -> None:
     """Make the next world one that is laid out from nothing."""
     encoder._latest.clear()
-    encoder._last_listed = None
+    entities._last = None
     for known in (
-        encoder._choices_of,
-        encoder._list_of,
-        encoder._threads_of,
-        encoder._template_of,
+        choices_of,
+        entities._list_of,
+        entities.threads_of,
+        template_of,
         encoder._digests,
         encoder._batches_of,
     ):
