@@ -14,12 +14,14 @@ import argparse
 import contextlib
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import inheritable_thread_target
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
@@ -260,12 +262,19 @@ def _write(
 
 
 def _compact(spark: SparkSession, raw: Path, folder: Path, count: int) -> None:
-    """Write the tables, sorted, in a few files instead of one a task."""
+    """Write the tables, sorted, in a few files instead of one a task; both at once."""
     files = -(-count // ROWS_PER_FILE)
-    for table in SIMULATED:
+
+    def write(table: str) -> None:
         rows = spark.read.schema(SPARK_SCHEMAS[table]).parquet(str(raw / table))
         ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
         ordered.write.parquet(str(folder / table))
+
+    with ThreadPoolExecutor(len(SIMULATED)) as pool:
+        for written in [
+            pool.submit(inheritable_thread_target(write), table) for table in SIMULATED
+        ]:
+            written.result()
 
 
 def main(arguments: list[str] | None = None) -> int:
