@@ -1,4 +1,8 @@
-"""``make bench-plot``: the recorded ratios over commits, each beside its bar."""
+"""``make bench-plot``: the recorded ratios over commits, each beside its bar.
+
+Ratios are of one run, so lines of several machines stand in one picture, each machine in its own
+colour: what differs between two colours may be the machine's doing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE = REPOSITORY / "docs" / "img" / "speed.png"
-_BLUE, _GREY = "#2b6cb0", "#888888"
+_GREY = "#888888"
 _LABELS_MAX = 12
 
 
@@ -28,13 +32,9 @@ def series(lines: list[dict[str, Any]], name: str) -> list[tuple[int, float, flo
     ]
 
 
-def of_one_series(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines that can be compared with the newest: same machine, same reference panel."""
-    if not lines:
-        return []
-    newest = lines[-1]
-    alike = ("machine", "panel_digest")
-    return [line for line in lines if all(line[key] == newest[key] for key in alike)]
+def of_one_panel(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of the newest one's reference panel: others measured something else."""
+    return [line for line in lines if line["panel_digest"] == lines[-1]["panel_digest"]]
 
 
 def draw(lines: list[dict[str, Any]], picture: Path) -> None:
@@ -47,7 +47,7 @@ def draw(lines: list[dict[str, Any]], picture: Path) -> None:
     figure, grid = plt.subplots(3, 2, figsize=(10, 8), sharex=True, layout="constrained")
     for axes, name in zip(grid.flat, WORDS, strict=True):
         _panel(axes, lines, name)
-    figure.suptitle(f"{lines[-1]['machine']}", fontsize=9)
+    figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper left", fontsize=8)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=110)
     plt.close(figure)
@@ -58,13 +58,16 @@ def _panel(axes: Axes, lines: list[dict[str, Any]], name: str) -> None:
     limit = bar.at_least if bar.at_least is not None else bar.at_most
     assert limit is not None
     points = series(lines, name)
-    if points:
-        numbers, medians, least, most = zip(*points, strict=True)
+    for k, machine in enumerate(dict.fromkeys(line["machine"] for line in lines)):
+        own = [point for point in points if lines[point[0]]["machine"] == machine]
+        numbers, medians, least, most = zip(*own, strict=True) if own else ((), (), (), ())
         below = [m - low for m, low in zip(medians, least, strict=True)]
         above = [high - m for m, high in zip(medians, most, strict=True)]
-        axes.errorbar(numbers, medians, yerr=[below, above], fmt="o-", color=_BLUE, capsize=3)
+        axes.errorbar(
+            numbers, medians, [below, above], fmt="o-", color=f"C{k}", capsize=3, label=machine
+        )
     axes.axhline(limit, color=_GREY, linestyle="--", linewidth=1)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.1 * max([limit, *(most for *_, most in points)]))
     axes.set_title(f"{WORDS[name]} ({bar})", fontsize=9, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     step = -(-len(lines) // _LABELS_MAX)
@@ -79,12 +82,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.plot", description=__doc__)
     parser.add_argument("--to", type=Path, default=PICTURE, help="picture to write")
     given = parser.parse_args()
-    lines = of_one_series(record.read())
+    lines = of_one_panel(record.read())
     if not lines:
         print("speed.jsonl has no line: run `make bench`")
         return 1
     draw(lines, given.to)
-    print(f"{len(lines)} of {len(record.read())} lines (this machine and panel): {given.to}")
+    print(f"{len(lines)} of {len(record.read())} lines (of this panel): {given.to}")
     return 0
 
 

@@ -371,18 +371,19 @@ class TestPages:
         text = sizing.PAGE.read_text()
         assert sizing.filled(text, "x") != text
 
-    def test_only_alike_lines_are_drawn_together(self, tmp_path: Path) -> None:
-        """Another machine or panel is another series; a line without a ratio has no point."""
+    def test_lines_of_one_panel_are_drawn_together(self, tmp_path: Path) -> None:
+        """Another panel is another series, another machine is not; without a ratio, no point."""
         lines = [
-            a_line(machine="another"),
             a_line(panel_digest="another"),
+            a_line(machine="another"),
             a_line(),
             {**record.line(record.Figures(), 0.0), "machine": "a machine"},
             a_line(),
         ]
-        alike = plot.of_one_series(lines)
-        assert alike == lines[2:]
-        assert [point[0] for point in plot.series(alike, "two_cores_over_one")] == [0, 2]
+        lines[3]["panel_digest"] = lines[4]["panel_digest"]
+        alike = plot.of_one_panel(lines)
+        assert alike == lines[1:]
+        assert [point[0] for point in plot.series(alike, "two_cores_over_one")] == [0, 1, 3]
         plot.draw(alike, tmp_path / "speed.png")
         assert (tmp_path / "speed.png").stat().st_size > 10_000
 
