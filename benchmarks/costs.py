@@ -27,19 +27,21 @@ from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isr_pipeline.experiment.grid import Configuration
+
 EVERY = 4
 FOLDS = 5
 
 
-def thousands_fired(scenario: Scenario) -> float:
-    """Events that fire in a scenario under every fourth configuration, for each, in thousands."""
+def thousands_fired(scenario: Scenario, configurations: Sequence[Configuration]) -> float:
+    """Events that fire in a scenario under some configurations, for each, in thousands."""
     from isr_pipeline.scenarios.shared import Runs, plainness  # noqa: PLC0415 - loads the kernel
 
-    overrides = [one.overrides for one in reference.configurations()[::EVERY]]
     runs = Runs()
-    for configured in sorted((apply(scenario, some) for some in overrides), key=plainness):
-        runs.of(configured)
-    return runs.events_fired / 1000 / len(overrides)
+    configured = (apply(scenario, one.overrides) for one in configurations)
+    for each in sorted(configured, key=plainness):
+        runs.of(each)
+    return runs.events_fired / 1000 / len(configurations)
 
 
 def features(scenario: Scenario, kinds: Sequence[str]) -> list[float]:
@@ -65,7 +67,8 @@ def unseen(
 def main() -> int:
     """Fit, and print the figures beside those in use."""
     scenarios = [scenario_from_json(row.scenario_json) for row in reference.scenarios()]
-    fired = np.array([thousands_fired(scenario) for scenario in scenarios])
+    configurations = reference.configurations()[::EVERY]
+    fired = np.array([thousands_fired(scenario, configurations) for scenario in scenarios])
     kinds = sorted({fault.kind for scenario in scenarios for fault in scenario.faults})
     given = np.array([features(scenario, kinds) for scenario in scenarios])
     fit = nnls(given, fired)[0]

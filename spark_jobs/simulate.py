@@ -67,14 +67,6 @@ class SimulateConfig:
     assemble_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one task simulates: scenarios, by index in their panel, under configurations."""
-
-    scenarios: tuple[int, ...]
-    configurations: list[pairs.Configured]
-
-
 def parse(arguments: list[str] | None = None) -> SimulateConfig:
     """Read the command line.
 
@@ -179,8 +171,7 @@ def simulate_part(
         for table in SIMULATED:
             (raw / table).mkdir(parents=True)
         with Progress(spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)) as told:
-            work = [Work(t.scenarios, [configurations[k] for k in t.configurations]) for t in tasks]
-            worker = _worker(plan, panel, work, told, raw)
+            worker = _worker(plan, panel, tasks, configurations, told=told, folder=raw)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             written = sum(row.pairs for row in numbers.mapInArrow(worker, "pairs long").collect())
         if written != count:
@@ -208,7 +199,9 @@ def scenario_costs(plan: Plan, panel: str) -> list[float]:
 def _worker(
     plan: Plan,
     panel: str,
-    work: list[Work],
+    tasks: list[pairs.Task],
+    configurations: list[pairs.Configured],
+    *,
     told: Progress,
     folder: Path,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -229,7 +222,7 @@ def _worker(
         schemas = {table: to_arrow_schema(SPARK_SCHEMAS[table]) for table in SIMULATED}
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                task = work[number]
+                task = tasks[number]
                 scenarios = store.read_arrow(
                     "scenarios",
                     experiment,
@@ -238,7 +231,8 @@ def _worker(
                     & pc.field("index").isin(list(task.scenarios)),
                     root=root,
                 )
-                rows = pairs.simulate(scenarios, task.configurations, schemas, done)
+                mine = [configurations[place] for place in task.configurations]
+                rows = pairs.simulate(scenarios, mine, schemas, done)
                 written = _write(rows, schemas, folder, f"part-{number:05d}.parquet")
                 yield pa.RecordBatch.from_pydict({"pairs": [written["outcomes"]]})
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import json
 import lzma
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations as resolve
-from isr_pipeline.scenarios.cost import expected_cost
 from isr_pipeline.scenarios.generator import draw_panel
-from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ def configurations() -> tuple[Configuration, ...]:
 
 
 def scenarios() -> list[ScenarioRow]:
-    """Read the kept panel; what its scenarios are expected to cost is today's guess.
+    """Read the kept panel.
 
     Raises:
         PanelChanged: it has been changed since it was written.
@@ -60,10 +58,7 @@ def scenarios() -> list[ScenarioRow]:
     if panel_digest(rows) != digest():
         msg = f"{PANEL.name} is not the panel of {DIGEST.name}: restore both from one commit"
         raise PanelChanged(msg)
-    return [
-        replace(row, expected_cost=expected_cost(scenario_from_json(row.scenario_json)))
-        for row in rows
-    ]
+    return rows
 
 
 def digest() -> str:

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
 
 _MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}
-_KEYS = (at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION)
-_KEY_CELLS = np.array(_KEYS)
+_KEYS = np.array((at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION))
 _RULES = {*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION}
 _UNREAD_RULES = {STALE_FETCH_REJECTED}
 """The simulated brokers never send a fetch of an older incarnation."""
@@ -163,7 +162,7 @@ def _answers(done: _Done, other: Settings) -> bool:
     rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - _UNREAD_RULES
     if not rules <= _RULES or not mine.alike(other):
         return False
-    keys = {_KEYS[i] for i in (mine.keys[_KEY_CELLS] != other.keys[_KEY_CELLS]).nonzero()[0]}
+    keys = set(_KEYS[mine.keys[_KEYS] != other.keys[_KEYS]].tolist())
     return (
         _min_isr_was_met(done, other, keys, rules)
         and _nothing_depended(done, other, keys, rules)

@@ -30,7 +30,7 @@ MILLION = 1_000_000
 
 
 class Places:
-    """Hands out places in the array, and makes the array in the end."""
+    """Hands out places in the array; ``size`` is what they take together."""
 
     def __init__(self, first: int) -> None:
         self.size = first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent, InputError
@@ -19,6 +20,7 @@ from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 SCHEMA = to_arrow_schema(EVENTS)
 
 
+@pytest.fixture(scope="module")
 def many_events() -> list[Events]:
     """Events of random scenarios."""
     found = []
@@ -49,9 +51,9 @@ def expected(name: str, events: Events) -> list[dict[str, Any]]:
 class TestEventTable:
     """Whole columns say what the events say one by one."""
 
-    def test_rows(self) -> None:
+    def test_rows(self, many_events: list[Events]) -> None:
         """Of hundreds of random runs, with events of nearly every kind, every row is right."""
-        runs = many_events()
+        runs = many_events
         rows = event_table([kept(events, f"s{i}") for i, events in enumerate(runs)], SCHEMA)
         assert rows.to_pylist() == [
             row for i, events in enumerate(runs) for row in expected(f"s{i}", events)
@@ -59,19 +61,19 @@ class TestEventTable:
         kinds = set(rows["kind"].to_pylist())
         assert len(kinds) >= len(EVENT_NAMES) - 1, set(EVENT_NAMES) - kinds
 
-    def test_pairs_of_one_world(self) -> None:
+    def test_pairs_of_one_world(self, many_events: list[Events]) -> None:
         """Pairs whose worlds have the same partitions stay apart."""
-        events = max(many_events(), key=lambda events: len(events.rows))
+        events = max(many_events, key=lambda events: len(events.rows))
         table = event_table([kept(events, "a"), kept(events.first(3), "b")], SCHEMA)
         assert table.to_pylist() == expected("a", events) + expected("b", events.first(3))
 
-    def test_causes(self) -> None:
+    def test_causes(self, many_events: list[Events]) -> None:
         """Every cause is JSON as Python writes it."""
-        causes = {e["cause"] for events in many_events() for e in events.named()} - {None}
+        causes = {e["cause"] for events in many_events for e in events.named()} - {None}
         assert len(causes) > 100
         assert {json.dumps(json.loads(cause)) for cause in causes} == causes
 
-    def test_none(self) -> None:
+    def test_none(self, many_events: list[Events]) -> None:
         """Without pairs, and of a pair without events, there are no rows."""
         assert event_table([], SCHEMA).num_rows == 0
-        assert event_table([kept(many_events()[0].first(0))], SCHEMA).num_rows == 0
+        assert event_table([kept(many_events[0].first(0))], SCHEMA).num_rows == 0
