@@ -90,6 +90,7 @@ __all__ = [
     "note_broker_epoch",
     "on_failed_read",
     "on_fetch",
+    "on_fetch_again",
     "reset",
 ]
 
@@ -158,6 +159,23 @@ def on_fetch(rules, rec, row, start, offset, fetch_time, leader_leo, now):
     else:
         rec[row, PREV_LEADER_LEO] = leader_leo
     rec[row, LAST_FETCH] = fetch_time
+
+
+@rule
+def on_fetch_again(rec, row, now):
+    """Record a fetch like the one before: at the leader's LEO, which has not moved, and its own.
+
+    Most fetches of a healthy cluster are like that. What `on_fetch` does then if the read takes no
+    time, and nothing else: however a release from 0.10 on (whose lag clock is lastCaughtUpTimeMs)
+    reckons when such a fetch was caught up, that is now.
+
+    Args:
+        rec: records of followers.
+        row: this follower's row, whose LEO and PREV_LEADER_LEO are the fetch's offset already.
+        now: the time before the read, and after it.
+    """
+    rec[row, LAST_CAUGHT_UP] = now
+    rec[row, LAST_FETCH] = now
 
 
 @rule

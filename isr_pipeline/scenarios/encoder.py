@@ -281,7 +281,13 @@ class _Structure:
         period = max(1000, round(1e9 / rate))
         phases = hashed(self.s.seed, "client", self.entities.broker_names, period // 1000)
         rows = self._table(at.H_BRK, len(brokers), at.B_SIZE)
-        fill(rows, {at.B_CLIENT_PERIOD: period, at.B_CLIENT_NEXT: phases})
+        columns = {
+            at.B_CLIENT_PERIOD: period,
+            at.B_CLIENT_PERIOD_US: period // 1000,
+            at.B_CLIENT_PERIOD_REST_NS: period % 1000,
+            at.B_CLIENT_NEXT: phases,
+        }
+        fill(rows, columns)
         self._first_due(at.SK_CLIENT, phases)
 
     def _logs(self) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.int64]
 
 MILLION = 1_000_000
+REQUEST_BYTES_MAX = 1 << 20
 
 
 class Places:
@@ -392,7 +393,7 @@ class Template:
         rows[:, at.E_OFFSET] = -1
         # a thread's requests have an entry for each of its candidates
         begins = np.repeat(first, at.REQS_PER_THREAD) - (np.cumsum(entries) - entries)
-        rows[:, at.E_POS] = fpos[np.arange(len(rows)) + np.repeat(begins, entries)]
+        rows[:, at.E_BIT] = 1 << fpos[np.arange(len(rows)) + np.repeat(begins, entries)]
 
     def _streams(self) -> None:
         """Produce streams; until their phases are known a batch comes right at their start."""
@@ -408,10 +409,10 @@ class Template:
         columns: dict[int, Any] = {
             at.S_PART: [w[at.H_PART] + i * at.P_SIZE for i, _ in entities.streams],
             at.S_ACKS_ALL: [stream.acks == "all" for stream in streams],
-            at.S_ACKS: 1,
             at.S_PERIOD: [_period_ns(stream) for stream in streams],
             at.S_BATCH: [stream.records_per_batch for stream in streams],
             at.S_RECORD_BYTES: [stream.record_bytes for stream in streams],
+            at.S_MOST: [_most_records(stream) for stream in streams],
             at.S_BASE: begins,
             at.S_REQ: -1,
             at.S_REQ0: w[at.H_REQ] + (first + np.arange(ns) * at.REQS_PER_STREAM) * at.Q_SIZE,
@@ -439,3 +440,9 @@ def template_of(shape: Shape) -> Template:
 def _period_ns(stream: ProduceStream) -> int:
     """Time between two batches of a stream, in nanoseconds."""
     return max(1000, round(1e9 * stream.records_per_batch / stream.records_per_s))
+
+
+def _most_records(stream: ProduceStream) -> int:
+    """How many records a request of a stream holds at most: whole batches, one in any case."""
+    batch = stream.records_per_batch
+    return max(batch, REQUEST_BYTES_MAX // stream.record_bytes // batch * batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import begin_read, counts_pending, should_resign
 from isr_pipeline.kafka.partition import append_refused, effective_min_isr, size_of
-from isr_pipeline.kafka.record import LEO
+from isr_pipeline.kafka.record import LEO, PREV_LEADER_LEO
 from isr_pipeline.kafka.releases import (
     ASYNC_ISR,
     CLOCK,
@@ -21,9 +21,9 @@ from isr_pipeline.kafka.releases import (
     Kip501,
     Lock,
 )
-from isr_pipeline.kafka.replica import on_failed_read, on_fetch
+from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
 from isr_pipeline.simulation.depends import note, note_read
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
     B_FAULTS_ON,
@@ -74,13 +74,13 @@ from isr_pipeline.simulation.layout import (
     DS_PRODUCE_LOCK,
     DS_RECORD_LOCK,
     DS_SURGE,
+    E_BIT,
     E_END,
     E_EPOCH,
     E_ERR,
     E_HW,
     E_LLEO,
     E_OFFSET,
-    E_POS,
     E_SIZE,
     E_TIME,
     ERR_CONNECTION,
@@ -180,7 +180,7 @@ from isr_pipeline.simulation.network import (
     read_end,
     service,
 )
-from isr_pipeline.simulation.queue import cancel, schedule, wrapped
+from isr_pipeline.simulation.queue import cancel, retire, schedule, wrapped
 from isr_pipeline.simulation.responses import (
     forget_pending,
     push_response,
@@ -413,7 +413,7 @@ def _s2_timer(w, rec, rules, lr):
             resign(w, rec, rules, lr, False)
 
 
-@compiled
+@inlined
 def _record_fetch(w, rec, rules, d, e, k, plain):
     """Write the leader's record of the follower of candidate ``k``.
 
@@ -434,17 +434,17 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
     moved = rec[row, LEO] != offset
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
-    pos = w[e + E_POS]
+    bit = w[e + E_BIT]
     writes = False
     asynchronous = rules[ASYNC_ISR] != 0
-    outside = not (w[lr + R_ISR] >> pos) & 1
+    outside = (w[lr + R_ISR] & bit) == 0
     if outside and not asynchronous and w[lr + R_WRITER] != LOCK_FREE:
         w[d + D_STATE] = DS_RECORD_LOCK
         w[d + D_ROW] = lr
         cancel(w, w[d + D_SLOT])
         return True
-    if outside and wants_expand(w, rec, rules, lr, pos, rule_time):
-        propose(w, rec, rules, lr, PENDING_EXPAND, w[lr + R_ISR] | (1 << pos), 1 << pos)
+    if outside and wants_expand(w, rec, rules, lr, w[w[k + K_FROW] + R_POS], rule_time):
+        propose(w, rec, rules, lr, PENDING_EXPAND, w[lr + R_ISR] | bit, bit)
         if asynchronous:
             submit(w, lr)
         else:
@@ -468,12 +468,19 @@ def _fetch_steps(w, rec, rules, b, d):
     plain = is_plain(w, q)
     begun = w[d + D_IDX] if w[d + D_AGAIN] == PHASE_READ else n
     if w[d + D_AGAIN] == PHASE_READ:
-        for i in range(begun, n):
+        swift = plain and rules[RECORD_PER_PARTITION] != 0 and w[b + B_FAULTS_ON] == 0
+        i = begun
+        while True:
+            if swift:
+                i = _pass_settled(w, rec, q, cand, i)
+            if i >= n:
+                break
             e = entries + i * E_SIZE
             if w[e + E_OFFSET] >= 0:
                 w[d + D_IDX] = i
                 if _visit(w, rec, rules, b, d, q, e, cand + i * K_SIZE, plain):
                     return
+            i += 1
         w[d + D_AGAIN] = PHASE_RECORD
         w[d + D_IDX] = 0
     if rules[RECORD_PER_PARTITION] == 0:
@@ -489,6 +496,40 @@ def _fetch_steps(w, rec, rules, b, d):
 
 
 @compiled
+def _pass_settled(w, rec, q, cand, first):
+    """Pass the partitions of a plain fetch from ``first`` on that have nothing new for anybody.
+
+    If the release records each partition once it is read, and no disk fault goes on, all that a
+    visit does to a follower in the ISR that was known to be at the log's end, and still is, are the
+    times in its record. Most visits are like that, so they are passed here, in one short loop.
+    Returns the first partition that needs more; the number of entries if none does.
+    """
+    now = w[G_NOW]
+    entries = w[q + Q_ENT]
+    end = entries + w[q + Q_N] * E_SIZE
+    e = entries + first * E_SIZE
+    k = cand + first * K_SIZE
+    while e < end:
+        offset = w[e + E_OFFSET]
+        lr = w[k + K_LROW]
+        row = w[k + K_REC]
+        if (
+            w[lr + R_LEO] == offset
+            and rec[row, LEO] == offset
+            and rec[row, PREV_LEADER_LEO] == offset
+            and (w[lr + R_ISR] & w[e + E_BIT]) != 0
+        ):
+            w[e + E_TIME] = now
+            w[e + E_HW] = w[lr + R_HW]
+            on_fetch_again(rec, row, now)
+        elif offset >= 0:
+            break
+        e += E_SIZE
+        k += K_SIZE
+    return (e - entries) // E_SIZE
+
+
+@inlined
 def _visit(w, rec, rules, b, d, q, e, k, plain):
     """The fetch handler comes to one partition; True if it has to wait there."""
     w[e + E_TIME] = w[G_NOW]
@@ -508,7 +549,7 @@ def _visit(w, rec, rules, b, d, q, e, k, plain):
     return _read(w, rec, rules, b, d, q, e, k, False)
 
 
-@compiled
+@inlined
 def _read(w, rec, rules, b, d, q, e, k, plain):
     """Read one partition for a fetch handler; True if that takes time."""
     lr = w[k + K_LROW]
@@ -584,8 +625,8 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
         w[q + Q_PENDING] = 0
         forget_pending(w, rec, rules, q)  # the pull request's finally block
     if w[q + Q_ERR] == 1 or w[q + Q_BYTES] >= w[C_FETCH_MIN_BYTES] or w[C_FETCH_WAIT] == 0:
-        _handler_free(w, b, d)
         respond(w, rec, rules, b, q)
+        _handler_free(w, b, d)
         return
     if not empty and _satisfied(w, q):
         w[d + D_CREQ] = q
@@ -647,55 +688,88 @@ def _recheck(w, rules, lr, e):
 
 
 @compiled
-def _completion_steps(w, rec, rules, b, d):
-    """Go on reading for the delayed fetch that handler ``d`` completes; True if that takes time."""
-    now = w[G_NOW]
-    q = w[d + D_CREQ]
-    cand = w[w[q + Q_OWNER] + T_CAND]
-    plain = is_plain(w, q)
-    first = w[d + D_IDX]
-    e = w[q + Q_ENT] + (first - 1) * E_SIZE
-    k = cand + (first - 1) * K_SIZE
-    for i in range(first, w[q + Q_N]):
+def _pass_empty(w, q, cand, first):
+    """Pass the partitions of a plain delayed fetch from ``first`` on that have no data for it.
+
+    Returns the first that has; the number of entries if none has.
+    """
+    entries = w[q + Q_ENT]
+    end = entries + w[q + Q_N] * E_SIZE
+    e = entries + first * E_SIZE
+    k = cand + first * K_SIZE
+    while e < end:
+        offset = w[e + E_OFFSET]
+        lr = w[k + K_LROW]
+        if w[lr + R_LEO] > offset >= 0:
+            break
+        w[e + E_HW] = w[lr + R_HW]
+        w[e + E_END] = offset
         e += E_SIZE
         k += K_SIZE
-        offset = w[e + E_OFFSET]
-        if offset >= 0 and (plain or w[e + E_ERR] == ERR_NONE):
-            lr = w[k + K_LROW]
-            if not plain:
-                w[e + E_ERR] = _recheck(w, rules, lr, e)
-            w[e + E_HW] = w[lr + R_HW]
-            w[e + E_END] = offset
-            if (plain or w[e + E_ERR] == ERR_NONE) and w[lr + R_LEO] > offset:
-                w[d + D_IDX] = i
-                if read_must_wait(w, rules, lr):
-                    w[d + D_STATE] = DS_COMPLETE_LOCK
-                    w[d + D_SINCE] = w[d + D_ROW]
-                    w[d + D_ROW] = lr
-                    cancel(w, w[d + D_SLOT])
-                    return True
-                p = w[lr + R_PART]
-                w[e + E_END] = _plan_read(w, q, e, p, lr)
-                if w[e + E_END] > offset:
-                    w[q + Q_DATA] = 1
-                    end = read_end(w, b, p, READ_COMPLETION, 0, True)
-                    if end > now:
-                        w[d + D_STATE] = DS_COMPLETE
-                        w[q + Q_READ_ROW] = -1
-                        if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
-                            begin_locked_read(w, lr, end)
-                            w[q + Q_READ_ROW] = lr
-                        elif rules[ISR_LOCK] == _LOCK_COMPLETION and w[d + D_ROW] >= 0:
-                            # up to 2.0 the append's own read lock is still held
-                            begin_locked_read(w, w[d + D_ROW], end)
-                            w[q + Q_READ_ROW] = w[d + D_ROW]
-                        w[d + D_END] = end
-                        w[d + D_S2] = 0
-                        schedule(w, w[d + D_SLOT], _s2_alarm(w, rules, end))
-                        return True
+    return (e - entries) // E_SIZE
+
+
+@compiled
+def _completion_steps(w, rec, rules, b, d):
+    """Go on reading for the delayed fetch that handler ``d`` completes; True if that takes time."""
+    q = w[d + D_CREQ]
+    cand = w[w[q + Q_OWNER] + T_CAND]
+    n = w[q + Q_N]
+    plain = is_plain(w, q)
+    i = w[d + D_IDX]
+    while True:
+        if plain:
+            i = _pass_empty(w, q, cand, i)
+        if i >= n:
+            break
+        if _completion_read(w, rules, b, d, q, i, w[cand + i * K_SIZE + K_LROW], plain):
+            return True
+        i += 1
     w[d + D_CREQ] = -1
     respond(w, rec, rules, b, q)
     return False
+
+
+@inlined
+def _completion_read(w, rules, b, d, q, i, lr, plain):
+    """Handler ``d`` reads entry ``i`` of the delayed fetch ``q``; True if that takes time."""
+    e = w[q + Q_ENT] + i * E_SIZE
+    if w[e + E_OFFSET] < 0 or (not plain and w[e + E_ERR] != ERR_NONE):
+        return False
+    if not plain:
+        w[e + E_ERR] = _recheck(w, rules, lr, e)
+    w[e + E_HW] = w[lr + R_HW]
+    w[e + E_END] = w[e + E_OFFSET]
+    if (not plain and w[e + E_ERR] != ERR_NONE) or w[lr + R_LEO] <= w[e + E_OFFSET]:
+        return False
+    w[d + D_IDX] = i
+    if read_must_wait(w, rules, lr):
+        w[d + D_STATE] = DS_COMPLETE_LOCK
+        w[d + D_SINCE] = w[d + D_ROW]
+        w[d + D_ROW] = lr
+        cancel(w, w[d + D_SLOT])
+        return True
+    p = w[lr + R_PART]
+    w[e + E_END] = _plan_read(w, q, e, p, lr)
+    if w[e + E_END] <= w[e + E_OFFSET]:
+        return False
+    w[q + Q_DATA] = 1
+    end = read_end(w, b, p, READ_COMPLETION, 0, True)
+    if end <= w[G_NOW]:
+        return False
+    w[d + D_STATE] = DS_COMPLETE
+    w[q + Q_READ_ROW] = -1
+    if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
+        begin_locked_read(w, lr, end)
+        w[q + Q_READ_ROW] = lr
+    elif rules[ISR_LOCK] == _LOCK_COMPLETION and w[d + D_ROW] >= 0:
+        # up to 2.0 the append's own read lock is still held
+        begin_locked_read(w, w[d + D_ROW], end)
+        w[q + Q_READ_ROW] = w[d + D_ROW]
+    w[d + D_END] = end
+    w[d + D_S2] = 0
+    schedule(w, w[d + D_SLOT], _s2_alarm(w, rules, end))
+    return True
 
 
 @compiled
@@ -721,7 +795,7 @@ def candidate(w, lr, pos):
     return w[w[lr + R_TOWARDS] + 2 * pos + 1]
 
 
-@compiled
+@inlined
 def delayed_fetch(w, lr, pos):
     """Row pointer of a delayed fetch of the follower at ``pos`` that an append to ``lr`` completes.
 
@@ -744,7 +818,7 @@ def _gets_all(w, q, lr, e):
     return is_plain(w, q) and w[C_FETCH_MIN_BYTES] <= 1 and w[lr + R_LEO] > w[e + E_OFFSET]
 
 
-@compiled
+@inlined
 def _find_delayed(w, d):
     """Handler ``d``, which has appended to D_ROW, takes the next delayed fetch; False if none."""
     lr = w[d + D_ROW]
@@ -790,7 +864,7 @@ def note_bad_dir(w, b, r):
     return False
 
 
-@compiled
+@inlined
 def settle_produce(w, rec, rules, b, q):
     """The request is appended: answer it, or let it wait for the high watermark."""
     r = w[q + Q_ROW]
@@ -802,7 +876,7 @@ def settle_produce(w, rec, rules, b, q):
     respond(w, rec, rules, b, q)
 
 
-@compiled
+@inlined
 def append_records(w, rec, rules, r, records, size_bytes, acks_all):
     """Append a batch to the leader ``r``: LEO, ledger, high watermark."""
     p = w[r + R_PART]
@@ -834,8 +908,8 @@ def _produce_appends(w, rec, rules, b, d):
         w[q + Q_ERR] = ERR_NOT_ENOUGH
     if w[q + Q_ERR] != 0:
         w[d + D_REQ] = -1
-        _handler_free(w, b, d)
         respond(w, rec, rules, b, q)
+        _handler_free(w, b, d)
         return
     if append_must_wait(w, r):
         w[d + D_STATE] = DS_PRODUCE_LOCK
@@ -910,14 +984,15 @@ def handler_fires(w, rec, rules, d):
         wake_lock_waiters(w, lr)
         _fetch_steps(w, rec, rules, b, d)
     elif state == DS_CLIENT:
-        _handler_free(w, b, d)
         push_response(w, b, SEND_CLIENT)
-    elif state == DS_SURGE:
         _handler_free(w, b, d)
+    elif state == DS_SURGE:
         push_response(w, b, SEND_SURGE)
+        _handler_free(w, b, d)
     else:
         cancel(w, w[d + D_SLOT])
-    dispatch(w, rec, rules, b)
+    if w[b + B_QLEN] > 0:
+        dispatch(w, rec, rules, b)
 
 
 # ------------------------------------------------------------------ a request's slot on the broker
@@ -937,7 +1012,7 @@ def request_arrives(w, rec, rules, q):
         return
     hand_in(w, rec, rules, b, q)
     if w[q + Q_STATE] != QS_PURGATORY:  # there it has its next moment already
-        cancel(w, w[q + Q_SLOT])
+        retire(w, w[q + Q_SLOT])
 
 
 @compiled

@@ -7,7 +7,9 @@ from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_CLIENT_K,
     B_CLIENT_NEXT,
-    B_CLIENT_PERIOD,
+    B_CLIENT_PERIOD_REST_NS,
+    B_CLIENT_PERIOD_US,
+    B_CLIENT_REST_NS,
     B_PAUSED_UNTIL,
     B_SLOT_CLIENT,
     B_SLOT_SURGE,
@@ -39,12 +41,12 @@ from isr_pipeline.simulation.layout import (
     QS_TO_BROKER,
     R_BROKER,
     REQS_PER_STREAM,
-    S_ACKS,
     S_ACKS_ALL,
     S_BASE,
     S_BATCH,
     S_GATHERED,
     S_K,
+    S_MOST,
     S_NEXT,
     S_PART,
     S_PERIOD,
@@ -57,10 +59,9 @@ from isr_pipeline.simulation.layout import (
     S_STOP,
 )
 from isr_pipeline.simulation.measures import row_of
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.queue import again, cancel, retire, schedule
 
 RETRY_US = 100_000  # a refused or timed-out producer tries the then leader after this long
-REQUEST_BYTES_MAX = 1 << 20
 MILLION = 1_000_000
 
 
@@ -140,12 +141,7 @@ def _send(w, s):
         w[s + S_RETRY_AT] = now + RETRY_US
         schedule(w, w[s + S_SLOT], now + RETRY_US)
         return
-    most = max(1, REQUEST_BYTES_MAX // max(1, w[s + S_RECORD_BYTES]))
-    if most > w[s + S_BATCH]:
-        most -= most % w[s + S_BATCH]
-    else:
-        most = w[s + S_BATCH]  # a batch is never cut
-    records = min(w[s + S_GATHERED], most)
+    records = min(w[s + S_GATHERED], w[s + S_MOST])
     w[s + S_GATHERED] -= records
     r = row_of(w, p, leader)
     w[q + Q_STATE] = QS_TO_BROKER
@@ -158,11 +154,6 @@ def _send(w, s):
     w[q + Q_ERR] = 0
     schedule(w, w[q + Q_SLOT], now + w[C_HALF_RTT])
     w[s + S_REQ] = q
-    if w[s + S_ACKS] == 0:
-        w[s + S_REQ] = -1  # nobody waits for an answer
-        w[q + Q_ABANDONED] = 2
-        _idle_until(w, s)
-        return
     schedule(w, w[s + S_SLOT], now + w[C_REQUEST_TIMEOUT])
 
 
@@ -189,11 +180,18 @@ def stream_fires(w, s):
 @compiled
 def produce_answered(w, s, q):
     """The answer to a produce request reaches its producer."""
-    now = w[G_NOW]
     w[q + Q_STATE] = QS_FREE
-    cancel(w, w[q + Q_SLOT])
+    _take_answer(w, s, q)
+    if w[q + Q_STATE] == QS_FREE:  # it has not been sent again at once
+        retire(w, w[q + Q_SLOT])
+
+
+@compiled
+def _take_answer(w, s, q):
+    """The producer goes on, unless it has given the request up."""
+    now = w[G_NOW]
     if w[s + S_REQ] != q:
-        return  # given up before
+        return
     w[s + S_REQ] = -1
     _count_batches(w, s)
     if w[q + Q_ERR] != 0:
@@ -218,8 +216,12 @@ def client_fires(w, rec, rules, b):
     while w[b + B_CLIENT_NEXT] <= now:
         come += 1
         w[b + B_CLIENT_K] += 1
-        w[b + B_CLIENT_NEXT] += _step(w[b + B_CLIENT_K], w[b + B_CLIENT_PERIOD])
-    schedule(w, w[b + B_SLOT_CLIENT], w[b + B_CLIENT_NEXT])
+        w[b + B_CLIENT_NEXT] += w[b + B_CLIENT_PERIOD_US]
+        w[b + B_CLIENT_REST_NS] += w[b + B_CLIENT_PERIOD_REST_NS]
+        if w[b + B_CLIENT_REST_NS] >= 1000:
+            w[b + B_CLIENT_REST_NS] -= 1000
+            w[b + B_CLIENT_NEXT] += 1
+    again(w, w[b + B_SLOT_CLIENT], w[b + B_CLIENT_NEXT])
     if w[b + B_UP] == 0:
         return
     if come == 1:

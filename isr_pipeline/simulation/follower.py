@@ -24,7 +24,7 @@ from isr_pipeline.simulation.broker import (
     thread_of,
 )
 from isr_pipeline.simulation.depends import note
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
     B_MDBASE,
@@ -150,7 +150,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.queue import cancel, retire, schedule
 
 _FAIL = int(Reaction.FAIL)
 _DELAY = int(Reaction.DELAY)
@@ -300,6 +300,7 @@ def _ask(w, t, q):
         r = w[k + K_FROW]
         e = w[q + Q_ENT] + i * E_SIZE
         w[e + E_OFFSET] = -1
+        w[e + E_END] = -1
         w[e + E_ERR] = ERR_NONE
         state = w[r + R_FSTATE]
         if state not in (F_FETCHING, F_DELAYED) or not of_thread(w, t, i):
@@ -334,28 +335,19 @@ def nothing_against(w, r, lr):
     )
 
 
-@compiled
-def _ask_on(w, q):
-    """Let the fetch ``q``, whose answer was plain and is appended, ask for what comes next."""
-    e = w[q + Q_ENT]
-    for _ in range(w[q + Q_N]):
-        if w[e + E_OFFSET] >= 0:
-            w[e + E_OFFSET] = w[e + E_END]
-        e += E_SIZE
-
-
-@compiled
+@inlined
 def fetch_next(w, t):
-    """Build one fetch with all partitions that are ready, and send it; else wait."""
+    """Build one fetch with all partitions that are ready, and send it; else wait.
+
+    A request whose answer was plain and is appended asks for what comes next already.
+    """
     now = w[G_NOW]
     q = _free_request(w, t)
     if q < 0:
         w[t + T_STATE] = TS_BACKOFF
         schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
         return
-    if w[t + T_PLAIN] == w[G_RARE] and w[t + T_REQ] == q:
-        _ask_on(w, q)
-    else:
+    if w[t + T_PLAIN] != w[G_RARE] or w[t + T_REQ] != q:
         wake_at = _ask(w, t, q)
         if w[q + Q_N] == 0:
             w[t + T_REQ] = -1
@@ -396,11 +388,18 @@ def _request_failed(w, rules, t):
     schedule(w, w[t + T_SLOT], now + wait)
 
 
-@compiled
+@inlined
 def fetch_answered(w, rules, t, q):
     """The answer to fetch ``q`` reaches its thread."""
     w[q + Q_STATE] = QS_FREE
-    cancel(w, w[q + Q_SLOT])
+    _take_answer(w, rules, t, q)
+    if w[q + Q_STATE] == QS_FREE:  # it has not been sent again at once
+        retire(w, w[q + Q_SLOT])
+
+
+@compiled
+def _take_answer(w, rules, t, q):
+    """The thread deals with the answer to fetch ``q``, unless it has given it up."""
     if w[q + Q_ABANDONED] == 1 or w[t + T_REQ] != q:
         return
     if w[q + Q_ERR] == ERR_CONNECTION:
@@ -482,26 +481,29 @@ def _learn_hw(w, k, e):
     w[k + K_HW] = w[e + E_HW]
 
 
-@compiled
+@inlined
 def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
     plain = is_plain(w, q)
-    first = w[t + T_IDX]
-    e = w[q + Q_ENT] + (first - 1) * E_SIZE
-    k = w[t + T_CAND] + (first - 1) * K_SIZE
-    for i in range(first, w[q + Q_N]):
-        e += E_SIZE
-        k += K_SIZE
-        if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
-            if w[e + E_END] > w[e + E_OFFSET]:
+    entries = w[q + Q_ENT]
+    end = entries + w[q + Q_N] * E_SIZE
+    e = entries + w[t + T_IDX] * E_SIZE
+    k = w[t + T_CAND] + w[t + T_IDX] * K_SIZE
+    while e < end:
+        if w[e + E_END] > w[e + E_OFFSET]:
+            i = (e - entries) // E_SIZE
+            if plain or expects(w, t, i, e):
                 p = w[w[k + K_FROW] + R_PART]
                 w[t + T_IDX] = i
                 w[t + T_HOLD] = 1
                 schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], p))
                 return
-            if w[k + K_HW] != w[e + E_HW] or not plain:
+        elif w[k + K_HW] != w[e + E_HW] or not plain:
+            if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, (e - entries) // E_SIZE, e)):
                 _learn_hw(w, k, e)
+        e += E_SIZE
+        k += K_SIZE
     w[t + T_IDX] = w[q + Q_N]
     w[t + T_HOLD] = 0
     fetch_next(w, t)
@@ -526,6 +528,7 @@ def _append_one(w, rules, t):
         if _injected(w, r):
             return _react(w, rules, t, r, error)
     w[r + R_LEO] = w[e + E_END]
+    w[e + E_OFFSET] = w[e + E_END]
     copy_epochs(w, w[k + K_LROW], r)
     _learn_hw(w, k, e)
     if w[r + R_TOUCH_FROM] < INF and w[r + R_INJECT] < 0:

@@ -8,7 +8,7 @@ only: they will be truncated, and no report counts them.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     C_MIN_ISR,
     C_REQUEST_TIMEOUT,
@@ -130,7 +130,7 @@ def _make_room(w, p):
         _give_up_oldest(w, p)
 
 
-@compiled
+@inlined
 def add_batch(w, p, end, size_bytes, acks_all_records):
     """Enter a batch whose last record is at ``end - 1`` into the ledger of partition ``p``."""
     head = w[p + P_LED_HEAD]
@@ -216,7 +216,7 @@ def close_ledgers(w, p):
             w[G_UNCOMMITTED] += 1
 
 
-@compiled
+@inlined
 def data_end(w, p, offset, leo, max_bytes):
     """Where a read of partition ``p`` from ``offset`` ends: (offset, bytes).
 
@@ -236,6 +236,8 @@ def data_end(w, p, offset, leo, max_bytes):
         return end, (end - offset) * size
     low = head
     high = tail - 1
+    if low < high and w[batch_at(w, p, high - 1) + L_END] <= offset:
+        low = high  # as a rule only the newest is new
     while low < high:  # first batch that ends behind offset
         middle = (low + high) >> 1
         if w[batch_at(w, p, middle) + L_END] > offset:

@@ -7,7 +7,7 @@ lower number. A changed plan overwrites the key: nothing is allocated or searche
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     H_INNER,
     H_SLOT_OF,
@@ -19,7 +19,7 @@ from isr_pipeline.simulation.layout import (
 )
 
 
-@compiled
+@inlined
 def carry(w, tree, i, v):
     """Put the key ``v`` at leaf ``i`` of the tree that begins at cell ``tree``, and carry it up.
 
@@ -40,7 +40,37 @@ def carry(w, tree, i, v):
         w[tree + 1] = min(v, w[tree + (i ^ 1)])
 
 
-@compiled
+@inlined
+def _carry_winner(w, i, v):
+    """Put the key ``v`` in place of the winner's, at leaf ``i``, and carry it up.
+
+    Nothing on the way can stay as it is, so nothing is tested.
+    """
+    w[TREE + i] = v
+    while i > 3:
+        v = min(v, w[TREE + (i ^ 1)])
+        i >>= 1
+        w[TREE + i] = v
+        v = min(v, w[TREE + (i ^ 1)])
+        i >>= 1
+        w[TREE + i] = v
+    if i > 1:
+        w[TREE + 1] = min(v, w[TREE + (i ^ 1)])
+
+
+@inlined
+def again(w, slot, time):
+    """Let ``slot``, which fires at this moment, fire again at ``time`` (microseconds)."""
+    _carry_winner(w, slot >> SLOT_BITS, key(slot, time))
+
+
+@inlined
+def retire(w, slot):
+    """Let ``slot``, which fires at this moment, not fire again."""
+    again(w, slot, INF)
+
+
+@inlined
 def schedule(w, slot, time):
     """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
     carry(w, TREE, slot >> SLOT_BITS, key(slot, time))
@@ -54,7 +84,7 @@ def refill(w):
         w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
 
 
-@compiled
+@inlined
 def cancel(w, slot):
     """Let ``slot`` not fire."""
     schedule(w, slot, INF)

@@ -55,7 +55,7 @@ from isr_pipeline.simulation.layout import (
     T_WAY_BACK,
 )
 from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
-from isr_pipeline.simulation.queue import cancel, due, schedule, wrapped
+from isr_pipeline.simulation.queue import due, retire, schedule, wrapped
 
 
 @compiled
@@ -145,7 +145,6 @@ def sender_fires(w, n):
     b = w[n + N_BROKER]
     code = w[n + N_REQ]
     w[n + N_REQ] = SEND_NONE
-    cancel(w, w[n + N_SLOT])
     w[b + B_SENDERS_BUSY] -= 1
     if code >= 0:
         q = code
@@ -160,4 +159,5 @@ def sender_fires(w, n):
         if w[b + B_SURGE_GATHERED] > 0:
             slot = w[b + B_SLOT_SURGE]
             schedule(w, slot, min(due(w, slot), w[G_NOW] + 2 * w[C_HALF_RTT]))
+    retire(w, w[n + N_SLOT])
     start_senders(w, b)

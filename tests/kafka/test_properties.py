@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isr_pipeline.kafka import election, kip501, partition, record, replica
-from isr_pipeline.kafka.releases import NEVER
-from tests.kafka.records import NAMES, Follower, rules_of
+from isr_pipeline.kafka.releases import KIP501_VARIANTS, NEVER
+from tests.kafka.records import NAMES, TIMED, Follower, rules_of
 
 LAG = 10
 MERGED_AND_TEXT = [name for name in NAMES if name not in {"0.8.2", "0.9-0.10.1"}]
@@ -65,6 +65,31 @@ def test_clock_is_monotone_and_true(name: str, history: list[tuple[int, int, int
         follower.fetch(min(offset, leo), leo, now)
         assert before <= follower.caught_up_at <= now
         before = follower.caught_up_at
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    name=st.sampled_from(TIMED),
+    kip501=st.sampled_from(list(KIP501_VARIANTS)),
+    history=steps,
+    later=st.integers(0, 8),
+)
+def test_fetching_again_is_a_fetch(
+    name: str, kip501: str, history: list[tuple[int, int, int]], later: int
+) -> None:
+    """After any history, a fetch at an end that has not moved is recorded alike in both ways."""
+    follower, again = (Follower.of(name, kip501=kip501, kip501_enabled=True) for _ in "ab")
+    for one in (follower, again):
+        now, leo = 0, 0
+        for offset, grows, gap in history:
+            now += gap
+            leo += grows
+            one.fetch(min(offset, leo), leo, now)
+        one.fetch(leo, leo, now)
+    follower.fetch(leo, leo, now + later)
+    replica.on_fetch_again(again.rec, 0, now + later)
+    again.rec[0, record.LEO_TIME] = now + later  # which only 0.8.2 reads
+    assert again.rec.tolist() == follower.rec.tolist()
 
 
 @settings(deadline=None, max_examples=60)

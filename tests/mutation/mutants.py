@@ -60,6 +60,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_in(
         "replica.py",
+        "on_fetch_again",
+        ("rec[row, LAST_CAUGHT_UP] = now", "pass"),
+        ("rec[row, LAST_FETCH] = now", "pass"),
+    ),
+    *_in(
+        "replica.py",
         "_caught_up_times",
         ("return now, now", "return now, previous"),
         ("            return now, previous", "            return now, now"),

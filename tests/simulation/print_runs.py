@@ -1,22 +1,38 @@
 """Print what short random scenarios give, one JSON line each.
 
 `python -m tests.simulation.print_runs` is a process of its own, with or without the JIT; its lines
-are compared with those of another.
+are compared with those of another. With `--visit-all`, which needs the JIT to be off, no partition
+of a fetch is passed in a short loop.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import run
+from isr_pipeline.kafka import record
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.run import advance, run
+from isr_pipeline.simulation import broker
+from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.kinds import rows_of
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
-SEEDS = range(14)
+SEEDS = range(24)
 BUDGET = 8000
 HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a second
+
+
+def visit_all() -> None:
+    """Let every partition of every fetch be visited in the way that fits all of them."""
+
+    def pass_none(*places: int) -> int:
+        return places[-1]
+
+    broker._pass_settled = broker._pass_empty = pass_none
 
 
 def lines() -> Iterator[str]:
@@ -24,14 +40,34 @@ def lines() -> Iterator[str]:
     for seed in SEEDS:
         raw = raw_scenario(FromSeed(seed), horizons=(HORIZON_MS,))
         raw["warmup_ms"] = 0
+        scenario = parse_scenario(raw, f"seed {seed}")
         try:
-            done = run(parse_scenario(raw, f"seed {seed}"), events=True, budget=BUDGET)
+            done = run(scenario, events=True, budget=BUDGET)
         except BudgetSpent as error:
             yield str(error)
         else:
-            yield json.dumps({"outcome": done.outcome, "events": done.events})
+            known = known_at_the_end(scenario)
+            yield json.dumps({"outcome": done.outcome, "events": done.events, "known": known})
+
+
+def known_at_the_end(scenario: Scenario) -> list[list[list[int]]]:
+    """What leaders know of followers at the horizon, everybody's LEO and HW, the last answers."""
+    world = encode(scenario)
+    advance(world)
+    w = world.w
+    candidates = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_CANDS].sum()
+    entries = rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
+    replicas = rows_of(w, at.H_ROW, int(w[at.H_ROWS]), at.R_SIZE)
+    times = (record.LEO, record.LAST_CAUGHT_UP, record.PREV_LEADER_LEO, record.LAST_FETCH)
+    return [
+        world.rec[:, times].tolist(),
+        replicas[:, (at.R_LEO, at.R_HW)].tolist(),
+        entries[:, (at.E_OFFSET, at.E_HW)].tolist(),
+    ]
 
 
 if __name__ == "__main__":
+    if "--visit-all" in sys.argv:
+        visit_all()
     for line in lines():
         print(line)  # noqa: T201 - its output is its purpose

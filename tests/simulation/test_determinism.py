@@ -33,10 +33,10 @@ def as_bytes(scenario: Scenario) -> bytes:
     return json.dumps({"outcome": done.outcome, "events": done.events}).encode()
 
 
-def in_a_process(**environment: str) -> list[str]:
+def in_a_process(*options: str, **environment: str) -> list[str]:
     """Lines of `print_runs` in a process of its own."""
     finished = subprocess.run(
-        [sys.executable, "-m", "tests.simulation.print_runs"],
+        [sys.executable, "-m", "tests.simulation.print_runs", *options],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
@@ -60,6 +60,10 @@ class TestSameBytes:
     def test_without_the_jit(self) -> None:
         """Plain Python and compiled code agree bit for bit."""
         assert in_a_process(NUMBA_DISABLE_JIT="1") == list(lines())
+
+    def test_visiting_every_partition(self) -> None:
+        """A partition of a fetch that a short loop passes comes out as if it had been visited."""
+        assert in_a_process("--visit-all", NUMBA_DISABLE_JIT="1") == list(lines())
 
     @pytest.mark.parametrize(
         ("release", "controller", "key", "value"),
