@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks import reference
-from benchmarks.speed import tree
+from benchmarks.speed import core, tree
 from benchmarks.speed.arms import Measured, measured, ratios, sample
 from isr_pipeline.scenarios import shared
 from isr_pipeline.scenarios.encoder import encode
@@ -83,6 +83,7 @@ class KernelFigures:
         kernel_over_branch_free_tree: likewise without a branch.
         time_ratio: brute force's time over that with jumps; ``event_ratio``: of events fired.
         ms_per_pair: with jumps.
+        chains_at_once: what this machine's core gives, see `core`.
         panel: the reference panel with runs shared.
         panel_time_ratio: brute force's time for the panel (reckoned) over that.
     """
@@ -100,6 +101,7 @@ class KernelFigures:
     time_ratio: Measured
     event_ratio: float
     ms_per_pair: Measured
+    chains_at_once: Measured
     panel: Panel
     panel_time_ratio: Measured
 
@@ -129,6 +131,7 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
     trees: dict[int, list[float]] = {size: [] for size in sizes}
     branch_free: dict[int, list[float]] = {size: [] for size in sizes}
     arms: list[tuple[Arm, Arm]] = []
+    chains: list[float] = []
     for _ in range(runs):
         brute, jumps = Arm(), Arm()
         seconds: dict[tree.Bare, list[float]] = {
@@ -136,6 +139,7 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
         }
         for number, scenario in enumerate(scenarios):
             if number % PAIRS_PER_TURN == 0:
+                chains.append(core.chains_at_once())
                 for bare, turns in seconds.items():
                     turns.append(bare.seconds())
             run_both(scenario, brute, jumps)
@@ -161,6 +165,7 @@ def measure(pairs: int, runs: int, panel_scenarios: int) -> KernelFigures:
         time_ratio=ratios([b.seconds for b, _ in arms], [j.seconds for _, j in arms]),
         event_ratio=arms[0][0].events / max(1, arms[0][1].events),
         ms_per_pair=measured([1e3 * j.seconds / len(scenarios) for _, j in arms]),
+        chains_at_once=measured(chains),
         panel=panel,
         panel_time_ratio=measured([panel.all_events / rate / panel.seconds for rate in brute_rate]),
     )

@@ -117,6 +117,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
         "more_ratios": {
             "kernel_over_branch_free_tree": kernel
             and _short(kernel.kernel_over_branch_free_tree.median),
+            "chains_at_once": kernel and _short(kernel.chains_at_once.median),
             "skipping_over_brute_force_in_events": kernel
             and _short(kernel.panel.all_events / kernel.panel.events),
             "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),

@@ -65,6 +65,9 @@ def _kernel(kernel: KernelFigures) -> Table:
         table.add_row("the same, its handler without a branch", "", _millions(without), "")
     over = kernel.kernel_over_branch_free_tree
     table.add_row("kernel / the tree without a branch", "", f"{over.median:.2f} x", "")
+    at_once = kernel.chains_at_once
+    shown = f"{at_once.median:.1f} ({at_once.least:.1f} to {at_once.most:.1f})"
+    table.add_row("chains of arithmetic at once, 5 on a core of one's own", "", shown, "")
     table.add_row(
         "kernel, brute force",
         _with_spread(kernel.brute_broker_hours_per_s),

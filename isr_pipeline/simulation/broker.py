@@ -703,7 +703,6 @@ def _pass_empty(w, q, cand, first):
         if w[lr + R_LEO] > offset >= 0:
             break
         w[e + E_HW] = w[lr + R_HW]
-        w[e + E_END] = offset
         e += E_SIZE
         k += K_SIZE
     return (e - entries) // E_SIZE

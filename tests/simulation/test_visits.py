@@ -1,0 +1,26 @@
+"""Short loops pass what is settled in a fetch; nothing else may come of that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.simulation.visit_both_ways import ENOUGH
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_passed_partition_is_as_if_visited() -> None:
+    """Whatever leaders know of followers, the short loops leave the world that visits leave."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.simulation.visit_both_ways"],
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count(str(ENOUGH)) == 2, finished.stdout
