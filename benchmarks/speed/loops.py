@@ -197,7 +197,7 @@ class SimpyLoop:
         self._planned: list[Event | None] = [None] * self.w[at.H_SLOTS]
 
     def schedule(self, w: list[int], slot: int, time: int) -> None:
-        """Take the place of `simulation.queue.schedule`."""
+        """Take the place of `simulation.queue.schedule` and `again`."""
         number = slot & at.SLOT_MASK
         w[at.TREE + (slot >> at.SLOT_BITS)] = (time << at.SLOT_BITS) | number
         if time >= at.INF:
@@ -210,7 +210,7 @@ class SimpyLoop:
         self._env.schedule(event, EventPriority(number), time - self._env.now)
 
     def cancel(self, w: list[int], slot: int) -> None:
-        """Take the place of `simulation.queue.cancel`."""
+        """Take the place of `simulation.queue.cancel` and `retire`."""
         self.schedule(w, slot, at.INF)
 
     def _fires(self, number: int, event: Event) -> None:
@@ -232,7 +232,8 @@ class SimpyLoop:
             slot = self.w[self.w[at.H_SLOT_OF] + number]
             key = self.w[at.TREE + (slot >> at.SLOT_BITS)]
             self.schedule(self.w, slot, key >> at.SLOT_BITS)
-        with _queue_replaced(self.schedule, self.cancel):
+        new = {"schedule": self.schedule, "again": self.schedule}
+        with _queue_replaced(new | {"cancel": self.cancel, "retire": self.cancel}):
             started = time.process_time()
             self._env.run(until=self.w[at.C_HORIZON])
             kernel.finish(self.w)
@@ -242,8 +243,8 @@ class SimpyLoop:
 class _queue_replaced:  # noqa: N801 - reads as a statement
     """Every function of the simulation plans with others while this holds."""
 
-    def __init__(self, schedule: Any, cancel: Any) -> None:
-        self._new = {"schedule": schedule, "cancel": cancel}
+    def __init__(self, new: dict[str, Any]) -> None:
+        self._new = new
         self._old: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> None:
