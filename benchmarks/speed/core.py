@@ -1,10 +1,10 @@
-"""How much of a core this machine gives: what the kernel's ratio to the bare tree hangs on.
+"""How much of a core this machine gives: to tell one machine's ratios, and moments, from another's.
 
 On a host that is shared, a core may work for somebody else at the same time (two threads a core).
-A chain of operations that each wait for the one before, as in a bare tree, hardly feels that;
-much that could be done side by side, as in the kernel, takes up to twice the time. So the same
-arithmetic is run as one chain and as eight. A step takes five cycles (a multiplication three), and
-a core begins one multiplication a cycle: alone, it does eight chains in the time of 1.6.
+What could be done side by side waits for its turn then; a chain of operations that wait for each
+other anyway waits less. So the same arithmetic is run as one chain and as eight. A step takes five
+cycles (a multiplication three), and a core begins one multiplication a cycle: alone, it does eight
+chains in the time of 1.6.
 """
 
 from __future__ import annotations
