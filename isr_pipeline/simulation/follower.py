@@ -528,7 +528,7 @@ def _append_one(w, rules, t):
         if _injected(w, r):
             return _react(w, rules, t, r, error)
     w[r + R_LEO] = w[e + E_END]
-    w[e + E_OFFSET] = w[e + E_END]
+    w[e + E_OFFSET] = w[e + E_END]  # what the next fetch asks for, if it need not be built anew
     copy_epochs(w, w[k + K_LROW], r)
     _learn_hw(w, k, e)
     if w[r + R_TOUCH_FROM] < INF and w[r + R_INJECT] < 0:

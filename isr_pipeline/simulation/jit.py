@@ -10,7 +10,7 @@ The hooks are internals of the pinned numba release. Where they are missing, eve
 in numba's ordinary way.
 
 The optimiser decides what stands in its caller's code by size alone. A function marked `inlined`
-stands there in any case: those that events of requests go through, a dozen calls an event.
+stands there in any case: those that events of requests go through.
 """
 
 from __future__ import annotations
