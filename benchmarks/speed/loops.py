@@ -232,8 +232,8 @@ class SimpyLoop:
             slot = self.w[self.w[at.H_SLOT_OF] + number]
             key = self.w[at.TREE + (slot >> at.SLOT_BITS)]
             self.schedule(self.w, slot, key >> at.SLOT_BITS)
-        new = {"schedule": self.schedule, "again": self.schedule}
-        with _queue_replaced(new | {"cancel": self.cancel, "retire": self.cancel}):
+        plan, drop = self.schedule, self.cancel
+        with _queue_replaced({"schedule": plan, "again": plan, "cancel": drop, "retire": drop}):
             started = time.process_time()
             self._env.run(until=self.w[at.C_HORIZON])
             kernel.finish(self.w)

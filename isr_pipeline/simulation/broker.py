@@ -495,6 +495,19 @@ def _fetch_steps(w, rec, rules, b, d):
     _fetch_done(w, rec, rules, b, d, q, empty)
 
 
+@inlined
+def _entries_from(w, q, cand, first):
+    """Entry ``first`` of the fetch ``q``, its candidate, and the end of the entries: pointers."""
+    entries = w[q + Q_ENT]
+    return entries + first * E_SIZE, cand + first * K_SIZE, entries + w[q + Q_N] * E_SIZE
+
+
+@inlined
+def _entry_number(w, q, e):
+    """Which entry of the fetch ``q`` the one at ``e`` is."""
+    return (e - w[q + Q_ENT]) // E_SIZE
+
+
 @compiled
 def _pass_settled(w, rec, q, cand, first):
     """Pass the partitions of a plain fetch from ``first`` on that have nothing new for anybody.
@@ -505,10 +518,7 @@ def _pass_settled(w, rec, q, cand, first):
     Returns the first partition that needs more; the number of entries if none does.
     """
     now = w[G_NOW]
-    entries = w[q + Q_ENT]
-    end = entries + w[q + Q_N] * E_SIZE
-    e = entries + first * E_SIZE
-    k = cand + first * K_SIZE
+    e, k, end = _entries_from(w, q, cand, first)
     while e < end:
         offset = w[e + E_OFFSET]
         lr = w[k + K_LROW]
@@ -526,7 +536,7 @@ def _pass_settled(w, rec, q, cand, first):
             break
         e += E_SIZE
         k += K_SIZE
-    return (e - entries) // E_SIZE
+    return _entry_number(w, q, e)
 
 
 @inlined
@@ -693,10 +703,7 @@ def _pass_empty(w, q, cand, first):
 
     Returns the first that has; the number of entries if none has.
     """
-    entries = w[q + Q_ENT]
-    end = entries + w[q + Q_N] * E_SIZE
-    e = entries + first * E_SIZE
-    k = cand + first * K_SIZE
+    e, k, end = _entries_from(w, q, cand, first)
     while e < end:
         offset = w[e + E_OFFSET]
         lr = w[k + K_LROW]
@@ -705,7 +712,7 @@ def _pass_empty(w, q, cand, first):
         w[e + E_HW] = w[lr + R_HW]
         e += E_SIZE
         k += K_SIZE
-    return (e - entries) // E_SIZE
+    return _entry_number(w, q, e)
 
 
 @compiled

@@ -20,31 +20,12 @@ from isr_pipeline.simulation.layout import (
 
 
 @inlined
-def carry(w, tree, i, v):
-    """Put the key ``v`` at leaf ``i`` of the tree that begins at cell ``tree``, and carry it up.
+def _carry(w, i, v, wins):
+    """Put the key ``v`` at leaf ``i``, and carry it up as far as it changes a winner.
 
-    As far as it changes a winner. That is tested every other level only: where it will end nobody
-    can foresee, so each test costs about as much as the level it may spare.
-    """
-    w[tree + i] = v
-    while i > 3:
-        v = min(v, w[tree + (i ^ 1)])
-        i >>= 1
-        w[tree + i] = v
-        v = min(v, w[tree + (i ^ 1)])
-        i >>= 1
-        if w[tree + i] == v:
-            return
-        w[tree + i] = v
-    if i > 1:
-        w[tree + 1] = min(v, w[tree + (i ^ 1)])
-
-
-@inlined
-def _carry_winner(w, i, v):
-    """Put the key ``v`` in place of the winner's, at leaf ``i``, and carry it up.
-
-    Nothing on the way can stay as it is, so nothing is tested.
+    That is tested every other level only: where it will end nobody can foresee, so each test costs
+    about as much as the level it may spare. ``wins``: the key at the leaf has won all the way up,
+    so nothing there can stay as it is, and nothing is tested.
     """
     w[TREE + i] = v
     while i > 3:
@@ -53,6 +34,8 @@ def _carry_winner(w, i, v):
         w[TREE + i] = v
         v = min(v, w[TREE + (i ^ 1)])
         i >>= 1
+        if not wins and w[TREE + i] == v:
+            return
         w[TREE + i] = v
     if i > 1:
         w[TREE + 1] = min(v, w[TREE + (i ^ 1)])
@@ -61,7 +44,7 @@ def _carry_winner(w, i, v):
 @inlined
 def again(w, slot, time):
     """Let ``slot``, which fires at this moment, fire again at ``time`` (microseconds)."""
-    _carry_winner(w, slot >> SLOT_BITS, key(slot, time))
+    _carry(w, slot >> SLOT_BITS, key(slot, time), True)
 
 
 @inlined
@@ -73,7 +56,7 @@ def retire(w, slot):
 @inlined
 def schedule(w, slot, time):
     """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
-    carry(w, TREE, slot >> SLOT_BITS, key(slot, time))
+    _carry(w, slot >> SLOT_BITS, key(slot, time), False)
 
 
 @compiled

@@ -11,6 +11,9 @@ import json
 import sys
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
+
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.encoder import encode
@@ -26,13 +29,15 @@ BUDGET = 8000
 HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a second
 
 
-def visit_all() -> None:
-    """Let every partition of every fetch be visited in the way that fits all of them."""
+def pass_none(*places: int) -> int:
+    """Pass no partition of a fetch in a short loop: the first one left is the first."""
+    return places[-1]
 
-    def pass_none(*places: int) -> int:
-        return places[-1]
 
-    broker._pass_settled = broker._pass_empty = pass_none
+def entries_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The entries of all fetches in a world."""
+    candidates = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_CANDS].sum()
+    return rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
 
 
 def lines() -> Iterator[str]:
@@ -55,19 +60,17 @@ def known_at_the_end(scenario: Scenario) -> list[list[list[int]]]:
     world = encode(scenario)
     advance(world)
     w = world.w
-    candidates = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_CANDS].sum()
-    entries = rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
     replicas = rows_of(w, at.H_ROW, int(w[at.H_ROWS]), at.R_SIZE)
     times = (record.LEO, record.LAST_CAUGHT_UP, record.PREV_LEADER_LEO, record.LAST_FETCH)
     return [
         world.rec[:, times].tolist(),
         replicas[:, (at.R_LEO, at.R_HW)].tolist(),
-        entries[:, (at.E_OFFSET, at.E_HW)].tolist(),
+        entries_of(w)[:, (at.E_OFFSET, at.E_HW)].tolist(),
     ]
 
 
 if __name__ == "__main__":
     if "--visit-all" in sys.argv:
-        visit_all()
+        broker._pass_settled = broker._pass_empty = pass_none
     for line in lines():
         print(line)  # noqa: T201 - its output is its purpose

@@ -22,6 +22,7 @@ from isr_pipeline.scenarios.run import advance
 from isr_pipeline.simulation import broker
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
+from tests.simulation.print_runs import entries_of, pass_none
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
 ENOUGH = 600
@@ -29,11 +30,6 @@ ENOUGH = 600
 SHORT_LOOPS = (broker._pass_settled, broker._pass_empty)
 STEPS = {"_fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
 """Functions that step through a fetch, and where a handler names it."""
-
-
-def pass_none(*places: int) -> int:
-    """Pass no partition: the first one left is the first."""
-    return places[-1]
 
 
 def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
@@ -59,9 +55,7 @@ def after(step: Any, loops: tuple[Any, Any], w: Any, *others: Any) -> Any:
     step(w, rec, *others)
     broker._pass_settled, broker._pass_empty = before
     rec[:, (record.START, record.LEO_TIME)] = 0
-    candidates = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_CANDS].sum()
-    entries = rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
-    entries[:, at.E_LLEO] = 0
+    entries_of(w)[:, at.E_LLEO] = 0
     return w
 
 
