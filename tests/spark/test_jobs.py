@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,27 @@ class TestParts:
         assert lines[0].startswith(f"regression/{first.name}: ")
         own = [line for line in lines if line.startswith("regression/")]
         assert f"pairs {pairs}/{pairs}, " in own[-1]
+
+    def test_fewer_rows_than_planned(self, spark: SparkSession, tmp_path: Path) -> None:
+        """A shard whose tasks write fewer pairs than were planned fails, and leaves no part."""
+        made = plan_night(tmp_path)
+        plan, shard = made.plan, made.plan.shards[0]
+        arguments = ["--plan", str(made.file)]
+        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        scenarios = store.read_arrow("scenarios", "smoke", NIGHT, root=plan.root)
+        first = pc.and_(pc.equal(scenarios["panel"], "regression"), pc.equal(scenarios["index"], 0))
+        folder = store.table_path("scenarios", "smoke", NIGHT, plan.root)
+        with store.replacing(folder) as writing:
+            file = writing / "part-00000.parquet"
+            with store.writing_file(file, scenarios.schema) as writer:
+                writer.write_table(scenarios.filter(pc.invert(first)))
+        # The tasks look for the scenarios 0 to n - 1 of n: the first is no longer there.
+        pairs = (plan.panels["regression"] - 1) * len(shard.config_ids)
+        wrote = pairs - len(shard.config_ids)
+        expected = f"regression/{shard.name}: the tasks wrote {wrote} pairs of {pairs}"
+        with pytest.raises(RuntimeError, match=f"^{re.escape(expected)}$"):
+            simulate.run(spark, simulate.parse([*arguments, "--shard", shard.name]))
+        assert not parts.part_path(plan, "regression", shard.name).exists()
 
     def test_part_of_another_plan(self, spark: SparkSession, night: Made, tmp_path: Path) -> None:
         """A part that other code made is not taken for this plan's."""
