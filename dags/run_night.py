@@ -109,7 +109,10 @@ def main() -> int:
     except Stopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _fail_run(run_id)
-        tell("end", state="failed")
+        with contextlib.suppress(BrokenPipeError):
+            tell("end", state="failed")
+        _end_children()
+        _note_interrupted(options.conf, run_id)
         return 130
     finally:
         _end_children()
@@ -407,6 +410,13 @@ def _fail_run(run_id: str) -> None:
         if dag is not None and session.scalar(there) is not None:
             set_dag_run_state_to_failed(dag=dag, run_id=run_id, commit=True, session=session)
             session.commit()
+
+
+def _note_interrupted(conf: dict[str, Any], run_id: str) -> None:
+    """Note that the night was stopped: the parent does so too, unless it is gone."""
+    from isr_pipeline.experiment.night import interrupt  # noqa: PLC0415 - seldom
+
+    interrupt(conf["experiment"], conf["night"], run_id)
 
 
 def _end_children() -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-AIRFLOW_DB = "isr_pipeline.experiment.airflow_db"
-"""Module that Airflow asks how to open its database."""
+DATABASE = "dags.isr_database"
+"""Module that tells Airflow how to open its database."""
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
@@ -97,8 +97,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
     return {
         "AIRFLOW_HOME": str(home.airflow),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{AIRFLOW_DB}.CONNECT_ARGS",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{AIRFLOW_DB}.CONNECT_ARGS_ASYNC",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{DATABASE}.CONNECT_ARGS",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{DATABASE}.CONNECT_ARGS_ASYNC",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         # A worker is a process; two are enough where Spark itself uses every core.
         "AIRFLOW__CORE__PARALLELISM": "2",

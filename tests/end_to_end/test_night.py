@@ -132,6 +132,29 @@ class TestInterrupted:
 
 
 @pytest.fixture(scope="module")
+def orphaned(site: Site, first: dict[str, Any]) -> None:
+    """A run of the same night whose command line is killed while it simulates."""
+    started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
+    started.wait_for("simulate")
+    started.process.kill()
+    started.process.wait(timeout=10)
+    limit = time.monotonic() + 60
+    while site.processes() and time.monotonic() < limit:
+        time.sleep(0.2)
+
+
+class TestOrphaned:
+    """The command itself is killed: nobody is left to clean up but what it has started."""
+
+    def test_leaves_no_debris(self, site: Site, orphaned: None) -> None:
+        """No process, no half table, and a run that is failed, not running for ever."""
+        assert site.processes() == []
+        assert site.debris() == []
+        assert dag_runs(site)[-1] == "failed"
+        assert site.show(NIGHT)["status"] == "interrupted"
+
+
+@pytest.fixture(scope="module")
 def killed(site: Site, first: dict[str, Any]) -> str:
     """What a run of the same night said whose Airflow was killed while it simulates."""
     started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
