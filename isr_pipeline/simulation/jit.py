@@ -10,7 +10,11 @@ The hooks are internals of the pinned numba release. Where they are missing, eve
 in numba's ordinary way.
 
 The optimiser decides what stands in its caller's code by size alone. A function marked `inlined`
-stands there in any case: those that events of requests go through.
+stands there in any case: those that events of requests go through. One marked `apart` never does:
+what is done once in a thousand events would take registers from those.
+
+What an event is, nobody can foresee, and processors guess the target of a jump through a table far
+worse than the outcomes of a few comparisons. So the code generator may make no such tables.
 """
 
 from __future__ import annotations
@@ -27,12 +31,15 @@ _COMMON = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _translated: set[str] = set()
 _entries: set[str] = set()
 _inlined: set[str] = set()
+_apart: set[str] = set()
 
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
 _library = codegen.JITCodeLibrary
 _hooked = all(
     hasattr(_library, name) for name in (*_HOOKS, "_finalize_dynamic_globals")
 ) and hasattr(codegen.JITCPUCodegen, "set_env")
+
+codegen.ll.set_option("isr_pipeline", "-min-jump-table-entries=1000000")  # of the whole process
 
 _REFUSE_CALL = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
 """What a `compiled` function does when Python calls it: fail as a thing that is not callable."""
@@ -50,6 +57,8 @@ def _keep_to_itself(library: Any) -> None:
             function.linkage = codegen.ll.Linkage.internal
             if any(name in function.name for name in _inlined):
                 function.add_function_attribute("alwaysinline")
+            elif any(name in function.name for name in _apart):
+                function.add_function_attribute("noinline")
 
 
 def _install() -> None:
@@ -99,10 +108,20 @@ def compiled(function: Any) -> Any:
 
 def inlined(function: Any) -> Any:
     """Mark a `compiled` function whose code shall stand in place of every call to it."""
-    path = (*function.__module__.split("."), function.__qualname__)
-    # as numba begins its name in the library, up to the mark of its version
-    _inlined.add("".join(f"{len(part)}{part}" for part in path) + "B")
+    _inlined.add(_name(function))
     return compiled(function)
+
+
+def apart(function: Any) -> Any:
+    """Mark a `compiled` function whose code shall never stand in place of a call to it."""
+    _apart.add(_name(function))
+    return compiled(function)
+
+
+def _name(function: Any) -> str:
+    """How numba begins a function's name in the library, up to the mark of its version."""
+    path = (*function.__module__.split("."), function.__qualname__)
+    return "".join(f"{len(part)}{part}" for part in path) + "B"
 
 
 def entry(function: Any) -> Any:

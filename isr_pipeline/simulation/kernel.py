@@ -21,7 +21,7 @@ from isr_pipeline.simulation.controller import (
 )
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
-from isr_pipeline.simulation.jit import compiled, entry
+from isr_pipeline.simulation.jit import apart, compiled, entry
 from isr_pipeline.simulation.layout import (
     B_PAUSED_UNTIL,
     B_QLEN,
@@ -228,7 +228,7 @@ def _act_rarely(w, rec, rules, kind, who):
         _sample(w)
 
 
-@compiled
+@apart
 def finish(w):
     """Close every account at the horizon."""
     w[G_NOW] = w[C_HORIZON]

@@ -34,7 +34,7 @@ from isr_pipeline.kafka.releases import (
     Kip501,
     Lock,
 )
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import apart, compiled
 from isr_pipeline.simulation.kinds import (
     FREE,
     GROWS,
@@ -899,7 +899,7 @@ def _begin_again(w, z, now):
     z[Z_NEXT] = now + w[C_PERIOD]
 
 
-@compiled
+@apart
 def look(w, rec, rules, kinds, z):
     """Look at the world at Z_NEXT, before whatever happens then; jump if it repeats.
 
