@@ -111,7 +111,7 @@ def main() -> int:
         _fail_run(run_id)
         with contextlib.suppress(BrokenPipeError):
             tell("end", state="failed")
-        _end_children()
+        _end_children()  # who still writes, before what was written is removed
         _note_interrupted(options.conf, run_id)
         return 130
     finally:

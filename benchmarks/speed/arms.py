@@ -1,10 +1,12 @@
-"""What measurements have in common: medians with their spread, samples of the reference panel."""
+"""What measurements have in common: medians with their spread, compiling, samples of the panel."""
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numba
 
 from benchmarks import reference
 from isr_pipeline.scenarios.model import apply, scenario_from_json
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isr_pipeline.scenarios.model import Scenario
+
+compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+"""How the loops beside the kernel are compiled: with the kernel's own settings."""
 
 STRIDE = 89
 """Scenarios from one pair of a sample to the next; shares no factor with the panel's size, so that

@@ -12,8 +12,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numba
 import numpy as np
+
+from benchmarks.speed.arms import compiled
 
 STEPS = 1_000_000
 CHAINS = 8
@@ -21,15 +22,13 @@ CHAINS = 8
 _FACTOR = np.int64(6364136223846793005)
 _ADDED = np.int64(1442695040888963407)
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
-
-@_compiled
+@compiled
 def _next(x):  # type: ignore[no-untyped-def]
     return (x * _FACTOR + _ADDED) ^ (x >> 7)
 
 
-@_compiled
+@compiled
 def one_chain(x, steps):  # type: ignore[no-untyped-def]
     """Take steps that each wait for the one before."""
     for _ in range(steps):
@@ -37,7 +36,7 @@ def one_chain(x, steps):  # type: ignore[no-untyped-def]
     return x
 
 
-@_compiled
+@compiled
 def eight_chains(x, steps):  # type: ignore[no-untyped-def]
     """Take as many steps in each of eight chains that do not wait for each other."""
     a, b, c, d, e, f, g, h = x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numba
 import numpy as np
 
+from benchmarks.speed.arms import compiled
 from isr_pipeline.simulation.cells import cells
 from isr_pipeline.simulation.layout import INF, SLOT_BITS, SLOT_MASK
 
@@ -34,16 +35,14 @@ PERIODS_US = (50_000, 49_000, 25_000, 20_000, 10_000, 7_000, 5_000, 1_000, 900, 
 
 Handler = Literal["branching", "branch_free"]
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
-
-@_compiled
+@compiled
 def branch_free(_states, periods, slot):  # type: ignore[no-untyped-def]
     """A handler without a branch: the slot's wait."""
     return periods[slot]
 
 
-@_compiled
+@compiled
 def branching(states, periods, slot):  # type: ignore[no-untyped-def]
     """A handler with one: the slot's wait, or a little more.
 
@@ -59,7 +58,7 @@ def branching(states, periods, slot):  # type: ignore[no-untyped-def]
     return periods[slot]
 
 
-@_compiled
+@compiled
 def to_the_top(tree, i, v):  # type: ignore[no-untyped-def]
     """Carry a new key up to the root."""
     tree[i] = v
@@ -69,7 +68,7 @@ def to_the_top(tree, i, v):  # type: ignore[no-untyped-def]
         tree[i] = v
 
 
-@_compiled
+@compiled
 def while_it_changes(tree, i, v):  # type: ignore[no-untyped-def]
     """Carry a new key up as far as it changes anything."""
     tree[i] = v
@@ -81,7 +80,7 @@ def while_it_changes(tree, i, v):  # type: ignore[no-untyped-def]
         tree[i] = v
 
 
-@_compiled
+@compiled
 def two_levels_at_a_time(tree, i, v):  # type: ignore[no-untyped-def]
     """Carry a new key up, and look every other level whether it changes anything."""
     tree[i] = v

@@ -11,10 +11,11 @@ in numba's ordinary way.
 
 The optimiser decides what stands in its caller's code by size alone. A function marked `inlined`
 stands there in any case: those that events of requests go through. One marked `apart` never does:
-what is done once in a thousand events would take registers from those.
+what is done once a period would take registers from those.
 
-What an event is, nobody can foresee, and processors guess the target of a jump through a table far
-worse than the outcomes of a few comparisons. So the code generator may make no such tables.
+What an event is, nobody can foresee, and the processor this was measured on guesses the target of
+a jump through a table far worse than the outcomes of a few comparisons. So the code generator may
+make no such tables.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from numba.core import codegen
 _COMMON = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _translated: set[str] = set()
 _entries: set[str] = set()
-_inlined: set[str] = set()
-_apart: set[str] = set()
+_attributes: dict[str, str] = {}
+"""What the optimiser is told of functions, by how their names in the library begin."""
 
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
 _library = codegen.JITCodeLibrary
@@ -55,10 +56,9 @@ def _keep_to_itself(library: Any) -> None:
     for function in library._final_module.functions:
         if not function.is_declaration and function.linkage == codegen.ll.Linkage.linkonce_odr:
             function.linkage = codegen.ll.Linkage.internal
-            if any(name in function.name for name in _inlined):
-                function.add_function_attribute("alwaysinline")
-            elif any(name in function.name for name in _apart):
-                function.add_function_attribute("noinline")
+            for name, attribute in _attributes.items():
+                if name in function.name:
+                    function.add_function_attribute(attribute)
 
 
 def _install() -> None:
@@ -108,20 +108,19 @@ def compiled(function: Any) -> Any:
 
 def inlined(function: Any) -> Any:
     """Mark a `compiled` function whose code shall stand in place of every call to it."""
-    _inlined.add(_name(function))
-    return compiled(function)
+    return _told(function, "alwaysinline")
 
 
 def apart(function: Any) -> Any:
     """Mark a `compiled` function whose code shall never stand in place of a call to it."""
-    _apart.add(_name(function))
-    return compiled(function)
+    return _told(function, "noinline")
 
 
-def _name(function: Any) -> str:
-    """How numba begins a function's name in the library, up to the mark of its version."""
+def _told(function: Any, attribute: str) -> Any:
     path = (*function.__module__.split("."), function.__qualname__)
-    return "".join(f"{len(part)}{part}" for part in path) + "B"
+    # as numba begins its name in the library, up to the mark of its version
+    _attributes["".join(f"{len(part)}{part}" for part in path) + "B"] = attribute
+    return compiled(function)
 
 
 def entry(function: Any) -> Any:

@@ -29,7 +29,7 @@ def _acts(w, kind):  # type: ignore[no-untyped-def]
 
 
 class TestDispatch:
-    """What an event is is found by comparisons, which processors guess better than a target."""
+    """What an event is is found by comparisons, not by a jump through a table."""
 
     def test_no_jump_table(self) -> None:
         """A choice of one in eight is compiled without a table of targets."""
