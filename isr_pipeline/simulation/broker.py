@@ -23,7 +23,7 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
 from isr_pipeline.simulation.depends import note, note_read
-from isr_pipeline.simulation.jit import compiled, inlined
+from isr_pipeline.simulation.jit import apart, compiled, inlined
 from isr_pipeline.simulation.layout import (
     B_DIR_BAD_BASE,
     B_FAULTS_ON,
@@ -152,6 +152,7 @@ from isr_pipeline.simulation.layout import (
     SEND_CLIENT,
     SEND_SURGE,
     T_CAND,
+    T_REQ,
     T_REQ0,
 )
 from isr_pipeline.simulation.leader import (
@@ -180,7 +181,8 @@ from isr_pipeline.simulation.network import (
     read_end,
     service,
 )
-from isr_pipeline.simulation.queue import cancel, retire, schedule, wrapped
+from isr_pipeline.simulation.news import next_news, tell_followers
+from isr_pipeline.simulation.queue import cancel, due, retire, schedule, wrapped
 from isr_pipeline.simulation.responses import (
     forget_pending,
     push_response,
@@ -321,7 +323,8 @@ def _handler_free(w, b, d):
     w[d + D_REQ] = -1
     w[d + D_ROW] = -1
     w[b + B_IO_IDLE] += 1
-    cancel(w, w[d + D_SLOT])
+    if due(w, w[d + D_SLOT]) < INF:
+        retire(w, w[d + D_SLOT])
 
 
 # ------------------------------------------------------------------ fetch
@@ -698,34 +701,18 @@ def _recheck(w, rules, lr, e):
 
 
 @compiled
-def _pass_empty(w, q, cand, first):
-    """Pass the partitions of a plain delayed fetch from ``first`` on that have no data for it.
-
-    Returns the first that has; the number of entries if none has.
-    """
-    e, k, end = _entries_from(w, q, cand, first)
-    while e < end:
-        offset = w[e + E_OFFSET]
-        lr = w[k + K_LROW]
-        if w[lr + R_LEO] > offset >= 0:
-            break
-        w[e + E_HW] = w[lr + R_HW]
-        e += E_SIZE
-        k += K_SIZE
-    return _entry_number(w, q, e)
-
-
-@compiled
 def _completion_steps(w, rec, rules, b, d):
     """Go on reading for the delayed fetch that handler ``d`` completes; True if that takes time."""
     q = w[d + D_CREQ]
-    cand = w[w[q + Q_OWNER] + T_CAND]
+    t = w[q + Q_OWNER]
+    cand = w[t + T_CAND]
     n = w[q + Q_N]
     plain = is_plain(w, q)
+    swift = plain and w[t + T_REQ] == q
     i = w[d + D_IDX]
     while True:
-        if plain:
-            i = _pass_empty(w, q, cand, i)
+        if swift:
+            i = next_news(w, t, i)
         if i >= n:
             break
         if _completion_read(w, rules, b, d, q, i, w[cand + i * K_SIZE + K_LROW], plain):
@@ -887,6 +874,7 @@ def append_records(w, rec, rules, r, records, size_bytes, acks_all):
     """Append a batch to the leader ``r``: LEO, ledger, high watermark."""
     p = w[r + R_PART]
     w[r + R_LEO] += records
+    tell_followers(w, r)
     if leads_officially(w, r):
         add_batch(w, p, w[r + R_LEO], size_bytes, records if acks_all else 0)
     raise_hw(w, rec, rules, r, w[G_NOW])
@@ -1021,7 +1009,7 @@ def request_arrives(w, rec, rules, q):
         retire(w, w[q + Q_SLOT])
 
 
-@compiled
+@apart
 def expire_steps(w, rec, rules, q):
     """Purgatory's own thread completes the fetch ``q``: no handler; up to 2.0 no lock."""
     b = w[q + Q_BROKER]

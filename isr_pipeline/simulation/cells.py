@@ -12,6 +12,7 @@ import operator
 from typing import Any
 
 import numba
+from numba.core import cgutils
 from numba.core import types as _numba_types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
@@ -31,6 +32,11 @@ def cells(array: Any) -> Any:
 def cells_from(pointer: Any, first: int) -> Any:
     """Return the cells from an index on, for a rule that walks a short list."""
     return pointer[first:]
+
+
+def trailing_zeros(bits: int) -> int:
+    """How many bits below the lowest one that is set are not; 64 if none is."""
+    return int(bits & -bits).bit_length() - 1 if bits else 64
 
 
 def records(array: Any) -> Any:
@@ -109,6 +115,15 @@ if not numba.config.DISABLE_JIT:
     def cells(_typing: Any, array: Any) -> Any:
         """Take the address of an array's first cell."""
         return types.CPointer(array.dtype)(array), _address
+
+    @intrinsic
+    def trailing_zeros(_typing: Any, bits: Any) -> Any:
+        """Count them with the processor's own instruction, where it has one."""
+
+        def counted(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            return builder.cttz(given[0], cgutils.false_bit)
+
+        return types.int64(bits), counted
 
     @intrinsic
     def records(_typing: Any, array: Any) -> Any:

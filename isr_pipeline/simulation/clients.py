@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isr_pipeline.simulation.broker import dispatch, enqueue, hand_in
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import apart, compiled
 from isr_pipeline.simulation.layout import (
     B_CLIENT_K,
     B_CLIENT_NEXT,
@@ -238,7 +238,7 @@ def _step(k, period_ns):
     return k * period_ns // 1000 - (k - 1) * period_ns // 1000
 
 
-@compiled
+@apart
 def surge_fires(w, rec, rules, b):
     """Requests of a client surge come to broker ``b``: one at a time on each connection."""
     now = w[G_NOW]

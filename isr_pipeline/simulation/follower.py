@@ -150,6 +150,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.news import expect_news, heard, next_news
 from isr_pipeline.simulation.queue import cancel, retire, schedule
 
 _FAIL = int(Reaction.FAIL)
@@ -319,6 +320,7 @@ def _ask(w, t, q):
         n = i + 1
     w[q + Q_N] = n
     w[t + T_PLAIN] = w[G_RARE] if plain and n > 0 else -1
+    expect_news(w, t)
     return wake_at
 
 
@@ -487,12 +489,16 @@ def append_steps(w, t):
     q = w[t + T_REQ]
     plain = is_plain(w, q)
     entries = w[q + Q_ENT]
-    end = entries + w[q + Q_N] * E_SIZE
-    e = entries + w[t + T_IDX] * E_SIZE
-    k = w[t + T_CAND] + w[t + T_IDX] * K_SIZE
-    while e < end:
+    n = w[q + Q_N]
+    i = w[t + T_IDX]
+    while True:
+        if plain:
+            i = next_news(w, t, i)
+        if i >= n:
+            break
+        e = entries + i * E_SIZE
+        k = w[t + T_CAND] + i * K_SIZE
         if w[e + E_END] > w[e + E_OFFSET]:
-            i = (e - entries) // E_SIZE
             if plain or expects(w, t, i, e):
                 p = w[w[k + K_FROW] + R_PART]
                 w[t + T_IDX] = i
@@ -500,11 +506,12 @@ def append_steps(w, t):
                 schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], p))
                 return
         elif w[k + K_HW] != w[e + E_HW] or not plain:
-            if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, (e - entries) // E_SIZE, e)):
+            if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
                 _learn_hw(w, k, e)
-        e += E_SIZE
-        k += K_SIZE
-    w[t + T_IDX] = w[q + Q_N]
+        if plain:
+            heard(w, t, i, e, k)
+        i += 1
+    w[t + T_IDX] = n
     w[t + T_HOLD] = 0
     fetch_next(w, t)
 

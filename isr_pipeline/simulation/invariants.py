@@ -33,7 +33,7 @@ from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.jit import compiled, entry
-from isr_pipeline.simulation.kernel import finish, take_next
+from isr_pipeline.simulation.kernel import finish, take_until
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
@@ -76,6 +76,7 @@ from isr_pipeline.simulation.layout import (
     DS_RECORD_LOCK,
     E_EPOCH,
     E_ERR,
+    E_HW,
     E_OFFSET,
     E_SIZE,
     ERR_NONE,
@@ -209,6 +210,7 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.news import next_news
 from isr_pipeline.simulation.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
@@ -238,6 +240,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         23: "ISR changes on their way are as many as counted",
         24: "nothing stands against a fetch that is not checked any more",
         25: "what is kept is so: who is eligible, newest epochs, how many disk faults go on",
+        26: "a partition that plain fetches pass over has nothing new for its follower",
     }
 )
 """Number of an invariant -> what it says."""
@@ -713,6 +716,27 @@ def _plain_sent(w, t):
 
 
 @compiled
+def _nothing_missed(w):
+    """26."""
+    for i in range(w[H_THREADS]):
+        t = w[H_THR] + i * T_SIZE
+        if w[t + T_PLAIN] != w[G_RARE]:
+            continue
+        q = w[t + T_REQ]
+        for c in range(w[q + Q_N]):
+            e = w[q + Q_ENT] + c * E_SIZE
+            if next_news(w, t, c) == c or w[e + E_OFFSET] < 0:
+                continue
+            k = w[t + T_CAND] + c * K_SIZE
+            lr = w[k + K_LROW]
+            if w[lr + R_LEO] != w[e + E_OFFSET] or w[lr + R_HW] != w[e + E_HW]:
+                return False
+            if w[k + K_HW] != w[e + E_HW]:
+                return False
+    return True
+
+
+@compiled
 def _plain(w):
     """24."""
     for i in range(w[H_THREADS]):
@@ -812,6 +836,8 @@ def _world_broken(w, rules, seen):
         return 21
     if not _plain(w):
         return 24
+    if not _nothing_missed(w):
+        return 26
     return 0
 
 
@@ -867,7 +893,7 @@ def first_broken(w, rec, rules, seen):
 @compiled
 def _run_checked(w, rec, rules, seen):
     """Take event after event, each followed by the checks."""
-    while take_next(w, rec, rules, w[C_HORIZON]):
+    while take_until(w, rec, rules, w[C_HORIZON], 1) == 1:
         w[G_BROKEN] = _first_broken(w, rec, rules, seen)
         if w[G_BROKEN] != 0:
             return

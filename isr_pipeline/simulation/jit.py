@@ -11,7 +11,7 @@ in numba's ordinary way.
 
 The optimiser decides what stands in its caller's code by size alone. A function marked `inlined`
 stands there in any case: those that events of requests go through. One marked `apart` never does:
-what is done once a period would take registers from those.
+what is done seldom would take registers from those.
 
 What an event is, nobody can foresee, and the processor this was measured on guesses the target of
 a jump through a table far worse than the outcomes of a few comparisons. So the code generator may
@@ -24,7 +24,7 @@ import ctypes
 from typing import Any
 
 import numba
-from numba.core import codegen
+from numba.core import callconv, codegen
 
 # Nothing here makes or keeps an array, so none needs its references counted: counting them at every
 # call, atomically, took two thirds of the kernel's time.
@@ -36,9 +36,11 @@ _attributes: dict[str, str] = {}
 
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
 _library = codegen.JITCodeLibrary
+_return_value = callconv.CPUCallConv.return_value
 _hooked = all(
     hasattr(_library, name) for name in (*_HOOKS, "_finalize_dynamic_globals")
 ) and hasattr(codegen.JITCPUCodegen, "set_env")
+_hooked = _hooked and hasattr(callconv.CPUCallConv, "_return_errcode_raw")
 
 codegen.ll.set_option("isr_pipeline", "-min-jump-table-entries=1000000")  # of the whole process
 
@@ -59,6 +61,18 @@ def _keep_to_itself(library: Any) -> None:
             for name, attribute in _attributes.items():
                 if name in function.name:
                     function.add_function_attribute(attribute)
+
+
+def _return_nothing(convention: Any, builder: Any, value: Any) -> None:
+    """Return from a function, without writing down that its value is None.
+
+    A caller sets the place of the value to zeros before, which is what None is. What nobody writes
+    to need not be handed on from call to call.
+    """
+    if isinstance(value, callconv.ir.Constant) and value.constant is None:
+        convention._return_errcode_raw(builder, callconv.RETCODE_OK)
+    else:
+        _return_value(convention, builder, value)
 
 
 def _install() -> None:
@@ -88,6 +102,7 @@ def _install() -> None:
         if engine._engine.get_global_value_address(name):
             set_env(engine, name, env)
 
+    callconv.CPUCallConv.return_value = _return_nothing
     _library._optimize_final_module = optimize_once
     _library._finalize_final_module = finalize_once
     _library.get_pointer_to_function = pointer_if_any

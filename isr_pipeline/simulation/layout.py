@@ -325,6 +325,7 @@ T_CAND = 2  # enc: row pointer of its first candidate
 T_IDX = 3  # candidate being appended
 T_HOLD = 4  # appending: batches before a corrupt one are held back
 T_PLAIN = 5  # fol: G_RARE when nothing stood against any candidate (see follower), -1 none
+T_NEWS = 6  # ldr sets, fol clears: a bit for each candidate that may have news (see `news`)
 T_SLOT = 7  # enc
 T_FOLLOWER = 8  # enc: broker
 T_LEADER = 9  # enc: broker
@@ -591,22 +592,23 @@ EVENT_NAMES = (
 )
 
 # ---------------------------------------------------------------- slots, in order at one instant
-SK_FAULT = 0
-SK_TICK = 1
-SK_CONTROLLER = 2  # rebalance check, end of an outage
-SK_SESSION = 3
-SK_DIR = 4
-SK_ALTER = 5
-SK_METADATA = 6
-SK_HANDLER = 7
-SK_SENDER = 8
-SK_THREAD = 9
-SK_REQUEST = 10
-SK_STREAM = 11
-SK_CLIENT = 12
-SK_SURGE = 13
-SK_SAMPLE = 14
-SK_BITS = 4
+# one bit each: see `kernel.act`
+SK_FAULT = 1 << 0
+SK_TICK = 1 << 1
+SK_CONTROLLER = 1 << 2  # rebalance check, end of an outage
+SK_SESSION = 1 << 3
+SK_DIR = 1 << 4
+SK_ALTER = 1 << 5
+SK_METADATA = 1 << 6
+SK_HANDLER = 1 << 7
+SK_SENDER = 1 << 8
+SK_THREAD = 1 << 9
+SK_REQUEST = 1 << 10
+SK_STREAM = 1 << 11
+SK_CLIENT = 1 << 12
+SK_SURGE = 1 << 13
+SK_SAMPLE = 1 << 14
+SK_BITS = 15
 SK_MASK = (1 << SK_BITS) - 1
 
 HIST_SUB_BITS = 7  # 128 buckets an octave: at most 0.8 % wide

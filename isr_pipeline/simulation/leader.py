@@ -33,7 +33,7 @@ from isr_pipeline.simulation.controller import (
     publish,
 )
 from isr_pipeline.simulation.depends import note, note_isr
-from isr_pipeline.simulation.jit import compiled
+from isr_pipeline.simulation.jit import apart, compiled
 from isr_pipeline.simulation.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
@@ -175,6 +175,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import link
+from isr_pipeline.simulation.news import tell_followers
 from isr_pipeline.simulation.queue import cancel, schedule
 from isr_pipeline.simulation.responses import respond
 
@@ -272,6 +273,7 @@ def raise_hw(w, rec, rules, r, rule_time):
     )
     if hw > before:
         w[r + R_HW] = hw
+        tell_followers(w, r)
         if leads_officially(w, r):
             commit_up_to(w, rules, p, hw, maximal_isr(w, r))
             hw_moved(w, p, hw < leo)
@@ -684,7 +686,7 @@ def _tick_visits(w, rec, rules, b, r):
     return False
 
 
-@compiled
+@apart
 def tick_fires(w, rec, rules, b):
     """The isr-expiration task of broker ``b``: one walk over all its partitions, at a fixed rate.
 

@@ -2,7 +2,7 @@
 
 `python -m tests.simulation.print_runs` is a process of its own, with or without the JIT; its lines
 are compared with those of another. With `--visit-all`, which needs the JIT to be off, no partition
-of a fetch is passed in a short loop.
+of a fetch is passed over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.run import advance, run
-from isr_pipeline.simulation import broker
+from isr_pipeline.simulation import broker, follower
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
@@ -30,7 +30,7 @@ HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a 
 
 
 def pass_none(*places: int) -> int:
-    """Pass no partition of a fetch in a short loop: the first one left is the first."""
+    """Pass over no partition of a fetch: the first one left is the first."""
     return places[-1]
 
 
@@ -71,6 +71,6 @@ def known_at_the_end(scenario: Scenario) -> list[list[list[int]]]:
 
 if __name__ == "__main__":
     if "--visit-all" in sys.argv:
-        broker._pass_settled = broker._pass_empty = pass_none
+        broker._pass_settled = broker.next_news = follower.next_news = pass_none
     for line in lines():
         print(line)  # noqa: T201 - its output is its purpose

@@ -133,13 +133,37 @@ def _ledger_ahead(world: World) -> None:
     w[w[at.H_LEDGER] + w[p + at.P_LED_BASE] * at.L_SIZE + at.L_END] = 7
 
 
-def _plain_against_its_state(world: World) -> None:
+def _plain(world: World) -> tuple[int, int]:
+    """Let the first thread have a plain request of one partition; returns both."""
     w, t = world.w, int(world.w[at.H_THR])
     w[t + at.T_PLAIN] = w[at.G_RARE]
     q = w[t + at.T_REQ] = w[t + at.T_REQ0]
     w[q + at.Q_N] = 1
     w[w[q + at.Q_ENT] + at.E_OFFSET] = 0
+    return t, int(q)
+
+
+def _plain_against_its_state(world: World) -> None:
+    w = world.w
+    t, _ = _plain(world)
     w[w[w[t + at.T_CAND] + at.K_FROW] + at.R_NEED_TRUNC] = 1
+
+
+def _unheard(field: int) -> Callable[[World], None]:
+    """Let the leader, the entry and the follower differ in one cell of which nobody was told."""
+
+    def damage(world: World) -> None:
+        w = world.w
+        t, q = _plain(world)
+        candidate = int(w[t + at.T_CAND])
+        place = {
+            at.R_LEO: w[candidate + at.K_LROW],
+            at.E_HW: w[q + at.Q_ENT],
+            at.K_HW: candidate,
+        }
+        w[place[field] + field] += 1
+
+    return damage
 
 
 DAMAGES: dict[int, Callable[[World], None]] = {
@@ -165,6 +189,7 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     23: _set(first_broker, at.B_ALTER_QUEUED, 1),
     24: _plain_against_its_state,
     25: _set(first_partition, at.P_ELIGIBLE, 0b011),
+    26: _unheard(at.R_LEO),
 }
 
 
@@ -230,6 +255,18 @@ class TestNoticing:
         seen = _seen(world)
         _set(row, field, 1)(world)
         assert first_broken(world.w, world.rec, world.rules, seen) == 25
+
+    @pytest.mark.parametrize("field", [at.R_LEO, at.E_HW, at.K_HW])
+    def test_news_that_nobody_hears_are_noticed(self, field: int) -> None:
+        """Invariant 26: a log's end, a high watermark in the answer, and the one that is known."""
+        world = world_at_rest()
+        seen = _seen(world)
+        t, _ = _plain(world)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        _unheard(field)(world)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 26
+        world.w[t + at.T_NEWS] = 1
+        assert first_broken(world.w, world.rec, world.rules, seen) == 0
 
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""

@@ -1,4 +1,4 @@
-"""Handle plain fetches in the short loops of `broker`, and partition by partition; compare.
+"""Handle plain fetches with partitions passed over, and partition by partition; compare.
 
 `python -m tests.simulation.visit_both_ways` needs the JIT to be off. It runs a few scenarios and
 stops at every step of a fetch that nothing stands against. What the leaders know is changed there
@@ -22,12 +22,13 @@ from isr_pipeline.scenarios.run import advance
 from isr_pipeline.simulation import broker
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
+from isr_pipeline.simulation.news import tell_followers
 from tests.simulation.print_runs import entries_of, pass_none
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
 ENOUGH = 600
 """Fetches of each kind."""
-SHORT_LOOPS = (broker._pass_settled, broker._pass_empty)
+WITH_SKIPS = (broker._pass_settled, broker.next_news)
 STEPS = {"_fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
 """Functions that step through a fetch, and where a handler names it."""
 
@@ -41,19 +42,21 @@ def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
         offset, lr, row = w[e + at.E_OFFSET], w[k + at.K_LROW], w[k + at.K_REC]
         rec[row, record.LEO] = chance.choice((offset, offset, offset, offset - 10))
         rec[row, record.PREV_LEADER_LEO] = chance.choice((offset, offset, offset - 10, offset + 10))
-        w[lr + at.R_HW] = chance.choice((w[lr + at.R_HW], w[lr + at.R_HW] - 10))
+        if chance.random() < 0.5:
+            w[lr + at.R_HW] -= 10
+            tell_followers(w, lr)
         if chance.random() < 0.2:
             w[lr + at.R_ISR] &= ~w[e + at.E_BIT]
 
 
-def after(step: Any, loops: tuple[Any, Any], w: Any, *others: Any) -> Any:
+def after(step: Any, skips: tuple[Any, Any], w: Any, *others: Any) -> Any:
     """The world after a step that begins with a copy of ``w``; what means nothing is left out."""
     w = w.copy()
     rec = records_of(w)
-    before = broker._pass_settled, broker._pass_empty
-    broker._pass_settled, broker._pass_empty = loops
+    before = broker._pass_settled, broker.next_news
+    broker._pass_settled, broker.next_news = skips
     step(w, rec, *others)
-    broker._pass_settled, broker._pass_empty = before
+    broker._pass_settled, broker.next_news = before
     rec[:, (record.START, record.LEO_TIME)] = 0
     entries_of(w)[:, at.E_LLEO] = 0
     return w
@@ -74,7 +77,7 @@ def compared(name: str, chance: random.Random, counts: dict[str, int]) -> Callab
             counts[name] += 1
             changed = w.copy()
             shuffle(changed, records_of(changed), q, chance)
-            one = after(step, SHORT_LOOPS, changed, rules, b, d)
+            one = after(step, WITH_SKIPS, changed, rules, b, d)
             other = after(step, (pass_none, pass_none), changed, rules, b, d)
             cells = np.flatnonzero(one != other)
             if len(cells):

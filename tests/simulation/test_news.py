@@ -1,0 +1,69 @@
+"""Which partitions of a fetcher thread may have news."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isr_pipeline.scenarios.encoder import encode
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.run import run
+from isr_pipeline.simulation import cells
+from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.news import EVERYTHING, NEWS_MAX
+
+
+@numba.njit
+def _counted(bits):  # type: ignore[no-untyped-def]
+    return cells.trailing_zeros(bits)
+
+
+class TestTrailingZeros:
+    """How far it is to the next set bit."""
+
+    @settings(deadline=None)
+    @given(st.integers(0, EVERYTHING))
+    def test_compiled_as_in_plain_python(self, bits: int) -> None:
+        """The processor's instruction counts as the text of the binary number does."""
+        written = f"{bits:b}"
+        expected = len(written) - len(written.rstrip("0")) if bits else 64
+        assert _counted(bits) == expected
+
+
+def wide(partitions: int) -> Scenario:
+    """Two brokers with so many partitions, a pause, and enough batches for all of them."""
+    return parse_scenario(
+        {
+            "scenario_id": "wide",
+            "horizon_ms": 3000,
+            "warmup_ms": 0,
+            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+            "topics": [
+                {
+                    "name": "t",
+                    "partitions": partitions,
+                    "replication_factor": 2,
+                    "produce": {"records_per_s": 5, "records_per_batch": 1, "acks": "all"},
+                }
+            ],
+            "faults": [{"kind": "pause", "broker": 2, "start_ms": 1000, "duration_ms": 300}],
+        },
+        "wide",
+    )
+
+
+class TestWideThreads:
+    """A cell has 62 bits; a thread may fetch more partitions."""
+
+    @pytest.mark.parametrize("per_thread", [NEWS_MAX, NEWS_MAX + 1, 80])
+    def test_nothing_is_missed(self, per_thread: int) -> None:
+        """Every invariant holds, and every partition goes on committing, on either side of 62."""
+        scenario = wide(2 * per_thread)
+        world = encode(scenario)
+        thread = int(world.w[at.H_THR])
+        assert world.w[thread + at.T_USED] == per_thread
+        checked = run(scenario, events=True, checked=True)
+        assert checked.outcome["records_acked"] > 0
+        assert run(scenario, events=True) == checked
