@@ -1,4 +1,4 @@
-"""Short loops pass what is settled in a fetch; nothing else may come of that."""
+"""What a plain fetch passes over had nothing for anybody; nothing else may come of that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_passed_partition_is_as_if_visited() -> None:
-    """Whatever leaders know of followers, the short loops leave the world that visits leave."""
+    """Whatever leaders know of followers, passing over leaves the world that visits leave."""
     finished = subprocess.run(
         [sys.executable, "-m", "tests.simulation.visit_both_ways"],
         cwd=ROOT,
