@@ -145,7 +145,6 @@ from isr_pipeline.simulation.layout import (
     R_ONLINE,
     R_PART,
     R_POS,
-    R_TOWARDS,
     R_WRITER,
     REQ_FETCH,
     REQS_PER_THREAD,
@@ -181,7 +180,7 @@ from isr_pipeline.simulation.network import (
     read_end,
     service,
 )
-from isr_pipeline.simulation.news import next_news, tell_followers
+from isr_pipeline.simulation.news import candidate, next_news, tell_followers, thread_of
 from isr_pipeline.simulation.queue import cancel, due, retire, schedule, wrapped
 from isr_pipeline.simulation.responses import (
     forget_pending,
@@ -323,7 +322,7 @@ def _handler_free(w, b, d):
     w[d + D_REQ] = -1
     w[d + D_ROW] = -1
     w[b + B_IO_IDLE] += 1
-    if due(w, w[d + D_SLOT]) < INF:
+    if due(w, w[d + D_SLOT]) < INF:  # it fires now; one that was done at once was never planned
         retire(w, w[d + D_SLOT])
 
 
@@ -498,19 +497,6 @@ def _fetch_steps(w, rec, rules, b, d):
     _fetch_done(w, rec, rules, b, d, q, empty)
 
 
-@inlined
-def _entries_from(w, q, cand, first):
-    """Entry ``first`` of the fetch ``q``, its candidate, and the end of the entries: pointers."""
-    entries = w[q + Q_ENT]
-    return entries + first * E_SIZE, cand + first * K_SIZE, entries + w[q + Q_N] * E_SIZE
-
-
-@inlined
-def _entry_number(w, q, e):
-    """Which entry of the fetch ``q`` the one at ``e`` is."""
-    return (e - w[q + Q_ENT]) // E_SIZE
-
-
 @compiled
 def _pass_settled(w, rec, q, cand, first):
     """Pass the partitions of a plain fetch from ``first`` on that have nothing new for anybody.
@@ -521,7 +507,10 @@ def _pass_settled(w, rec, q, cand, first):
     Returns the first partition that needs more; the number of entries if none does.
     """
     now = w[G_NOW]
-    e, k, end = _entries_from(w, q, cand, first)
+    entries = w[q + Q_ENT]
+    e = entries + first * E_SIZE
+    k = cand + first * K_SIZE
+    end = entries + w[q + Q_N] * E_SIZE
     while e < end:
         offset = w[e + E_OFFSET]
         lr = w[k + K_LROW]
@@ -539,7 +528,7 @@ def _pass_settled(w, rec, q, cand, first):
             break
         e += E_SIZE
         k += K_SIZE
-    return _entry_number(w, q, e)
+    return (e - entries) // E_SIZE
 
 
 @inlined
@@ -774,18 +763,6 @@ def _completion_read_over(w, d):
         w[q + Q_READ_ROW] = -1
         release_read(w, lr)
     w[d + D_IDX] += 1
-
-
-@compiled
-def thread_of(w, lr, pos):
-    """Row pointer of the thread that fetches for the follower at a position from ``lr``."""
-    return w[w[lr + R_TOWARDS] + 2 * pos]
-
-
-@compiled
-def candidate(w, lr, pos):
-    """Index of that follower among the candidates of that thread."""
-    return w[w[lr + R_TOWARDS] + 2 * pos + 1]
 
 
 @inlined

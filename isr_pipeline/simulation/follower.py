@@ -17,11 +17,9 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.simulation.broker import (
-    candidate,
     complete_without_handler,
     is_plain,
     note_bad_dir,
-    thread_of,
 )
 from isr_pipeline.simulation.depends import note
 from isr_pipeline.simulation.jit import compiled, inlined
@@ -150,7 +148,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.news import expect_news, heard, next_news
+from isr_pipeline.simulation.news import candidate, expect_news, heard, next_news, thread_of
 from isr_pipeline.simulation.queue import cancel, retire, schedule
 
 _FAIL = int(Reaction.FAIL)

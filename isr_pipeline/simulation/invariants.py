@@ -28,7 +28,7 @@ from isr_pipeline.kafka.releases import (
     Clock,
     Kip501,
 )
-from isr_pipeline.simulation.broker import is_plain, thread_of
+from isr_pipeline.simulation.broker import is_plain
 from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
@@ -210,7 +210,7 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.news import next_news
+from isr_pipeline.simulation.news import next_news, thread_of
 from isr_pipeline.simulation.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(

@@ -37,10 +37,11 @@ _attributes: dict[str, str] = {}
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
 _library = codegen.JITCodeLibrary
 _return_value = callconv.CPUCallConv.return_value
-_hooked = all(
-    hasattr(_library, name) for name in (*_HOOKS, "_finalize_dynamic_globals")
-) and hasattr(codegen.JITCPUCodegen, "set_env")
-_hooked = _hooked and hasattr(callconv.CPUCallConv, "_return_errcode_raw")
+_hooked = (
+    all(hasattr(_library, name) for name in (*_HOOKS, "_finalize_dynamic_globals"))
+    and hasattr(codegen.JITCPUCodegen, "set_env")
+    and hasattr(callconv.CPUCallConv, "_return_errcode_raw")
+)
 
 codegen.ll.set_option("isr_pipeline", "-min-jump-table-entries=1000000")  # of the whole process
 

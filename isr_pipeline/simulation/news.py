@@ -12,7 +12,7 @@ a bit when it finds nothing left to hear. A thread of more than NEWS_MAX candida
 from __future__ import annotations
 
 from isr_pipeline.simulation.cells import trailing_zeros
-from isr_pipeline.simulation.jit import inlined
+from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     E_HW,
     E_OFFSET,
@@ -38,13 +38,24 @@ def expect_news(w, t):
     w[t + T_NEWS] = EVERYTHING
 
 
+@compiled
+def thread_of(w, lr, pos):
+    """Row pointer of the thread that fetches for the follower at a position from ``lr``."""
+    return w[w[lr + R_TOWARDS] + 2 * pos]
+
+
+@compiled
+def candidate(w, lr, pos):
+    """Index of that follower among the candidates of that thread."""
+    return w[w[lr + R_TOWARDS] + 2 * pos + 1]
+
+
 @inlined
 def tell_followers(w, lr):
     """The log end or the high watermark of the leader ``lr`` has moved."""
-    towards = w[lr + R_TOWARDS]
     for pos in range(w[w[lr + R_PART] + P_RF]):
         if pos != w[lr + R_POS]:
-            w[w[towards + 2 * pos] + T_NEWS] |= 1 << (w[towards + 2 * pos + 1] & 63)
+            w[thread_of(w, lr, pos) + T_NEWS] |= 1 << (candidate(w, lr, pos) & 63)
 
 
 @inlined
