@@ -95,13 +95,19 @@ def counts_pending(rules):
 
 
 @rule
-def begin_read(rules, rec, row, offset):
-    """A handler begins to read for a follower's fetch at `offset`.
+def becomes_pending(rec, row, offset):
+    """Whether a follower's fetch at `offset` becomes pending, where that counts.
 
-    Only a fetch that had reached the leader's LEO of the previous fetch becomes pending: a
-    follower that is behind gets nothing.
+    Only one that had reached the leader's LEO of the previous fetch: a follower that is behind gets
+    nothing.
     """
-    if counts_pending(rules) and offset >= rec[row, PREV_LEADER_LEO]:
+    return offset >= rec[row, PREV_LEADER_LEO]
+
+
+@rule
+def begin_read(rules, rec, row, offset):
+    """A handler begins to read for a follower's fetch at `offset`."""
+    if counts_pending(rules) and becomes_pending(rec, row, offset):
         add_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS, offset)
 
 

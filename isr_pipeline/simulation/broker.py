@@ -7,7 +7,7 @@ purgatory, and is completed by *the thread that appends*: that thread reads the 
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.kip501 import begin_read, counts_pending, should_resign
+from isr_pipeline.kafka.kip501 import counts_pending, should_resign
 from isr_pipeline.kafka.partition import append_refused, effective_min_isr, size_of
 from isr_pipeline.kafka.record import LEO, PREV_LEADER_LEO
 from isr_pipeline.kafka.releases import (
@@ -92,7 +92,6 @@ from isr_pipeline.simulation.layout import (
     ERR_STORAGE,
     ERR_UNKNOWN_EPOCH,
     G_NOW,
-    G_RARE,
     H_QUEUE,
     INF,
     K_FROW,
@@ -118,7 +117,6 @@ from isr_pipeline.simulation.layout import (
     Q_NOT_BEFORE,
     Q_OWNER,
     Q_PENDING,
-    Q_PLAIN,
     Q_READ_ROW,
     Q_RECORDS,
     Q_ROW,
@@ -153,6 +151,7 @@ from isr_pipeline.simulation.layout import (
     T_CAND,
     T_REQ,
     T_REQ0,
+    T_SETTLED,
 )
 from isr_pipeline.simulation.leader import (
     LOCK_FREE,
@@ -180,10 +179,20 @@ from isr_pipeline.simulation.network import (
     read_end,
     service,
 )
-from isr_pipeline.simulation.news import candidate, next_news, tell_followers, thread_of
+from isr_pipeline.simulation.news import (
+    candidate,
+    is_kept,
+    is_plain,
+    next_news,
+    next_unset,
+    settled,
+    tell_followers,
+    thread_of,
+    unsettle,
+)
+from isr_pipeline.simulation.pending import forget_pending, note_pending, pay_candidate
 from isr_pipeline.simulation.queue import cancel, due, retire, schedule, wrapped
 from isr_pipeline.simulation.responses import (
-    forget_pending,
     push_response,
     respond,
     start_senders,
@@ -199,6 +208,7 @@ _LOCK_COMPLETION = int(Lock.COMPLETION)
 _LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
 _S1_PR = int(Kip501.S1_PR)
 _S2 = int(Kip501.S2)
+_ANY_FETCH = int(Clock.ANY_FETCH)
 _FETCH_TIME = int(Clock.FETCH_TIME)
 
 
@@ -308,7 +318,7 @@ def _begin(w, rec, rules, b, d, code):
         w[q + Q_ERR] = 0
         w[q + Q_PENDING] = 0
         if counts_pending(rules):
-            _note_pending(w, rec, rules, q)
+            note_pending(w, rec, rules, q)
         _fetch_steps(w, rec, rules, b, d)
     else:
         w[d + D_STATE] = DS_PRODUCE
@@ -327,28 +337,6 @@ def _handler_free(w, b, d):
 
 
 # ------------------------------------------------------------------ fetch
-
-
-@compiled
-def is_plain(w, q):
-    """Whether nothing stands against any entry of the fetch ``q``: it need not be asked again.
-
-    Nothing stood against any when it was sent (see `follower.fetch_next`), and since then nothing
-    has happened anywhere that could: no event but those of requests.
-    """
-    return w[q + Q_PLAIN] == w[G_RARE]
-
-
-@compiled
-def _note_pending(w, rec, rules, q):
-    """KIP-501: the fetch counts as pending for its partitions, before any of them is read."""
-    w[q + Q_PENDING] = 1
-    cand = w[w[q + Q_OWNER] + T_CAND]
-    for i in range(w[q + Q_N]):
-        offset = w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET]
-        k = cand + i * K_SIZE
-        if offset >= 0 and w[w[k + K_LROW] + R_IS_LEADER] == 1:
-            begin_read(rules, rec, w[k + K_REC], offset)
 
 
 @compiled
@@ -434,6 +422,11 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
                 on_failed_read(rules, rec, row, now)
             return False
     moved = rec[row, LEO] != offset
+    t = w[w[d + D_REQ] + Q_OWNER]
+    i = (k - w[t + T_CAND]) // K_SIZE
+    unsettle(w, t, i)
+    if rules[KIP501] == _S1_PR:
+        pay_candidate(w, rec, t, i)
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
     bit = w[e + E_BIT]
@@ -470,11 +463,18 @@ def _fetch_steps(w, rec, rules, b, d):
     plain = is_plain(w, q)
     begun = w[d + D_IDX] if w[d + D_AGAIN] == PHASE_READ else n
     if w[d + D_AGAIN] == PHASE_READ:
-        swift = plain and rules[RECORD_PER_PARTITION] != 0 and w[b + B_FAULTS_ON] == 0
         i = begun
+        recorded = 0
+        swift = plain and w[b + B_FAULTS_ON] == 0
+        if swift and rules[RECORD_PER_PARTITION] == 0:
+            swift = False
+            if begun == 0 and _reads_nothing(w, rules, q):
+                _record_at_once(w, rec, rules, d, q)
+                i = n
+                recorded = n
         while True:
             if swift:
-                i = _pass_settled(w, rec, q, cand, i)
+                i = _pass_settled(w, rec, w[q + Q_OWNER], q, i)
             if i >= n:
                 break
             e = entries + i * E_SIZE
@@ -484,7 +484,7 @@ def _fetch_steps(w, rec, rules, b, d):
                     return
             i += 1
         w[d + D_AGAIN] = PHASE_RECORD
-        w[d + D_IDX] = 0
+        w[d + D_IDX] = recorded
     if rules[RECORD_PER_PARTITION] == 0:
         for i in range(w[d + D_IDX], n):
             e = entries + i * E_SIZE
@@ -498,37 +498,87 @@ def _fetch_steps(w, rec, rules, b, d):
 
 
 @compiled
-def _pass_settled(w, rec, q, cand, first):
+def _reads_nothing(w, rules, q):
+    """Whether the plain fetch ``q`` is read and recorded at once: no data, nobody outside the ISR.
+
+    0.8.2 is left out: its lag clock is none that `on_fetch_again` writes.
+    """
+    if rules[CLOCK] == _ANY_FETCH:
+        return False
+    t = w[q + Q_OWNER]
+    known = settled(w, t) if is_kept(w, t, q) else 0
+    i = next_unset(known, 0)
+    while i < w[q + Q_N]:
+        e = w[q + Q_ENT] + i * E_SIZE
+        lr = w[w[t + T_CAND] + i * K_SIZE + K_LROW]
+        if w[e + E_OFFSET] >= 0:
+            if w[e + E_OFFSET] < w[lr + R_LEO] or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
+                return False
+        i = next_unset(known, i + 1)
+    return True
+
+
+@apart
+def _record_at_once(w, rec, rules, d, q):
+    """Read a fetch that `_reads_nothing`, and record it, of a release that records partitions last.
+
+    As no time passes and nothing has to wait, it makes no difference if each partition is recorded
+    when it is read; so those that are settled can be passed.
+    """
+    t = w[q + Q_OWNER]
+    i = _pass_settled(w, rec, t, q, 0)
+    while i < w[q + Q_N]:
+        e = w[q + Q_ENT] + i * E_SIZE
+        k = w[t + T_CAND] + i * K_SIZE
+        w[e + E_TIME] = w[G_NOW]
+        w[e + E_END] = w[e + E_OFFSET]
+        w[e + E_LLEO] = w[w[k + K_LROW] + R_LEO]
+        w[e + E_HW] = w[w[k + K_LROW] + R_HW]
+        _record_fetch(w, rec, rules, d, e, k, True)
+        i = _pass_settled(w, rec, t, q, i + 1)
+
+
+@inlined
+def _pass_settled(w, rec, t, q, first):
     """Pass the partitions of a plain fetch from ``first`` on that have nothing new for anybody.
 
     If the release records each partition once it is read, and no disk fault goes on, all that a
     visit does to a follower in the ISR that was known to be at the log's end, and still is, are the
-    times in its record. Most visits are like that, so they are passed here, in one short loop.
+    times in its record. Most visits are like that, so they are passed here, in one short loop; and
+    what was found to be like that is not looked at again before something changes (see `news`).
     Returns the first partition that needs more; the number of entries if none does.
     """
     now = w[G_NOW]
     entries = w[q + Q_ENT]
-    e = entries + first * E_SIZE
-    k = cand + first * K_SIZE
-    end = entries + w[q + Q_N] * E_SIZE
-    while e < end:
-        offset = w[e + E_OFFSET]
-        lr = w[k + K_LROW]
+    cand = w[t + T_CAND]
+    n = w[q + Q_N]
+    kept = is_kept(w, t, q)
+    known = settled(w, t) if kept else 0
+    i = first
+    while i < n:
+        k = cand + i * K_SIZE
         row = w[k + K_REC]
-        if (
-            w[lr + R_LEO] == offset
-            and rec[row, LEO] == offset
-            and rec[row, PREV_LEADER_LEO] == offset
-            and (w[lr + R_ISR] & w[e + E_BIT]) != 0
-        ):
-            w[e + E_TIME] = now
+        if (known >> i) & 1 == 0:
+            e = entries + i * E_SIZE
+            offset = w[e + E_OFFSET]
+            lr = w[k + K_LROW]
+            if (
+                w[lr + R_LEO] != offset
+                or rec[row, LEO] != offset
+                or rec[row, PREV_LEADER_LEO] != offset
+                or (w[lr + R_ISR] & w[e + E_BIT]) == 0
+            ):
+                if offset >= 0:
+                    break
+                i += 1
+                continue
             w[e + E_HW] = w[lr + R_HW]
-            on_fetch_again(rec, row, now)
-        elif offset >= 0:
-            break
-        e += E_SIZE
-        k += K_SIZE
-    return (e - entries) // E_SIZE
+            if kept:
+                w[t + T_SETTLED] |= 1 << i
+        w[entries + i * E_SIZE + E_TIME] = now
+        on_fetch_again(rec, row, now)
+        i += 1
+    return i
 
 
 @inlined
@@ -623,8 +673,7 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
 
     ``empty``: nothing stands against it and no partition had data for it at this very moment.
     """
-    if w[q + Q_PENDING] == 1 and rules[KIP501] == _S1_PR:
-        w[q + Q_PENDING] = 0
+    if w[q + Q_PENDING] != 0 and rules[KIP501] == _S1_PR:
         forget_pending(w, rec, rules, q)  # the pull request's finally block
     if w[q + Q_ERR] == 1 or w[q + Q_BYTES] >= w[C_FETCH_MIN_BYTES] or w[C_FETCH_WAIT] == 0:
         respond(w, rec, rules, b, q)

@@ -560,7 +560,7 @@ def _withdraw_fetches(w, rec, rules, r):
         for k in range(w[q + Q_N]):
             e = w[q + Q_ENT] + k * E_SIZE
             if w[cand + k * K_SIZE + K_FROW] == r and w[e + E_OFFSET] >= 0:
-                if w[q + Q_PENDING] == 1:
+                if w[q + Q_PENDING] != 0:
                     end_read(rules, rec, w[cand + k * K_SIZE + K_REC], w[e + E_OFFSET])
                 w[e + E_OFFSET] = -1
 

@@ -18,7 +18,6 @@ from isr_pipeline.kafka.releases import (
 from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.simulation.broker import (
     complete_without_handler,
-    is_plain,
     note_bad_dir,
 )
 from isr_pipeline.simulation.depends import note
@@ -120,7 +119,6 @@ from isr_pipeline.simulation.layout import (
     T_SIZE,
     T_SLOT,
     T_STATE,
-    T_TIMEOUT,
     T_USED,
     T_WAY,
     TS_APPENDING,
@@ -148,7 +146,14 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.news import candidate, expect_news, heard, next_news, thread_of
+from isr_pipeline.simulation.news import (
+    candidate,
+    expect_news,
+    heard,
+    is_plain,
+    next_news,
+    thread_of,
+)
 from isr_pipeline.simulation.queue import cancel, retire, schedule
 
 _FAIL = int(Reaction.FAIL)
@@ -361,8 +366,7 @@ def fetch_next(w, t):
     w[q + Q_PLAIN] = w[t + T_PLAIN]
     w[t + T_REQ] = q
     w[t + T_STATE] = TS_WAITING
-    w[t + T_TIMEOUT] = now + w[C_SOCKET_TIMEOUT]
-    schedule(w, w[t + T_SLOT], w[t + T_TIMEOUT])
+    schedule(w, w[t + T_SLOT], now + w[C_SOCKET_TIMEOUT])
     w[q + Q_ABANDONED] = 0
     w[q + Q_ERR] = 0
     w[q + Q_STATE] = QS_TO_BROKER

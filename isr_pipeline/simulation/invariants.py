@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, PREV_LEADER_LEO
 from isr_pipeline.kafka.releases import (
     CLOCK,
     ELR,
@@ -28,7 +28,6 @@ from isr_pipeline.kafka.releases import (
     Clock,
     Kip501,
 )
-from isr_pipeline.simulation.broker import is_plain
 from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
@@ -74,6 +73,7 @@ from isr_pipeline.simulation.layout import (
     DS_IDLE,
     DS_PRODUCE_LOCK,
     DS_RECORD_LOCK,
+    E_BIT,
     E_EPOCH,
     E_ERR,
     E_HW,
@@ -125,6 +125,7 @@ from isr_pipeline.simulation.layout import (
     K_FROW,
     K_HW,
     K_LROW,
+    K_REC,
     K_SIZE,
     L_END,
     L_SIZE,
@@ -146,7 +147,10 @@ from isr_pipeline.simulation.layout import (
     P_ROW0,
     P_SIZE,
     Q_ENT,
+    Q_KIND,
     Q_N,
+    Q_OWNER,
+    Q_PENDING,
     Q_READ_ROW,
     Q_SIZE,
     Q_SLOT,
@@ -154,6 +158,7 @@ from isr_pipeline.simulation.layout import (
     QS_COMPLETING,
     QS_EXPIRING,
     QS_FREE,
+    QS_HANDLING,
     QS_PURGATORY,
     QS_TO_BROKER,
     QS_TO_OWNER,
@@ -179,10 +184,12 @@ from isr_pipeline.simulation.layout import (
     R_READERS,
     R_SIZE,
     R_WRITER,
+    REQ_FETCH,
     REQS_PER_THREAD,
     SEND_NONE,
     SLOT_BITS,
     T_CAND,
+    T_CANDS,
     T_FOLLOWER,
     T_PLAIN,
     T_REQ,
@@ -210,7 +217,7 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.news import next_news, thread_of
+from isr_pipeline.simulation.news import is_kept, is_plain, next_news, settled, thread_of
 from isr_pipeline.simulation.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
@@ -241,6 +248,8 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         24: "nothing stands against a fetch that is not checked any more",
         25: "what is kept is so: who is eligible, newest epochs, how many disk faults go on",
         26: "a partition that plain fetches pass over has nothing new for its follower",
+        27: "what is taken for settled needs nothing but times in the leader's record",
+        28: "pending reads are owed by plain fetches on the leader, and to members of the ISR only",
     }
 )
 """Number of an invariant -> what it says."""
@@ -737,6 +746,55 @@ def _nothing_missed(w):
 
 
 @compiled
+def _is_settled(w, rec, t, q, i):
+    """27, of one entry."""
+    e = w[q + Q_ENT] + i * E_SIZE
+    k = w[t + T_CAND] + i * K_SIZE
+    offset = w[e + E_OFFSET]
+    row = w[k + K_REC]
+    return (
+        offset >= 0
+        and w[w[k + K_LROW] + R_LEO] == offset
+        and rec[row, LEO] == offset
+        and rec[row, PREV_LEADER_LEO] == offset
+        and (w[w[k + K_LROW] + R_ISR] & w[e + E_BIT]) != 0
+    )
+
+
+@compiled
+def _settled(w, rec):
+    """27."""
+    for number in range(w[H_THREADS]):
+        t = w[H_THR] + number * T_SIZE
+        q = w[t + T_REQ]
+        if w[t + T_PLAIN] == w[G_RARE] and is_kept(w, t, q):
+            for i in range(w[t + T_CANDS]):
+                if (settled(w, t) >> i) & 1 and not _is_settled(w, rec, t, q, i):
+                    return False
+    return True
+
+
+@compiled
+def _owed(w):
+    """28."""
+    for number in range(w[H_REQUESTS]):
+        q = w[H_REQ] + number * Q_SIZE
+        if w[q + Q_KIND] != REQ_FETCH or w[q + Q_PENDING] <= 1:
+            continue
+        on_leader = w[q + Q_STATE] in (QS_HANDLING, QS_PURGATORY, QS_COMPLETING, QS_EXPIRING)
+        if not on_leader or not is_plain(w, q):
+            return False
+        cand = w[w[q + Q_OWNER] + T_CAND]
+        for i in range(w[w[q + Q_OWNER] + T_CANDS]):
+            if (w[q + Q_PENDING] >> 1 >> i) & 1:
+                e = w[q + Q_ENT] + i * E_SIZE
+                lr = w[cand + i * K_SIZE + K_LROW]
+                if w[e + E_OFFSET] < 0 or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
+                    return False
+    return True
+
+
+@compiled
 def _plain(w):
     """24."""
     for i in range(w[H_THREADS]):
@@ -812,7 +870,7 @@ def _replica_broken(w, rec, rules, seen, r):
 
 
 @compiled
-def _world_broken(w, rules, seen):
+def _world_broken(w, rec, rules, seen):
     """The same of the world as a whole."""
     if not _clock(w, seen):
         return 1
@@ -838,6 +896,10 @@ def _world_broken(w, rules, seen):
         return 24
     if not _nothing_missed(w):
         return 26
+    if not _settled(w, rec):
+        return 27
+    if not _owed(w):
+        return 28
     return 0
 
 
@@ -875,7 +937,7 @@ def _first_broken(w, rec, rules, seen):
         broken = _replica_broken(w, rec, rules, seen, w[H_ROW] + i * R_SIZE)
         if broken != 0:
             return broken
-    return _world_broken(w, rules, seen)
+    return _world_broken(w, rec, rules, seen)
 
 
 @entry

@@ -98,6 +98,7 @@ from isr_pipeline.simulation.measures import (
     row_of,
     watch_missed_lag,
 )
+from isr_pipeline.simulation.pending import pay_all
 from isr_pipeline.simulation.queue import cancel, schedule
 from isr_pipeline.simulation.quiet import Z_NEXT, look
 from isr_pipeline.simulation.responses import sender_fires
@@ -216,6 +217,7 @@ def _act_rarely(w, rec, rules, kind, who):
     Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
     a fetcher thread changes those of its own partitions besides, when it meets an error.
     """
+    pay_all(w, rec, rules)
     if kind == SK_ALTER:
         alter_fires(w, rec, rules, who)
     elif kind == SK_METADATA:

@@ -96,7 +96,7 @@ _RECORD = {
         *range(record.PENDING_OFFSET_0, record.PENDING_OFFSET_0 + record.PENDING_SLOTS),
     ),
 }
-_THREAD = {FREE: (at.T_PLAIN, at.T_NEWS), TIME: (at.T_TIMEOUT,)}
+_THREAD = {FREE: (at.T_PLAIN, at.T_NEWS, at.T_SETTLED)}
 _REQUEST = {FREE: (at.Q_PLAIN,), TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
 _ENTRY = {TIME: (at.E_TIME,), OFFSET: (at.E_OFFSET, at.E_LLEO, at.E_END, at.E_HW)}
 _CANDIDATE = {OFFSET: (at.K_HW,)}

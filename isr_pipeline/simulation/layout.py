@@ -330,7 +330,7 @@ T_SLOT = 7  # enc
 T_FOLLOWER = 8  # enc: broker
 T_LEADER = 9  # enc: broker
 T_REQ0 = 10  # enc: row pointer of its first request
-T_TIMEOUT = 11
+T_SETTLED = 11  # ldr: a bit for each candidate whose record needs only times (see `news`)
 T_WAY = 12  # enc: its link to the leader, and back
 T_WAY_BACK = 13
 T_CANDS = 14  # enc: those of the leader at the beginning come first
@@ -370,7 +370,7 @@ Q_ABANDONED = 8
 Q_ERR = 9
 Q_DATA = 10  # the response holds data
 Q_BYTES = 11
-Q_PENDING = 12  # KIP-501: its offsets are noted as pending
+Q_PENDING = 12  # KIP-501: 1 while its reads are pending, and bits of those owed (see `pending`)
 Q_DEADLINE = 13  # purgatory
 Q_READ_ROW = 14  # row whose lock is held by an own read, -1
 Q_END = 15  # acks=all: the HW it waits for

@@ -1,12 +1,20 @@
-"""Which partitions of a fetcher thread may have news: what its plain fetches look at.
+"""Which partitions of a fetcher thread may have news: what plain fetches look at.
 
-Bit ``i`` of T_NEWS is candidate ``i`` of the thread. As long as the thread's fetches are plain (see
-`broker.is_plain`) and it is not set, the follower is at its leader's log end, and the leader's high
-watermark is the one that the follower knows and that stands in the entry of the thread's request
-(E_HW): the answer says nothing new. A set bit promises nothing.
+A fetch is plain while nothing can stand against any of its entries. What follows holds of a thread
+as long as its fetches are plain; bit ``i`` of a mask is its candidate ``i``.
 
-Whoever moves a leader's log end or high watermark sets the bits of its followers; the thread clears
-a bit when it finds nothing left to hear. A thread of more than NEWS_MAX candidates looks at all.
+T_NEWS, for the answer: if the bit is not set, the follower is at its leader's log end, and the
+leader's high watermark is the one that the follower knows and that stands in the entry of the
+thread's request (E_HW): the answer says nothing new. A set bit promises nothing. Whoever moves a
+leader's log end or high watermark sets the bits of its followers; the thread clears a bit when it
+finds nothing left to hear.
+
+T_SETTLED, for the question: if the bit is set and there are no news, the follower is in the ISR,
+and the leader's record says already that it is at the log's end, and was at the last fetch: of a
+fetch the record needs the time and nothing else. The leader sets the bit when it finds that; who
+changes the record or the ISR clears it.
+
+A thread of more than NEWS_MAX candidates looks at all.
 """
 
 from __future__ import annotations
@@ -16,8 +24,10 @@ from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
     E_HW,
     E_OFFSET,
+    G_RARE,
     K_LROW,
     P_RF,
+    Q_PLAIN,
     R_HW,
     R_LEO,
     R_PART,
@@ -25,6 +35,8 @@ from isr_pipeline.simulation.layout import (
     R_TOWARDS,
     T_CANDS,
     T_NEWS,
+    T_REQ,
+    T_SETTLED,
 )
 
 NEWS_MAX = 62
@@ -32,10 +44,17 @@ NEWS_MAX = 62
 EVERYTHING = (1 << NEWS_MAX) - 1
 
 
+@compiled
+def next_unset(bits, i):
+    """First number from ``i`` on whose bit is not set."""
+    return i if bits == 0 else i + trailing_zeros(~bits >> i)
+
+
 @inlined
 def expect_news(w, t):
-    """Thread ``t`` looks at all of its partitions once."""
+    """Thread ``t`` looks at all of its partitions once, and so does the broker it fetches from."""
     w[t + T_NEWS] = EVERYTHING
+    w[t + T_SETTLED] = 0
 
 
 @compiled
@@ -56,6 +75,34 @@ def tell_followers(w, lr):
     for pos in range(w[w[lr + R_PART] + P_RF]):
         if pos != w[lr + R_POS]:
             w[thread_of(w, lr, pos) + T_NEWS] |= 1 << (candidate(w, lr, pos) & 63)
+
+
+@compiled
+def is_plain(w, q):
+    """Whether nothing stands against any entry of the fetch ``q``: it need not be asked again.
+
+    Nothing stood against any when it was sent (see `follower.fetch_next`), and since then nothing
+    has happened anywhere that could: no event but those of requests.
+    """
+    return w[q + Q_PLAIN] == w[G_RARE]
+
+
+@compiled
+def is_kept(w, t, q):
+    """Whether the masks of thread ``t`` are about its fetch ``q``, and not one that it gave up."""
+    return w[t + T_REQ] == q and w[t + T_CANDS] <= NEWS_MAX
+
+
+@compiled
+def settled(w, t):
+    """A bit for each entry of the fetch that thread ``t`` keeps which is known to be settled."""
+    return w[t + T_SETTLED] & ~w[t + T_NEWS]
+
+
+@inlined
+def unsettle(w, t, i):
+    """Candidate ``i`` of thread ``t`` may be settled no longer: its record or the ISR changes."""
+    w[t + T_SETTLED] &= ~(1 << (i & 63))
 
 
 @inlined

@@ -5,7 +5,6 @@ A full request queue blocks network threads that hold the next requests; those c
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.simulation.jit import compiled
 from isr_pipeline.simulation.layout import (
     B_FAULTS_ON,
@@ -29,7 +28,6 @@ from isr_pipeline.simulation.layout import (
     H_NET,
     H_SENDQ,
     K_FROW,
-    K_REC,
     K_SIZE,
     N_BROKER,
     N_REQ,
@@ -55,6 +53,7 @@ from isr_pipeline.simulation.layout import (
     T_WAY_BACK,
 )
 from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
+from isr_pipeline.simulation.pending import forget_pending
 from isr_pipeline.simulation.queue import due, retire, schedule, wrapped
 
 
@@ -122,21 +121,10 @@ def push_response(w, b, code):
 @compiled
 def respond(w, rec, rules, b, q):
     """Answer request ``q``: KIP-501's text regards its reads as pending until this moment."""
-    if w[q + Q_PENDING] == 1:
-        w[q + Q_PENDING] = 0
+    if w[q + Q_PENDING] != 0:
         forget_pending(w, rec, rules, q)
     w[q + Q_STATE] = QS_SENDQ
     push_response(w, b, q)
-
-
-@compiled
-def forget_pending(w, rec, rules, q):
-    """None of the reads of fetch ``q`` is pending any longer."""
-    cand = w[w[q + Q_OWNER] + T_CAND]
-    for i in range(w[q + Q_N]):
-        offset = w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET]
-        if offset >= 0:
-            end_read(rules, rec, w[cand + i * K_SIZE + K_REC], offset)
 
 
 @compiled

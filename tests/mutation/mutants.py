@@ -226,9 +226,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_in(
         "kip501.py",
-        "begin_read",
+        "becomes_pending",
         ("offset >= rec[row, PREV_LEADER_LEO]", "offset > rec[row, PREV_LEADER_LEO]"),
-        ("and offset >= rec[row, PREV_LEADER_LEO]", ""),
+    ),
+    *_in(
+        "kip501.py",
+        "begin_read",
+        ("and becomes_pending(rec, row, offset)", ""),
     ),
     *_in(
         "kip501.py",

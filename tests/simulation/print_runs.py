@@ -1,8 +1,8 @@
 """Print what short random scenarios give, one JSON line each.
 
 `python -m tests.simulation.print_runs` is a process of its own, with or without the JIT; its lines
-are compared with those of another. With `--visit-all`, which needs the JIT to be off, no partition
-of a fetch is passed over.
+are compared with those of another. With `--visit-all`, which needs the JIT to be off, none of the
+short cuts that fetches take is taken.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +22,7 @@ from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.run import advance, run
-from isr_pipeline.simulation import broker, follower
+from isr_pipeline.simulation import broker, follower, pending
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
@@ -29,9 +32,28 @@ BUDGET = 8000
 HORIZON_MS = 2000  # in plain Python the kernel does some ten thousand events a second
 
 
-def pass_none(*places: int) -> int:
-    """Pass over no partition of a fetch: the first one left is the first."""
+@contextmanager
+def visit_all() -> Iterator[None]:
+    """Pass over no partition of a fetch, note pending reads at once, keep each release's order."""
+    with ExitStack() as changes:
+        for module, name, instead in (
+            (broker, "_pass_settled", _itself),
+            (broker, "next_news", _itself),
+            (follower, "next_news", _itself),
+            (broker, "_reads_nothing", _never),
+            (pending, "is_kept", _never),
+        ):
+            changes.enter_context(patch.object(module, name, instead))
+        yield
+
+
+def _itself(*places: int) -> int:
+    """The first entry that is left is the first."""
     return places[-1]
+
+
+def _never(*_: object) -> bool:
+    return False
 
 
 def entries_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -40,12 +62,63 @@ def entries_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
 
 
-def lines() -> Iterator[str]:
-    """What each scenario gives."""
+def kip_501(kip501: str, **more: Any) -> Scenario:
+    """Three partitions that each broker leads, their followers, and little else."""
+    raw: dict[str, Any] = {
+        "scenario_id": kip501,
+        "horizon_ms": HORIZON_MS,
+        "warmup_ms": 0,
+        "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
+        "config": {
+            "replica.lag.time.max.ms": 400,
+            "follower.fetch.pending.reads.insync.enable": True,
+            "follower.fetch.process.time.max.ms": 600,
+        },
+        "rules": {"kip501": kip501},
+        "service": {"client_requests_per_s": 0},
+        "topics": [
+            {
+                "name": "t",
+                "partitions": 9,
+                "replication_factor": 3,
+                "produce": {"records_per_s": 10, "records_per_batch": 1, "acks": "all"},
+            }
+        ],
+        **more,
+    }
+    return parse_scenario(raw, raw["scenario_id"])
+
+
+def stalled(kip501: str, reads: str) -> Scenario:
+    """Fetches stall at one of a broker's partitions: ticks find reads of all of them pending."""
+    stall = {"kind": "read_stall", "broker": 1, "start_ms": 500, "duration_ms": 900}
+    return kip_501(kip501, faults=[{**stall, "partitions": ["t-3"], "reads": reads}])
+
+
+def slow(kip501: str) -> Scenario:
+    """Reads take long; a partition without data is recorded when all of its fetch are read."""
+    return kip_501(
+        kip501,
+        cluster={"release": "2.1-2.6", "controller": "zookeeper", "brokers": [1, 2, 3]},
+        service={"client_requests_per_s": 0, "handler_read_us": 20_000, "network_rtt_ms": 20},
+    )
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Random ones, and pending reads."""
     for seed in SEEDS:
         raw = raw_scenario(FromSeed(seed), horizons=(HORIZON_MS,))
         raw["warmup_ms"] = 0
-        scenario = parse_scenario(raw, f"seed {seed}")
+        yield parse_scenario(raw, f"seed {seed}")
+    for kip501 in ("s1-doc", "s1-pr", "s2"):
+        for reads in ("all", "visits"):
+            yield stalled(kip501, reads)
+    yield slow("s1-pr")
+
+
+def lines() -> Iterator[str]:
+    """What each scenario gives."""
+    for scenario in scenarios():
         try:
             done = run(scenario, events=True, budget=BUDGET)
         except BudgetSpent as error:
@@ -70,7 +143,6 @@ def known_at_the_end(scenario: Scenario) -> list[list[list[int]]]:
 
 
 if __name__ == "__main__":
-    if "--visit-all" in sys.argv:
-        broker._pass_settled = broker.next_news = follower.next_news = pass_none
-    for line in lines():
-        print(line)  # noqa: T201 - its output is its purpose
+    with visit_all() if "--visit-all" in sys.argv else nullcontext():
+        for line in lines():
+            print(line)  # noqa: T201 - its output is its purpose

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, PREV_LEADER_LEO
 from isr_pipeline.scenarios.checks import InvariantBroken, check_run, run_checked
 from isr_pipeline.scenarios.encoder import World, encode
 from isr_pipeline.scenarios.events import events_of
@@ -166,6 +166,30 @@ def _unheard(field: int) -> Callable[[World], None]:
     return damage
 
 
+def _settled(world: World) -> Callable[[int], None]:
+    """Let the first thread's first partition be settled; returns how to change its record."""
+    w = world.w
+    t, q = _plain(world)
+    w[t + at.T_NEWS] = 0
+    w[t + at.T_SETTLED] = 1
+    row = int(w[w[t + at.T_CAND] + at.K_REC])
+    world.rec[row, LEO] = world.rec[row, PREV_LEADER_LEO] = w[w[q + at.Q_ENT] + at.E_OFFSET]
+
+    def change(field: int) -> None:
+        world.rec[row, field] += 1
+
+    return change
+
+
+def _not_settled(world: World) -> None:
+    _settled(world)(PREV_LEADER_LEO)
+
+
+def _owed_by_nobody(world: World) -> None:
+    _, q = _plain(world)
+    world.w[q + at.Q_PENDING] = 0b11
+
+
 DAMAGES: dict[int, Callable[[World], None]] = {
     1: _set(lambda _: 0, at.G_NOW, at.INF),
     2: _set(first_partition, at.P_LEADER, 1),
@@ -190,6 +214,8 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     24: _plain_against_its_state,
     25: _set(first_partition, at.P_ELIGIBLE, 0b011),
     26: _unheard(at.R_LEO),
+    27: _not_settled,
+    28: _owed_by_nobody,
 }
 
 
@@ -267,6 +293,32 @@ class TestNoticing:
         assert first_broken(world.w, world.rec, world.rules, seen) == 26
         world.w[t + at.T_NEWS] = 1
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
+
+    @pytest.mark.parametrize("field", [LEO, PREV_LEADER_LEO])
+    def test_a_record_that_is_not_settled_is_noticed(self, field: int) -> None:
+        """Invariant 27: both offsets count, unless there are news."""
+        world = world_at_rest()
+        seen = _seen(world)
+        change = _settled(world)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        change(field)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 27
+        world.w[world.w[at.H_THR] + at.T_NEWS] = 1
+        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+
+    def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:
+        """Invariant 28: the high watermark might wait for it."""
+        world = world_at_rest()
+        w = world.w
+        seen = _seen(world)
+        t, q = _plain(world)
+        w[q + at.Q_PLAIN] = w[t + at.T_PLAIN]
+        w[q + at.Q_PENDING] = 0b11
+        w[q + at.Q_STATE] = at.QS_COMPLETING
+        assert first_broken(w, world.rec, world.rules, seen) == 0
+        bit = w[q + at.Q_ENT] + at.E_BIT
+        w[bit] = 1 << 40  # the bit of a replica that is in no ISR
+        assert first_broken(w, world.rec, world.rules, seen) == 28
 
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""

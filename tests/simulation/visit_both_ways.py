@@ -2,8 +2,9 @@
 
 `python -m tests.simulation.visit_both_ways` needs the JIT to be off. It runs a few scenarios and
 stops at every step of a fetch that nothing stands against. What the leaders know is changed there
-at random, in a copy, so that rare states come too; the step is then taken in both ways. Prints how
-many fetches were compared; the first difference ends it with exit status 1.
+at random, in a copy, so that rare states come too; the step is then taken in both ways: the other
+one visits all, in the release's own order. Prints how many fetches were compared; the first
+difference ends it with exit status 1.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,23 +24,26 @@ from isr_pipeline.scenarios.run import advance
 from isr_pipeline.simulation import broker
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
-from isr_pipeline.simulation.news import tell_followers
-from tests.simulation.print_runs import entries_of, pass_none
+from isr_pipeline.simulation.news import tell_followers, unsettle
+from isr_pipeline.simulation.pending import pay_all
+from tests.simulation.print_runs import entries_of, visit_all
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
-ENOUGH = 600
+ENOUGH = 3000
 """Fetches of each kind."""
-WITH_SKIPS = (broker._pass_settled, broker.next_news)
+A_SCENARIO = 60
+"""At most so many of one scenario."""
+KIP501 = ("none", "s1-doc", "s1-pr", "s2", "none")
 STEPS = {"_fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
 """Functions that step through a fetch, and where a handler names it."""
 
 
 def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
     """Change at random what leaders know of the followers that the fetch ``q`` speaks for."""
-    cand = w[w[q + at.Q_OWNER] + at.T_CAND]
+    t = w[q + at.Q_OWNER]
     for i in range(w[q + at.Q_N]):
         e = w[q + at.Q_ENT] + i * at.E_SIZE
-        k = cand + i * at.K_SIZE
+        k = w[t + at.T_CAND] + i * at.K_SIZE
         offset, lr, row = w[e + at.E_OFFSET], w[k + at.K_LROW], w[k + at.K_REC]
         rec[row, record.LEO] = chance.choice((offset, offset, offset, offset - 10))
         rec[row, record.PREV_LEADER_LEO] = chance.choice((offset, offset, offset - 10, offset + 10))
@@ -47,19 +52,32 @@ def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
             tell_followers(w, lr)
         if chance.random() < 0.2:
             w[lr + at.R_ISR] &= ~w[e + at.E_BIT]
+        unsettle(w, t, i)
 
 
-def after(step: Any, skips: tuple[Any, Any], w: Any, *others: Any) -> Any:
+def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
     """The world after a step that begins with a copy of ``w``; what means nothing is left out."""
     w = w.copy()
     rec = records_of(w)
-    before = broker._pass_settled, broker.next_news
-    broker._pass_settled, broker.next_news = skips
-    step(w, rec, *others)
-    broker._pass_settled, broker.next_news = before
+    with nullcontext() if skips else visit_all():
+        step(w, rec, rules, *others)
+    pay_all(w, rec, rules)
     rec[:, (record.START, record.LEO_TIME)] = 0
+    for row in rec:
+        in_order_of_offsets(row)
     entries_of(w)[:, at.E_LLEO] = 0
+    rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_SETTLED] = 0
     return w
+
+
+def in_order_of_offsets(row: Any) -> None:
+    """Forget the offsets that nothing is pending at, and in which order the others came."""
+    offsets = row[record.PENDING_OFFSET_0 : record.PENDING_COUNT_0]
+    counts = row[record.PENDING_COUNT_0 :][: record.PENDING_SLOTS]
+    offsets[counts == 0] = 0
+    order = np.lexsort((counts, offsets))
+    offsets[:] = offsets[order]
+    counts[:] = counts[order]
 
 
 def records_of(w: Any) -> Any:
@@ -67,18 +85,20 @@ def records_of(w: Any) -> Any:
     return rows_of(w, at.H_REC, int(w[at.H_ROWS] * w[at.H_MAX_RF]), record.N_FIELDS)
 
 
-def compared(name: str, chance: random.Random, counts: dict[str, int]) -> Callable[..., Any]:
-    """The stepping function ``name``, which tries its plain fetches both ways before."""
+def compared(
+    name: str, chance: random.Random, counts: dict[str, int], most: dict[str, int]
+) -> Callable[..., Any]:
+    """The stepping function ``name``, which tries so many plain fetches both ways before."""
     step = getattr(broker, name)
 
     def both(w: Any, rec: Any, rules: Any, b: int, d: int) -> Any:
         q = w[d + STEPS[name]]
-        if broker.is_plain(w, q) and counts[name] < ENOUGH:
+        if broker.is_plain(w, q) and counts[name] < most[name]:
             counts[name] += 1
             changed = w.copy()
             shuffle(changed, records_of(changed), q, chance)
-            one = after(step, WITH_SKIPS, changed, rules, b, d)
-            other = after(step, (pass_none, pass_none), changed, rules, b, d)
+            one = after(step, True, changed, rules, b, d)
+            other = after(step, False, changed, rules, b, d)
             cells = np.flatnonzero(one != other)
             if len(cells):
                 sys.exit(f"{name}, fetch {counts[name]}: cells {cells.tolist()} differ")
@@ -91,15 +111,21 @@ def main() -> None:
     """Run scenarios until enough fetches are compared."""
     chance = random.Random(4)
     counts = dict.fromkeys(STEPS, 0)
+    most = dict.fromkeys(STEPS, 0)
     for name in STEPS:
-        setattr(broker, name, compared(name, chance, counts))
+        setattr(broker, name, compared(name, chance, counts, most))
+    releases = set()
     seed = 0
     while min(counts.values()) < ENOUGH:
+        most.update({name: min(counts[name] + A_SCENARIO, ENOUGH) for name in STEPS})
         raw = raw_scenario(FromSeed(seed), horizons=(2000,))
-        raw["cluster"]["release"] = ("3.3-3.6", "3.7+")[seed % 2]
-        advance(encode(parse_scenario(raw, f"seed {seed}"), jumps=False))
+        raw["rules"] = {"kip501": KIP501[seed % len(KIP501)]}
+        raw["config"]["follower.fetch.pending.reads.insync.enable"] = True
+        scenario = parse_scenario(raw, f"seed {seed}")
+        releases.add(scenario.cluster.release)
+        advance(encode(scenario, jumps=False))
         seed += 1
-    print(counts)  # noqa: T201 - its output is its purpose
+    print(counts, sorted(releases))  # noqa: T201 - its output is its purpose
 
 
 if __name__ == "__main__":
