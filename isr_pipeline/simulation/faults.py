@@ -567,11 +567,14 @@ def _withdraw_fetches(w, rec, rules, r):
 
 @compiled
 def _bootstrap(w, rec, rules, x):
-    """A follower begins anew, so many records behind: neither in the ISR nor in the ELR."""
+    """A follower begins anew, so many records behind: neither in the ISR nor in the ELR.
+
+    A replica that leads, or does not know yet that it leads no longer, is no follower.
+    """
     p = w[H_PART] + w[x + X_PART] * P_SIZE
     r = _row_here(w, p, w[x + X_BROKER])
     leader = w[p + P_LEADER]
-    if r < 0 or leader < 0 or leader == w[r + R_POS]:
+    if r < 0 or leader < 0 or leader == w[r + R_POS] or w[r + R_IS_LEADER] == 1:
         return
     me = 1 << w[r + R_POS]
     member = w[p + P_ISR] & me

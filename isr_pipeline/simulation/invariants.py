@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, PREV_LEADER_LEO
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, N_FIELDS, PREV_LEADER_LEO
 from isr_pipeline.kafka.releases import (
     CLOCK,
     ELR,
@@ -108,10 +108,12 @@ from isr_pipeline.simulation.layout import (
     H_HND,
     H_IO,
     H_LEDGER,
+    H_MAX_RF,
     H_NET,
     H_PART,
     H_PARTITIONS,
     H_QUEUE,
+    H_REC,
     H_REQ,
     H_REQUESTS,
     H_ROW,
@@ -232,7 +234,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         8: "no high watermark lies outside its log",
         9: "a high watermark never decreases within a leader epoch",
         10: "every ISR member that is alive has the log up to the high watermark",
-        11: "no ISR member is known to be behind the high watermark",
+        11: "no ISR member has only ever been known to be behind the high watermark",
         12: "the ledger ends within the log of the controller's leader, once that acts",
         13: "acknowledged records are lost by an unclean election only (but before KIP-101)",
         14: "KAFKA-4485, 1: the high watermark does not pass a replica within its lag",
@@ -262,7 +264,7 @@ _PEPOCH = 3
 _LEADER = 4
 _EXCUSED = 5  # the last event left the tick an excuse not to have checked this leader
 _EXCUSED_AT = 6
-_SIZE = 7
+_LEO0 = 7  # and on: what it has known each follower to have, since it leads in this epoch
 # its last row
 _NOW = 0
 _LOST = 1
@@ -274,7 +276,7 @@ _NO_KIP501 = int(Kip501.NONE)
 
 def remembered(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """What the invariants remember of a world before its first event."""
-    seen = np.zeros((int(w[H_ROWS]) + 1, _SIZE), dtype=np.int64)
+    seen = np.zeros((int(w[H_ROWS]) + 1, _LEO0 + int(w[H_MAX_RF])), dtype=np.int64)
     remember(w, seen)
     return seen
 
@@ -436,16 +438,22 @@ def _members_have_hw(w, rules, r):
 
 
 @compiled
-def _members_known(w, rec, rules, r):
-    """11: UNKNOWN is no knowledge. Guarantee 4 of KAFKA-4485."""
+def _members_known(w, rec, rules, seen, r):
+    """11: UNKNOWN is no knowledge. Guarantee 4 of KAFKA-4485.
+
+    What is known goes back when a fetch that its follower gave up is read after a later one.
+    """
     p = w[r + R_PART]
     if not leads_officially(w, r) or _may_truncate_committed(w, rules, p):
         return True
+    i = row_index(w, r)
+    led_before = seen[i, _EPOCH] == w[r + R_EPOCH]
     for pos in range(w[p + P_RF]):
         if pos != w[r + R_POS] and (w[p + P_ISR] >> pos) & 1:
             leo = rec[record_base(w, r) + pos, LEO]
             if leo != UNKNOWN and leo < w[r + R_HW]:
-                return False
+                if not led_before or seen[i, _LEO0 + pos] < w[r + R_HW]:
+                    return False
     return True
 
 
@@ -860,7 +868,7 @@ def _replica_broken(w, rec, rules, seen, r):
         return 9
     if not _members_have_hw(w, rules, r):
         return 10
-    if not _members_known(w, rec, rules, r):
+    if not _members_known(w, rec, rules, seen, r):
         return 11
     if not _hw_waits(w, rec, rules, seen, r):
         return 14
@@ -919,6 +927,11 @@ def _remember(w, seen):
     for i in range(w[H_ROWS]):
         r = w[H_ROW] + i * R_SIZE
         leads = w[r + R_IS_LEADER] == 1
+        led_before = leads and seen[i, _EPOCH] == w[r + R_EPOCH]
+        for pos in range(w[w[r + R_PART] + P_RF]):
+            leo = w[w[H_REC] + (record_base(w, r) + pos) * N_FIELDS + LEO]
+            known = led_before and leo != UNKNOWN
+            seen[i, _LEO0 + pos] = max(leo, seen[i, _LEO0 + pos]) if known else leo
         seen[i, _EPOCH] = w[r + R_EPOCH] if leads else -1
         seen[i, _HW] = w[r + R_HW]
         if seen[i, _EXCUSED] == 1:

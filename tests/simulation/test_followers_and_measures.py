@@ -98,6 +98,14 @@ def test_bootstrap_takes_the_replica_out_and_lets_it_catch_up() -> None:
     assert 10030 < at(result, "isr_expand") < 11000
 
 
+def test_a_leader_that_does_not_know_its_successor_is_no_follower_to_bootstrap() -> None:
+    """It is paused, and another one elected: what it believes to lead is left alone."""
+    paused = fault("pause", 10000, broker=1, duration_ms=10000)
+    lacks = fault("bootstrap", 15000, broker=1, topic="t", partition=0, records=1000)
+    assert "leader_elected" in kinds(world(paused))
+    assert world(paused, lacks).events == world(paused).events
+
+
 def test_a_burst_is_committed_to_its_last_batch() -> None:
     """100000 batches at once: none is given up."""
     burst = fault("produce_burst", 10000, topic="t", partition=0, records=100000)

@@ -246,6 +246,17 @@ class TestNoticing:
         world.w[leader_row(world) + at.R_HW] = 4
         assert first_broken(world.w, world.rec, world.rules, seen) == 9
 
+    def test_what_is_known_of_a_member_may_go_back(self) -> None:
+        """Not invariant 11: a fetch given up, of an older offset, is read after a later one."""
+        world = world_at_rest()
+        _record_behind(world)
+        world.rec[1, LEO] = world.rec[2, LEO] = 5
+        seen = _seen(world)
+        world.rec[1, LEO] = 3
+        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        seen = _seen(world)
+        assert first_broken(world.w, world.rec, world.rules, seen) == 11
+
     def test_a_high_watermark_that_does_not_wait_is_noticed(self) -> None:
         """Invariant 14: a replica outside the ISR, but within its lag, holds it up."""
         world = world_at_rest("4485-doc", "zookeeper")
