@@ -558,7 +558,7 @@ def _pass_settled(w, rec, t, q, first):
     while i < n:
         k = cand + i * K_SIZE
         row = w[k + K_REC]
-        if (known >> i) & 1 == 0:
+        if (known >> (i & 63)) & 1 == 0:
             e = entries + i * E_SIZE
             offset = w[e + E_OFFSET]
             lr = w[k + K_LROW]
