@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import counts_pending, should_resign
 from isr_pipeline.kafka.partition import append_refused, effective_min_isr, size_of
-from isr_pipeline.kafka.record import LEO, PREV_LEADER_LEO
+from isr_pipeline.kafka.record import LEO
 from isr_pipeline.kafka.releases import (
     ASYNC_ISR,
     CLOCK,
@@ -183,6 +183,7 @@ from isr_pipeline.simulation.news import (
     candidate,
     is_kept,
     is_plain,
+    is_settled,
     next_news,
     next_unset,
     settled,
@@ -192,11 +193,7 @@ from isr_pipeline.simulation.news import (
 )
 from isr_pipeline.simulation.pending import forget_pending, note_pending, pay_candidate
 from isr_pipeline.simulation.queue import cancel, due, retire, schedule, wrapped
-from isr_pipeline.simulation.responses import (
-    push_response,
-    respond,
-    start_senders,
-)
+from isr_pipeline.simulation.responses import push_response, respond, start_senders
 
 LOG_DIR_NOTICE_US = 50_000  # from the failed append to the controller's change
 EXPIRY_RETRY_US = 1_000
@@ -506,7 +503,7 @@ def _reads_nothing(w, rules, q):
     if rules[CLOCK] == _ANY_FETCH:
         return False
     t = w[q + Q_OWNER]
-    known = settled(w, t) if is_kept(w, t, q) else 0
+    known = settled(w, t, q)
     i = next_unset(known, 0)
     while i < w[q + Q_N]:
         e = w[q + Q_ENT] + i * E_SIZE
@@ -553,30 +550,22 @@ def _pass_settled(w, rec, t, q, first):
     cand = w[t + T_CAND]
     n = w[q + Q_N]
     kept = is_kept(w, t, q)
-    known = settled(w, t) if kept else 0
+    known = settled(w, t, q)
     i = first
     while i < n:
+        e = entries + i * E_SIZE
         k = cand + i * K_SIZE
-        row = w[k + K_REC]
         if (known >> (i & 63)) & 1 == 0:
-            e = entries + i * E_SIZE
-            offset = w[e + E_OFFSET]
-            lr = w[k + K_LROW]
-            if (
-                w[lr + R_LEO] != offset
-                or rec[row, LEO] != offset
-                or rec[row, PREV_LEADER_LEO] != offset
-                or (w[lr + R_ISR] & w[e + E_BIT]) == 0
-            ):
-                if offset >= 0:
+            if not is_settled(w, rec, e, k):
+                if w[e + E_OFFSET] >= 0:
                     break
                 i += 1
                 continue
-            w[e + E_HW] = w[lr + R_HW]
+            w[e + E_HW] = w[w[k + K_LROW] + R_HW]
             if kept:
                 w[t + T_SETTLED] |= 1 << i
-        w[entries + i * E_SIZE + E_TIME] = now
-        on_fetch_again(rec, row, now)
+        w[e + E_TIME] = now
+        on_fetch_again(rec, w[k + K_REC], now)
         i += 1
     return i
 

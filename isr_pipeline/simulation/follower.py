@@ -16,10 +16,7 @@ from isr_pipeline.kafka.releases import (
     Reset,
 )
 from isr_pipeline.kafka.replica import create, reset
-from isr_pipeline.simulation.broker import (
-    complete_without_handler,
-    note_bad_dir,
-)
+from isr_pipeline.simulation.broker import complete_without_handler, note_bad_dir
 from isr_pipeline.simulation.depends import note
 from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, N_FIELDS, PREV_LEADER_LEO
+from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, N_FIELDS
 from isr_pipeline.kafka.releases import (
     CLOCK,
     ELR,
@@ -127,7 +127,6 @@ from isr_pipeline.simulation.layout import (
     K_FROW,
     K_HW,
     K_LROW,
-    K_REC,
     K_SIZE,
     L_END,
     L_SIZE,
@@ -219,7 +218,14 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.news import is_kept, is_plain, next_news, settled, thread_of
+from isr_pipeline.simulation.news import (
+    NEWS_MAX,
+    is_plain,
+    is_settled,
+    next_news,
+    settled,
+    thread_of,
+)
 from isr_pipeline.simulation.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
@@ -754,30 +760,17 @@ def _nothing_missed(w):
 
 
 @compiled
-def _is_settled(w, rec, t, q, i):
-    """27, of one entry."""
-    e = w[q + Q_ENT] + i * E_SIZE
-    k = w[t + T_CAND] + i * K_SIZE
-    offset = w[e + E_OFFSET]
-    row = w[k + K_REC]
-    return (
-        offset >= 0
-        and w[w[k + K_LROW] + R_LEO] == offset
-        and rec[row, LEO] == offset
-        and rec[row, PREV_LEADER_LEO] == offset
-        and (w[w[k + K_LROW] + R_ISR] & w[e + E_BIT]) != 0
-    )
-
-
-@compiled
 def _settled(w, rec):
     """27."""
     for number in range(w[H_THREADS]):
         t = w[H_THR] + number * T_SIZE
+        if w[t + T_PLAIN] != w[G_RARE]:
+            continue
         q = w[t + T_REQ]
-        if w[t + T_PLAIN] == w[G_RARE] and is_kept(w, t, q):
-            for i in range(w[t + T_CANDS]):
-                if (settled(w, t) >> i) & 1 and not _is_settled(w, rec, t, q, i):
+        for i in range(min(w[t + T_CANDS], NEWS_MAX)):
+            e = w[q + Q_ENT] + i * E_SIZE
+            if (settled(w, t, q) >> i) & 1:
+                if w[e + E_OFFSET] < 0 or not is_settled(w, rec, e, w[t + T_CAND] + i * K_SIZE):
                     return False
     return True
 

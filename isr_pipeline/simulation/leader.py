@@ -175,7 +175,7 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import link
-from isr_pipeline.simulation.news import candidate, tell_followers, thread_of, unsettle
+from isr_pipeline.simulation.news import tell_followers, unsettle_followers
 from isr_pipeline.simulation.pending import pay_all
 from isr_pipeline.simulation.queue import cancel, schedule
 from isr_pipeline.simulation.responses import respond
@@ -385,9 +385,7 @@ def commit_isr(w, rec, rules, r):
         w[p + P_ELR] = 0 if size_of(isr) >= min_isr else (old_isr | w[p + P_ELR]) & ~isr
     bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
     w[r + R_ISR] = isr
-    for pos in range(w[p + P_RF]):
-        if pos != w[r + R_POS]:
-            unsettle(w, thread_of(w, r, pos), candidate(w, r, pos))
+    unsettle_followers(w, r)
     w[r + R_PEPOCH] = w[p + P_PEPOCH]
     node = broker_index(w, w[r + R_BROKER])
     e = emit(w, EV_SHRINK if shrink else EV_EXPAND, p, node, w[r + R_DECIDED], changed)

@@ -19,16 +19,20 @@ A thread of more than NEWS_MAX candidates looks at all.
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.record import LEO, PREV_LEADER_LEO
 from isr_pipeline.simulation.cells import trailing_zeros
 from isr_pipeline.simulation.jit import compiled, inlined
 from isr_pipeline.simulation.layout import (
+    E_BIT,
     E_HW,
     E_OFFSET,
     G_RARE,
     K_LROW,
+    K_REC,
     P_RF,
     Q_PLAIN,
     R_HW,
+    R_ISR,
     R_LEO,
     R_PART,
     R_POS,
@@ -94,15 +98,37 @@ def is_kept(w, t, q):
 
 
 @compiled
-def settled(w, t):
-    """A bit for each entry of the fetch that thread ``t`` keeps which is known to be settled."""
-    return w[t + T_SETTLED] & ~w[t + T_NEWS]
+def settled(w, t, q):
+    """A bit for each entry of thread ``t``'s fetch ``q`` that is known to be settled."""
+    return w[t + T_SETTLED] & ~w[t + T_NEWS] if is_kept(w, t, q) else 0
+
+
+@inlined
+def is_settled(w, rec, e, k):
+    """Whether entry ``e``, of candidate ``k``, is settled."""
+    lr = w[k + K_LROW]
+    row = w[k + K_REC]
+    offset = w[e + E_OFFSET]
+    return (
+        w[lr + R_LEO] == offset
+        and rec[row, LEO] == offset
+        and rec[row, PREV_LEADER_LEO] == offset
+        and (w[lr + R_ISR] & w[e + E_BIT]) != 0
+    )
 
 
 @inlined
 def unsettle(w, t, i):
     """Candidate ``i`` of thread ``t`` may be settled no longer: its record or the ISR changes."""
     w[t + T_SETTLED] &= ~(1 << (i & 63))
+
+
+@inlined
+def unsettle_followers(w, lr):
+    """The ISR of the leader ``lr`` changes."""
+    for pos in range(w[w[lr + R_PART] + P_RF]):
+        if pos != w[lr + R_POS]:
+            unsettle(w, thread_of(w, lr, pos), candidate(w, lr, pos))
 
 
 @inlined

@@ -71,7 +71,7 @@ def note_pending(w, rec, rules, q):
     """The reads of the fetch ``q`` are pending, before any of its partitions is read."""
     t = w[q + Q_OWNER]
     kept = is_plain(w, q) and is_kept(w, t, q)
-    owed = settled(w, t) if kept else 0
+    owed = settled(w, t, q) if kept else 0
     n = w[q + Q_N]
     i = next_unset(owed, 0)
     while i < n:
@@ -80,11 +80,10 @@ def note_pending(w, rec, rules, q):
         lr = w[k + K_LROW]
         row = w[k + K_REC]
         if w[e + E_OFFSET] >= 0 and w[lr + R_IS_LEADER] == 1:
-            if becomes_pending(rec, row, w[e + E_OFFSET]):
-                if kept and w[lr + R_ISR] & w[e + E_BIT] != 0:
-                    owed |= 1 << i
-                else:
-                    begin_read(rules, rec, row, w[e + E_OFFSET])
+            if not kept or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
+                begin_read(rules, rec, row, w[e + E_OFFSET])
+            elif becomes_pending(rec, row, w[e + E_OFFSET]):
+                owed |= 1 << i
         i = next_unset(owed, i + 1)
     w[q + Q_PENDING] = 1 | owed << 1
 

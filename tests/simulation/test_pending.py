@@ -59,14 +59,14 @@ class Fetching:
         self.fetch = self.request(0)
         w[self.thread + at.T_REQ] = self.fetch
 
-    def request(self, number: int, offset: int = OFFSET) -> int:
+    def request(self, number: int) -> int:
         """One of the thread's requests, plain, for all of its partitions."""
         w = self.world.w
         q = int(w[self.thread + at.T_REQ0]) + number * at.Q_SIZE
         w[q + at.Q_PLAIN] = w[at.G_RARE]
         w[q + at.Q_N] = PARTITIONS
         for i in range(PARTITIONS):
-            w[w[q + at.Q_ENT] + i * at.E_SIZE + at.E_OFFSET] = offset
+            w[w[q + at.Q_ENT] + i * at.E_SIZE + at.E_OFFSET] = OFFSET
         return q
 
     def candidate(self, i: int) -> int:

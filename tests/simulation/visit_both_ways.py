@@ -24,7 +24,7 @@ from isr_pipeline.scenarios.run import advance
 from isr_pipeline.simulation import broker
 from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.kinds import rows_of
-from isr_pipeline.simulation.news import tell_followers, unsettle
+from isr_pipeline.simulation.news import is_settled, tell_followers, unsettle
 from isr_pipeline.simulation.pending import pay_all
 from tests.simulation.print_runs import entries_of, visit_all
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
@@ -52,7 +52,8 @@ def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
             tell_followers(w, lr)
         if chance.random() < 0.2:
             w[lr + at.R_ISR] &= ~w[e + at.E_BIT]
-        unsettle(w, t, i)
+        if not is_settled(w, rec, e, k):
+            unsettle(w, t, i)
 
 
 def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
