@@ -69,6 +69,11 @@ class TestServices:
         assert ports
         assert all(port.startswith("127.0.0.1:") for port in ports)
 
+    def test_workers_write_where_they_may(self, compose: dict[str, Any]) -> None:
+        """Spark's workers have a folder of their own: the default one belongs to root."""
+        for name in ("spark-worker-1", "spark-worker-2"):
+            assert compose["services"][name]["environment"]["SPARK_WORKER_DIR"].startswith("/tmp/")
+
     def test_links_to_mlflow_open_in_a_browser(self, compose: dict[str, Any]) -> None:
         """Whoever writes the note of a run links to the port that MLflow is published on."""
         published = compose["services"]["mlflow"]["ports"][0].rpartition(":")[0]
