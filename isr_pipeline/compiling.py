@@ -12,19 +12,35 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PACKAGE = Path(__file__).resolve().parent
-_COMPILED_ROOMS = ("kafka", "simulation")
+COMPILED_ROOMS = ("kafka", "simulation")
+"""Rooms whose functions are compiled into the kernel."""
+
+
+def sources_digest(rooms: Sequence[str], package: Path = _PACKAGE) -> str:
+    """SHA-256 over the path and the content of every source file of some rooms, folders below too.
+
+    Args:
+        rooms: folders of the package.
+        package: the package's folder.
+    """
+    digest = hashlib.sha256()
+    for room in rooms:
+        for source in sorted((package / room).rglob("*.py")):
+            digest.update(source.relative_to(package).as_posix().encode() + b"\0")
+            digest.update(source.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 @cache
-def kernel_digest() -> str:
-    """Digest of every source file of the compiled rooms: 16 hexadecimal digits."""
-    digest = hashlib.sha256()
-    for room in _COMPILED_ROOMS:
-        for source in sorted((_PACKAGE / room).glob("*.py")):
-            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+def compiled_digest() -> str:
+    """Digest of the sources that are compiled: 16 hexadecimal digits."""
+    return sources_digest(COMPILED_ROOMS)[:16]
 
 
 def use_kernel_cache() -> None:
@@ -35,7 +51,7 @@ def use_kernel_cache() -> None:
     """
     if "NUMBA_CACHE_DIR" not in os.environ:
         home = Path(os.environ.get("ISR_PIPELINE_HOME") or _PACKAGE.parent / ".state")
-        folder = str(home / "numba" / kernel_digest())
+        folder = str(home / "numba" / compiled_digest())
         os.environ["NUMBA_CACHE_DIR"] = folder
         if "numba" in sys.modules:
             sys.modules["numba"].config.CACHE_DIR = folder

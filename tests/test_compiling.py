@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isr_pipeline.compiling import kernel_digest
+from isr_pipeline.compiling import compiled_digest, sources_digest
 
 SAY_FOLDER = "import numba; print(numba.config.CACHE_DIR)"
 
@@ -31,9 +31,25 @@ class TestCacheFolder:
     def test_is_named_by_the_sources(self, tmp_path: Path) -> None:
         """The folder is that of a digest of everything that is compiled."""
         program = f"import isr_pipeline; {SAY_FOLDER}"
-        assert folder_said(tmp_path, program) == tmp_path / "numba" / kernel_digest()
+        assert folder_said(tmp_path, program) == tmp_path / "numba" / compiled_digest()
 
     def test_holds_when_numba_came_first(self, tmp_path: Path) -> None:
         """A program that has imported numba before uses the same folder."""
         program = f"import numba; import isr_pipeline; {SAY_FOLDER}"
-        assert folder_said(tmp_path, program) == tmp_path / "numba" / kernel_digest()
+        assert folder_said(tmp_path, program) == tmp_path / "numba" / compiled_digest()
+
+
+class TestSourcesDigest:
+    """Whatever can change a result changes the digest."""
+
+    def test_sees_files_in_folders_below(self, tmp_path: Path) -> None:
+        """A changed file two folders down is another digest; so is the same file elsewhere."""
+        file = tmp_path / "simulation" / "world" / "log.py"
+        file.parent.mkdir(parents=True)
+        file.write_text("LIMIT = 1\n")
+        before = sources_digest(("simulation",), tmp_path)
+        file.write_text("LIMIT = 2\n")
+        changed = sources_digest(("simulation",), tmp_path)
+        file.rename(tmp_path / "simulation" / "log.py")
+        moved = sources_digest(("simulation",), tmp_path)
+        assert len({before, changed, moved}) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from isr_pipeline.border import Strict, validated
 from isr_pipeline.border import parse_mapping as _parse
+from isr_pipeline.compiling import sources_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration, configurations
@@ -135,13 +135,7 @@ def code_version() -> str:
 
 def kernel_digest() -> str:
     """SHA-256 over the sources that decide an outcome."""
-    digest = hashlib.sha256()
-    root = Path(__file__).resolve().parent.parent
-    for room in KERNEL_ROOMS:
-        for source in sorted((root / room).glob("*.py")):
-            digest.update(f"{room}/{source.name}\n".encode())
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
+    return sources_digest(KERNEL_ROOMS)
 
 
 def _commit() -> str:
