@@ -35,7 +35,7 @@ FOLDS = 5
 
 def thousands_fired(scenario: Scenario, configurations: Sequence[Configuration]) -> float:
     """Events that fire in a scenario under some configurations, for each, in thousands."""
-    from isr_pipeline.scenarios.shared import Runs, plainness  # noqa: PLC0415 - loads the kernel
+    from isr_pipeline.worlds.reuse import Runs, plainness  # noqa: PLC0415 - loads the kernel
 
     runs = Runs()
     configured = (apply(scenario, one.overrides) for one in configurations)

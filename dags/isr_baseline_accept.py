@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
-from dags.isr_wiring import ACCEPT_PARAMS, Tag, night_of, one_line_errors
+from isr_pipeline.orchestration.wiring import ACCEPT_PARAMS, Tag, night_of, one_line_errors
 
 with DAG(
     dag_id="isr_baseline_accept",
@@ -32,7 +32,7 @@ with DAG(
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
-        from isr_pipeline.experiment.night import accept_baseline  # noqa: PLC0415
+        from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
 
         params, run = context["params"], context["dag_run"]
         who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"

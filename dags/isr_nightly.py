@@ -29,7 +29,7 @@ from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule, task
 
-from dags.isr_wiring import (
+from isr_pipeline.orchestration.wiring import (
     JOBS,
     NIGHT_PARAMS,
     SparkJob,
@@ -64,7 +64,7 @@ with DAG(
     @one_line_errors
     def plan(**context: Any) -> list[list[str]]:
         """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
-        from isr_pipeline.experiment.night import begin  # noqa: PLC0415
+        from isr_pipeline.night.life import begin  # noqa: PLC0415
 
         claim(context)
         params = context["params"]
@@ -156,7 +156,7 @@ with DAG(
     @one_line_errors
     def gate(**context: Any) -> str:
         """Fail the run unless every task ended well and nothing got worse."""
-        from isr_pipeline.experiment.night import finish  # noqa: PLC0415
+        from isr_pipeline.night.life import finish  # noqa: PLC0415
 
         claim(context)
         params = context["params"]

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isr_pipeline.errors import BudgetSpent, InputError, Refused
+from isr_pipeline.errors import USER_ERRORS, InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,15 +45,10 @@ def main() -> None:
     """Run a command; never a traceback for a user's mistake."""
     try:
         app()
-    except (InputError, Refused, BudgetSpent) as error:
+    except USER_ERRORS as error:
         sys.stdout.flush()
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_status)
-    except LookupError as error:
-        if type(error).__name__ != "TableMissing":  # its module reads Arrow: not for every start
-            raise
-        sys.stderr.write(f"{error}\n")
-        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -87,8 +82,9 @@ def night_run(
 ) -> None:
     """Run the Airflow DAG isr_nightly once, and show the night."""
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.experiment.night import check_night, show  # noqa: PLC0415
-    from isr_pipeline.experiment.runner import run_night  # noqa: PLC0415
+    from isr_pipeline.night.runner import run_night  # noqa: PLC0415
+    from isr_pipeline.night.show import show  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
 
     date = check_night(night) if night else datetime.now(UTC).date().isoformat()
@@ -111,7 +107,7 @@ def night_run(
 @night_app.command("list")
 def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """List all nights with their status."""
-    from isr_pipeline.experiment.night import nights, read_status  # noqa: PLC0415
+    from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
 
     rows = [
         {"night": night, "experiment": name, "status": status.state, "reason": status.reason}
@@ -133,7 +129,8 @@ def night_show(
     night: NightArgument, experiment: Experiment = None, *, as_json: AsJson = False
 ) -> None:
     """Show a night: per configuration rates, latency and verdict; then where the rest is."""
-    from isr_pipeline.experiment.night import check_night, find_experiment, show  # noqa: PLC0415
+    from isr_pipeline.night.show import show  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
     told = show(find_experiment(date, experiment), date)
@@ -151,7 +148,7 @@ def night_prune(
     experiment: Experiment = None,
 ) -> None:
     """Remove old nights: tables, MLflow runs, Data Docs and reports. Baselines stay."""
-    from isr_pipeline.experiment.night import prune  # noqa: PLC0415
+    from isr_pipeline.night.keep import prune  # noqa: PLC0415
 
     removed = prune(keep, experiment)
     for name, night in removed:
@@ -190,11 +187,8 @@ def baseline_accept(
     who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
 ) -> None:
     """Make a finished night the one that others are compared with."""
-    from isr_pipeline.experiment.night import (  # noqa: PLC0415
-        accept_baseline,
-        check_night,
-        find_experiment,
-    )
+    from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
     typer.echo(accept_baseline(find_experiment(date, experiment), date, who=who, why=why))
@@ -239,9 +233,9 @@ def simulate(
     ] = None,
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
-    from isr_pipeline.scenarios.encoder import EVENT_BUDGET  # noqa: PLC0415
     from isr_pipeline.scenarios.model import load_scenario  # noqa: PLC0415
-    from isr_pipeline.scenarios.run import run  # noqa: PLC0415
+    from isr_pipeline.worlds.encoder import EVENT_BUDGET  # noqa: PLC0415
+    from isr_pipeline.worlds.run import run  # noqa: PLC0415
 
     if night is None:
         if scenario is None:
@@ -276,8 +270,8 @@ def _night_pair(
     settings: list[str],
 ) -> Any:
     """Return the scenario of a (scenario_id, configuration) of a night."""
-    from isr_pipeline.experiment.night import check_night, find_experiment  # noqa: PLC0415
-    from isr_pipeline.experiment.pair import scenario_of_night  # noqa: PLC0415
+    from isr_pipeline.night.pair import scenario_of_night  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     if not scenario_id or not config:
         missing = "--scenario" if not scenario_id else "--config"
@@ -313,15 +307,16 @@ def conform(
     ] = False,
 ) -> None:
     """Compare the simulator with what real brokers were seen to do."""
-    from isr_pipeline.conform import conform as run_conform  # noqa: PLC0415
+    from isr_pipeline.lab.conform import conform as run_conform  # noqa: PLC0415
+    from isr_pipeline.report.trace import write_page  # noqa: PLC0415
 
-    raise typer.Exit(run_conform(file, json_out, trace, record=record))
+    raise typer.Exit(run_conform(file, json_out, trace, draw=write_page, record=record))
 
 
 @app.command()
 def ui() -> None:
     """Show Airflow and MLflow in the browser until Ctrl-C."""
-    from isr_pipeline.experiment.ui import serve  # noqa: PLC0415
+    from isr_pipeline.night.ui import serve  # noqa: PLC0415
 
     raise typer.Exit(serve())
 
@@ -334,8 +329,8 @@ def airflow(
     arguments: Annotated[list[str] | None, typer.Argument(help="Airflow's arguments.")] = None,
 ) -> None:
     """Run Airflow's own command line on this home."""
-    from isr_pipeline.experiment.stack import environment  # noqa: PLC0415
     from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.host.stack import environment  # noqa: PLC0415
 
     variables = environment(Home.from_environment())
     os.execvpe("airflow", ["airflow", *(arguments or [])], variables)  # noqa: S606 - takes over

@@ -1,4 +1,4 @@
-"""What goes wrong for a reason that a person can mend: one line, and an exit status."""
+"""What goes wrong for a reason that a person can fix: one line, and an exit status."""
 
 from __future__ import annotations
 
@@ -50,3 +50,21 @@ class Refused(RuntimeError):
     """An operation that was understood and is refused, with what to do instead (exit status 1)."""
 
     exit_status = 1
+
+
+class TableMissing(Refused):
+    """A table of a night that is not there (never made, or not finished)."""
+
+    def __init__(self, name: str, experiment: str, night: str) -> None:
+        self.name = name
+        self.experiment = experiment
+        self.night = night
+        super().__init__(name, experiment, night)
+
+    def __str__(self) -> str:
+        """Name the table and the night."""
+        return f"no {self.name} table of experiment {self.experiment}, night {self.night}"
+
+
+USER_ERRORS = (InputError, Refused, BudgetSpent)
+"""Errors that only the user can fix; their text says how, and retrying does not help."""

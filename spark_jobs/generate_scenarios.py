@@ -20,9 +20,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
-from isr_pipeline.outcomes.session import spark_session
 from isr_pipeline.scenarios.generator import draw_scenario
 from spark_jobs.progress import say
 
@@ -79,8 +79,9 @@ def _worker(
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(SCENARIOS)
+        source = experiment.source
         for batch in batches:
-            rows = (draw_scenario(experiment, panel, night, i) for i in batch.column(0).to_pylist())
+            rows = (draw_scenario(source, panel, night, i) for i in batch.column(0).to_pylist())
             yield pa.RecordBatch.from_pylist(
                 [dataclasses.asdict(row) for row in rows], schema=schema
             )

@@ -2,8 +2,8 @@
 
     host.py --master MASTER --place FILE
 
-Where it can be reached is written to the file (see :mod:`isr_pipeline.outcomes.shared`), which goes
-when the program ends. Java ends with this process, however that ends: it holds its standard input.
+The file says where it can be reached (:mod:`isr_pipeline.host.spark_place`) and goes when the
+program ends. Java ends with this process, however that ends: it holds its standard input.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.outcomes.session import EVERY_STEP, spark_session
-from isr_pipeline.outcomes.shared import Place
+from isr_pipeline.host.spark_place import Place
+from isr_pipeline.host.spark_session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 END_SECONDS_MAX = 5.0
+
+EVERY_STEP = (
+    "isr_pipeline.scenarios.generator",
+    "isr_pipeline.outcomes.pairs",
+    "isr_pipeline.outcomes.summary",
+    "isr_pipeline.validation.measure",
+    "isr_pipeline.worlds.ready:load_kernel",
+)
+"""What the workers of a Spark that serves a whole run have imported before they are forked."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,7 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     gateway = spark.sparkContext._gateway
     known = gateway.gateway_parameters
     try:
-        Place(os.getpid(), options.master, known.port, known.auth_token).write(options.place)
+        here = Place(os.getpid(), options.master, known.port, known.auth_token, EVERY_STEP)
+        here.write(options.place)
         _start_workers(spark)
         return _wait_for_end(gateway.proc)
     finally:

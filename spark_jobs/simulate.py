@@ -26,9 +26,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import pairs, parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
-from isr_pipeline.outcomes.session import spark_session
 from spark_jobs.progress import Progress, say
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = parse(arguments)
         spark = None if config.assemble_only else spark_session("simulate", preload=[PRELOADED])
         run(spark, config)
-    except (InputError, Refused, store.TableMissing) as error:
+    except (InputError, Refused) as error:
         sys.stderr.write(f"{error}\n")
         return _exit_status(error)
     return 0

@@ -21,9 +21,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SUMMARY
-from isr_pipeline.outcomes.session import spark_session
 from isr_pipeline.outcomes.summary import RESAMPLES, summarize
 from spark_jobs.progress import say
 

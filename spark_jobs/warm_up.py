@@ -3,7 +3,7 @@
     warm_up.py FOLDER
 
 Run by set-up, with Java told to write a class archive when it ends; see
-:mod:`isr_pipeline.experiment.java`. The folder is written to and is the caller's to remove.
+:mod:`isr_pipeline.host.java`. The folder is written to and is the caller's to remove.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from isr_pipeline.outcomes.session import spark_session
+from isr_pipeline.host.spark_session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

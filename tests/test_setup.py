@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.experiment import java
 from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host import java
 
 
 def checkout(folder: Path) -> Path:

@@ -155,7 +155,7 @@ def cache_folder():
 
 def check_java():
     """Ask the installed package which Java Spark will use."""
-    command = [str(VENV / "bin" / "python"), "-m", "isr_pipeline.experiment.java"]
+    command = [str(VENV / "bin" / "python"), "-m", "isr_pipeline.host.java"]
     run(command, "no Java runtime for Spark was found; set JAVA_HOME to a Java 17 or 21")
 
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from isr_pipeline.border import Strict, read_mapping, validated
 from isr_pipeline.experiment.file import (
     ClusterFile,
     Experiment,
@@ -20,6 +19,8 @@ from isr_pipeline.experiment.file import (
     reshared,
 )
 from isr_pipeline.experiment.plan import kernel_digest
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.scenarios.model import check_overrides
 from isr_pipeline.scenarios.profile import Stratum
 

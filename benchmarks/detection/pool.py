@@ -28,8 +28,8 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
-from isr_pipeline.scenarios.shared import Runs
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.reuse import Runs
 
 Floats = npt.NDArray[np.float64]
 
@@ -126,7 +126,7 @@ def make_pool(contest: Contest, scenarios: int, processes: int) -> Iterator[tupl
 def _simulate(task: _Task) -> int:
     """Run one stretch of scenarios under every arm that lacks it."""
     scenarios = [
-        scenario_from_json(draw_scenario(task.experiment, PANEL, NIGHT, index).scenario_json)
+        scenario_from_json(draw_scenario(task.experiment.source, PANEL, NIGHT, index).scenario_json)
         for index in range(task.start, task.stop)
     ]
     runs = [Runs() for _ in scenarios]
@@ -196,7 +196,7 @@ def load_pool(
     for index, place in enumerate(drawn):
         assert place.rank == len(indices[place.stratum]), "ranks ascend within a stratum"
         indices[place.stratum].append(index)
-    one = json.loads(draw_scenario(experiment, PANEL, NIGHT, 0).scenario_json)
+    one = json.loads(draw_scenario(experiment.source, PANEL, NIGHT, 0).scenario_json)
     partitions = sum(len(topic["assignment"]) for topic in one["topics"])
     return Pool(
         digest=digest,

@@ -68,7 +68,7 @@ def digest() -> str:
 
 def draw() -> list[ScenarioRow]:
     """Draw the panel anew with today's generator, cluster and fault profile."""
-    return list(draw_panel(experiment(), "regression", NIGHT))
+    return list(draw_panel(experiment().source, "regression", NIGHT))
 
 
 def write(rows: Iterable[ScenarioRow]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from benchmarks.speed import record, show, sizing
-from isr_pipeline.experiment.kernel import compile_kernel
+from isr_pipeline.worlds.ready import compile_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from benchmarks import reference
 from benchmarks.speed import core, tree
 from benchmarks.speed.arms import Measured, measured, ratios, sample
-from isr_pipeline.scenarios import shared
-from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.scenarios.run import advance, outcome_of
-from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds import reuse
+from isr_pipeline.worlds.encoder import encode
+from isr_pipeline.worlds.results import outcome_of
+from isr_pipeline.worlds.run import advance
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
@@ -180,13 +181,13 @@ def run_panel(scenarios: int) -> Panel:
     """Run scenarios of the reference panel under all configurations, as a task of a night does."""
     panel = Panel()
     configurations = reference.configurations()
-    runs = shared.Runs()
+    runs = reuse.Runs()
     for row in reference.scenarios()[:scenarios]:
         scenario = scenario_from_json(row.scenario_json)
         configured = [apply(scenario, one.overrides) for one in configurations]
         started = time.process_time()
-        runs = shared.Runs(spare=runs.spare)
-        for one in sorted(configured, key=shared.plainness):
+        runs = reuse.Runs(spare=runs.spare)
+        for one in sorted(configured, key=reuse.plainness):
             outcome, _ = runs.of(one)
             panel.all_events += outcome["kernel_events"]
         panel.seconds += time.process_time() - started

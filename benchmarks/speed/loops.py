@@ -39,16 +39,17 @@ from isr_pipeline import simulation
 from isr_pipeline.experiment.file import scenario_frame
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.record import N_FIELDS
-from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import advance, outcome_of
-from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import encode
+from isr_pipeline.worlds.results import outcome_of
+from isr_pipeline.worlds.run import advance
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from isr_pipeline.scenarios.encoder import World
     from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.worlds.encoder import World
 
 BARE_WAITS = 300_000
 KERNEL_TIMES = 20

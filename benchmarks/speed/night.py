@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from isr_pipeline.experiment.night import nights, read_status
 from isr_pipeline.home import Home
+from isr_pipeline.night.status import nights, read_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

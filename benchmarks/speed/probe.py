@@ -33,13 +33,13 @@ _told_until = 0.0
 def install() -> None:
     """Wrap what a pair is made of, and the task around it."""
     from isr_pipeline.outcomes import pairs  # noqa: PLC0415 - in Spark's worker only
-    from isr_pipeline.scenarios import encoder, shared  # noqa: PLC0415
+    from isr_pipeline.worlds import encoder, reuse  # noqa: PLC0415 - likewise
 
     for module, name, part in (
-        (shared, "advance", "kernel"),
-        (shared, "prepare", "prepare"),
+        (reuse, "advance", "kernel"),
+        (reuse, "prepare", "prepare"),
         (encoder._Encoder, "encode", "encode"),
-        (shared, "outcome_of", "outcome"),
+        (reuse, "outcome_of", "outcome"),
         (pairs, "event_table", "events"),
         (pairs, "apply", "configure"),
     ):

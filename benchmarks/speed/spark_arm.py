@@ -26,12 +26,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from benchmarks import reference
 from benchmarks.speed import probe
 from benchmarks.speed.arms import STRIDE
-from isr_pipeline.experiment.kernel import compile_kernel
 from isr_pipeline.experiment.plan import Plan, Shard
+from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
-from isr_pipeline.outcomes.session import EVERY_STEP, spark_session
+from isr_pipeline.worlds.ready import compile_kernel
+from spark_jobs.host import EVERY_STEP
 from spark_jobs.simulate import simulate_part
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """The bare winner tree: what an event loop with this many slots costs if events do nothing.
 
 A lower bound for the kernel: the same keys, the same number of slots, the winner carried upwards as
-in `isr_pipeline.simulation.queue`. The ways up differ in where they look whether anything changes
-any more; the fastest one is the bound. The tree is a balanced one, while the kernel's is shaped by
-how often its slots are planned. There are two trivial handlers:
+in `isr_pipeline.simulation.world.queue`. The ways up differ in where they look whether anything
+changes any more; the fastest one is the bound. The tree is a balanced one, while the kernel's is
+shaped by how often its slots are planned. There are two trivial handlers:
 
 * ``branching``: looks at its slot's state, goes one of two ways that nobody can foresee, and says
   when the slot fires next. It is the bound: every handler of a world has to look at what fired.
@@ -21,8 +21,8 @@ import numba
 import numpy as np
 
 from benchmarks.speed.arms import compiled
-from isr_pipeline.simulation.cells import cells
-from isr_pipeline.simulation.layout import INF, SLOT_BITS, SLOT_MASK
+from isr_pipeline.simulation.world.cells import cells
+from isr_pipeline.simulation.world.layout import INF, SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
     import numpy.typing as npt

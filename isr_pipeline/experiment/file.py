@@ -18,28 +18,21 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from isr_pipeline.border import (
-    Bad,
-    Check,
-    Strict,
-    number,
-    read_mapping,
-    shown,
-    text,
-    validated,
-    whole,
-)
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad, Check, number, text, whole
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.home import config_dir
-from isr_pipeline.kafka.broker_config import LONG_MAX, close_or_all
+from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.faults import Ms
+from isr_pipeline.scenarios.generator import DrawSource
 from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
+from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
 
 PERIOD_MAX = Fraction(1)
 """Seconds: a longer joint period of produce and client requests leaves no quiet time to skip."""
-
-PANELS = ("regression", "confirm", "fresh")
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 Name = Annotated[str, NAME]
@@ -189,6 +182,17 @@ class Experiment(Strict):
     cluster: ClusterFile
     profile: FaultProfile
     description: str = ""
+
+    @property
+    def source(self) -> DrawSource:
+        """What the panels' scenarios are drawn from; take it once for many of them."""
+        return DrawSource(
+            where=self.where,
+            seed=self.seed,
+            frame=scenario_frame(self),
+            profile=self.profile,
+            sizes={panel: self.panels.of(panel) for panel in PANELS},
+        )
 
     @property
     def digest(self) -> str:

@@ -13,9 +13,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from isr_pipeline.border import Strict, shown
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, Grid, Group, healthy_scenario
+from isr_pipeline.files.models import Strict
+from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import KRAFT_RELEASES, resolve
 from isr_pipeline.kafka.releases import RULE_SETS, default_shrink_bumps
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides

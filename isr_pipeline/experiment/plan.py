@@ -8,17 +8,17 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from isr_pipeline.border import Strict, validated
-from isr_pipeline.border import parse_mapping as _parse
 from isr_pipeline.compiling import sources_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration, configurations
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import parse_mapping as _parse
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.scenarios.generator import draw_panel, night_number
 from isr_pipeline.scenarios.panels import PANELS, panel_digest
 
-KERNEL_ROOMS = ("kafka", "simulation", "scenarios")
+KERNEL_ROOMS = ("kafka", "simulation", "scenarios", "worlds")
 """Rooms whose sources decide an outcome, with the scenario and the configuration given."""
 
 
@@ -101,7 +101,7 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
     night_number(night)
     experiment = load_experiment(experiment_name).resized(panel_size)
     every = configurations(experiment)
-    digests = {panel: panel_digest(draw_panel(experiment, panel, night)) for panel in PANELS}
+    digests = {panel: panel_digest(draw_panel(experiment.source, panel, night)) for panel in PANELS}
     return Plan(
         experiment=experiment.name,
         night=night,

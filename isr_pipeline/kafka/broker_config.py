@@ -8,11 +8,11 @@ effect there, so that a grid of keys can be crossed with releases.
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from isr_pipeline.files.words import as_whole, close_or_all
 
 RELEASES: tuple[str, ...] = (
     "0.8.2",
@@ -112,17 +112,6 @@ class Key:
         raise ConfigKeyError(self.allowed)
 
 
-def as_whole(value: object) -> int | None:
-    """Read a whole number: an int, or a float without a fraction; a boolean is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-        return int(value)
-    return None
-
-
 def _ms(name: str, type_: str, default: int, low: int = 0, **more: object) -> Key:
     high = INT_MAX if type_ == "int" else LONG_MAX
     return Key(name, type_, default, low, high, unit_us=1000, **more)  # type: ignore[arg-type]
@@ -188,12 +177,6 @@ def known(name: str) -> Key:
     if name in KEYS:
         return KEYS[name]
     raise ConfigKeyError(close_or_all(name, KEYS))
-
-
-def close_or_all(given: str, names: Iterable[str]) -> str:
-    """Name the close matches of a mistyped name, or all names if none is close."""
-    listed = list(names)
-    return ", ".join(difflib.get_close_matches(given, listed, n=3, cutoff=0.75) or listed)
 
 
 def tick_period_ms(release: str, lag_ms: int) -> int:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from isr_pipeline.scenarios.events import CAUSED, DECIDED, cause_of, isr_of, members_text
-from isr_pipeline.simulation import layout as at
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.events import CAUSED, DECIDED, cause_of, isr_of, members_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isr_pipeline.scenarios.events import Events, Names
+    from isr_pipeline.worlds.events import Events, Names
 
 Array = npt.NDArray[np.int64]
 

@@ -1,6 +1,6 @@
 """What is measured of a configuration: names, units, and how scenarios add up to one number.
 
-The columns are those of an outcome row (`isr_pipeline.simulation.outcome.OUTCOME_COLUMNS`).
+The columns are those of an outcome row (`isr_pipeline.worlds.columns.OUTCOME_COLUMNS`).
 Rates over partition-time also have a *natural total* (partition-seconds, or a count of
 changes): sums and permutation tests are done on totals, whose logarithm tells a heavy tail
 from a light one, where the logarithm of a rate near zero does not.

@@ -18,14 +18,14 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.scenarios.run import failed_outcome
-from isr_pipeline.scenarios.shared import Runs, plainness
+from isr_pipeline.worlds.results import failed_outcome
+from isr_pipeline.worlds.reuse import Runs, plainness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isr_pipeline.scenarios.events import Events
     from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.worlds.events import Events
 
 ROWS_AT_ONCE = 256
 """Rows that wait in a worker before they are written."""

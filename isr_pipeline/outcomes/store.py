@@ -26,6 +26,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from isr_pipeline.errors import TableMissing
 from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
@@ -45,20 +46,6 @@ LATER_TABLES: tuple[str, ...] = ("outcomes", "events", "summary", "verdicts")
 
 _NIGHT = re.compile(r"^night=(\d{4}-\d{2}-\d{2})$")
 _LINEAGE = "_lineage.json"
-
-
-class TableMissing(LookupError):
-    """A table of a night that is not there (never made, or not finished)."""
-
-    def __init__(self, name: str, experiment: str, night: str) -> None:
-        self.name = name
-        self.experiment = experiment
-        self.night = night
-        super().__init__(name, experiment, night)
-
-    def __str__(self) -> str:
-        """Name the table and the night."""
-        return f"no {self.name} table of experiment {self.experiment}, night {self.night}"
 
 
 def root_path(root: str | None = None) -> Path:

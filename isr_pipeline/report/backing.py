@@ -7,13 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.lab.observations import load_agreement
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
-
-AGREEMENT = REPOSITORY / "benchmarks" / "results" / "agreement.json"
-"""Rule set -> repetitions that agree, written by the comparison with real brokers if it was run."""
 
 NO_PROPOSAL = (None, "", "none")
 
@@ -22,14 +19,6 @@ NO_PROPOSAL = (None, "", "none")
 def _facts() -> dict[str, Any]:
     text = (Path(__file__).parent / "backing.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
-
-
-def _agreement() -> dict[str, int]:
-    """Agreeing repetitions by rule set, as last recorded; empty if they never were."""
-    try:
-        return dict(json.loads(AGREEMENT.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
 
 
 def backing(configuration: Configuration, reference: Configuration) -> str:
@@ -57,7 +46,7 @@ def _release(release: str) -> str:
     if facts is None:
         return f"rules {release}: nothing recorded"
     if facts["repetitions"]:
-        agreeing = _agreement().get(release)
+        agreeing = load_agreement().get(release)
         counted = f"{facts['repetitions']} repetitions on real brokers"
         if agreeing is not None:
             counted = f"{agreeing} of {counted} agree"

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from isr_pipeline.errors import TableMissing
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
@@ -158,7 +159,7 @@ class NightData:
         if _kernel(self.plan.code_version) != _kernel(code_version()):
             return []
         from isr_pipeline.scenarios.model import apply, scenario_from_json  # noqa: PLC0415
-        from isr_pipeline.scenarios.run import run  # noqa: PLC0415 - loads the kernel
+        from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
 
         chosen = self.scenarios[self.scenarios["scenario_id"] == scenario_id]
         scenario = scenario_from_json(chosen["scenario_json"].iloc[0])
@@ -168,7 +169,7 @@ class NightData:
     def _events(self) -> pd.DataFrame | None:
         try:
             events = store.read_table("events", self.plan.experiment, self.plan.night)
-        except store.TableMissing:
+        except TableMissing:
             return None
         return events[events["panel"] == "regression"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.scenarios.run import Samples
+    from isr_pipeline.worlds.results import Samples
 
 LEADER, IN_ISR, OUT, FAILED = "leader", "in ISR", "out of ISR", "failed"
 COLOURS = {LEADER: "#2f6fde", IN_ISR: "#6bbf8a", OUT: "#d9a441", FAILED: "#8e3b8e"}

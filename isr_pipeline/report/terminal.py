@@ -35,7 +35,7 @@ EVENTS_MAX = 60
 
 
 def print_night(told: dict[str, Any]) -> None:
-    """Print what :func:`isr_pipeline.experiment.night.show` tells."""
+    """Print what :func:`isr_pipeline.night.show.show` tells."""
     console = _console()
     title = f"night {told['night']} of {told['experiment']}: "
     console.print()

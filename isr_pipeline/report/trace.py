@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.scenarios.run import Run, Samples
+    from isr_pipeline.worlds.results import Run, Samples
 
 HERE = Path(__file__).parent
 SAMPLES = 800

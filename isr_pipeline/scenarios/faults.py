@@ -10,7 +10,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from isr_pipeline.border import BOOLEAN, Bad, Check, Strict, list_of, number, one_of, text, whole
+from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, text, whole
+from isr_pipeline.files.models import Strict
 from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
 
 MS_LIMIT = TIME_LIMIT_US / 1000

@@ -1,4 +1,4 @@
-"""Drawing scenarios: a pure function of (experiment, panel, night, index).
+"""Drawing scenarios: a pure function of (source, panel, night, index).
 
 Every scenario has a generator of its own (numpy's Philox, keyed by the experiment's seed, the
 panel, for the fresh panel the night, and the index), so that any worker can draw any scenario and
@@ -9,52 +9,71 @@ as evenly as their frequencies allow, from one random start per panel.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.file import Experiment, healthy_scenario, scenario_frame
 from isr_pipeline.scenarios.cost import expected_cost
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
-from isr_pipeline.scenarios.profile import Stratum
+from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 
 _STARTS = 2**32
 """Index space of the random starts of systematic sampling, apart from all scenarios."""
 
 
-def draw_panel(experiment: Experiment, panel: str, night: str) -> Iterator[ScenarioRow]:
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawSource:
+    """What scenarios are drawn from: everything of an experiment but its configurations.
+
+    Attributes:
+        where: file to name in error lines.
+        seed: of the fixed panels, and with the night of the fresh one.
+        frame: what all scenarios share (cluster, topics, load), as in a scenario file.
+        profile: which faults, how often.
+        sizes: panel -> number of scenarios, which decides how its strata are filled.
+    """
+
+    where: str
+    seed: int
+    frame: Mapping[str, Any]
+    profile: FaultProfile
+    sizes: Mapping[str, int]
+
+
+def draw_panel(source: DrawSource, panel: str, night: str) -> Iterator[ScenarioRow]:
     """Draw a whole panel in order.
 
     Args:
-        experiment: with the panel's size.
+        source: with the panel's size.
         panel: ``regression``, ``confirm`` or ``fresh``.
         night: YYYY-MM-DD; matters for the fresh panel only.
     """
-    for index in range(experiment.panels.of(panel)):
-        yield draw_scenario(experiment, panel, night, index)
+    for index in range(source.sizes[panel]):
+        yield draw_scenario(source, panel, night, index)
 
 
-def draw_scenario(experiment: Experiment, panel: str, night: str, index: int) -> ScenarioRow:
+def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> ScenarioRow:
     """Draw one scenario of a panel.
 
     Args:
-        experiment: with the panel's size, which decides the strata.
+        source: with the panel's size, which decides the strata.
         panel: ``regression``, ``confirm`` or ``fresh``.
         night: YYYY-MM-DD; matters for the fresh panel only.
         index: from 0 to the panel's size, exclusive.
     """
-    frame = _Frame.of(experiment, panel)
+    frame = _Frame.of(source, panel)
     place = frame.places[index]
-    words = _key(experiment, panel, night)
+    words = _key(source, panel, night)
     entropy = np.random.SeedSequence([*words, index])
     random = np.random.Generator(np.random.Philox(entropy))
-    stratum = experiment.profile.strata[place.stratum]
-    name = _pattern(stratum, place, _start(words, place.stratum, experiment))
-    draw = Draw(frame.healthy, experiment.profile.parameters, random)
+    stratum = source.profile.strata[place.stratum]
+    name = _pattern(stratum, place, _start(words, place.stratum, source))
+    draw = Draw(frame.healthy, source.profile.parameters, random)
     faults = sorted(PATTERNS[name].draw(draw), key=lambda fault: fault["start_ms"])
     scenario_id = f"{panel}-{index:05d}"
     written = {
@@ -63,7 +82,7 @@ def draw_scenario(experiment: Experiment, panel: str, night: str, index: int) ->
         "seed": int(entropy.generate_state(1, np.uint64)[0] >> np.uint64(1)),
         "faults": faults,
     }
-    scenario = parse_scenario(written, f"{experiment.where} ({scenario_id}, {name})")
+    scenario = parse_scenario(written, f"{source.where} ({scenario_id}, {name})")
     return ScenarioRow(
         panel=panel,
         scenario_id=scenario_id,
@@ -79,19 +98,19 @@ def draw_scenario(experiment: Experiment, panel: str, night: str, index: int) ->
 class _Frame:
     """What all scenarios of a panel share; made once per experiment and panel."""
 
-    def __init__(self, experiment: Experiment, panel: str) -> None:
-        self.written = scenario_frame(experiment)
-        self.healthy = healthy_scenario(experiment, experiment.where)
-        self.places = places(experiment.profile.strata, experiment.panels.of(panel))
+    def __init__(self, source: DrawSource, panel: str) -> None:
+        self.written = source.frame
+        self.healthy = parse_scenario(source.frame, source.where)
+        self.places = places(source.profile.strata, source.sizes[panel])
 
     @staticmethod
-    def of(experiment: Experiment, panel: str) -> _Frame:
-        """Give the frame, kept for the experiment object that was drawn from last."""
-        if _kept.get("experiment") is not experiment:
+    def of(source: DrawSource, panel: str) -> _Frame:
+        """Give the frame, kept for the source that was drawn from last."""
+        if _kept.get("source") is not source:
             _kept.clear()
-            _kept["experiment"] = experiment
+            _kept["source"] = source
         if panel not in _kept:
-            _kept[panel] = _Frame(experiment, panel)
+            _kept[panel] = _Frame(source, panel)
         frame: _Frame = _kept[panel]
         return frame
 
@@ -113,15 +132,15 @@ def night_number(night: str) -> int:
         raise InputError("night", "", night, "a date YYYY-MM-DD") from None
 
 
-def _key(experiment: Experiment, panel: str, night: str) -> list[int]:
+def _key(source: DrawSource, panel: str, night: str) -> list[int]:
     """Words that every generator of a panel is keyed by."""
     number = night_number(night) if panel == "fresh" else 0
-    return [experiment.seed, PANELS.index(panel), number]
+    return [source.seed, PANELS.index(panel), number]
 
 
-def _start(words: list[int], stratum: str, experiment: Experiment) -> float:
+def _start(words: list[int], stratum: str, source: DrawSource) -> float:
     """Draw the random start of a stratum's systematic sample, in [0, 1)."""
-    place = list(experiment.profile.strata).index(stratum)
+    place = list(source.profile.strata).index(stratum)
     entropy = np.random.SeedSequence([*words, _STARTS + place])
     return float(np.random.Generator(np.random.Philox(entropy)).random())
 

@@ -18,32 +18,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isr_pipeline.border import (
-    BOOLEAN,
-    Bad,
-    Check,
-    Strict,
-    check_of,
-    dotted,
-    list_of,
-    map_of,
-    names_of,
-    number,
-    one_of,
-    parse_value,
-    read_mapping,
-    shown,
-    validated,
-    whole,
-)
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, map_of, number, one_of, whole
+from isr_pipeline.files.models import Strict, check_of, names_of, validated
+from isr_pipeline.files.reading import parse_value, read_mapping
+from isr_pipeline.files.words import close_or_all, dotted, shown
 from isr_pipeline.kafka.broker_config import (
     KEYS,
     KRAFT_RELEASES,
     LONG_MAX,
     RELEASES,
     ConfigKeyError,
-    close_or_all,
     known,
     resolve,
     tick_period_ms,

@@ -11,18 +11,10 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from isr_pipeline.border import (
-    Bad,
-    Check,
-    Strict,
-    number,
-    shown,
-    text,
-    validated,
-    whole,
-)
 from isr_pipeline.errors import InputError
-from isr_pipeline.kafka.broker_config import close_or_all
+from isr_pipeline.files.checks import Bad, Check, number, text, whole
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 
 Words = Annotated[str, text(r"[^\x00-\x08]{0,2000}", "a text")]

@@ -22,9 +22,49 @@ from isr_pipeline.kafka.releases import (
     Lock,
 )
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
-from isr_pipeline.simulation.depends import note, note_read
-from isr_pipeline.simulation.jit import apart, compiled, inlined
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.leader import (
+    LOCK_FREE,
+    LOCK_HELD,
+    PENDING_EXPAND,
+    append_must_wait,
+    begin_locked_read,
+    finish_sync_write,
+    leads_officially,
+    propose,
+    raise_hw,
+    read_must_wait,
+    release_read,
+    resign,
+    submit,
+    sync_write_end,
+    wake_lock_waiters,
+    wants_expand,
+    watch_followers,
+)
+from isr_pipeline.simulation.log import add_batch, common_end, data_end
+from isr_pipeline.simulation.network import (
+    READ_COMPLETION,
+    READ_DIRECT,
+    read_end,
+    service,
+)
+from isr_pipeline.simulation.responses import push_response, respond, start_senders
+from isr_pipeline.simulation.shortcuts.depends import note, note_read
+from isr_pipeline.simulation.shortcuts.news import (
+    candidate,
+    is_kept,
+    is_plain,
+    is_settled,
+    next_news,
+    next_unset,
+    settled,
+    tell_followers,
+    thread_of,
+    unsettle,
+)
+from isr_pipeline.simulation.shortcuts.pending import forget_pending, note_pending, pay_candidate
+from isr_pipeline.simulation.world.jit import apart, compiled, inlined
+from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_FAULTS_ON,
     B_HANDLERS,
@@ -153,47 +193,7 @@ from isr_pipeline.simulation.layout import (
     T_REQ0,
     T_SETTLED,
 )
-from isr_pipeline.simulation.leader import (
-    LOCK_FREE,
-    LOCK_HELD,
-    PENDING_EXPAND,
-    append_must_wait,
-    begin_locked_read,
-    finish_sync_write,
-    leads_officially,
-    propose,
-    raise_hw,
-    read_must_wait,
-    release_read,
-    resign,
-    submit,
-    sync_write_end,
-    wake_lock_waiters,
-    wants_expand,
-    watch_followers,
-)
-from isr_pipeline.simulation.log import add_batch, common_end, data_end
-from isr_pipeline.simulation.network import (
-    READ_COMPLETION,
-    READ_DIRECT,
-    read_end,
-    service,
-)
-from isr_pipeline.simulation.news import (
-    candidate,
-    is_kept,
-    is_plain,
-    is_settled,
-    next_news,
-    next_unset,
-    settled,
-    tell_followers,
-    thread_of,
-    unsettle,
-)
-from isr_pipeline.simulation.pending import forget_pending, note_pending, pay_candidate
-from isr_pipeline.simulation.queue import cancel, due, retire, schedule, wrapped
-from isr_pipeline.simulation.responses import push_response, respond, start_senders
+from isr_pipeline.simulation.world.queue import cancel, due, retire, schedule, wrapped
 
 LOG_DIR_NOTICE_US = 50_000  # from the failed append to the controller's change
 EXPIRY_RETRY_US = 1_000

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from isr_pipeline.simulation.broker import dispatch, enqueue, hand_in
-from isr_pipeline.simulation.jit import apart, compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.measures import row_of
+from isr_pipeline.simulation.world.jit import apart, compiled
+from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,
     B_CLIENT_NEXT,
     B_CLIENT_PERIOD_REST_NS,
@@ -58,8 +59,7 @@ from isr_pipeline.simulation.layout import (
     S_SLOT,
     S_STOP,
 )
-from isr_pipeline.simulation.measures import row_of
-from isr_pipeline.simulation.queue import again, cancel, retire, schedule
+from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
 
 RETRY_US = 100_000  # a refused or timed-out producer tries the then leader after this long
 MILLION = 1_000_000

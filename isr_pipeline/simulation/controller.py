@@ -16,11 +16,20 @@ from isr_pipeline.kafka.releases import (
     Controller,
     ElectionOrder,
 )
-from isr_pipeline.simulation.cells import cells_from
-from isr_pipeline.simulation.depends import note, note_isr
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.log import lose_from
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    emit,
+    rearm,
+    refresh,
+    row_of,
+)
+from isr_pipeline.simulation.network import jitter, link
+from isr_pipeline.simulation.shortcuts.depends import note, note_isr
+from isr_pipeline.simulation.world.cells import cells_from
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_CRASH_UNCLEAN,
     B_CUT_SINCE,
     B_EPOCH,
@@ -95,16 +104,7 @@ from isr_pipeline.simulation.layout import (
     R_ONLINE,
     R_PART,
 )
-from isr_pipeline.simulation.log import lose_from
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    emit,
-    rearm,
-    refresh,
-    row_of,
-)
-from isr_pipeline.simulation.network import jitter, link
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.world.queue import cancel, schedule
 
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12

@@ -5,8 +5,9 @@ A high watermark asks for them with every move of a log's end, and they change w
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.measures import row_of
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_FENCED,
     B_REGISTERED,
     B_STOPPING,
@@ -17,7 +18,6 @@ from isr_pipeline.simulation.layout import (
     P_SIZE,
     R_BROKER,
 )
-from isr_pipeline.simulation.measures import row_of
 
 
 @compiled

@@ -31,8 +31,18 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    count_dead,
+    emit,
+    rearm,
+    refresh,
+    row_of,
+    touch,
+)
+from isr_pipeline.simulation.network import MILLION, link
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_CPU,
@@ -211,17 +221,7 @@ from isr_pipeline.simulation.layout import (
     X_TO,
     X_VALUE,
 )
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    count_dead,
-    emit,
-    rearm,
-    refresh,
-    row_of,
-    touch,
-)
-from isr_pipeline.simulation.network import MILLION, link
-from isr_pipeline.simulation.queue import cancel, schedule
+from isr_pipeline.simulation.world.queue import cancel, schedule
 
 _LEGACY = int(Fetcher.LEGACY)
 

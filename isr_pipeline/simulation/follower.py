@@ -17,9 +17,35 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.kafka.replica import create, reset
 from isr_pipeline.simulation.broker import complete_without_handler, note_bad_dir
-from isr_pipeline.simulation.depends import note
-from isr_pipeline.simulation.jit import compiled, inlined
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.leader import (
+    answer_produces,
+    leads_officially,
+    raise_hw,
+    record_base,
+)
+from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    count_dead,
+    count_failed,
+    count_untracked,
+    emit,
+    rearm,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.shortcuts.depends import note
+from isr_pipeline.simulation.shortcuts.news import (
+    candidate,
+    expect_news,
+    heard,
+    is_plain,
+    next_news,
+    thread_of,
+)
+from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_MDBASE,
     B_MDCAP,
@@ -125,33 +151,7 @@ from isr_pipeline.simulation.layout import (
     TS_IDLE,
     TS_WAITING,
 )
-from isr_pipeline.simulation.leader import (
-    answer_produces,
-    leads_officially,
-    raise_hw,
-    record_base,
-)
-from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    count_dead,
-    count_failed,
-    count_untracked,
-    emit,
-    rearm,
-    row_of,
-    watch_missed_lag,
-)
-from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.news import (
-    candidate,
-    expect_news,
-    heard,
-    is_plain,
-    next_news,
-    thread_of,
-)
-from isr_pipeline.simulation.queue import cancel, retire, schedule
+from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 
 _FAIL = int(Reaction.FAIL)
 _DELAY = int(Reaction.DELAY)

@@ -28,12 +28,32 @@ from isr_pipeline.kafka.releases import (
     Clock,
     Kip501,
 )
-from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
-from isr_pipeline.simulation.jit import compiled, entry
 from isr_pipeline.simulation.kernel import finish, take_until
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.leader import (
+    LOCK_FREE,
+    LOCK_HELD,
+    LOCK_TICK_WAITS,
+    PENDING_NONE,
+    TICK_WAITS,
+    TICK_WRITES,
+    leads_officially,
+    maximal_isr,
+    record_base,
+)
+from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.shortcuts.news import (
+    NEWS_MAX,
+    is_plain,
+    is_settled,
+    next_news,
+    settled,
+    thread_of,
+)
+from isr_pipeline.simulation.world.cells import cells, records
+from isr_pipeline.simulation.world.jit import compiled, entry
+from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_EPOCH,
@@ -206,27 +226,7 @@ from isr_pipeline.simulation.layout import (
     X_SIZE,
     X_STATE,
 )
-from isr_pipeline.simulation.leader import (
-    LOCK_FREE,
-    LOCK_HELD,
-    LOCK_TICK_WAITS,
-    PENDING_NONE,
-    TICK_WAITS,
-    TICK_WRITES,
-    leads_officially,
-    maximal_isr,
-    record_base,
-)
-from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.news import (
-    NEWS_MAX,
-    is_plain,
-    is_settled,
-    next_news,
-    settled,
-    thread_of,
-)
-from isr_pipeline.simulation.queue import due, leaf, slot_of
+from isr_pipeline.simulation.world.queue import due, leaf, slot_of
 
 INVARIANTS: Mapping[int, str] = MappingProxyType(
     {

@@ -7,7 +7,6 @@ Everything here is a free compiled function over the flat array ``w`` (see ``lay
 from __future__ import annotations
 
 from isr_pipeline.simulation.broker import expire_steps, handler_fires, request_arrives
-from isr_pipeline.simulation.cells import cells, records
 from isr_pipeline.simulation.clients import (
     client_fires,
     produce_answered,
@@ -21,8 +20,23 @@ from isr_pipeline.simulation.controller import (
 )
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
-from isr_pipeline.simulation.jit import apart, compiled, entry, inlined
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.leader import alter_fires, tick_fires
+from isr_pipeline.simulation.log import close_ledgers
+from isr_pipeline.simulation.measures import (
+    book,
+    count_dead,
+    count_failed,
+    count_untracked,
+    hw_moved,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.responses import sender_fires
+from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.shortcuts.quiet import Z_NEXT, look
+from isr_pipeline.simulation.world.cells import cells, records
+from isr_pipeline.simulation.world.jit import apart, compiled, entry, inlined
+from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
     B_QLEN,
     B_SIZE,
@@ -87,21 +101,7 @@ from isr_pipeline.simulation.layout import (
     T_FOLLOWER,
     TREE,
 )
-from isr_pipeline.simulation.leader import alter_fires, tick_fires
-from isr_pipeline.simulation.log import close_ledgers
-from isr_pipeline.simulation.measures import (
-    book,
-    count_dead,
-    count_failed,
-    count_untracked,
-    hw_moved,
-    row_of,
-    watch_missed_lag,
-)
-from isr_pipeline.simulation.pending import pay_all
-from isr_pipeline.simulation.queue import cancel, schedule
-from isr_pipeline.simulation.quiet import Z_NEXT, look
-from isr_pipeline.simulation.responses import sender_fires
+from isr_pipeline.simulation.world.queue import cancel, schedule
 
 IMBALANCE_PERCENT = 10
 

@@ -32,9 +32,23 @@ from isr_pipeline.simulation.controller import (
     hand_over,
     publish,
 )
-from isr_pipeline.simulation.depends import note, note_isr
-from isr_pipeline.simulation.jit import apart, compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.log import commit_up_to
+from isr_pipeline.simulation.measures import (
+    broker_index,
+    emit,
+    hw_moved,
+    hw_stands,
+    refresh,
+    row_of,
+    watch_missed_lag,
+)
+from isr_pipeline.simulation.network import link
+from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.shortcuts.depends import note, note_isr
+from isr_pipeline.simulation.shortcuts.news import tell_followers, unsettle_followers
+from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.world.jit import apart, compiled
+from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_HANDLERS,
@@ -164,21 +178,7 @@ from isr_pipeline.simulation.layout import (
     X_STOP_REPLICA,
     X_TO,
 )
-from isr_pipeline.simulation.log import commit_up_to
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    emit,
-    hw_moved,
-    hw_stands,
-    refresh,
-    row_of,
-    watch_missed_lag,
-)
-from isr_pipeline.simulation.network import link
-from isr_pipeline.simulation.news import tell_followers, unsettle_followers
-from isr_pipeline.simulation.pending import pay_all
-from isr_pipeline.simulation.queue import cancel, schedule
-from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.world.queue import cancel, schedule
 
 FLAP_WINDOW_US = 60_000_000
 CAUSES = 8

@@ -8,8 +8,9 @@ only: they will be truncated, and no report counts them.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.simulation.jit import compiled, inlined
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.measures import emit, note_latency
+from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.layout import (
     C_MIN_ISR,
     C_REQUEST_TIMEOUT,
     C_WARMUP,
@@ -43,7 +44,6 @@ from isr_pipeline.simulation.layout import (
     R_NEWEST,
     R_SIZE,
 )
-from isr_pipeline.simulation.measures import emit, note_latency
 
 
 @compiled

@@ -8,9 +8,9 @@ anew. Everything is counted after the warm-up; events are listed from 0.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.simulation.depends import note_isr
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.shortcuts.depends import note_isr
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_INDEX,
     B_PAUSED_UNTIL,
     B_UP,

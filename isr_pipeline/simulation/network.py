@@ -5,8 +5,8 @@ A node is a broker's index, or the number of brokers for the controller.
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_CPU,
     B_FAULT0,
     B_FAULTS,

@@ -5,8 +5,10 @@ A full request queue blocks network threads that hold the next requests; those c
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.jit import compiled
-from isr_pipeline.simulation.layout import (
+from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
+from isr_pipeline.simulation.shortcuts.pending import forget_pending
+from isr_pipeline.simulation.world.jit import compiled
+from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
     B_QLEN,
     B_SBASE,
@@ -52,9 +54,7 @@ from isr_pipeline.simulation.layout import (
     T_CAND,
     T_WAY_BACK,
 )
-from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
-from isr_pipeline.simulation.pending import forget_pending
-from isr_pipeline.simulation.queue import due, retire, schedule, wrapped
+from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
 
 
 @compiled

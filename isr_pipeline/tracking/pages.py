@@ -49,7 +49,7 @@ def report_page(experiment: str, night: str) -> str | None:
 
 def server() -> str:
     """Address of MLflow for a browser: as said, else the tracking server, else `make ui`."""
-    from isr_pipeline.experiment.stack import ui_port  # noqa: PLC0415 - experiment/ uses tracking/
+    from isr_pipeline.host.stack import ui_port  # noqa: PLC0415 - experiment/ uses tracking/
 
     uri = Home.from_environment().mlflow_uri
     tracked = re.sub(r"//[^/@]*@", "//", uri) if uri.startswith("http") else ""

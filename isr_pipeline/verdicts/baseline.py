@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.errors import InputError, Refused, TableMissing
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts.model import BaselineNote, load_verdict
@@ -249,7 +249,7 @@ def _again(experiment: str, night: str) -> str:
 def _outcomes(experiment: str, night: str) -> pd.DataFrame:
     try:
         return store.read_table("outcomes", experiment, night)
-    except store.TableMissing as missing:
+    except TableMissing as missing:
         raise Refused(f"{missing}; {_again(experiment, night)}") from None
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from isr_pipeline.outcomes import store
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.comparison import Comparison, compare
 from isr_pipeline.verdicts.model import (
@@ -32,6 +31,7 @@ from isr_pipeline.verdicts.model import (
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.verdicts.statistics import benjamini_hochberg, discordant_needed
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -61,7 +61,7 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
 
     Raises:
         InputError: the settings cannot be used.
-        store.TableMissing: the night has no outcomes.
+        TableMissing: the night has no outcomes.
     """
     settings = settings or load_settings()
     verdict_path(plan.experiment, plan.night).unlink(missing_ok=True)

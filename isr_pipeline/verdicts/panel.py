@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -5,20 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from isr_pipeline.border import (
-    Bad,
-    Check,
-    Strict,
-    list_of,
-    number,
-    one_of,
-    read_mapping,
-    validated,
-    whole,
-)
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import config_dir
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 FLAG_COLUMNS = ("any_offline",)
 """Outcome columns that are 0 or 1 and may be tested with McNemar's test."""

@@ -193,7 +193,7 @@ class TestTruth:
 def test_harmless_changes_leave_the_faults_alone() -> None:
     """Other phases, another order of the lists: the same faults to the same brokers."""
     experiment = load_contest().drawn_from(200)
-    row = draw_scenario(experiment, PANEL, "2026-11-19", 7)
+    row = draw_scenario(experiment.source, PANEL, "2026-11-19", 7)
     scenario = scenario_from_json(row.scenario_json)
     redrawn, backwards = (refactored(scenario, change) for change in HARMLESS)
     assert redrawn.seed != scenario.seed

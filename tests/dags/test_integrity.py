@@ -11,7 +11,13 @@ import pytest
 from airflow.exceptions import AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from dags.isr_wiring import SparkJob, Tag, broken_tasks, experiment_names, night_of
+from isr_pipeline.orchestration.wiring import (
+    SparkJob,
+    Tag,
+    broken_tasks,
+    experiment_names,
+    night_of,
+)
 
 DAG_IDS = ("isr_baseline_accept", "isr_nightly")
 

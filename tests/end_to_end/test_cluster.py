@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isr_pipeline.experiment.java import java_home
-from isr_pipeline.experiment.stack import free_port, port_in_use
 from isr_pipeline.home import Home
+from isr_pipeline.host.java import java_home
+from isr_pipeline.host.stack import free_port, port_in_use
 from tests.end_to_end.conftest import EXPERIMENT, Site
 from tests.end_to_end.test_night import digests
 

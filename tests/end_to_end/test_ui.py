@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from isr_pipeline.experiment.stack import free_port
+from isr_pipeline.host.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started
 from tests.end_to_end.test_night import dag_runs
 

@@ -24,7 +24,8 @@ def test_round_trip(plan: Plan, tmp_path: Path) -> None:
     """A saved plan is read back as it was, and draws the same panels."""
     read = Plan.load(plan.save(tmp_path / "a" / "plan.json"))
     assert read == plan
-    assert panel_digest(draw_panel(read.definition, "regression", NIGHT)) == plan.panel_digest
+    drawn = draw_panel(read.definition.source, "regression", NIGHT)
+    assert panel_digest(drawn) == plan.panel_digest
     assert read.definition.digest == plan.experiment_digest
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["plan.json"]
 
@@ -47,7 +48,7 @@ def test_panel_size() -> None:
     assert small.panels == {"regression": 6, "confirm": 6, "fresh": 4}
     assert large.panels == {"regression": 20, "confirm": 20, "fresh": 4}
     assert small.panel_digest != large.panel_digest
-    assert len(list(draw_panel(large.definition, "regression", NIGHT))) == 20
+    assert len(list(draw_panel(large.definition.source, "regression", NIGHT))) == 20
 
 
 def test_wrong_panel_size() -> None:
@@ -90,4 +91,4 @@ def test_code_version_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     code_version.cache_clear()
     assert re.fullmatch(r"[0-9.]+\+kernel\.[0-9a-f]{12}", code_version())
     code_version.cache_clear()
-    assert module.KERNEL_ROOMS == ("kafka", "simulation", "scenarios")
+    assert module.KERNEL_ROOMS == ("kafka", "simulation", "scenarios", "worlds")

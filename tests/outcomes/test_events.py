@@ -11,10 +11,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.schemas import EVENTS
-from isr_pipeline.scenarios.events import Events
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.shared import Runs
-from isr_pipeline.simulation.layout import EVENT_NAMES
+from isr_pipeline.simulation.world.layout import EVENT_NAMES
+from isr_pipeline.worlds.events import Events
+from isr_pipeline.worlds.reuse import Runs
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
 SCHEMA = to_arrow_schema(EVENTS)

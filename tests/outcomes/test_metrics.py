@@ -19,7 +19,7 @@ from isr_pipeline.outcomes.summary import (
     share_interval,
     summarize,
 )
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 from tests.validation.tables import outcomes, tiny_plan
 
 NO_METRICS = ("simulated_ms", "kernel_events", "failed")

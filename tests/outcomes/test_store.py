@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from isr_pipeline.errors import TableMissing
 from isr_pipeline.outcomes import store
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class TestReadTable:
 
     def test_missing(self, root: str) -> None:
         """A table that is not there is named with its night."""
-        with pytest.raises(store.TableMissing) as missing:
+        with pytest.raises(TableMissing) as missing:
             store.read_table("summary", "smoke", NIGHT, root=root)
         assert str(missing.value) == "no summary table of experiment smoke, night 2026-11-19"
 

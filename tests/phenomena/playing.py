@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from isr_pipeline.scenarios.model import parse_scenario, with_settings
-from isr_pipeline.scenarios.run import Run, run
+from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.run import run
 
 SHRINK = "isr_shrink"
 EXPAND = "isr_expand"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from isr_pipeline.scenarios.run import Run
+from isr_pipeline.worlds.results import Run
 from tests.phenomena.playing import EXPAND, FENCED, REMOVED, SHRINK, events, play, times
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from isr_pipeline.report.lanes import IN_ISR, LEADER, OUT, Segment, draw, lanes_of
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import Run
+from isr_pipeline.worlds.results import Run
 
 SCENARIO = {
     "scenario_id": "one",

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import reference
 from isr_pipeline.scenarios.cost import QUIET, expected_cost
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, scenario_from_json
-from isr_pipeline.scenarios.shared import Runs
+from isr_pipeline.worlds.reuse import Runs
 
 EVERY = 5
 

@@ -34,8 +34,8 @@ class TestPurity:
     @pytest.mark.parametrize("panel", PANELS)
     def test_same_again(self, nightly: Experiment, panel: str) -> None:
         """Drawing a scenario alone gives what drawing the panel gives."""
-        rows = list(draw_panel(nightly, panel, NIGHT))
-        again = [draw_scenario(nightly, panel, NIGHT, i) for i in reversed(range(len(rows)))]
+        rows = list(draw_panel(nightly.source, panel, NIGHT))
+        again = [draw_scenario(nightly.source, panel, NIGHT, i) for i in reversed(range(len(rows)))]
         assert again[::-1] == rows
 
     def test_another_process(self) -> None:
@@ -45,7 +45,7 @@ class TestPurity:
             "from isr_pipeline.scenarios.generator import draw_panel\n"
             "from isr_pipeline.scenarios.panels import panel_digest\n"
             "e = load_experiment('nightly')\n"
-            f"print(panel_digest(draw_panel(e, 'fresh', '{NIGHT}')))\n"
+            f"print(panel_digest(draw_panel(e.source, 'fresh', '{NIGHT}')))\n"
         )
         digests = {
             subprocess.run(
@@ -58,13 +58,14 @@ class TestPurity:
             for seed in ("1", "2")
         }
         experiment = load_experiment("nightly")
-        assert digests == {panel_digest(draw_panel(experiment, "fresh", NIGHT))}
+        assert digests == {panel_digest(draw_panel(experiment.source, "fresh", NIGHT))}
 
     def test_night(self, nightly: Experiment) -> None:
         """The night moves the fresh panel and no other."""
         digests = {
             panel: {
-                panel_digest(draw_panel(nightly, panel, night)) for night in (NIGHT, "2026-11-20")
+                panel_digest(draw_panel(nightly.source, panel, night))
+                for night in (NIGHT, "2026-11-20")
             }
             for panel in PANELS
         }
@@ -79,21 +80,21 @@ class TestPurity:
         drawn = [
             scenario_from_json(row.scenario_json).seed
             for panel in PANELS
-            for row in draw_panel(nightly, panel, NIGHT)
+            for row in draw_panel(nightly.source, panel, NIGHT)
         ]
         assert len(set(drawn)) == len(drawn)
 
     def test_seed(self, nightly: Experiment) -> None:
         """Another seed of the experiment draws other panels."""
         other = nightly.model_copy(update={"seed": nightly.seed + 1})
-        assert panel_digest(draw_panel(other, "confirm", NIGHT)) != panel_digest(
-            draw_panel(nightly, "confirm", NIGHT)
+        assert panel_digest(draw_panel(other.source, "confirm", NIGHT)) != panel_digest(
+            draw_panel(nightly.source, "confirm", NIGHT)
         )
 
     def test_wrong_night(self, nightly: Experiment) -> None:
         """A night is a date."""
         with pytest.raises(InputError) as caught:
-            draw_scenario(nightly, "fresh", "2026-02-30", 0)
+            draw_scenario(nightly.source, "fresh", "2026-02-30", 0)
         assert str(caught.value) == "night: 2026-02-30; allowed: a date YYYY-MM-DD"
 
 
@@ -111,7 +112,7 @@ class TestContent:
         """Whatever the seed, a drawn scenario is a right scenario file, in canonical form."""
         experiment = SHIPPED[name].model_copy(update={"seed": seed})
         index = int(place * experiment.panels.of(panel))
-        row = draw_scenario(experiment, panel, NIGHT, index)
+        row = draw_scenario(experiment.source, panel, NIGHT, index)
         scenario = scenario_from_json(row.scenario_json)
         raw = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
         assert parse_scenario(raw, "F") == scenario
@@ -124,13 +125,13 @@ class TestContent:
         only = stratum.model_copy(update={"patterns": {pattern: 1.0}})
         profile = nightly.profile.model_copy(update={"strata": {"only": only}})
         experiment = nightly.model_copy(update={"profile": profile})
-        rows = [draw_scenario(experiment, "regression", NIGHT, i) for i in range(40)]
+        rows = [draw_scenario(experiment.source, "regression", NIGHT, i) for i in range(40)]
         drawn = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
         assert drawn == set(PATTERNS[pattern].kinds) - {"none"}
 
     def test_every_kind(self, nightly: Experiment) -> None:
         """The nightly profile draws every fault kind."""
-        rows = draw_panel(nightly, "regression", NIGHT)
+        rows = draw_panel(nightly.source, "regression", NIGHT)
         drawn = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
         assert drawn == set(KINDS)
 
@@ -142,13 +143,13 @@ class TestContent:
 
     def test_faults_begin_after_the_warm_up(self, nightly: Experiment) -> None:
         """What is counted begins healthy."""
-        for row in draw_panel(nightly, "regression", NIGHT):
+        for row in draw_panel(nightly.source, "regression", NIGHT):
             scenario = scenario_from_json(row.scenario_json)
             assert all(fault.start_ms > scenario.warmup_ms for fault in scenario.faults)
 
     def test_ids(self, nightly: Experiment) -> None:
         """A scenario is named by its panel and place, and rows say what the scenario says."""
-        rows = list(draw_panel(nightly, "confirm", NIGHT))
+        rows = list(draw_panel(nightly.source, "confirm", NIGHT))
         assert [row.scenario_id for row in rows[:2]] == ["confirm-00000", "confirm-00001"]
         assert all(scenario_from_json(r.scenario_json).scenario_id == r.scenario_id for r in rows)
         assert all(row.expected_cost > 0 for row in rows)
@@ -173,7 +174,7 @@ class TestStrata:
         experiment = load_experiment(name)
         strata = experiment.profile.strata
         population = sum(stratum.population for stratum in strata.values())
-        rows = list(draw_panel(experiment, "regression", NIGHT))
+        rows = list(draw_panel(experiment.source, "regression", NIGHT))
         assert sum(row.weight for row in rows) == pytest.approx(len(rows))
         for key, stratum in strata.items():
             share = sum(row.weight for row in rows if row.stratum == key) / len(rows)
@@ -181,7 +182,7 @@ class TestStrata:
 
     def test_rare_strata_are_not_starved(self, nightly: Experiment) -> None:
         """The offline stratum, one scenario of 200 in the population, is three of ten here."""
-        counts = Counter(row.stratum for row in draw_panel(nightly, "regression", NIGHT))
+        counts = Counter(row.stratum for row in draw_panel(nightly.source, "regression", NIGHT))
         assert counts["offline"] == 120
         assert counts["quiet"] == 12
 
@@ -205,6 +206,8 @@ class TestStrata:
 
     def test_patterns_are_sampled_systematically(self, nightly: Experiment) -> None:
         """Within a stratum the patterns come as their frequencies say, within one."""
-        rows = [r for r in draw_panel(nightly, "regression", NIGHT) if r.stratum == "operations"]
+        rows = [
+            r for r in draw_panel(nightly.source, "regression", NIGHT) if r.stratum == "operations"
+        ]
         elections = sum(row.fault_kinds == "preferred_election" for row in rows)
         assert abs(elections - len(rows) / 3) <= 1

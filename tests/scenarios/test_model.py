@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.border import parse_mapping, parse_value
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.reading import parse_mapping, parse_value
 from isr_pipeline.kafka.broker_config import RELEASES
 from isr_pipeline.scenarios.model import (
     LIBRARY,

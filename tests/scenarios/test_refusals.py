@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.border import parse_mapping
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import (
     LIBRARY,

@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.kafka import record
-from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.run import advance, run
-from isr_pipeline.simulation import broker, follower, pending
-from isr_pipeline.simulation import layout as at
-from isr_pipeline.simulation.kinds import rows_of
+from isr_pipeline.simulation import broker, follower
+from isr_pipeline.simulation.shortcuts import pending
+from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import encode
+from isr_pipeline.worlds.run import advance, run
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
 SEEDS = range(24)

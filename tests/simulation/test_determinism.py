@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
-from isr_pipeline.scenarios.run import failed_outcome, run
-from isr_pipeline.simulation.outcome import OUTCOME_COLUMNS
+from isr_pipeline.worlds.checks import checked_run
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.results import Run, failed_outcome
+from isr_pipeline.worlds.run import run
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 
@@ -102,11 +105,11 @@ class TestBudget:
         with pytest.raises(BudgetSpent):
             run(busy(), budget=events - 1)
 
-    @pytest.mark.parametrize("checked", [False, True])
-    def test_the_error_names_scenario_and_budget(self, *, checked: bool) -> None:
+    @pytest.mark.parametrize("simulate", [run, checked_run])
+    def test_the_error_names_scenario_and_budget(self, simulate: Callable[..., Run]) -> None:
         """Whoever reads the line knows which scenario, and what to change."""
         with pytest.raises(BudgetSpent) as caught:
-            run(busy(), budget=10, checked=checked)
+            simulate(busy(), budget=10)
         assert str(caught.value) == (
             "scenario busy: event budget of 10 events spent before the horizon; "
             "allowed: a shorter horizon_ms, less load, or a larger --event-budget"

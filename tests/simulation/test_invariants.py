@@ -16,13 +16,14 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, PREV_LEADER_LEO
-from isr_pipeline.scenarios.checks import InvariantBroken, check_run, run_checked
-from isr_pipeline.scenarios.encoder import World, encode
-from isr_pipeline.scenarios.events import events_of
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.run import Run, outcome_of, run
-from isr_pipeline.simulation import layout as at
 from isr_pipeline.simulation.invariants import INVARIANTS, first_broken, remembered
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
+from isr_pipeline.worlds.encoder import World, encode
+from isr_pipeline.worlds.events import events_of
+from isr_pipeline.worlds.results import Run, outcome_of
+from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import BUDGET, scenarios
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "300"))
@@ -68,7 +69,7 @@ class TestRandomScenarios:
     def test_every_invariant_holds_in_every_scenario(self, scenario: Scenario) -> None:
         """Neither an event nor a run as a whole breaks an invariant, or raises anything."""
         try:
-            run(scenario, events=True, checked=True, budget=BUDGET)
+            checked_run(scenario, events=True, budget=BUDGET)
         except BudgetSpent:
             assume(False)  # a load that this budget does not reach the end of: not a hang
 
@@ -77,7 +78,7 @@ class TestRandomScenarios:
     def test_the_debug_build_sees_what_everybody_sees(self, scenario: Scenario) -> None:
         """A checked run gives the outcome and the events of an unchecked one."""
         try:
-            checked = run(scenario, events=True, checked=True, budget=BUDGET)
+            checked = checked_run(scenario, events=True, budget=BUDGET)
         except BudgetSpent:
             with pytest.raises(BudgetSpent):
                 run(scenario, events=True, budget=BUDGET)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-import isr_pipeline.simulation.jit  # noqa: F401 - sets how all that follows is compiled
+import isr_pipeline.simulation.world.jit  # noqa: F401 - sets how all that follows is compiled
 
 
 def _acts(w, kind):  # type: ignore[no-untyped-def]

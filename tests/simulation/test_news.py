@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.scenarios.run import run
-from isr_pipeline.simulation import cells
-from isr_pipeline.simulation import layout as at
-from isr_pipeline.simulation.news import EVERYTHING, NEWS_MAX
+from isr_pipeline.simulation.shortcuts.news import EVERYTHING, NEWS_MAX
+from isr_pipeline.simulation.world import cells
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.checks import checked_run
+from isr_pipeline.worlds.encoder import encode
+from isr_pipeline.worlds.run import run
 
 
 @numba.njit
@@ -68,7 +69,7 @@ class TestWideThreads:
         world = encode(scenario)
         thread = int(world.w[at.H_THR])
         assert world.w[thread + at.T_USED] == per_thread
-        checked = run(scenario, events=True, checked=True)
+        checked = checked_run(scenario, events=True)
         assert checked.outcome["records_acked"] == 2 * per_thread * BATCHES
         assert checked.outcome["batches_uncommitted"] == 0
         assert run(scenario, events=True) == checked

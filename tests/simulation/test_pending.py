@@ -8,10 +8,10 @@ import numba
 import pytest
 
 from isr_pipeline.kafka import kip501, record
-from isr_pipeline.scenarios.encoder import World, encode
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.simulation import layout as at
-from isr_pipeline.simulation import pending
+from isr_pipeline.simulation.shortcuts import pending
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import World, encode
 
 PARTITIONS = 4
 OFFSET = 7

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from isr_pipeline.kafka import record
-from isr_pipeline.scenarios.encoder import encode
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import advance
 from isr_pipeline.simulation import broker
-from isr_pipeline.simulation import layout as at
-from isr_pipeline.simulation.kinds import rows_of
-from isr_pipeline.simulation.news import is_settled, tell_followers, unsettle
-from isr_pipeline.simulation.pending import pay_all
+from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.shortcuts.news import is_settled, tell_followers, unsettle
+from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import encode
+from isr_pipeline.worlds.run import advance
 from tests.simulation.print_runs import entries_of, visit_all
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 

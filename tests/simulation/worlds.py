@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.run import Run, run
+from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.run import run
 
 FAST = {
     "broker.session.timeout.ms": 3000,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.errors import InputError, Refused, TableMissing
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline, confirm
@@ -378,7 +378,7 @@ class TestRecord:
         judged(world)
         plan = world.plan(LATER)
         store.delete_night("synthetic", LATER, tables=["outcomes"])
-        with pytest.raises(store.TableMissing):
+        with pytest.raises(TableMissing):
             judge_night(plan)
         with pytest.raises(Refused):
             load_verdict("synthetic", LATER)

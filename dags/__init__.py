@@ -1,1 +1,0 @@
-"""Airflow DAGs: thin wiring around the rooms."""

@@ -1,0 +1,1 @@
+"""Files that people write: read strictly, checked, every finding said in one line."""

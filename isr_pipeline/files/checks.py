@@ -1,0 +1,159 @@
+"""Checks of single fields: each reads a raw value, or says what is allowed instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from isr_pipeline.files.words import as_whole, shown
+
+Path_ = tuple[str | int, ...]
+"""Where a value is within a file: keys and positions."""
+
+
+class Bad(ValueError):
+    """Raised by a check: what is allowed, and where below the checked field it went wrong."""
+
+    def __init__(self, allowed: str, at: Path_ = (), given: str | None = None) -> None:
+        super().__init__(allowed)
+        self.allowed = allowed
+        self.at = at
+        self.given = given
+
+
+class Check:
+    """A field's whole validation: reads a raw value or says what is allowed.
+
+    Used as ``Annotated[type, Check(...)]``: pydantic runs nothing else on the field, so that no
+    silent conversion (a boolean to a number, a text to a number) can happen.
+    """
+
+    def __init__(self, allowed: str, read: Callable[[Any], Any]) -> None:
+        self.allowed = allowed
+        self.read = read
+
+    def __call__(self, value: Any) -> Any:
+        """Read the value or raise pydantic's custom error with what is allowed."""
+        try:
+            return self.read(value)
+        except Bad as bad:
+            context = {"allowed": bad.allowed or self.allowed, "at": bad.at, "given": bad.given}
+            raise PydanticCustomError("refused", "{allowed}", context) from None
+
+    def __get_pydantic_core_schema__(self, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        """Replace pydantic's own validation of the annotated type."""
+        return core_schema.no_info_plain_validator_function(self)
+
+
+def number(low: float, high: float, allowed: str, *, low_open: bool = False) -> Check:
+    """A finite number in a range; whole numbers come out as int, so that 5 and 5.0 are the same."""
+
+    def read(value: Any) -> int | float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Bad(allowed)
+        if not low <= value < high or (low_open and value == low):
+            raise Bad(allowed)
+        whole = as_whole(value)
+        return value if whole is None else whole
+
+    return Check(allowed, read)
+
+
+def whole(low: int, high: int, allowed: str = "") -> Check:
+    """A whole number from low to high, both included; 20000.0 is one, true is not."""
+    words = allowed or f"a whole number {low}..{high}"
+
+    def read(value: Any) -> int:
+        found = as_whole(value)
+        if found is None or not low <= found <= high:
+            raise Bad(words)
+        return found
+
+    return Check(words, read)
+
+
+def one_of(*names: str | int) -> Check:
+    """One of the listed texts (or whole numbers)."""
+    words = ", ".join(str(name) for name in names)
+
+    def read(value: Any) -> str | int:
+        for name in names:
+            if isinstance(name, str) and isinstance(value, str) and value == name:
+                return name
+            if isinstance(name, int) and as_whole(value) == name:
+                return name
+        raise Bad(words)
+
+    return Check(words, read)
+
+
+def text(pattern: str, allowed: str) -> Check:
+    """A text that a regular expression matches as a whole."""
+    compiled = re.compile(pattern, re.DOTALL)
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not compiled.fullmatch(value):
+            raise Bad(allowed)
+        return value
+
+    return Check(allowed, read)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Bad("true, false")
+    return value
+
+
+BOOLEAN = Check("true, false", _boolean)
+
+
+def list_of(item: Check, allowed: str = "", *, empty: bool = False) -> Check:
+    """A list of distinct items, each read by a check of its own."""
+    words = allowed or f"a list of {item.allowed}"
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)) or not (value or empty):
+            raise Bad(words)
+        found: list[Any] = []
+        for i, raw in enumerate(value):
+            try:
+                one = item.read(raw)
+            except Bad as bad:
+                given = bad.given or shown(raw)
+                raise Bad(bad.allowed, (i, *bad.at), given) from None
+            if one in found:
+                raise Bad("each value once", (i,), shown(raw))
+            found.append(one)
+        return tuple(found)
+
+    return Check(words, read)
+
+
+def map_of(key: Check, item: Check, allowed: str, *, empty: bool = False) -> Check:
+    """A mapping with whole numbers as keys (also written as texts), sorted by key."""
+
+    def read(value: Any) -> dict[int, Any]:
+        if not isinstance(value, Mapping) or not (value or empty):
+            raise Bad(allowed)
+        found: dict[int, Any] = {}
+        for raw_key, raw in value.items():
+            at = str(raw_key)
+            number_ = raw_key
+            if isinstance(raw_key, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", raw_key):
+                number_ = int(raw_key)
+            try:
+                one_key = key.read(number_)
+            except Bad as bad:
+                raise Bad(bad.allowed, (at,), "unknown key") from None
+            try:
+                found[one_key] = item.read(raw)
+            except Bad as bad:
+                raise Bad(bad.allowed, (at, *bad.at), bad.given or shown(raw)) from None
+        return dict(sorted(found.items()))
+
+    return Check(allowed, read)

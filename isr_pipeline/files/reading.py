@@ -1,0 +1,207 @@
+"""YAML and JSON files read strictly.
+
+A file is data, so YAML is read in its smallest safe form: the 1.2 core schema (null, true/false,
+numbers, texts), no tags, no duplicate keys, aliases only as far as they do not multiply. Every
+finding is an :class:`~isr_pipeline.errors.InputError` that names file, field, value and what is
+allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Path_
+from isr_pipeline.files.scalars import read_number, scalar
+from isr_pipeline.files.words import dotted, kind_of, one_line
+
+BYTES_MAX = 16 * 2**20
+"""Larger files are refused: no scenario or experiment is written by hand at that size."""
+DEPTH_MAX = 50
+ALIASED_NODES_MAX = 20_000
+DOCUMENT = "one YAML or JSON mapping"
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A mapping as read: pairs in order of the file, duplicates included."""
+
+
+class _NotReadable(Exception):
+    """The document cannot be data; carries place and reason."""
+
+    def __init__(self, place: str, given: str, allowed: str = DOCUMENT) -> None:
+        super().__init__(place, given, allowed)
+        self.place = place
+        self.given = given
+        self.allowed = allowed
+
+
+def read_mapping(path: Path | str) -> dict[str, Any]:
+    """Read a YAML or JSON file that holds one mapping.
+
+    All keys are texts in the result, whatever they were in the file (``0`` and ``"0"`` are the
+    same key, hence duplicates of each other).
+
+    Raises:
+        InputError: the file is missing, empty, unreadable, no YAML, no mapping, or holds a tag, a
+            duplicate key or aliases that multiply.
+    """
+    where = str(path)
+    try:
+        raw = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(where, "", reason.lower(), "a readable YAML or JSON file") from None
+    if len(raw) > BYTES_MAX:
+        raise InputError(where, "", f"{len(raw)} bytes", f"at most {BYTES_MAX} bytes")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(where, "", f"not UTF-8 at byte {error.start}", DOCUMENT) from None
+    return parse_mapping(text, where, json_only=where.endswith(".json"))
+
+
+def parse_mapping(text: str, where: str, *, json_only: bool = False) -> dict[str, Any]:
+    """Read the text of such a file; see :func:`read_mapping`."""
+    value = parse_value(text, where, json_only=json_only)
+    if value is None:
+        raise InputError(where, "", "empty", DOCUMENT)
+    if not isinstance(value, dict):
+        raise InputError(where, "", kind_of(value), DOCUMENT)
+    return value
+
+
+def parse_value(text: str, where: str, *, json_only: bool = False) -> Any:
+    """Read any YAML (or JSON) value: a scalar, a list or a mapping with texts as keys."""
+    try:
+        if json_only or text.lstrip()[:1] == "{":
+            try:
+                return _plain(_json(text), ())
+            except json.JSONDecodeError as error:
+                if json_only and text.strip():
+                    place = f"line {error.lineno}, column {error.colno}"
+                    raise _NotReadable(place, f"no JSON ({error.msg})") from None
+        return _plain(_yaml(text), ())
+    except _NotReadable as found:
+        raise InputError(where, found.place, found.given, found.allowed) from None
+    except RecursionError:
+        raise InputError(where, "", "nested too deeply", f"at most {DEPTH_MAX} levels") from None
+
+
+def _json(text: str) -> Any:
+    return json.loads(
+        text, object_pairs_hook=_Pairs, parse_int=read_number, parse_float=read_number
+    )
+
+
+def _plain(value: Any, path: Path_) -> Any:
+    """Turn pairs into dicts, refusing duplicates by their path."""
+    if len(path) > DEPTH_MAX:
+        raise _NotReadable(dotted(path[:4]), "nested too deeply", f"at most {DEPTH_MAX} levels")
+    if isinstance(value, _Pairs):
+        found: dict[str, Any] = {}
+        for key, item in value:
+            if key in found:
+                raise _NotReadable(dotted((*path, key)), "given twice", "each key once")
+            found[key] = _plain(item, (*path, key))
+        return found
+    if isinstance(value, list):
+        return [_plain(item, (*path, i)) for i, item in enumerate(value)]
+    return value
+
+
+def _yaml(text: str) -> Any:
+    """Compose one document from YAML events."""
+    try:
+        events = list(YAML(typ="safe", pure=True).parse(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        reason = one_line(error.problem or error.context or "syntax")
+        raise _NotReadable(place, f"no YAML ({reason})") from None
+    except RecursionError:
+        raise
+    except Exception as error:  # a broken byte stream can end anywhere in the YAML library
+        raise _NotReadable("", f"no YAML ({one_line(str(error)) or 'syntax'})") from None
+    return _Composer(events).document()
+
+
+class _Composer:
+    """Builds values from YAML events, counting what aliases would unfold to."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self.events = iter(events)
+        self.anchors: dict[str, tuple[Any, int] | None] = {}
+        self.nodes = 0
+        self.aliased = 0
+
+    def document(self) -> Any:
+        value: Any = None
+        documents = 0
+        for event in self.events:
+            name = type(event).__name__
+            if name == "DocumentStartEvent":
+                documents += 1
+                if documents > 1:
+                    raise _NotReadable(_line(event), "a second document")
+                value = self.node(next(self.events), 0)
+        return value
+
+    def node(self, event: Any, depth: int) -> Any:
+        if depth > DEPTH_MAX:
+            raise _NotReadable(_line(event), "nested too deeply", f"at most {DEPTH_MAX} levels")
+        name = type(event).__name__
+        if name == "AliasEvent":
+            return self.alias(event)
+        if event.tag is not None:
+            raise _NotReadable(_line(event), f"the tag {event.tag}", "values without a tag")
+        before = self.nodes
+        self.nodes += 1
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        value: Any
+        if name == "ScalarEvent":
+            value = scalar(event.value) if event.implicit[0] else event.value
+        elif name == "SequenceStartEvent":
+            value = self.sequence(depth)
+        else:
+            value = self.mapping(depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (value, self.nodes - before)
+        return value
+
+    def sequence(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while type(event := next(self.events)).__name__ != "SequenceEndEvent":
+            items.append(self.node(event, depth + 1))
+        return items
+
+    def mapping(self, depth: int) -> _Pairs:
+        pairs = _Pairs()
+        while type(event := next(self.events)).__name__ != "MappingEndEvent":
+            if type(event).__name__ != "ScalarEvent" or event.tag is not None:
+                raise _NotReadable(_line(event), "a key that is no plain text", "texts as keys")
+            self.nodes += 1
+            pairs.append((event.value, self.node(next(self.events), depth + 1)))
+        return pairs
+
+    def alias(self, event: Any) -> Any:
+        content = self.anchors.get(event.anchor)
+        if content is None:
+            raise _NotReadable(_line(event), f"the alias *{event.anchor}", "a finished anchor")
+        value, size = content
+        self.nodes += size
+        self.aliased += size
+        if self.aliased > ALIASED_NODES_MAX:
+            allowed = f"aliases that unfold to at most {ALIASED_NODES_MAX} nodes"
+            raise _NotReadable(_line(event), f"the alias *{event.anchor} multiplies", allowed)
+        return value
+
+
+def _line(event: Any) -> str:
+    return f"line {event.start_mark.line + 1}"

@@ -1,0 +1,75 @@
+"""How a value, a place or a mistyped name is written in an error line."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Iterable
+
+from isr_pipeline.files.scalars import scalar
+
+SHOWN_MAX = 120
+"""Characters of a value that an error line shows."""
+
+
+def one_line(text: str) -> str:
+    """Bring a text on one line of printable characters, shortened in the middle."""
+    flat = " ".join(text.split())
+    flat = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in flat)
+    if len(flat) <= SHOWN_MAX:
+        return flat
+    return f"{flat[: SHOWN_MAX - 24]} ... {flat[-18:]}"
+
+
+def shown(value: object) -> str:
+    """Write a value as it could stand in the file; texts that look like another type are quoted."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": ".inf", "-inf": "-.inf"}.get(str(value), ".nan")
+    if isinstance(value, str):
+        plain = one_line(value)
+        if plain == value and not isinstance(scalar(value), str):
+            return json.dumps(value)
+        return plain if plain == value else one_line(json.dumps(value, ensure_ascii=False))
+    if isinstance(value, tuple):
+        value = list(value)
+    if isinstance(value, (bool, int, float, list, dict)) or value is None:
+        try:
+            return one_line(json.dumps(value, default=str, ensure_ascii=False))
+        except ValueError:
+            return kind_of(value)
+    return one_line(str(value))
+
+
+def kind_of(value: object) -> str:
+    """Name the kind of a value in words."""
+    kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "a boolean"}
+    for kind, words in kinds.items():
+        if isinstance(value, kind):
+            return words
+    return "nothing" if value is None else "a number"
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Write a path as ``faults[2].broker``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return one_line(text)
+
+
+def close_or_all(given: str, names: Iterable[str]) -> str:
+    """Name the close matches of a mistyped name, or all names if none is close."""
+    listed = list(names)
+    return ", ".join(difflib.get_close_matches(given, listed, n=3, cutoff=0.75) or listed)
+
+
+def as_whole(value: object) -> int | None:
+    """Read a whole number: an int, or a float without a fraction; a boolean is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return int(value)
+    return None

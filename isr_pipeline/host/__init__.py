@@ -1,0 +1,1 @@
+"""This machine: Java, Spark and its workers, Airflow's surroundings, who runs what here."""

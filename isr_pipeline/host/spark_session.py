@@ -1,0 +1,181 @@
+"""The one place where a Spark session is configured, started or joined."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host import spark_place
+from isr_pipeline.host.java import java_home
+from isr_pipeline.host.spark_daemon import PRELOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+SETTINGS: Mapping[str, str] = {
+    # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # An error of a worker is an error: no second try without Arrow.
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "WARN",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Our shuffles are of summaries; Spark's default of 200 would be 200 empty tasks.
+    "spark.sql.shuffle.partitions": "8",
+    # A plan of a hundred columns is not worth a warning.
+    "spark.sql.debug.maxToStringFields": "1000",
+    "spark.python.daemon.module": "isr_pipeline.host.spark_daemon",
+    # Through TCP a task's first bytes wait 40 ms for an acknowledgement; and a socket's file keeps
+    # other users of the machine out by itself.
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+"""Settings of every session, wherever it runs."""
+
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a Java whose work is short and small (the long work is the kernel's, in Python): its second
+compiler would spend ten seconds of processor time a job on code that is soon thrown away. Where
+spark-submit starts Java, the environment variable ``SPARK_SUBMIT_OPTS`` has to say the same."""
+
+LOOPBACK = "127.0.0.1"
+
+_WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def spark_session(app: str, master: str | None = None, preload: Sequence[str] = ()) -> SparkSession:
+    """Start a Spark session, or return the one that runs in this process.
+
+    Python workers are this interpreter, with one thread each for numerical libraries (Spark
+    already starts one worker a core, and sums over one thread come out the same everywhere),
+    and share one folder of compiled kernels.
+
+    Args:
+        app: name shown in Spark's own lists.
+        master: ``local[2]``, ``spark://…``; if None what spark-submit says, else
+            ``SPARK_MASTER``, else ``local[*]``.
+        preload: modules that workers import before they are forked.
+    """
+    environment = _worker_environment(preload)
+    os.environ.update({name: environment[name] for name in _WORKER_THREADS})
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        os.environ["JAVA_HOME"] = str(java_home(Home.from_environment()))
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
+    chosen = master or os.environ.get("SPARK_MASTER") or ("" if submitted else "local[*]")
+
+    builder = SparkSession.builder.appName(app)
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    for name, value in environment.items():
+        builder = builder.config(f"spark.executorEnv.{name}", value)
+    if chosen:
+        builder = builder.master(chosen)
+    if not chosen or chosen.startswith(("local", f"spark://{LOOPBACK}", "spark://localhost")):
+        # On one machine nothing listens on an address that others can reach.
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+        builder = builder.config("spark.driver.bindAddress", LOOPBACK)
+        builder = builder.config("spark.driver.host", LOOPBACK)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+@contextlib.contextmanager
+def step_session(app: str, preload: Sequence[str] = ()) -> Iterator[SparkSession]:
+    """Give a step of a run a session: on the run's Spark, else on one that ends with the step."""
+    with joined(app, os.environ.get("SPARK_MASTER")) as session:
+        if session is not None:
+            yield session
+            return
+    session = spark_session(app, preload=preload)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextlib.contextmanager
+def joined(app: str, master: str | None) -> Iterator[SparkSession | None]:
+    """Give a session of its own on the Spark that serves the whole run; it keeps running after.
+
+    Args:
+        app: the step's name, under which Spark lists its jobs, and which cancels them.
+        master: only a Spark with this master; None for any.
+
+    Yields:
+        The session; None if there is no such Spark, or it does not answer.
+    """
+    place = spark_place.find(master)
+    session = None if place is None else _join(place, app)
+    try:
+        yield session
+    finally:
+        if session is not None:
+            _leave(session)
+
+
+def _join(place: spark_place.Place, app: str) -> SparkSession | None:
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # What spark-submit tells the Python that it starts; gone again so that none is misled by it.
+    told = {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.secret}
+    os.environ.update(told)
+    try:
+        gateway = launch_gateway()
+        java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
+            gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
+        )
+        context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    except Exception as error:  # Java may be gone, or about to go, in any way
+        logging.getLogger(__name__).warning("the run's Spark does not answer: %s", error)
+        return None
+    finally:
+        for name in told:
+            del os.environ[name]
+    context.environment.update(_worker_environment(place.preload))
+    context.setJobGroup(app, app, interruptOnCancel=True)
+    return SparkSession(context).newSession()
+
+
+def _leave(session: SparkSession) -> None:
+    """End what this process has of a joined session, and leave Spark running."""
+    context = session.sparkContext
+    context._jsc = None  # what `stop` would stop for everyone
+    context.stop()
+    context._gateway.close()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
+    """Environment variables of Python workers: the caller's own where set.
+
+    Spark keeps workers for as long as their environment is the same, so it names the sources: a
+    Spark that outlives a change of them must not go on with the old.
+    """
+    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
+    given = {name: os.environ[name] for name in names if name in os.environ}
+    threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
+    fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": _sources_digest()}
+    return {**given, **threads, **fixed}
+
+
+def _sources_digest() -> str:
+    """Digest of every source file that a worker may import."""
+    digest = hashlib.sha256()
+    for room in ("isr_pipeline", "spark_jobs"):
+        for file in sorted((REPOSITORY / room).rglob("*.py")):
+            digest.update(file.relative_to(REPOSITORY).as_posix().encode() + b"\0")
+            digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

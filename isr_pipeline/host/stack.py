@@ -1,0 +1,214 @@
+"""The environment in which a night's programs run: Airflow, Spark, MLflow, Great Expectations.
+
+Everything is said by environment variables, so that the same DAG runs unchanged from
+``make nightly``, from ``make ui`` and in containers (whose compose file sets its own).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.host.java import driver_variables, java_home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isr_pipeline.home import Home
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+DATABASE = "isr_pipeline.orchestration.database"
+"""Module that tells Airflow how to open its database."""
+
+UI_PORTS = {"airflow": 8080, "mlflow": 5000}
+"""Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
+
+
+def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str]:
+    """Variables for every program of a night: the caller's own, and what the stack needs.
+
+    A variable that the caller has set wins where it names a place or a server (``AIRFLOW_HOME``,
+    ``AIRFLOW_CONN_SPARK_DEFAULT``, ``MLFLOW_TRACKING_URI``, ...); what correctness depends on
+    (UTC, the interpreter of the workers) is always set.
+
+    Args:
+        home: where state lives.
+        spark_master: Spark master URL, ``local[*]`` if None and no connection is set.
+
+    Raises:
+        Refused: no Java that Spark runs on.
+    """
+    binaries = Path(sys.executable).parent
+    java = java_home(home)
+    chosen = {
+        "ISR_PIPELINE_HOME": str(home.path),
+        "ISR_PIPELINE_ROOT": home.root,
+        "PATH": os.pathsep.join([str(binaries), os.environ.get("PATH", os.defpath)]),
+        "JAVA_HOME": str(java),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONUNBUFFERED": "1",
+        "TZ": "UTC",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
+    }
+    if spark_master is not None:
+        chosen["AIRFLOW_CONN_SPARK_DEFAULT"] = spark_connection(spark_master)
+        chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
+    defaults = {
+        "HOME": str(home.path),
+        **driver_variables(java),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(home.path / "spark"),
+        "MLFLOW_TRACKING_URI": home.mlflow_uri,
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "GX_ANALYTICS_ENABLED": "false",
+        "GIT_PYTHON_REFRESH": "quiet",
+        "AIRFLOW_CONN_SPARK_DEFAULT": spark_connection("local[*]"),
+        **_airflow_defaults(home),
+    }
+    return {**defaults, **_inherited(home), **chosen}
+
+
+def _inherited(home: Home) -> dict[str, str]:
+    """Return the caller's variables, without the kernel cache that this process chose for itself.
+
+    Its name holds a digest of the kernel's sources: Airflow may run for days, and each task has to
+    look at the sources again.
+    """
+    given = {name: value for name, value in os.environ.items() if value}
+    if given.get("NUMBA_CACHE_DIR", "").startswith(f"{home.numba_cache}{os.sep}"):
+        del given["NUMBA_CACHE_DIR"]
+    return given
+
+
+def _airflow_defaults(home: Home) -> dict[str, str]:
+    """Airflow on one machine: SQLite, LocalExecutor, addresses on the loopback only."""
+    keys = _secrets(home)
+    port = ui_port("airflow")
+    return {
+        "AIRFLOW_HOME": str(home.airflow),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{DATABASE}.CONNECT_ARGS",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{DATABASE}.CONNECT_ARGS_ASYNC",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        # A worker is a process; two are enough where Spark itself uses every core.
+        "AIRFLOW__CORE__PARALLELISM": "2",
+        "AIRFLOW__CORE__FERNET_KEY": keys["fernet_key"],
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+        "AIRFLOW__API__SECRET_KEY": keys["api_secret"],
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
+        # A worker notices the end of its task when it next says that it lives: 5 s by default.
+        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+        # A run that `make ui` takes up again begins before the API serves: 5 tries are 15 s.
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "8",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
+        # Off on a person's machine: Airflow would follow a backfill with tonight's whole grid.
+        "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    }
+
+
+def _secrets(home: Home) -> dict[str, str]:
+    """Return Airflow's keys of this home: drawn once, readable by their owner only."""
+    file = home.airflow / "secrets.json"
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        drawn = {
+            "fernet_key": _fernet_key(),
+            "api_secret": secrets.token_urlsafe(32),
+            "jwt_secret": secrets.token_urlsafe(64),
+        }
+        fresh = file.with_name(f"secrets.{os.getpid()}")
+        fresh.touch(mode=0o600)
+        fresh.write_text(json.dumps(drawn))
+        try:
+            os.link(fresh, file)  # atomic, and the first of two starters wins
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    keys: dict[str, str] = json.loads(file.read_text())
+    return keys
+
+
+def _fernet_key() -> str:
+    """Draw 32 random bytes in URL-safe base64, which is what a Fernet key is."""
+    import base64  # noqa: PLC0415 - once in the life of a home
+
+    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+def spark_connection(master: str) -> str:
+    """Airflow connection ``spark_default`` (JSON) for a Spark master URL."""
+    return json.dumps(
+        {"conn_type": "spark", "host": master, "extra": {"spark-binary": "spark-submit"}}
+    )
+
+
+def spark_master(variables: Mapping[str, str]) -> str | None:
+    """Master URL that the connection `spark_default` names; None if it is not written as JSON."""
+    try:
+        host = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return str(host)
+
+
+def stop_on_signals() -> None:
+    """Make Ctrl-C, a polite kill and a closed terminal raise KeyboardInterrupt, once.
+
+    What comes after the first is ignored: it would break off the stopping itself.
+    """
+
+    def stop(*_: object) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
+
+
+def ui_port(program: str) -> int:
+    """Port of a program of ``make ui``.
+
+    Raises:
+        InputError: the variable holds no port number.
+    """
+    variable = f"ISR_PIPELINE_{program.upper()}_PORT"
+    text = os.environ.get(variable) or str(UI_PORTS[program])
+    if not text.isdigit() or not 1024 <= int(text) <= 65535:
+        raise InputError(variable, "", text, "a port from 1024 to 65535")
+    return int(text)
+
+
+def free_port() -> int:
+    """Return a port on the loopback that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_in_use(port: int) -> bool:
+    """Tell whether something listens on a port of the loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False

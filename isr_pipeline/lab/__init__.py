@@ -1,0 +1,1 @@
+"""Real brokers: what was recorded of them, and how the simulator compares."""

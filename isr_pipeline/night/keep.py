@@ -1,0 +1,131 @@
+"""What is kept: accepting a night as the baseline, and pruning old ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.night.claim import refuse_if_claimed
+from isr_pipeline.night.status import (
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    check_night,
+    nights,
+    read_status,
+)
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
+
+
+def accept_baseline(experiment: str, night: str, *, who: str | None, why: str) -> str:
+    """Make a night the baseline of its experiment; simulates its confirm panel if need be.
+
+    Returns:
+        One line that says what was accepted.
+
+    Raises:
+        Refused: the night is not whole, or another is being written.
+        InputError: no reason is given.
+    """
+    from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
+    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+
+    night = check_night(night)
+    refuse_if_claimed(Home.from_environment())
+    if read_status(experiment, night).state in (RUNNING, FAILED, INTERRUPTED):
+        state = read_status(experiment, night)
+        raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
+    record = baseline.accept(experiment, night, who, why, simulate_confirm=simulate_confirm)
+    pin_baseline(experiment)
+    return (
+        f"night {record.night} is the baseline of {experiment}, "
+        f"accepted by {record.accepted_by}: {record.why}"
+    )
+
+
+def simulate_confirm(plan: Plan, config_ids: tuple[str, ...]) -> None:
+    """Run the confirm panel for some configurations of a finished night, on Spark.
+
+    Raises:
+        Refused: the job failed; its last line of output.
+    """
+    from isr_pipeline.host.stack import environment  # noqa: PLC0415
+
+    home = Home.from_environment()
+    variables = environment(home)
+    master = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
+    command = ["spark-submit", "--master", master, "--name", "isr-confirm"]
+    command += [str(REPOSITORY / "spark_jobs" / "simulate.py")]
+    command += ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
+    command += ["--panel", "confirm", "--configs", ",".join(config_ids)]
+    done = subprocess.run(
+        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout)
+        last = (done.stdout.strip() or "no output").splitlines()[-1]
+        raise Refused(f"the confirm panel of night {plan.night} could not be simulated: {last}")
+
+
+def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
+    """Remove all but the newest nights of each experiment: tables, folder, Data Docs, MLflow runs.
+
+    The night that is accepted as the baseline stays too: its run in MLflow and its report say what
+    the others are compared with.
+
+    Args:
+        keep: how many nights of each experiment stay, besides the accepted one.
+        experiment: this one only.
+
+    Returns:
+        The nights removed.
+
+    Raises:
+        Refused: a night is being written, or a baseline is damaged.
+        InputError: ``keep`` is below 1.
+    """
+    if keep < 1:
+        raise InputError("--keep", "", keep, "1 or more")
+    refuse_if_claimed(Home.from_environment())
+    removed = []
+    for name in sorted({name for name, _ in nights(experiment)}):
+        accepted = _accepted_night(name)
+        removed += [(name, night) for _, night in nights(name)[:-keep] if night != accepted]
+    for name, night in removed:
+        remove(name, night)
+    return removed
+
+
+def _accepted_night(experiment: str) -> str | None:
+    """Night that is the baseline; None if there is none.
+
+    Raises:
+        Refused: the baseline is damaged, so that nobody can tell which night it was.
+    """
+    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+
+    try:
+        record = baseline.show(experiment)
+    except baseline.BaselineDamaged as damage:
+        raise Refused(f"{experiment}: {damage}; nothing was removed") from None
+    return record.night if record else None
+
+
+def remove(experiment: str, night: str) -> None:
+    """Remove one night from everywhere; the folder last, so that a second try finds the rest."""
+    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
+    from isr_pipeline.tracking.prune import delete_night  # noqa: PLC0415 - reads MLflow
+
+    home = Home.from_environment()
+    delete_night(experiment, night)
+    store.delete_night(experiment, night)
+    shutil.rmtree(home.data_docs(experiment, night), ignore_errors=True)
+    shutil.rmtree(home.night_dir(experiment, night), ignore_errors=True)

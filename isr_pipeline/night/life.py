@@ -1,0 +1,163 @@
+"""The two ends of a night: begun with a plan, finished with a verdict or interrupted.
+
+What a night is and holds is said by three things: its folder (``plan.json``, ``status.json``,
+``verdict.json``, the report), its tables, and its MLflow runs. ``status.json`` says how far it
+came; everything else is only as good as that says.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.night.claim import holds_claim, release_night
+from isr_pipeline.night.show import headline_of
+from isr_pipeline.night.status import (
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    Status,
+    check_night,
+    folder_of,
+    nights,
+    read_status,
+    write_status,
+)
+from isr_pipeline.worlds.ready import compile_kernel
+
+
+def begin(
+    experiment: str, night: str, *, panel_size: int | None, dag_run_id: str
+) -> tuple[Path, list[str]]:
+    """Plan a night and note that it is running.
+
+    Returns:
+        File of the plan, and the names of the shards.
+
+    Raises:
+        InputError: the experiment file cannot be used.
+    """
+    from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
+
+    plan = make_plan(experiment, check_night(night), panel_size)
+    folder = folder_of(experiment, night)
+    folder.mkdir(parents=True, exist_ok=True)
+    for stale in ("verdict.json", "report.html", "mlflow.json"):
+        (folder / stale).unlink(missing_ok=True)
+    write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
+    plan.save(folder / "plan.json")
+    compile_kernel()
+    return folder / "plan.json", [shard.name for shard in plan.shards]
+
+
+def finish(
+    experiment: str,
+    night: str,
+    *,
+    broken: list[str],
+    fail_on_regression: bool,
+    dag_run_id: str,
+) -> str:
+    """Note how the night ended, free the tables, and refuse to call a bad night good.
+
+    Args:
+        experiment: name.
+        night: date.
+        broken: tasks that did not end well, in words.
+        fail_on_regression: whether a confirmed regression is a failure.
+        dag_run_id: the run that ends.
+
+    Returns:
+        The verdict's headline.
+
+    Raises:
+        Refused: a task did not end well, there is no verdict, or it is red.
+    """
+    release_night(Home.from_environment(), owner=dag_run_id)
+    try:
+        headline, state, red = _outcome(experiment, night, broken)
+    except Refused as refusal:
+        write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
+        raise
+    write_status(experiment, night, Status(state, "", dag_run_id))
+    _announce(experiment, night)
+    if red and (fail_on_regression or state != "regressed"):
+        raise Refused(headline)
+    return headline
+
+
+def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, bool]:
+    """Headline, status and colour of a night.
+
+    Raises:
+        Refused: it has none.
+    """
+    if broken:
+        raise Refused(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
+    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+
+    verdict = load_verdict(experiment, night)
+    if verdict.awaits_confirm:
+        raise Refused(f"night {night} of {experiment}: suspicions were never confirmed")
+    return verdict.headline, str(verdict.status), verdict.red
+
+
+def _announce(experiment: str, night: str) -> None:
+    """Give the line to whoever asked for it; a notifier that fails is no failure of the night."""
+    from isr_pipeline.verdicts.notify import announce  # noqa: PLC0415 - reads pydantic
+
+    try:
+        announce(experiment, night)
+    except Exception as error:
+        sys.stdout.write(f"the notifier failed: {error}\n")
+
+
+def run_ended(dag_run_id: str) -> str:
+    """Give back what a DAG run still holds, and say for its page how it went.
+
+    Returns:
+        Markdown: its one line, and where to look further; empty if it wrote no night, or another
+        run has written that night since.
+    """
+    for experiment, night in nights():
+        if read_status(experiment, night).dag_run_id == dag_run_id:
+            interrupt(experiment, night, dag_run_id)
+            return _run_note(experiment, night)
+    release_night(Home.from_environment(), owner=dag_run_id)
+    return ""
+
+
+def _run_note(experiment: str, night: str) -> str:
+    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+
+    line = read_status(experiment, night).reason or headline_of(experiment, night)
+    places = {
+        "MLflow run": pages.run_page(experiment, night),
+        "report": pages.report_page(experiment, night),
+    }
+    links = [f"[{name}]({address})" for name, address in places.items() if address]
+    report = folder_of(experiment, night) / "report.html"
+    if report.is_file():
+        links.append(f"`{report}`")
+    return "\n\n".join(text for text in (f"**{line}**", " · ".join(links)) if text)
+
+
+def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
+    """Note that a night was stopped half-way and remove what its jobs were writing.
+
+    Does nothing if this run was not writing: it waited for its turn, or its gate has ended.
+    """
+    from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
+
+    home = Home.from_environment()
+    if not holds_claim(home, owner=dag_run_id):
+        return
+    if read_status(experiment, night).state == RUNNING:
+        write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
+    for table in store.TABLES:
+        store.remove_debris(store.table_path(table, experiment, night))
+    shutil.rmtree(store.parts_path(experiment, night), ignore_errors=True)
+    release_night(home, owner=dag_run_id)

@@ -1,0 +1,73 @@
+"""One pair of a night again: the scenario of a night under one of its configurations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.scenarios.model import apply, parse_scenario, scenario_from_json, with_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.scenarios.model import Scenario
+
+NAMES_SHOWN_MAX = 8
+
+
+def scenario_of_night(
+    experiment: str, night: str, scenario_id: str, config: str, settings: Sequence[str] = ()
+) -> Scenario:
+    """Return the scenario exactly as the night's jobs ran it.
+
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        scenario_id: as in the tables and the report.
+        config: name or config_id of a configuration of that night.
+        settings: ``KEY=VALUE`` texts laid over it.
+
+    Raises:
+        InputError: no such scenario, configuration or setting.
+        TableMissing: the night has no scenarios.
+    """
+    where = f"night {night} of {experiment}"
+    plan = Plan.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
+    chosen = _configuration(plan, config, where)
+    rows = store.read_arrow(
+        "scenarios",
+        experiment,
+        night,
+        columns=["scenario_id", "scenario_json"],
+        where=pc.field("scenario_id") == scenario_id,
+    ).to_pylist()
+    if not rows:
+        known = store.read_arrow("scenarios", experiment, night, columns=["scenario_id"])
+        raise InputError(
+            where, "--scenario", scenario_id, _some(known.column("scenario_id").to_pylist())
+        )
+    scenario = apply(scenario_from_json(rows[0]["scenario_json"]), chosen.overrides)
+    if not settings:
+        return scenario
+    raw = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return parse_scenario(with_settings(raw, settings, where), where)
+
+
+def _configuration(plan: Plan, config: str, where: str) -> Configuration:
+    for one in plan.configurations:
+        if config in (one.name, one.config_id):
+            return one
+    raise InputError(where, "--config", config, _some([one.name for one in plan.configurations]))
+
+
+def _some(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(names[:NAMES_SHOWN_MAX])
+    more = len(names) - NAMES_SHOWN_MAX
+    return f"{shown}, and {more} more" if more > 0 else shown

@@ -1,0 +1,101 @@
+"""How far a night came (``status.json``), and which nights there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.home import Home
+
+RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
+"""States of a night that has no verdict; one that has is in the state of its verdict."""
+
+_NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How far a night came: ``status.json``.
+
+    Attributes:
+        state: running, failed or interrupted; once finished, the verdict's status.
+        reason: one line; empty if all is well.
+        dag_run_id: the Airflow run that made or makes it.
+    """
+
+    state: str
+    reason: str = ""
+    dag_run_id: str = ""
+
+
+def check_night(text: str, where: str = "--night") -> str:
+    """Return a night's date as it is written everywhere.
+
+    Raises:
+        InputError: it is no date of the form YYYY-MM-DD.
+    """
+    try:
+        if not _NIGHT.fullmatch(text):
+            raise ValueError
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InputError(where, "", text or "empty", "a date, YYYY-MM-DD") from None
+
+
+def write_status(experiment: str, night: str, status: Status) -> None:
+    """Replace ``status.json``."""
+    file = folder_of(experiment, night) / "status.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".status.{os.getpid()}")
+    content = {"state": status.state, "reason": status.reason, "dag_run_id": status.dag_run_id}
+    draft.write_text(json.dumps(content, indent=1) + "\n")
+    draft.replace(file)
+
+
+def read_status(experiment: str, night: str) -> Status:
+    """Return how far a night came; state ``failed`` if its folder does not say."""
+    try:
+        content = json.loads((folder_of(experiment, night) / "status.json").read_text())
+        return Status(**content)
+    except (OSError, ValueError, TypeError):
+        return Status(FAILED, "status.json is missing or damaged")
+
+
+def folder_of(experiment: str, night: str) -> Path:
+    """Folder of a night: its plan, status, verdict and report."""
+    return Home.from_environment().night_dir(experiment, night)
+
+
+def nights(experiment: str | None = None) -> list[tuple[str, str]]:
+    """Experiment and date of every night with a folder, by experiment, oldest first."""
+    root = Home.from_environment().path / "nights"
+    found = ((folder.parent.name, folder.name) for folder in root.glob("*/*") if _is_night(folder))
+    return sorted(pair for pair in found if experiment in (None, pair[0]))
+
+
+def _is_night(folder: Path) -> bool:
+    return folder.is_dir() and bool(_NIGHT.fullmatch(folder.name))
+
+
+def find_experiment(night: str, experiment: str | None) -> str:
+    """Return the experiment meant by a night: the one named, else the only one that has it.
+
+    Raises:
+        Refused: none has that night, or more than one and none was named.
+    """
+    having = [name for name, one in nights() if one == night]
+    if experiment in having:
+        return str(experiment)
+    if experiment is None and len(having) == 1:
+        return having[0]
+    if experiment is None and having:
+        raise Refused(f"night {night}: name one with --experiment: {', '.join(having)}")
+    of = f" of {experiment}" if experiment else ""
+    known = [one for name, one in nights(experiment)]
+    hint = f"; there are {', '.join(known[-5:])}" if known else "; run `make nightly`"
+    raise Refused(f"there is no night {night}{of}{hint}")

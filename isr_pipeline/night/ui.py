@@ -1,0 +1,267 @@
+"""``make ui``: Airflow and MLflow in the browser, under one supervisor, until Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import psutil
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.host import stack
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.spark_process import SharedSpark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+READY_SECONDS_MAX = 180.0
+STOP_SECONDS_MAX = 8.0
+ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One of the two programs.
+
+    Attributes:
+        name: as a person calls it.
+        process: its parent process, leader of a session of its own.
+        ready_url: answers once the program can be used.
+        log: file with what it says.
+    """
+
+    name: str
+    process: subprocess.Popen[bytes]
+    ready_url: str
+    log: Path
+
+
+class _EndedError(Exception):
+    """A program ended by itself."""
+
+
+def serve() -> int:
+    """Start both programs, say where they are, wait for Ctrl-C, stop both.
+
+    Returns:
+        0 after Ctrl-C, 1 if a program ended by itself.
+
+    Raises:
+        Refused: a port is in use, or a night is running on this home.
+    """
+    home = Home.from_environment()
+    ports = {name: stack.ui_port(name) for name in stack.UI_PORTS}
+    for name, port in ports.items():
+        if stack.port_in_use(port):
+            variable = f"ISR_PIPELINE_{name.upper()}_PORT"
+            raise Refused(
+                f"port {port} for {name} is in use; choose another: {variable}={port + 1} make ui"
+            )
+    lock = AirflowLock(home)
+    if not lock.try_hold("make ui", ports=ports):
+        holder = lock.holder()
+        raise Refused(
+            f"{holder.get('program', 'another program')} (process {holder.get('pid')}) runs "
+            "Airflow on this home; wait until it ends"
+        )
+    stack.stop_on_signals()
+    programs: list[Program] = []
+    spark: SharedSpark | None = None
+    try:
+        variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
+        spark = SharedSpark(home, variables)
+        variables |= spark.variables
+        _say("starting Airflow and MLflow (about half a minute) …")
+        programs.append(_start_airflow(home, variables, ports["airflow"]))
+        programs.append(_start_mlflow(home, variables, ports["mlflow"]))
+        _wait_until_ready(programs)
+        _say_how_to_use(home, ports)
+        if variables["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] == "False":
+            _say("the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on")
+        _say("Ctrl-C stops both")
+        _watch(programs)
+    except KeyboardInterrupt:
+        return 0
+    except _EndedError as ended:
+        sys.stderr.write(f"{ended}\n")
+        return 1
+    finally:
+        for number in stack.STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        if programs:
+            _say("stopping …")
+            family = _ask_to_stop(programs)
+        if spark is not None:
+            spark.end()
+        if programs:
+            _make_stop(programs, family)
+            _say("stopped")
+        lock.release()
+
+
+def _start_airflow(home: Home, variables: dict[str, str], port: int) -> Program:
+    return _start(
+        "Airflow",
+        ["airflow", "standalone"],
+        variables,
+        ready_url=f"http://127.0.0.1:{port}/api/v2/monitor/health",
+        log=home.airflow / "logs" / "standalone.log",
+    )
+
+
+def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
+    command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", home.mlflow_uri]
+    command += ["--default-artifact-root", home.mlflow_artifacts.as_uri(), "--no-serve-artifacts"]
+    return _start(
+        "MLflow",
+        command,
+        # Nothing here needs MLflow's own job queues, which are nine processes.
+        variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+        ready_url=f"http://127.0.0.1:{port}/health",
+        log=home.path / "mlflow-server.log",
+    )
+
+
+def _start(
+    name: str, command: list[str], variables: dict[str, str], *, ready_url: str, log: Path
+) -> Program:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C in the terminal reaches the supervisor alone, which stops all in order.
+            start_new_session=True,
+        )
+    return Program(name, process, ready_url, log)
+
+
+def _wait_until_ready(programs: list[Program]) -> None:
+    limit = time.monotonic() + READY_SECONDS_MAX
+    waiting = list(programs)
+    while waiting:
+        _check_alive(programs)
+        waiting = [program for program in waiting if not _answers(program.ready_url)]
+        if waiting and time.monotonic() > limit:
+            slow = waiting[0]
+            raise _EndedError(f"{slow.name} does not answer at {slow.ready_url}; see {slow.log}")
+        time.sleep(0.5)
+
+
+def _answers(url: str) -> bool:
+    """Tell whether a program serves its health page, and says of itself that it is well."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 - our own address
+            text = response.read().decode()
+    except (urllib.error.URLError, OSError):
+        return False
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        return True
+    wanted = ("metadatabase", "scheduler", "dag_processor")
+    return all(parts.get(name, {}).get("status") == "healthy" for name in wanted)
+
+
+def _say_how_to_use(home: Home, ports: dict[str, int]) -> None:
+    _say(f"Airflow  http://127.0.0.1:{ports['airflow']}")
+    password = _password(home)
+    if password:
+        _say(f"         user {ADMIN}, password {password}")
+    _say(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
+    _say("         choose Model training, upper left, to see the nights")
+
+
+def _password(home: Home) -> str:
+    """Return the password that Airflow generated for this home; empty if it uses other logins."""
+    file = home.airflow / "simple_auth_manager_passwords.json.generated"
+    try:
+        return str(json.loads(file.read_text())[ADMIN])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _watch(programs: list[Program]) -> NoReturn:
+    while True:
+        _check_alive(programs)
+        time.sleep(1)
+
+
+def _check_alive(programs: list[Program]) -> None:
+    for program in programs:
+        if program.process.poll() is not None:
+            raise _EndedError(
+                f"{program.name} ended by itself (status {program.process.returncode}); "
+                f"see {program.log}"
+            )
+
+
+def _ask_to_stop(programs: list[Program]) -> list[psutil.Process]:
+    """Ask every part of both programs to end, all at once, and kill what they had started.
+
+    Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside
+    it. A task that is killed is started again, with its run, by the next ``make ui``.
+
+    Returns:
+        Every process that is to end.
+    """
+    parts = [part for program in programs for part in _below(program.process.pid)]
+    started = [one for part in parts for one in _below(part.pid, recursive=True)]
+    for program in programs:
+        if program.process.poll() is None:
+            program.process.send_signal(signal.SIGINT)
+    _send(psutil.Process.terminate, parts)
+    _send(psutil.Process.kill, started)
+    return parts + started
+
+
+def _make_stop(programs: list[Program], family: list[psutil.Process]) -> None:
+    """Wait until all processes have ended; after a while make them."""
+    limit = time.monotonic() + STOP_SECONDS_MAX
+    while time.monotonic() < limit and any(one.process.poll() is None for one in programs):
+        time.sleep(0.1)
+    for program in programs:
+        family += _below(program.process.pid, recursive=True)
+        if program.process.poll() is None:
+            program.process.kill()
+            program.process.wait()
+    _, alive = psutil.wait_procs(set(family), timeout=1)
+    _send(psutil.Process.kill, alive)
+    psutil.wait_procs(alive, timeout=5)
+
+
+def _below(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
+    """Return the processes that a process has started, as far as both still exist."""
+    try:
+        children: list[psutil.Process] = psutil.Process(pid).children(recursive=recursive)
+    except psutil.NoSuchProcess:
+        return []
+    return children
+
+
+def _send(signal_of: Callable[[psutil.Process], None], processes: Iterable[psutil.Process]) -> None:
+    """Do something to processes that may be gone already."""
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            signal_of(one)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

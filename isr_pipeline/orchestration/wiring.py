@@ -1,0 +1,268 @@
+"""What both DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Param
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowRuntimeError,
+    AirflowSkipException,
+)
+
+from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.home import REPOSITORY, Home, config_dir
+
+JOBS = REPOSITORY / "spark_jobs"
+
+TURN = datetime.timedelta(seconds=20)
+"""How long a task is put off while another run writes: the scheduler has to hear that it ended
+before its time comes again, or it takes the news for a lost task."""
+
+GATE_MAY_SKIP = frozenset({"confirm"})
+"""Tasks that a good night may leave out."""
+
+
+class Tag(StrEnum):
+    """What a DAG is about; a test knows these and no others."""
+
+    NIGHTLY = "schedule/nightly"
+    BY_HAND = "schedule/by-hand"
+    SPARK = "needs/spark"
+    VERDICT = "makes/verdict"
+    BASELINE = "makes/baseline"
+
+
+def experiment_names() -> list[str]:
+    """Experiments an operator can choose: the files of ``config/experiments``."""
+    folder = config_dir() / "experiments"
+    return sorted(file.stem for file in folder.glob("*.yaml")) or ["nightly"]
+
+
+def _default_experiment() -> str:
+    names = experiment_names()
+    return "nightly" if "nightly" in names else names[0]
+
+
+EXPERIMENT = Param(
+    _default_experiment(),
+    type="string",
+    enum=experiment_names(),
+    title="Experiment",
+    description="A file of config/experiments: smoke is small, nightly is the whole grid. In a "
+    "backfill tick 'Override parameters on existing runs' too, or the default is run.",
+)
+
+NIGHT_PARAMS = {
+    "night": Param(
+        None,
+        type=["null", "string"],
+        format="date",
+        title="Night",
+        description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date.",
+    ),
+    "experiment": EXPERIMENT,
+    "panel_size": Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        maximum=100_000,
+        title="Scenarios",
+        description="Scenarios in the regression panel, 1 to 100000. Empty: as the experiment "
+        "says. Another size is another panel: no comparison with the accepted baseline.",
+    ),
+    "fail_on_regression": Param(
+        True,
+        type="boolean",
+        title="Fail on regression",
+        description="Whether a confirmed regression makes the run red. Refused or missing data "
+        "always does.",
+    ),
+}
+
+ACCEPT_PARAMS = {
+    "night": Param(
+        type="string",
+        format="date",
+        title="Night",
+        description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
+    ),
+    "experiment": EXPERIMENT,
+    "why": Param(
+        type="string",
+        minLength=3,
+        maxLength=500,
+        title="Why",
+        description="What changed and why that is meant: kept with the baseline.",
+    ),
+    "who": Param(
+        None,
+        type=["null", "string"],
+        maxLength=100,
+        title="Who",
+        description="Who accepts. Empty: the Airflow user who triggers this.",
+    ),
+}
+
+
+def night_of(context: Mapping[str, Any]) -> str:
+    """Return a run's night: its param, else its logical date, else its run-after date (UTC).
+
+    Raises:
+        AirflowFailException: a backfill names one night for all its dates.
+    """
+    named = context["params"].get("night")
+    if named and context["dag_run"].run_type == "backfill":
+        raise AirflowFailException(
+            f"params: night: {named} for every date of a backfill; allowed: empty"
+        )
+    if named:
+        return datetime.date.fromisoformat(str(named)).isoformat()
+    run = context["dag_run"]
+    moment: datetime.datetime = run.logical_date or run.run_after
+    return moment.astimezone(datetime.UTC).date().isoformat()
+
+
+def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Say what a person can fix as the last line of the log, and do not retry."""
+
+    @functools.wraps(function)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except USER_ERRORS as error:
+            raise AirflowFailException(str(error)) from None
+
+    return told
+
+
+def plan_of(context: Mapping[str, Any]) -> Any:
+    """Return the plan that the run's first task made."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - parse fast
+
+    return Plan.load(Path(context["ti"].xcom_pull(task_ids="plan", key="plan")))
+
+
+def claim(context: Mapping[str, Any]) -> None:
+    """Make sure that this run is the one that writes: before every task that does.
+
+    While another run of this Airflow writes, the task is put off, which takes up no worker.
+    """
+    from isr_pipeline.night.claim import NotYet, claim_night  # noqa: PLC0415 - parse fast
+
+    run = context["dag_run"]
+    try:
+        claim_night(
+            Home.from_environment(),
+            owner=run.run_id,
+            experiment=context["params"]["experiment"],
+            night=night_of(context),
+            airflow=os.environ.get("AIRFLOW_HOME", ""),
+            is_running=functools.partial(_is_running, context["ti"], run.dag_id),
+        )
+    except NotYet as busy:
+        sys.stdout.write(f"{busy}\n")
+        raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
+    except Refused as refusal:
+        raise AirflowFailException(str(refusal)) from None
+
+
+def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
+    """Ask Airflow whether another run is under way; one it does not know is not."""
+    try:
+        return bool(instance.get_dagrun_state(dag_id, run_id) == "running")
+    except AirflowRuntimeError:
+        return False
+
+
+@one_line_errors
+def claim_if_flagged(context: Mapping[str, Any]) -> None:
+    """Skip the task if no configuration was flagged, which is the good case."""
+    from isr_pipeline.verdicts.confirm import flagged  # noqa: PLC0415 - parse fast
+
+    claim(context)
+    plan = plan_of(context)
+    if not flagged(plan.experiment, plan.night):
+        raise AirflowSkipException("no configuration was flagged: nothing to confirm")
+
+
+class SparkJob(SparkSubmitOperator):
+    """One of our Spark jobs: on the Spark that serves the whole run, else by spark-submit.
+
+    Both run the same job on the master that the connection names; the first saves the start of
+    Java, of Spark and of its Python workers. If the run's Spark was killed, it is spark-submit.
+    """
+
+    _cancel: Callable[[], None] | None = None
+
+    def execute(self, context: Any) -> Any:
+        """Run the job to its end; fails the task if the job does."""
+        from isr_pipeline.host import spark_place  # noqa: PLC0415 - parse fast
+
+        master = self._get_hook()._connection["master"]
+        if spark_place.find(master) is None:
+            return super().execute(context)
+        from isr_pipeline.host.spark_session import joined  # noqa: PLC0415 - reads pyspark
+
+        with joined(self.task_id, master) as spark:
+            if spark is None:
+                return super().execute(context)
+            self._cancel = functools.partial(spark.sparkContext.cancelJobGroup, self.task_id)
+            self._run(spark)
+        return None
+
+    @one_line_errors
+    def _run(self, spark: Any) -> None:
+        job = importlib.import_module(f"spark_jobs.{Path(self.application).stem}")
+        sys.stdout.write(f"{job.__name__} {' '.join(self.application_args)}\n")
+        job.run(spark, job.parse(self.application_args))
+
+    def on_kill(self) -> None:
+        """Cancel what Spark still does for this task."""
+        if self._cancel is None:
+            super().on_kill()
+            return
+        # The thread that is interrupted holds the connection on which it waits for Spark.
+        canceller = threading.Thread(target=self._cancel)
+        canceller.start()
+        canceller.join()
+
+
+def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
+    """Return ``simulate_2 failed`` for every task of this run that did not end well.
+
+    Tasks that never came to run because of another are left out if there is such another.
+
+    Args:
+        context: of the gate.
+        tasks: ids of every task the gate answers for.
+    """
+    run = context["dag_run"]
+    states: dict[str, str] = (
+        context["ti"].get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(run.run_id, {})
+    )
+    broken = []
+    seen = set()
+    for name, state in sorted(states.items()):
+        task = name if name in tasks else name.rpartition("_")[0]
+        if task not in tasks:
+            continue
+        seen.add(task)
+        allowed = {"success", "skipped"} if task in GATE_MAY_SKIP else {"success"}
+        if state not in allowed:
+            broken.append(f"{name} {state or 'never ran'}")
+    broken += [f"{task} never ran" for task in sorted(tasks - seen)]
+    causes = [text for text in broken if not text.endswith(("upstream_failed", "never ran"))]
+    return causes or broken

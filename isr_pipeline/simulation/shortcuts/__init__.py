@@ -1,0 +1,1 @@
+"""Exact ways to simulate less: nothing here decides an outcome."""

@@ -1,0 +1,151 @@
+"""What a configuration decides by itself: the kernel's keys and switches, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.kafka.broker_config import resolve
+from isr_pipeline.kafka.partition import effective_min_isr, tick_period
+from isr_pipeline.kafka.releases import RULE_SETS, switches
+from isr_pipeline.scenarios.model import us
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.entities import MAX_RF
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isr_pipeline.scenarios.model import Rules, Service
+
+Array = npt.NDArray[np.int64]
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a configuration decides by itself. Worlds share it: nobody changes it.
+
+    Attributes:
+        keys: `Settings.keys`, but for what every scenario has of its own.
+        rules: the switches.
+        flags: conditions at 0 of a partition, by how many replicas it has.
+        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads.
+    """
+
+    keys: Array
+    rules: Array
+    flags: Array
+    fetchers: int
+    io: int
+    net: int
+
+
+@lru_cache(maxsize=128)
+def choices_of(
+    release: str,
+    controller: str,
+    rules: Rules,
+    config: tuple[tuple[str, Any], ...],
+    service: Service,
+) -> Choices:
+    """Read a configuration, once for all scenarios.
+
+    Args:
+        release: the cluster's.
+        controller: the cluster's.
+        rules: the switches that are no Kafka key.
+        config: the Kafka keys that were given, and their values, as checked.
+        service: service times.
+    """
+    rule_set = RULE_SETS[release]
+    keys: dict[str, Any] = resolve(release, dict(config))
+    vector = switches(
+        rule_set,
+        kip501=rules.kip501 or "none",
+        kip501_enabled=bool(keys["follower.fetch.pending.reads.insync.enable"]),
+        fetcher=rules.fetcher,
+        election=rules.election,
+        isr_lock=rules.isr_lock,
+        shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
+        controller=controller,
+        elr=_elr(keys, release, controller),
+    )
+    cells = np.zeros(at.C_REBALANCE + 1, dtype=np.int64)
+    _write_keys(cells, keys, release, controller)
+    _write_service(cells, service)
+    cells[at.C_TICK] = max(
+        1000, 1000 * int(tick_period(vector, int(keys["replica.lag.time.max.ms"])))
+    )
+    cells[at.C_S2_COOLDOWN] = us(rules.s2_cooldown_ms or 0)
+    return Choices(
+        cells,
+        vector,
+        _first_flags(vector, int(keys["min.insync.replicas"])),
+        int(keys["num.replica.fetchers"]),
+        int(keys["num.io.threads"]),
+        int(keys["num.network.threads"]),
+    )
+
+
+def _elr(keys: Mapping[str, Any], release: str, controller: str) -> bool:
+    """Whether KIP-966 is on: a feature of KRaft from 4.0 on, unused everywhere else."""
+    return (
+        int(keys["eligible.leader.replicas.version"]) == 1
+        and controller == "kraft"
+        and release == "3.7+"
+    )
+
+
+def _write_keys(w: Array, k: Mapping[str, Any], release: str, controller: str) -> None:
+    """Kafka's keys, times in microseconds, in the header's own places."""
+    w[at.C_LAG] = us(k["replica.lag.time.max.ms"])
+    w[at.C_LAG_MESSAGES] = k["replica.lag.max.messages"]
+    w[at.C_FETCH_WAIT] = us(k["replica.fetch.wait.max.ms"])
+    w[at.C_FETCH_MIN_BYTES] = k["replica.fetch.min.bytes"]
+    w[at.C_FETCH_MAX_BYTES] = k["replica.fetch.max.bytes"]
+    w[at.C_RESPONSE_MAX_BYTES] = k["replica.fetch.response.max.bytes"]
+    if release == "0.8.2":
+        w[at.C_RESPONSE_MAX_BYTES] = at.INF  # the key came with KIP-74, in 0.10.1
+    w[at.C_BACKOFF] = us(k["replica.fetch.backoff.ms"])
+    w[at.C_SOCKET_TIMEOUT] = us(k["replica.socket.timeout.ms"])
+    w[at.C_MIN_ISR] = k["min.insync.replicas"]
+    w[at.C_UNCLEAN] = int(k["unclean.leader.election.enable"])
+    w[at.C_QUEUED_MAX] = k["queued.max.requests"]
+    w[at.C_REQUEST_TIMEOUT] = us(k["request.timeout.ms"])
+    if controller == "kraft":
+        w[at.C_SESSION] = us(k["broker.session.timeout.ms"])
+        w[at.C_HEARTBEAT] = us(k["broker.heartbeat.interval.ms"])
+    else:
+        w[at.C_SESSION] = us(k["zookeeper.session.timeout.ms"])
+        w[at.C_HEARTBEAT] = max(1, us(k["zookeeper.session.timeout.ms"]) // 3)
+    w[at.C_S2_LIMIT] = us(k["follower.fetch.process.time.max.ms"])
+    rebalance = at.INF
+    if k["auto.leader.rebalance.enable"]:
+        rebalance = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
+    w[at.C_REBALANCE] = min(rebalance, at.INF)
+
+
+def _write_service(w: Array, service: Service) -> None:
+    """Service times in microseconds, in the header's own places."""
+    w[at.C_READ] = round(service.handler_read_us)
+    w[at.C_PRODUCE] = round(service.produce_us)
+    w[at.C_SEND] = round(service.send_us)
+    w[at.C_APPEND] = round(service.append_us)
+    w[at.C_HALF_RTT] = us(service.network_rtt_ms) // 2
+    w[at.C_ALTER] = us(service.alter_partition_ms)
+    w[at.C_ZK_WRITE] = us(service.isr_zk_write_ms)
+    w[at.C_MD_LOW] = us(service.metadata_ms[0])
+    w[at.C_MD_HIGH] = us(service.metadata_ms[1])
+    w[at.C_CLIENT] = round(service.client_request_us)
+
+
+def _first_flags(rules: Array, min_isr: int) -> Array:
+    """Conditions of a partition at 0, by its replicas: min.insync.replicas may be more."""
+    under = at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
+    flags = [under if rf < effective_min_isr(rules, min_isr, rf) else 0 for rf in range(MAX_RF + 1)]
+    return np.array(flags, dtype=np.int64)

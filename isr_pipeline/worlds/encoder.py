@@ -1,0 +1,609 @@
+"""A scenario and its configuration as the flat array that the kernel runs on.
+
+Layout and meaning of every cell are `simulation.layout`'s; this module only fills them in. All
+randomness that healthy parts need (phases) is spent here, by hashing the scenario's seed with what
+it is for, so that another configuration never shifts the draws of another entity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.fetcher import Error
+from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.scenarios.model import us
+from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.start import begin_world
+from isr_pipeline.worlds.choices import choices_of
+from isr_pipeline.worlds.entities import MAX_RF, entities_of
+from isr_pipeline.worlds.template import Places, Shape, fill, template_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.worlds.entities import Entities, PartitionNames
+
+Array = npt.NDArray[np.int64]
+
+EVENT_BUDGET = 100_000_000
+EVENTS_LISTED = 20_000
+LEDGER_MAX = 1 << 16
+LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
+SURGE_CONNECTIONS_MAX = 20_000
+MAX_LOG_DIRS = 8
+MILLION = 1_000_000
+PERIOD_MIN_US = 10_000
+PERIOD_MAX_US = 1_000_000
+
+_ERRORS = {
+    "storage": Error.STORAGE,
+    "unexpected": Error.UNEXPECTED,
+    "fenced_epoch": Error.FENCED_EPOCH,
+    "corrupt_record": Error.CORRUPT_RECORD,
+}
+_READS = {"direct": 1, "completion": 2, "all": 3, "visits": 5}
+_KINDS = {
+    "read_stall": at.X_READ_STALL,
+    "slow_read": at.X_SLOW_READ,
+    "slow_append": at.X_SLOW_APPEND,
+    "pause": at.X_PAUSE,
+    "cpu": at.X_CPU,
+    "link": at.X_LINK,
+    "crash": at.X_CRASH,
+    "controlled_restart": at.X_CONTROLLED,
+    "log_dir_failure": at.X_LOG_DIR,
+    "controller_outage": at.X_OUTAGE,
+    "produce_burst": at.X_BURST,
+    "produce_rate": at.X_RATE,
+    "client_surge": at.X_SURGE,
+    "partition_error": at.X_PARTITION_ERROR,
+    "stop_replica": at.X_STOP_REPLICA,
+    "preferred_election": at.X_PREFERRED,
+    "bootstrap": at.X_BOOTSTRAP,
+}
+_WHOLE_BROKER = {"pause", "cpu", "crash", "controlled_restart", "log_dir_failure", "client_surge"}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A world ready to run, and the names of what is in it.
+
+    Attributes:
+        w: the flat array.
+        rec: view of the leaders' records in it.
+        rules: the switches.
+        partitions: by kernel index, in (topic, partition) order.
+        brokers: broker ids by kernel index.
+        kinds: how each cell may behave in a stretch that repeats (`simulation.kinds`).
+    """
+
+    w: Array
+    rec: Array
+    rules: Array
+    partitions: tuple[PartitionNames, ...]
+    brokers: tuple[int, ...]
+    kinds: Array
+
+
+def hashed(seed: int, purpose: str, names: tuple[str, ...], below: int | Array) -> Array:
+    """A number in [0, below) for each entity; it depends on nothing but seed, purpose and name.
+
+    Args:
+        seed: the scenario's.
+        purpose: what the numbers are for.
+        names: of the entities.
+        below: at least 1; one limit for all, or one each.
+    """
+    limits = np.asarray(below, dtype=np.uint64)
+    return (_digests(seed, purpose, names) % limits).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _digests(seed: int, purpose: str, names: tuple[str, ...]) -> npt.NDArray[np.uint64]:
+    """What `hashed` cuts to size: configurations of a scenario differ in nothing but the limits."""
+    digests = [
+        hashlib.blake2b(f"{seed}|{purpose}|{name}".encode(), digest_size=8).digest()
+        for name in names
+    ]
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+
+
+def _array(size: int, used: Array | None) -> Array:
+    """An array for a world: new, or the first cells of one that nobody needs any more.
+
+    It begins at a cache line, which numpy does not promise.
+
+    Of the tables from the ledgers on, nine tenths of the array, only what has been written is ever
+    read: a used array serves as well as one that the system has to clear.
+    """
+    if used is None or used.size < size:
+        cells = np.zeros(size + at.LINE - 1, dtype=np.int64)
+        first = -(cells.ctypes.data // cells.itemsize) % at.LINE
+        return cells[first : first + size]
+    return used[:size]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What tells the worlds of a scenario's configurations apart.
+
+    Attributes:
+        same, equal: the rest. Worlds in which it is the same objects, and equal values, have the
+            same places and the same cells but for keys and rules and what follows from them.
+        keys: the header up to C_REBALANCE, of which its cells from C_LAG on are filled in.
+        rules: the switches.
+    """
+
+    same: tuple[Any, ...]
+    equal: tuple[Any, ...]
+    keys: Array
+    rules: Array
+
+    def alike(self, other: Settings) -> bool:
+        """Whether both worlds have the same structure.
+
+        Scenarios of a panel under several configurations share the very objects.
+        """
+        pairs = zip(self.same, other.same, strict=True)
+        return all(mine is its for mine, its in pairs) and self.equal == other.equal
+
+
+@lru_cache(maxsize=8)
+def _batches_of(entities: Entities, horizon_ms: float) -> npt.NDArray[np.float64]:
+    """Batches that each partition's streams can send, with some to spare. Nobody changes them."""
+    batches = [64.0] * len(entities.partitions)
+    for i, stream in entities.streams:
+        batches[i] += 1.1 * (horizon_ms / 1000) * stream.records_per_s / stream.records_per_batch
+    return np.array(batches)
+
+
+# ---------------------------------------------------------------- what a scenario has of its own
+
+
+class _Structure:
+    """What the worlds of a scenario have in common: all but keys, rules, and what they decide.
+
+    Attributes:
+        w: the array up to H_LEDGER, copied by each world.
+        due: when each slot fires first, in microseconds, by its number; likewise.
+        size: cells of a whole array.
+        settings: those of the first of the worlds.
+        template: what it has in common with other scenarios.
+    """
+
+    def __init__(
+        self, scenario: Scenario, shape: Shape, settings: Settings, sample_us: int, events: int
+    ) -> None:
+        self.s = scenario
+        self.entities = shape.entities
+        self.settings = settings
+        self.template = template_of(shape)
+        self.w = self.template.w.copy()
+        self.due = self.template.due.copy()
+        self._places(sample_us, events)
+        self._clients()
+        self._logs()
+        self._streams()
+        self._faults()
+
+    def _places(self, sample_us: int, events: int) -> None:
+        """Tables that are written before they are read, and the brokers' queues in them.
+
+        Args:
+            sample_us: period of the samples, 0 for none.
+            events: how many are listed at most.
+        """
+        w, template = self.w, self.template
+        nb, npart = len(self.entities.brokers), len(self.entities.partitions)
+        ledgers = self._ledger_sizes()
+        surge = max(
+            [
+                min(f.connections, SURGE_CONNECTIONS_MAX)
+                for f in self.s.faults
+                if f.kind == "client_surge"
+            ],
+            default=0,
+        )
+        # neighbours of the other client requests share a cell, the rest takes one each
+        queue_cap = 2 * (template.n_requests + surge) + 16
+        send_cap = template.n_requests + surge + 4096
+        samples = us(self.s.horizon_ms) // sample_us + 2 if sample_us else 0
+        brokers = self._table(at.H_BRK, nb, at.B_SIZE)
+        tables = Places(int(w[at.H_LEDGER]))
+        tables.place(int(ledgers.sum()) * at.L_SIZE)
+        cells = {
+            at.H_QUEUE: tables.place(nb * queue_cap * 2),
+            at.H_SENDQ: tables.place(nb * send_cap),
+            at.H_MD: tables.place(int(brokers[:, at.B_MDCAP].sum()) * at.M_SIZE),
+            at.H_EVENTS: tables.place(events * at.V_SIZE),
+            at.H_SAMPLE: tables.place(samples * (1 + 2 * npart + nb)),
+            at.C_SCRATCH: tables.place(16),
+            at.C_EVENTS_MAX: events,
+            at.C_SAMPLE: sample_us,
+            at.C_SAMPLES_MAX: samples,
+        }
+        self.size = tables.size
+        for cell, value in cells.items():
+            w[cell] = value
+        if sample_us:
+            self.due[template.slot0[at.SK_SAMPLE]] = 0
+        numbers = np.arange(nb)
+        columns: dict[int, Any] = {
+            at.B_QBASE: numbers * queue_cap,
+            at.B_QCAP: queue_cap,
+            at.B_SBASE: numbers * send_cap,
+            at.B_SCAP: send_cap,
+        }
+        fill(brokers, columns)
+        partitions = self._table(at.H_PART, npart, at.P_SIZE)
+        fill(partitions, {at.P_LED_BASE: np.cumsum(ledgers) - ledgers, at.P_LED_CAP: ledgers})
+
+    def _ledger_sizes(self) -> Array:
+        """Batches each partition can see at most, within reason."""
+        entities = self.entities
+        sizes = _batches_of(entities, self.s.horizon_ms).copy()
+        bursts = np.zeros(len(sizes))
+        for fault in self.s.faults:
+            if fault.kind == "produce_burst":
+                i = entities.p_index[fault.topic, fault.partition]
+                bursts[i] += fault.records / entities.burst_batch(i)[0] + 1
+            elif fault.kind == "produce_rate":
+                for i, name in enumerate(entities.partitions):
+                    if name.topic == fault.topic and fault.partition in ("all", name.number):
+                        sizes[i] *= max(1.0, min(fault.factor, 64.0))
+        within = np.minimum(sizes, LEDGER_MAX) + np.minimum(bursts, LEDGER_BURST_MAX)
+        return within.astype(np.int64)
+
+    def _table(self, place: int, count: int, width: int) -> Array:
+        """A table of the array, as rows."""
+        return rows_of(self.w, place, count, width)
+
+    def _first_due(self, kind: int, times: Sequence[int] | Array) -> None:
+        """When the slots of a kind fire first, if nothing else comes."""
+        first = self.template.slot0[kind]
+        self.due[first : first + len(times)] = times
+
+    def _clients(self) -> None:
+        """The brokers' client requests."""
+        rate, brokers = self.s.service.client_requests_per_s, self.entities.brokers
+        if rate <= 0:
+            return
+        period = max(1000, round(1e9 / rate))
+        phases = hashed(self.s.seed, "client", self.entities.broker_names, period // 1000)
+        rows = self._table(at.H_BRK, len(brokers), at.B_SIZE)
+        columns = {
+            at.B_CLIENT_PERIOD: period,
+            at.B_CLIENT_PERIOD_US: period // 1000,
+            at.B_CLIENT_PERIOD_REST_NS: period % 1000,
+            at.B_CLIENT_NEXT: phases,
+        }
+        fill(rows, columns)
+        self._first_due(at.SK_CLIENT, phases)
+
+    def _logs(self) -> None:
+        """Where logs end that are not empty: followers that bootstrap have a way to go."""
+        w = self.w
+        for fault in self.s.faults:
+            if fault.kind == "bootstrap":
+                number = self.entities.p_index[fault.topic, fault.partition]
+                p = int(w[at.H_PART]) + number * at.P_SIZE
+                w[p + at.P_LED_OFF0] += fault.records
+                first = int(w[p + at.P_ROW0])
+                rows = w[first : first + int(w[p + at.P_RF]) * at.R_SIZE].reshape(-1, at.R_SIZE)
+                rows[:, [at.R_LEO, at.R_HW, at.R_EPOCH_START]] += fault.records
+
+    def _streams(self) -> None:
+        """First batches of the produce streams."""
+        rows = self._table(at.H_STR, len(self.entities.streams), at.S_SIZE)
+        below = rows[:, at.S_PERIOD] // 1000
+        phases = hashed(self.s.seed, "produce", self.entities.stream_names, below)
+        begins = rows[:, at.S_BASE] + phases
+        following = np.where(begins < rows[:, at.S_STOP], begins, at.INF)
+        fill(rows, {at.S_BASE: begins, at.S_NEXT: following})
+        self._first_due(at.SK_STREAM, following)
+
+    # ---------------------------------------------------------------- faults
+
+    def _faults(self) -> None:
+        w, nb = self.w, len(self.entities.brokers)
+        by_broker: list[list[int]] = [[] for _ in self.entities.brokers]
+        table = self._table(at.H_FLT, len(self.s.faults), at.X_SIZE)
+        due = []
+        for n, fault in enumerate(self.s.faults):
+            row = table[n].tolist()
+            fields = vars(fault)  # asking a model for a field that it has not takes microseconds
+            row[at.X_KIND] = _KINDS[fault.kind]
+            row[at.X_START] = us(fault.start_ms)
+            duration = fields.get("duration_ms")
+            row[at.X_END] = row[at.X_START] + us(duration or 0)
+            broker = fields.get("broker")
+            if broker is not None:
+                i = self.entities.index[broker]
+                row[at.X_BROKER] = int(w[at.H_BRK]) + i * at.B_SIZE
+                if fault.kind in ("read_stall", "slow_read", "slow_append"):
+                    by_broker[i].append(n)
+            self._touched_partitions(n, row, fields)
+            self._fault_values(row, fault)
+            empty = duration is not None and us(duration) == 0 and fault.kind != "partition_error"
+            due.append(at.INF if empty else row[at.X_START])
+            table[n] = row
+        self._first_due(at.SK_FAULT, due)
+        numbers = [n for those in by_broker for n in those]
+        counts = np.array([len(those) for those in by_broker])
+        first = int(w[at.H_BFLIST])
+        w[first : first + len(numbers)] = numbers
+        brokers = self._table(at.H_BRK, nb, at.B_SIZE)
+        begins = first + np.cumsum(counts) - counts
+        fill(brokers, {at.B_FAULT0: begins, at.B_FAULTS: counts})
+
+    def _touched_partitions(self, n: int, row: list[int], fields: Mapping[str, Any]) -> None:
+        """Which partitions the fault concerns: all, those named, or its own one."""
+        entities = self.entities
+        touched = self._table(at.H_FPART, len(self.s.faults), len(entities.partitions))[n]
+        named, topic = fields.get("partitions"), fields.get("topic")
+        if named == "all" or fields["kind"] in _WHOLE_BROKER:
+            row[at.X_ALL_PARTS] = 1
+        elif named is not None:
+            for text in named:
+                name, _, number = text.rpartition("-")
+                touched[entities.p_index[name, int(number)]] = 1
+        elif topic is not None and fields["partition"] == "all":
+            touched[[i for i, name in enumerate(entities.partitions) if name.topic == topic]] = 1
+        elif topic is not None:
+            row[at.X_PART] = entities.p_index[topic, fields["partition"]]
+            touched[row[at.X_PART]] = 1
+
+    def _fault_values(self, row: list[int], fault: Any) -> None:
+        """What only faults of its kind have."""
+        kind = fault.kind
+        if kind in ("read_stall", "slow_read"):
+            row[at.X_STAGE] = 1 if fault.stage == "send" else 0
+        if kind == "read_stall":
+            reads = 0
+            for name in fault.reads:
+                reads |= _READS[name]
+            row[at.X_READS] = reads
+        elif kind == "slow_read":
+            row[at.X_READS] = 3
+            row[at.X_VALUE] = us(fault.read_ms)
+        elif kind == "slow_append":
+            row[at.X_VALUE] = us(fault.append_ms)
+        elif kind in ("cpu", "produce_rate"):
+            row[at.X_VALUE] = round(fault.factor * MILLION)
+        elif kind == "link":
+            controller = len(self.entities.brokers)
+            row[at.X_FROM], row[at.X_TO] = (
+                controller if n == "controller" else self.entities.index[n]
+                for n in (fault.from_, fault.to)
+            )
+            row[at.X_DROP] = 1 if fault.drop else 0
+            row[at.X_VALUE] = us(fault.latency_ms or 0)
+            row[at.X_BOTH] = 1 if fault.both_ways else 0
+        elif kind == "crash":
+            row[at.X_ARG] = -1 if fault.restart_after_ms is None else us(fault.restart_after_ms)
+            back = at.INF if fault.restart_after_ms is None else us(fault.restart_after_ms)
+            row[at.X_END] = min(at.INF, row[at.X_START] + back)
+        elif kind == "controlled_restart":
+            row[at.X_ARG] = us(fault.downtime_ms)
+            row[at.X_ARG2] = us(fault.shutdown_ms)
+            row[at.X_END] = row[at.X_START] + us(fault.downtime_ms)
+        elif kind == "log_dir_failure":
+            row[at.X_DIR] = fault.log_dir
+            row[at.X_END] = row[at.X_START]
+        elif kind == "controller_outage":
+            row[at.X_ARG] = 1 if fault.sessions == "resumed" else 0
+        elif kind in ("produce_burst", "bootstrap"):
+            row[at.X_VALUE] = fault.records
+        elif kind == "client_surge":
+            rate = fault.requests_per_s
+            row[at.X_ARG] = max(1000, round(1e9 / rate)) if rate > 0 else 0
+            row[at.X_VALUE] = round(fault.request_us)
+            row[at.X_ARG2] = min(fault.connections, SURGE_CONNECTIONS_MAX)
+        elif kind == "partition_error":
+            row[at.X_ERROR] = int(_ERRORS[fault.error])
+            row[at.X_FETCHER] = 1 if fault.fetcher == "ReplicaAlterLogDirs" else 0
+            row[at.X_ONCE] = 1 if fault.duration_ms is None else 0
+        elif kind == "preferred_election":
+            row[at.X_ARG] = -1
+            if fault.leader is not None:
+                replicas = self.entities.partitions[row[at.X_PART]].replicas
+                row[at.X_ARG] = replicas.index(fault.leader)
+
+    # ---------------------------------------------------------------- the period
+
+    def common_period_us(self) -> int:
+        """Time after which batches and client requests come as before: 0 if that is long."""
+        streams = self._table(at.H_STR, len(self.entities.streams), at.S_SIZE)
+        brokers = self._table(at.H_BRK, len(self.entities.brokers), at.B_SIZE)
+        periods = {*streams[:, at.S_PERIOD].tolist(), *brokers[:, at.B_CLIENT_PERIOD].tolist()}
+        common = math.lcm(1000, *(period for period in periods if period > 0)) // 1000
+        if common > PERIOD_MAX_US:
+            return 0
+        return common * max(1, -(-PERIOD_MIN_US // common))
+
+
+# ---------------------------------------------------------------- a world
+
+
+class _Encoder:
+    """Lays one world out."""
+
+    def __init__(
+        self, scenario: Scenario, *, events: bool, sample_ms: float, budget: int, jumps: bool
+    ) -> None:
+        self.s = scenario
+        self.jumps = jumps
+        self.events = events
+        self.sample_us = us(sample_ms)
+        cluster = scenario.cluster
+        self.choices = choices_of(
+            cluster.release,
+            cluster.controller,
+            scenario.rules,
+            tuple(scenario.config.items()),
+            scenario.service,
+        )
+        self.entities = entities_of(scenario)
+        self._refuse_what_does_not_fit()
+        self.settings = self._read_settings(budget)
+
+    def _refuse_what_does_not_fit(self) -> None:
+        where = f"scenario {self.s.scenario_id}"
+        if self.entities.max_rf > MAX_RF:
+            raise InputError(
+                where, "topics", f"{self.entities.max_rf} replicas", f"at most {MAX_RF}"
+            )
+        if self.s.cluster.log_dirs_per_broker > MAX_LOG_DIRS:
+            raise InputError(
+                where,
+                "cluster.log_dirs_per_broker",
+                self.s.cluster.log_dirs_per_broker,
+                f"1..{MAX_LOG_DIRS}",
+            )
+
+    def _read_settings(self, budget: int) -> Settings:
+        """What this world differs in from those of other configurations."""
+        scenario, cluster, choices = self.s, self.s.cluster, self.choices
+        same = (scenario.faults, scenario.topics)
+        equal = (
+            (cluster.brokers, cluster.log_dirs_per_broker, cluster.isr_expiration_phase_ms),
+            scenario.service.client_requests_per_s,
+            (scenario.seed, scenario.horizon_ms),
+            (choices.fetchers, choices.io, choices.net),
+            (self.sample_us, self.events, self.jumps),
+        )
+        keys = choices.keys.copy()
+        keys[at.C_HORIZON] = us(scenario.horizon_ms)
+        keys[at.C_WARMUP] = us(scenario.warmup_ms)
+        keys[at.C_SEED] = scenario.seed
+        keys[at.C_BUDGET] = budget
+        return Settings(same, equal, keys, choices.rules.copy())
+
+    def encode(self, used: Array | None) -> World:
+        """Fill an array.
+
+        Args:
+            used: the array of a world that nobody needs any more.
+        """
+        structure, entities = self._structure(), self.entities
+        w, due = _array(structure.size, used), structure.due.copy()
+        w[: structure.w.size] = structure.w
+        w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys[at.C_LAG :]
+        self._begins(w, due, structure.template.slot0)
+        rec = rows_of(w, at.H_REC, entities.n_rows * entities.max_rf, N_FIELDS)
+        rules = self.settings.rules
+        begin_world(w, rec, rules, due)
+        return World(w, rec, rules, entities.partitions, entities.brokers, structure.template.kinds)
+
+    def _structure(self) -> _Structure:
+        """The structure of a world like this one, or a new one."""
+        for known in _latest:
+            if known.settings.alike(self.settings):
+                return known
+        structure = self._new_structure()
+        _latest[:] = [structure, *_latest][:_LATEST_MAX]
+        return structure
+
+    def _new_structure(self) -> _Structure:
+        scenario, choices = self.s, self.choices
+        shape = Shape(
+            self.entities,
+            choices.fetchers,
+            choices.io,
+            choices.net,
+            len(scenario.faults),
+            scenario.cluster.log_dirs_per_broker,
+        )
+        total = sum(count for _, count in shape.slots())
+        if total > at.SLOT_MASK:
+            raise InputError(
+                f"scenario {scenario.scenario_id}",
+                "topics",
+                f"{total} entities (threads, requests, handlers, streams)",
+                f"at most {at.SLOT_MASK}",
+            )
+        events = EVENTS_LISTED if self.events else 0
+        structure = _Structure(scenario, shape, self.settings, self.sample_us, events)
+        if self.jumps and not self.sample_us:
+            structure.w[at.C_PERIOD] = structure.common_period_us()
+        return structure
+
+    def _begins(self, w: Array, due: Array, slot0: Mapping[int, int]) -> None:
+        """What depends on the configuration: first ticks and heartbeats, conditions at 0.
+
+        Args:
+            w: the array.
+            due: when each slot fires first, by its number.
+            slot0: number of the first slot of each kind.
+        """
+        seed, brokers = self.s.seed, self.entities.brokers
+        heartbeat, tick = int(w[at.C_HEARTBEAT]), int(w[at.C_TICK])
+        ticks = hashed(seed, "isr-expiration", self.entities.broker_names, tick)
+        given = self.s.cluster.isr_expiration_phase_ms
+        if given:
+            firsts = [us(given[b]) if b in given else ticks[i] for i, b in enumerate(brokers)]
+            ticks = np.array(firsts, dtype=np.int64)
+        # the session began before the scenario
+        heartbeats = hashed(seed, "heartbeat", self.entities.broker_names, heartbeat) - heartbeat
+        rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)
+        fill(rows, {at.B_HB_PHASE: heartbeats, at.B_TICK_DUE: ticks})
+        due[slot0[at.SK_TICK] : slot0[at.SK_TICK] + len(brokers)] = ticks
+        due[slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
+        partitions = rows_of(w, at.H_PART, len(self.entities.partitions), at.P_SIZE)
+        partitions[:, at.P_FLAGS] = self.choices.flags[partitions[:, at.P_RF]]
+
+
+_LATEST_MAX = 2
+_latest: list[_Structure] = []
+"""The last structures that were laid out: a panel's configurations come scenario by scenario, and
+few of them (another num.replica.fetchers) need a structure of their own."""
+
+
+def encode(
+    scenario: Scenario,
+    *,
+    events: bool = False,
+    sample_ms: float = 0,
+    budget: int = EVENT_BUDGET,
+    jumps: bool = True,
+) -> World:
+    """Lay a checked scenario out for the kernel.
+
+    Args:
+        scenario: the scenario with its configuration laid over it.
+        events: list the events.
+        sample_ms: period of the samples of LEO, HW and queues for a trace; 0 for none.
+        budget: events after which the kernel gives up.
+        jumps: let the kernel jump over stretches that repeat (same result, much less work).
+
+    Raises:
+        InputError: more entities than the kernel has slots for.
+    """
+    _, lay_out = prepare(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
+    return lay_out(None)
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    events: bool = False,
+    sample_ms: float = 0,
+    budget: int = EVENT_BUDGET,
+    jumps: bool = True,
+) -> tuple[Settings, Callable[[Array | None], World]]:
+    """As `encode`, in two steps: the settings, and what lays the world out if that is needed.
+
+    What lays it out is given the array of a world that nobody needs any more, if there is one.
+    """
+    encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
+    return encoder.settings, encoder.encode

@@ -1,0 +1,41 @@
+"""The compiled kernel, ready before it is needed: compiled once, loaded once a machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_SMALLEST_SCENARIO = {
+    "scenario_id": "smallest",
+    "horizon_ms": 10,
+    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+    "topics": [{"name": "t", "assignment": {0: [1, 2]}}],
+}
+
+
+def compile_kernel() -> None:
+    """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
+    if _mark().exists():
+        return
+    sys.stdout.write("compiling the kernel: its sources changed (once, about a minute)\n")
+    _run_smallest()
+    _mark().touch()
+
+
+def load_kernel() -> None:
+    """Load the kernel into this process if it is compiled; processes forked from it have it too."""
+    if _mark().exists():
+        _run_smallest()
+
+
+def _mark() -> Path:
+    """File that says: the kernel of these sources is compiled."""
+    return Path(os.environ["NUMBA_CACHE_DIR"]) / "kernel-is-compiled"
+
+
+def _run_smallest() -> None:
+    from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415 - reads the kernel
+    from isr_pipeline.worlds.run import run  # noqa: PLC0415
+
+    run(parse_scenario(_SMALLEST_SCENARIO, "the smallest scenario"))

@@ -1,0 +1,242 @@
+"""One run for all configurations of a scenario that lead to it.
+
+Two configurations that differ in a limit which no read reached, or in how an election walks that
+never took place, have the same run: the same outcome, the same events. The kernel notes what a
+run's course depended on (`simulation.depends`); from that alone `Runs` tells whether a run also
+answers for another configuration. Where it cannot tell, the other one is simulated. The proof is
+the comparison with runs of their own: `tests/simulation/test_shared.py`.
+
+A run may answer for another and not the other way round: under today's rules it says that nobody
+was ever found out of sync, and with the later clocks of KIP-501 nobody would have been. So the
+plainest configuration comes first (`plainness`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.kafka.releases import (
+    ASYNC_ISR,
+    ELECTION,
+    ELR,
+    FETCHER,
+    HW_FROZEN_UNDER_MIN_ISR,
+    ISR_LOCK,
+    KIP501,
+    KIP501_ENABLED,
+    MIN_ISR_CAPPED,
+    STALE_FETCH_REJECTED,
+    Kip501,
+    Lock,
+)
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import EVENT_BUDGET, prepare
+from isr_pipeline.worlds.events import Events, events_of
+from isr_pipeline.worlds.results import outcome_of
+from isr_pipeline.worlds.run import advance
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.worlds.encoder import Settings
+    from isr_pipeline.worlds.entities import PartitionNames
+
+_MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}
+_KEYS = np.array((at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION))
+_RULES = {*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION}
+_UNREAD_RULES = {STALE_FETCH_REJECTED}
+"""The simulated brokers never send a fetch of an older incarnation."""
+
+_KEPT_CELLS = 1 << 22
+"""Cells of the largest array that is kept for the next world; a burst's ledger can be larger."""
+
+_OTHER_KEYS = np.array(
+    [cell for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS], dtype=np.int64
+)
+
+_CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
+"""Which rules credit a follower with a later time: of two runs in which nobody is ever late and
+nobody is outside the ISR, the one with the earlier times answers for the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What is kept of a run: its settings, what it depended on, what came out."""
+
+    settings: Settings
+    depends: int
+    least_isr: int
+    longest_read_us: int
+    outcome: dict[str, Any]
+    events: Events
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What is left of a world for the names of its events: its array serves the next one."""
+
+    partitions: tuple[PartitionNames, ...]
+    brokers: tuple[int, ...]
+
+
+class Runs:
+    """Runs of one scenario under several configurations.
+
+    Args:
+        budget: events after which a run is given up.
+        spare: `spare` of the runs of another scenario, which nobody asks any more.
+    """
+
+    def __init__(
+        self, budget: int = EVENT_BUDGET, spare: npt.NDArray[np.int64] | None = None
+    ) -> None:
+        self._budget = budget
+        self._done: dict[bytes, list[_Done]] = {}
+        self.spare = spare
+        """The largest array of a world so far, in which the next one is laid out: clearing a new
+        one would take a millisecond."""
+        self.simulated = 0
+        """How many configurations had to be simulated."""
+        self.events_fired = 0
+        """Events of these runs that were simulated one by one."""
+
+    def of(self, scenario: Scenario) -> tuple[dict[str, Any], Events]:
+        """Outcome row of the scenario, and its events.
+
+        Args:
+            scenario: the scenario with a configuration laid over it.
+
+        Raises:
+            BudgetSpent: the scenario needs more events than the budget.
+        """
+        settings, lay_out = prepare(scenario, events=True, budget=self._budget)
+        comparable = self._done.setdefault(settings.keys[_OTHER_KEYS].tobytes(), [])
+        for done in comparable:
+            if _answers(done, settings):
+                return dict(done.outcome), done.events
+        world = lay_out(self.spare)
+        spare_cells = 0 if self.spare is None else self.spare.size
+        if spare_cells < world.w.size <= _KEPT_CELLS:
+            self.spare = world.w
+        advance(world)
+        w = world.w
+        self.simulated += 1
+        self.events_fired += int(w[at.G_EVENTS] - w[at.G_JUMPED])
+        if w[at.G_BUDGET_SPENT]:
+            raise BudgetSpent(scenario.scenario_id, self._budget)
+        done = _Done(
+            settings,
+            int(w[at.G_DEPENDS]),
+            int(w[at.G_LEAST_ISR]),
+            int(w[at.G_LONGEST_READ]),
+            outcome_of(world),
+            Events(events_of(world).rows.copy(), _Names(world.partitions, world.brokers)),
+        )
+        comparable.append(done)
+        return dict(done.outcome), done.events
+
+
+def plainness(scenario: Scenario) -> tuple[int, ...]:
+    """Sort key by which the configurations of a scenario come: who may answer for others first."""
+    settings, _ = prepare(scenario, events=True)
+    keys, rules = settings.keys, settings.rules
+    return (
+        _CLOCKS[_kip501(rules)],
+        int(rules[KIP501]),
+        int(keys[at.C_UNCLEAN]),
+        -int(rules[ISR_LOCK]),
+        -int(keys[at.C_S2_LIMIT]),
+    )
+
+
+def _answers(done: _Done, other: Settings) -> bool:
+    """Whether a run has the course that it would have had under other settings.
+
+    Of its keys, those of _KEYS may be others.
+    """
+    mine = done.settings
+    rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - _UNREAD_RULES
+    if not rules <= _RULES or not mine.alike(other):
+        return False
+    keys = set(_KEYS[mine.keys[_KEYS] != other.keys[_KEYS]].tolist())
+    return (
+        _min_isr_was_met(done, other, keys, rules)
+        and _nothing_depended(done, other, keys, rules)
+        and _same_proposal(done, other)
+    )
+
+
+def _min_isr_was_met(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
+    """Whether every ISR had as many members as either configuration wants."""
+    if at.C_MIN_ISR not in keys and not rules & _MIN_ISR_RULES:
+        return True
+    wanted = max(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other))
+    return done.least_isr >= wanted
+
+
+def _nothing_depended(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
+    """Whether nothing was decided by the settings that differ."""
+    questions = 0
+    if at.C_UNCLEAN in keys:
+        if done.settings.keys[at.C_UNCLEAN]:
+            return False  # whoever was elected uncleanly might have been elected anyway
+        questions |= at.DEP_NOBODY
+    if at.C_SESSION in keys:
+        questions |= at.DEP_SESSION
+    if FETCHER in rules:
+        questions |= at.DEP_FETCHER
+    if ELECTION in rules:
+        questions |= at.DEP_ORDER
+    if ISR_LOCK in rules:
+        locks = {int(done.settings.rules[ISR_LOCK]), int(other.rules[ISR_LOCK])}
+        if locks != {Lock.NONE, Lock.RW_PRECHECK} or not other.rules[ASYNC_ISR]:
+            return False  # a synchronous ISR write holds the lock as well
+        # without the lock nobody counts the readers that a tick would have waited for
+        held = done.settings.rules[ISR_LOCK] == Lock.RW_PRECHECK
+        questions |= at.DEP_LOCK if held else at.DEP_EXPIRED
+    return not done.depends & questions
+
+
+def _kip501(rules: npt.NDArray[np.int64]) -> Kip501:
+    """The proposal in effect: Solutions 1 and 2 count no pending reads where their key is off."""
+    proposal = Kip501(rules[KIP501])
+    if proposal == Kip501.LI_TRANSFER or rules[KIP501_ENABLED]:
+        return proposal
+    return Kip501.NONE
+
+
+def _same_proposal(done: _Done, other: Settings) -> bool:
+    """Whether the proposals of both configurations lead to this course."""
+    mine, its = (_kip501(settings.rules) for settings in (done.settings, other))
+    if _CLOCKS[mine] > _CLOCKS[its]:
+        return False
+    if _CLOCKS[mine] < _CLOCKS[its] and done.depends & (at.DEP_OUTSIDE | at.DEP_EXPIRED):
+        return False
+    if Kip501.LI_TRANSFER in {mine, its} and mine != its:
+        wanted = int(other.keys[at.C_MIN_ISR])
+        if mine != Kip501.NONE or done.least_isr < wanted:
+            return False
+    return _same_timer(done, other)
+
+
+def _same_timer(done: _Done, other: Settings) -> bool:
+    """Whether Solution 2's timer, which runs even where its key is off, fires alike, or never."""
+    mine, its = _timer(done.settings), _timer(other)
+    if all(timer is None or done.longest_read_us <= timer[0] for timer in (mine, its)):
+        return True
+    if mine != its:
+        return False
+    same = done.settings.keys[at.C_S2_COOLDOWN] == other.keys[at.C_S2_COOLDOWN]
+    return bool(same) or not done.depends & at.DEP_COOLDOWN
+
+
+def _timer(settings: Settings) -> tuple[int, bool] | None:
+    """Solution 2's timer: its limit, and whether the leader resigns; None without one."""
+    if settings.rules[KIP501] != Kip501.S2:
+        return None
+    return int(settings.keys[at.C_S2_LIMIT]), bool(settings.rules[KIP501_ENABLED])

@@ -1,0 +1,78 @@
+"""One scenario through the kernel: laid out, run to its horizon, read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.simulation.kernel import run_world
+from isr_pipeline.simulation.shortcuts.kinds import Z_SIZE, memory_size
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.encoder import EVENT_BUDGET, World, encode
+from isr_pipeline.worlds.events import events_of
+from isr_pipeline.worlds.results import Run, outcome_of, samples_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from isr_pipeline.scenarios.model import Scenario
+
+
+def run(
+    scenario: Scenario,
+    *,
+    events: bool = False,
+    sample_ms: float = 0,
+    budget: int = EVENT_BUDGET,
+    jumps: bool = True,
+) -> Run:
+    """Simulate one scenario to its horizon.
+
+    Args:
+        scenario: a checked scenario, its configuration laid over it.
+        events: list the events as well.
+        sample_ms: period of the samples for a trace's curves; 0 for none.
+        budget: events after which to give up.
+        jumps: jump over stretches that repeat; off to compare, the result is the same.
+
+    Raises:
+        BudgetSpent: the scenario needs more events than ``budget``.
+    """
+    world = encode(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
+    advance(world)
+    return result_of(scenario, world, events=events, samples=bool(sample_ms))
+
+
+def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) -> Run:
+    """Read the result of a world that ran to its horizon.
+
+    Raises:
+        BudgetSpent: it gave up before.
+    """
+    if world.w[at.G_BUDGET_SPENT]:
+        raise BudgetSpent(scenario.scenario_id, int(world.w[at.C_BUDGET]))
+    return Run(
+        outcome=outcome_of(world),
+        events=events_of(world).named() if events else [],
+        samples=samples_of(world) if samples else None,
+    )
+
+
+def advance(world: World) -> None:
+    """Let an encoded world run to its horizon."""
+    run_world(world.w, world.rec, world.rules, world.kinds, _memory_for(world))
+
+
+_memory = np.zeros(Z_SIZE, dtype=np.int64)
+
+
+def _memory_for(world: World) -> npt.NDArray[np.int64]:
+    """Memory for the search for repetitions, kept from run to run."""
+    global _memory  # noqa: PLW0603 - one buffer a process
+    size = memory_size(world.w)
+    if _memory.size < size:
+        _memory = np.zeros(size, dtype=np.int64)
+    _memory[:Z_SIZE] = 0
+    return _memory

@@ -1,0 +1,448 @@
+"""The cells that all scenarios of a shape have in common, laid out once.
+
+A scenario copies them and writes what is its own (`encoder`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.scenarios.model import us
+from isr_pipeline.simulation.shortcuts.kinds import kinds_of, rows_of
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.entities import MAX_RF, Entities, threads_of, walk_order
+from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isr_pipeline.scenarios.model import ProduceStream
+
+Array = npt.NDArray[np.int64]
+
+MILLION = 1_000_000
+REQUEST_BYTES_MAX = 1 << 20
+
+
+class Places:
+    """Hands out places in the array; ``size`` is what they take together."""
+
+    def __init__(self, first: int) -> None:
+        self.size = first
+
+    def place(self, count: int) -> int:
+        """Reserve ``count`` cells from a cache line's beginning on."""
+        start = -(-self.size // at.LINE) * at.LINE
+        self.size = start + max(1, count)
+        return start
+
+
+def fill(rows: Array, columns: Mapping[int, Any]) -> None:
+    """Fill in columns of a table's rows: with one value, or one a row."""
+    for column, values in columns.items():
+        rows[:, column] = values
+
+
+def row_pointers(w: Array, place: int, count: int, width: int) -> Array:
+    """Row pointers of a table of which the header's cell ``place`` names the beginning."""
+    return int(w[place]) + width * np.arange(count, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the places of the tables, and most of their cells, depend on.
+
+    Attributes:
+        entities: what stands in the scenario.
+        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads.
+        faults: how many.
+        log_dirs: of a broker.
+    """
+
+    entities: Entities
+    fetchers: int
+    io: int
+    net: int
+    faults: int
+    log_dirs: int
+
+    def slots(self) -> tuple[tuple[int, int], ...]:
+        """How many slots there are of each kind, by their numbers."""
+        nb, ns = len(self.entities.brokers), len(self.entities.streams)
+        nt = len(threads_of(self.entities, self.fetchers)[1])
+        return (
+            (at.SK_FAULT, self.faults),
+            (at.SK_TICK, nb),
+            (at.SK_CONTROLLER, 1),
+            (at.SK_SESSION, nb),
+            (at.SK_DIR, nb),
+            (at.SK_ALTER, nb),
+            (at.SK_METADATA, nb),
+            (at.SK_HANDLER, nb * self.io),
+            (at.SK_SENDER, nb * self.net),
+            (at.SK_THREAD, nt),
+            (at.SK_REQUEST, nt * at.REQS_PER_THREAD + ns * at.REQS_PER_STREAM),
+            (at.SK_STREAM, ns),
+            (at.SK_CLIENT, nb),
+            (at.SK_SURGE, nb),
+            (at.SK_SAMPLE, 1),
+        )
+
+
+class Template:
+    """The cells that all scenarios of a shape have in common. Nobody changes them.
+
+    Every method is one table. What is a scenario's own is 0 here.
+
+    Attributes:
+        w: the array up to H_LEDGER.
+        due: when each slot fires first, in microseconds, by its number.
+        slot0: number of the first slot of each kind.
+        n_requests: requests of all threads and streams.
+        kinds: how each cell may behave in a stretch that repeats.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.entities = shape.entities
+        self.row0, self.threads, self.candidates = threads_of(shape.entities, shape.fetchers)
+        self._list_slots()
+        self._places()
+        self._brokers()
+        self._partitions()
+        self._threads_and_requests()
+        self._streams()
+        self._faults()
+        self.kinds = kinds_of(self.w)
+
+    def _list_slots(self) -> None:
+        counts = self.shape.slots()
+        self.slot0: dict[int, int] = {}
+        self.n_slots = 0
+        for kind, count in counts:
+            self.slot0[kind] = self.n_slots
+            self.n_slots += count
+        self.n_requests = dict(counts)[at.SK_REQUEST]
+        self.tree = tree_of(self._weights(counts))
+        self.due = np.full(self.n_slots, at.INF, dtype=np.int64)
+
+    def _weights(self, counts: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
+        """How often each slot is planned, by its number."""
+        weights: list[float] = []
+        for kind, count in counts:
+            if kind == at.SK_REQUEST:
+                weights += len(self.threads) * plans_of_fetches()
+                weights += len(self.entities.streams) * plans_of_produces()
+            else:
+                groups = {at.SK_HANDLER: self.shape.io, at.SK_SENDER: self.shape.net}
+                group = groups.get(kind, 1)
+                weights += count // group * plans(kind, group)
+        return tuple(weights)
+
+    def _places(self) -> None:
+        """The array, with its header."""
+        shape, entities = self.shape, self.entities
+        nb, npart, nt, ns = (
+            len(entities.brokers),
+            len(entities.partitions),
+            len(self.threads),
+            len(entities.streams),
+        )
+        n_cands = sum(len(c) for c in self.candidates)
+        tables = Places(at.TREE + self.tree.size)
+        place = {
+            at.H_BRK: tables.place(nb * at.B_SIZE),
+            at.H_PART: tables.place(npart * at.P_SIZE),
+            at.H_ROW: tables.place(entities.n_rows * at.R_SIZE),
+            at.H_REC: tables.place(entities.n_rows * entities.max_rf * N_FIELDS),
+            at.H_THR: tables.place(nt * at.T_SIZE),
+            at.H_CAND: tables.place(n_cands * at.K_SIZE),
+            at.H_REQ: tables.place(self.n_requests * at.Q_SIZE),
+            at.H_ENT: tables.place(n_cands * at.REQS_PER_THREAD * at.E_SIZE),
+            at.H_STR: tables.place(ns * at.S_SIZE),
+            at.H_HND: tables.place(nb * shape.io * at.D_SIZE),
+            at.H_SND: tables.place(nb * shape.net * at.N_SIZE),
+            at.H_FLT: tables.place(shape.faults * at.X_SIZE),
+            at.H_FPART: tables.place(shape.faults * npart),
+            at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
+            at.H_HIST: tables.place(at.HIST_SIZE),
+            # Everything up to here is what `quiet` compares.
+            at.H_BYKIND: tables.place(self.n_slots),
+            at.H_SLOT_OF: tables.place(self.n_slots),
+            at.H_TOWARDS: tables.place(entities.n_rows * entities.max_rf * 2),
+            at.H_EPOCHS: tables.place(entities.n_rows * at.EPOCHS_MAX * 2),
+            at.H_WALK: tables.place(entities.n_rows),
+            at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
+            at.H_BFLIST: tables.place(shape.faults),
+            at.H_INNER: tables.place(self.n_slots - 1),
+            # Up to here is what a world begins with; the rest is written before it is read.
+            at.H_LEDGER: tables.place(0),
+        }
+        sizes = {
+            at.H_BROKERS: nb,
+            at.H_PARTITIONS: npart,
+            at.H_ROWS: entities.n_rows,
+            at.H_THREADS: nt,
+            at.H_STREAMS: ns,
+            at.H_FAULTS: shape.faults,
+            at.H_SLOTS: self.n_slots,
+            at.H_TREE_SIZE: self.tree.size,
+            at.H_MAX_RF: entities.max_rf,
+            at.H_IO: shape.io,
+            at.H_NET: shape.net,
+            at.H_REQUESTS: self.n_requests,
+            at.G_LEAST_ISR: min(len(p.replicas) for p in entities.partitions),
+        }
+        self.w = w = np.zeros(place[at.H_LEDGER], dtype=np.int64)
+        for cell, value in {**place, **sizes}.items():
+            w[cell] = value
+        w[place[at.H_INNER] : place[at.H_INNER] + self.n_slots - 1] = self.tree.inner
+
+    def _table(self, place: int, count: int, width: int) -> Array:
+        """A table of the array, as rows."""
+        return rows_of(self.w, place, count, width)
+
+    def _slots(self, kind: int, who: Array) -> Array:
+        """Slots of all entities of a kind; they stand for the row pointers ``who``."""
+        numbers = self.slot0[kind] + np.arange(len(who), dtype=np.int64)
+        slots = self.tree.leaves[numbers] << at.SLOT_BITS | numbers
+        self._table(at.H_BYKIND, self.n_slots, 1)[numbers, 0] = who << at.SK_BITS | kind
+        self._table(at.H_SLOT_OF, self.n_slots, 1)[numbers, 0] = slots
+        return slots
+
+    def _brokers(self) -> None:
+        w, io, net = self.w, self.shape.io, self.shape.net
+        none = np.zeros(1, dtype=np.int64)
+        w[at.H_SLOT_REBALANCE] = self._slots(at.SK_CONTROLLER, none)[0]
+        w[at.H_SLOT_SAMPLE] = self._slots(at.SK_SAMPLE, none)[0]
+        nb = len(self.entities.brokers)
+        rows_on = dict.fromkeys(self.entities.brokers, 0)
+        for partition in self.entities.partitions:
+            for broker in partition.replicas:
+                rows_on[broker] += 1
+        rows = self._table(at.H_BRK, nb, at.B_SIZE)
+        pointers = row_pointers(w, at.H_BRK, nb, at.B_SIZE)
+        numbers = np.arange(nb)
+        hosted = np.array(list(rows_on.values()))
+        md = 4 * hosted + 64
+        columns: dict[int, Any] = {
+            at.B_INDEX: numbers,
+            at.B_HANDLERS: w[at.H_HND] + numbers * io * at.D_SIZE,
+            at.B_SENDERS: w[at.H_SND] + numbers * net * at.N_SIZE,
+            at.B_UP: 1,
+            at.B_CPU: MILLION,
+            at.B_REGISTERED: 1,
+            at.B_FENCE_AT: at.INF,
+            at.B_UNFENCE_AT: at.INF,
+            at.B_CUT_SINCE: at.INF,
+            at.B_EPOCH: 1,
+            at.B_IO_IDLE: io,
+            at.B_MDBASE: np.cumsum(md) - md,
+            at.B_MDCAP: md,
+            at.B_TICK_POS: -1,
+            at.B_WALK: np.cumsum(hosted) - hosted,
+            at.B_WALK_N: hosted,
+            at.B_ALTER_DUE: at.INF,
+            at.B_DIRS_OK: self.shape.log_dirs,
+            at.B_SURGE_NEXT: at.INF,
+            at.B_SLOT_TICK: self._slots(at.SK_TICK, pointers),
+            at.B_SLOT_SESSION: self._slots(at.SK_SESSION, pointers),
+            at.B_SLOT_DIR: self._slots(at.SK_DIR, pointers),
+            at.B_SLOT_ALTER: self._slots(at.SK_ALTER, pointers),
+            at.B_SLOT_MD: self._slots(at.SK_METADATA, pointers),
+            at.B_SLOT_CLIENT: self._slots(at.SK_CLIENT, pointers),
+            at.B_SLOT_SURGE: self._slots(at.SK_SURGE, pointers),
+        }
+        fill(rows, columns)
+        handlers = self._table(at.H_HND, nb * io, at.D_SIZE)
+        handlers[:, at.D_BROKER] = np.repeat(pointers, io)
+        handlers[:, [at.D_REQ, at.D_CREQ, at.D_ROW]] = -1
+        which = row_pointers(w, at.H_HND, nb * io, at.D_SIZE)
+        handlers[:, at.D_SLOT] = self._slots(at.SK_HANDLER, which)
+        senders = self._table(at.H_SND, nb * net, at.N_SIZE)
+        senders[:, at.N_BROKER] = np.repeat(pointers, net)
+        senders[:, at.N_REQ] = at.SEND_NONE
+        which = row_pointers(w, at.H_SND, nb * net, at.N_SIZE)
+        senders[:, at.N_SLOT] = self._slots(at.SK_SENDER, which)
+
+    def _partitions(self) -> None:
+        w, entities = self.w, self.entities
+        n = len(entities.partitions)
+        rfs = np.array([len(name.replicas) for name in entities.partitions])
+        bursts = np.array([entities.burst_batch(i) for i in range(n)])
+        orders = np.array([sum(pos << (4 * pos) for pos in range(rf)) for rf in range(MAX_RF + 1)])
+        first = np.array([entities.first_stream.get(i, 0) for i in range(n)])
+        rows = self._table(at.H_PART, n, at.P_SIZE)
+        columns: dict[int, Any] = {
+            at.P_ISR: (1 << rfs) - 1,
+            at.P_RF: rfs,
+            at.P_ELIGIBLE: (1 << rfs) - 1,
+            at.P_ROW0: w[at.H_ROW] + np.array(self.row0) * at.R_SIZE,
+            at.P_STAND_SINCE: -1,
+            at.P_BYTES_PER_RECORD: bursts[:, 1],
+            at.P_BURST_RECORDS: bursts[:, 0],
+            at.P_ORDER: orders[rfs],
+            at.P_S2_LAST: at.NEVER,
+            at.P_STREAM0: w[at.H_STR] + at.S_SIZE * first,
+            at.P_STREAMS: np.bincount([i for i, _ in entities.streams], minlength=n),
+        }
+        fill(rows, columns)
+        self._replicas(rfs)
+
+    def _replicas(self, rfs: Array) -> None:
+        """All replicas: their leader is the first of the assignment, everybody has everything.
+
+        Args:
+            rfs: replicas of each partition.
+        """
+        w, entities, n = self.w, self.entities, self.entities.n_rows
+        rows = self._table(at.H_ROW, n, at.R_SIZE)
+        pointers = row_pointers(w, at.H_ROW, n, at.R_SIZE)
+        numbers = np.arange(n)
+        partition = np.repeat(np.arange(len(rfs)), rfs)
+        pos = numbers - np.array(self.row0)[partition]
+        replicas = [broker for name in entities.partitions for broker in name.replicas]
+        broker = np.array([entities.index[replica] for replica in replicas])
+        hosted: dict[int, list[int]] = {b: [] for b in entities.brokers}
+        nth = []
+        for row, replica in enumerate(replicas):
+            nth.append(len(hosted[replica]))
+            hosted[replica].append(row)
+        columns: dict[int, Any] = {
+            at.R_BROKER: w[at.H_BRK] + broker * at.B_SIZE,
+            at.R_PART: w[at.H_PART] + partition * at.P_SIZE,
+            at.R_POS: pos,
+            at.R_REC0: numbers * entities.max_rf,
+            at.R_EPOCHS: w[at.H_EPOCHS] + numbers * at.EPOCHS_MAX * 2,
+            at.R_TOWARDS: w[at.H_TOWARDS] + numbers * entities.max_rf * 2,
+            at.R_DIR: np.array(nth) % self.shape.log_dirs,
+            at.R_IS_LEADER: pos == 0,
+            at.R_ISR: ((1 << rfs) - 1)[partition],
+            at.R_ONLINE: 1,
+            at.R_NEP: 1,
+            at.R_INJECT: -1,
+            at.R_REMOVED_AT: at.NEVER,
+            at.R_ML_ARMED: at.INF,
+            at.R_TOUCH_FROM: at.INF,
+            at.R_ML_SINCE: -1,
+            at.R_FSTATE: np.where(pos > 0, at.F_FETCHING, at.F_NONE),
+        }
+        fill(rows, columns)
+        for i, replica in enumerate(entities.brokers):
+            here = np.array(hosted[replica], dtype=np.int64)
+            names = [entities.partitions[j] for j in partition[here].tolist()]
+            order = walk_order(tuple((name.topic, name.number) for name in names))
+            start = int(w[at.H_WALK] + w[int(w[at.H_BRK]) + i * at.B_SIZE + at.B_WALK])
+            w[start : start + len(order)] = pointers[here[order]]
+
+    def _threads_and_requests(self) -> None:
+        """Fetcher threads, their candidates, and all requests with their entries."""
+        w, entities = self.w, self.entities
+        nb, nt = len(entities.brokers), len(self.threads)
+        ends = np.array(self.threads, dtype=np.int64).reshape(nt, 3)
+        counts = np.array([len(those) for those in self.candidates], dtype=np.int64)
+        first = np.cumsum(counts) - counts
+        owner = np.repeat(np.arange(nt), counts)
+        found = [candidate for those in self.candidates for candidate in those]
+        partition, fpos, lpos = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        follower, leader = (np.array(self.row0)[partition] + pos for pos in (fpos, lpos))
+        candidates = self._table(at.H_CAND, len(found), at.K_SIZE)
+        candidates[:, at.K_FROW] = w[at.H_ROW] + follower * at.R_SIZE
+        candidates[:, at.K_LROW] = w[at.H_ROW] + leader * at.R_SIZE
+        candidates[:, at.K_REC] = leader * entities.max_rf + fpos
+        threads = row_pointers(w, at.H_THR, nt, at.T_SIZE)
+        towards = self._table(at.H_TOWARDS, entities.n_rows * entities.max_rf, 2)
+        towards[leader * entities.max_rf + fpos, 0] = threads[owner]
+        towards[leader * entities.max_rf + fpos, 1] = np.arange(len(found)) - first[owner]
+        led = np.bincount(owner[lpos == 0], minlength=nt)
+        slots = self._slots(at.SK_THREAD, threads)
+        self.due[slots[led > 0] & at.SLOT_MASK] = 0
+        rows = self._table(at.H_THR, nt, at.T_SIZE)
+        columns: dict[int, Any] = {
+            at.T_FOLLOWER: w[at.H_BRK] + ends[:, 0] * at.B_SIZE,
+            at.T_LEADER: w[at.H_BRK] + ends[:, 1] * at.B_SIZE,
+            at.T_REQ0: w[at.H_REQ] + np.arange(nt) * at.REQS_PER_THREAD * at.Q_SIZE,
+            at.T_PLAIN: -1,
+            at.T_WAY: w[at.H_LINK] + 2 * (ends[:, 0] * (nb + 1) + ends[:, 1]),
+            at.T_WAY_BACK: w[at.H_LINK] + 2 * (ends[:, 1] * (nb + 1) + ends[:, 0]),
+            at.T_REQ: -1,
+            at.T_CAND: w[at.H_CAND] + first * at.K_SIZE,
+            at.T_CANDS: counts,
+            at.T_USED: led,
+            at.T_SLOT: slots,
+            at.T_STATE: np.where(led > 0, at.TS_IDLE, at.TS_DOWN),
+        }
+        fill(rows, columns)
+        requests = self._table(at.H_REQ, self.n_requests, at.Q_SIZE)
+        which = row_pointers(w, at.H_REQ, self.n_requests, at.Q_SIZE)
+        requests[:, at.Q_SLOT] = self._slots(at.SK_REQUEST, which)
+        requests[:, at.Q_READ_ROW] = -1
+        fetches = requests[: nt * at.REQS_PER_THREAD]
+        entries = np.repeat(counts, at.REQS_PER_THREAD)
+        fetches[:, at.Q_KIND] = at.REQ_FETCH
+        fetches[:, at.Q_OWNER] = np.repeat(threads, at.REQS_PER_THREAD)
+        fetches[:, at.Q_ENT] = w[at.H_ENT] + (np.cumsum(entries) - entries) * at.E_SIZE
+        fetches[:, at.Q_PLAIN] = -1
+        rows = self._table(at.H_ENT, int(entries.sum()), at.E_SIZE)
+        rows[:, at.E_OFFSET] = -1
+        # a thread's requests have an entry for each of its candidates
+        begins = np.repeat(first, at.REQS_PER_THREAD) - (np.cumsum(entries) - entries)
+        rows[:, at.E_BIT] = 1 << fpos[np.arange(len(rows)) + np.repeat(begins, entries)]
+
+    def _streams(self) -> None:
+        """Produce streams; until their phases are known a batch comes right at their start."""
+        w, entities = self.w, self.entities
+        ns = len(entities.streams)
+        first = len(self.threads) * at.REQS_PER_THREAD
+        streams = [stream for _, stream in entities.streams]
+        begins = np.array([us(stream.start_ms) for stream in streams], dtype=np.int64)
+        lengths = [
+            at.INF if stream.duration_ms is None else us(stream.duration_ms) for stream in streams
+        ]
+        pointers = row_pointers(w, at.H_STR, ns, at.S_SIZE)
+        columns: dict[int, Any] = {
+            at.S_PART: [w[at.H_PART] + i * at.P_SIZE for i, _ in entities.streams],
+            at.S_ACKS_ALL: [stream.acks == "all" for stream in streams],
+            at.S_PERIOD: [_period_ns(stream) for stream in streams],
+            at.S_BATCH: [stream.records_per_batch for stream in streams],
+            at.S_RECORD_BYTES: [stream.record_bytes for stream in streams],
+            at.S_MOST: [_most_records(stream) for stream in streams],
+            at.S_BASE: begins,
+            at.S_REQ: -1,
+            at.S_REQ0: w[at.H_REQ] + (first + np.arange(ns) * at.REQS_PER_STREAM) * at.Q_SIZE,
+            at.S_STOP: np.minimum(begins + np.array(lengths, dtype=np.int64), at.INF),
+            at.S_RATE: MILLION,
+            at.S_SLOT: self._slots(at.SK_STREAM, pointers),
+        }
+        fill(self._table(at.H_STR, ns, at.S_SIZE), columns)
+        produces = self._table(at.H_REQ, self.n_requests, at.Q_SIZE)[first:]
+        produces[:, at.Q_KIND] = at.REQ_PRODUCE
+        produces[:, at.Q_OWNER] = np.repeat(pointers, at.REQS_PER_STREAM)
+
+    def _faults(self) -> None:
+        rows = self._table(at.H_FLT, self.shape.faults, at.X_SIZE)
+        rows[:, at.X_BROKER] = -1
+        rows[:, at.X_SLOT] = self._slots(at.SK_FAULT, np.arange(self.shape.faults))
+
+
+@lru_cache(maxsize=32)
+def template_of(shape: Shape) -> Template:
+    """The scenarios of a panel have a few shapes: their faults are one, two, some six."""
+    return Template(shape)
+
+
+def _period_ns(stream: ProduceStream) -> int:
+    """Time between two batches of a stream, in nanoseconds."""
+    return max(1000, round(1e9 * stream.records_per_batch / stream.records_per_s))
+
+
+def _most_records(stream: ProduceStream) -> int:
+    """How many records a request of a stream holds at most: whole batches, one in any case."""
+    batch = stream.records_per_batch
+    return max(batch, REQUEST_BYTES_MAX // stream.record_bytes // batch * batch)

@@ -1,0 +1,138 @@
+"""The claim on the tables: one DAG run writes at a time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.night.claim import (
+    SUPERVISOR_VARIABLE,
+    NotYet,
+    claim_night,
+    holds_claim,
+    release_night,
+)
+from isr_pipeline.night.life import interrupt, run_ended
+from isr_pipeline.night.status import Status, read_status, write_status
+from isr_pipeline.tracking.pages import remember
+
+NIGHT = "2026-11-19"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """An empty home, whose Airflow is started by this process."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+    monkeypatch.setenv(SUPERVISOR_VARIABLE, str(os.getpid()))
+    return Home.from_environment()
+
+
+def claim(home: Home, owner: str, *, airflow: str = "here", running: tuple[str, ...] = ()) -> None:
+    """Claim the night for a run; ``running`` are the runs that Airflow says are under way."""
+    claim_night(
+        home,
+        owner=owner,
+        experiment="smoke",
+        night=NIGHT,
+        airflow=airflow,
+        is_running=lambda run: run in running,
+    )
+
+
+class TestClaim:
+    """Who may write, and who has to wait."""
+
+    def test_second_run_of_the_same_night_waits(self, home: Home) -> None:
+        """A run of the same Airflow is told to ask again, and by whom the night is written."""
+        claim(home, "first")
+        with pytest.raises(NotYet, match=rf"^night {NIGHT} of smoke \(run first, process \d+\) is"):
+            claim(home, "second", running=("first",))
+        assert holds_claim(home, owner="first")
+
+    def test_next_run_takes_over_from_one_that_ended(self, home: Home) -> None:
+        """A run that failed before its gate, or waits to start again, holds nothing."""
+        claim(home, "first")
+        claim(home, "second", running=())
+        assert holds_claim(home, owner="second")
+
+    def test_next_run_has_its_turn_when_the_first_gives_it_up(self, home: Home) -> None:
+        """The claim is free once the gate of the first run has released it."""
+        claim(home, "first")
+        release_night(home, owner="first")
+        claim(home, "second", running=("first",))
+        assert holds_claim(home, owner="second")
+
+    def test_another_airflow_is_refused(self, home: Home) -> None:
+        """There is no way to ask another Airflow: one line that names the night and its run."""
+        claim(home, "first")
+        with pytest.raises(Refused, match="is being written; wait until it ends, or remove"):
+            claim(home, "second", airflow="elsewhere")
+
+    def test_claim_ends_with_the_process_that_started_airflow(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A claim whose `make nightly` was killed is free, whatever Airflow's database says."""
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        monkeypatch.setenv(SUPERVISOR_VARIABLE, str(gone.pid))
+        claim(home, "first")
+        claim(home, "second", running=("first",))
+        assert holds_claim(home, owner="second")
+
+
+class TestInterrupt:
+    """What a run that is stopped may clean up."""
+
+    def test_a_run_that_waited_touches_nothing(self, home: Home) -> None:
+        """Ctrl-C on a run in the queue leaves the same night of the run before it alone."""
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        interrupt("smoke", NIGHT, "second")
+        assert read_status("smoke", NIGHT).state == "running"
+        assert holds_claim(home, owner="first")
+
+    def test_the_run_that_writes_gives_up_its_night(self, home: Home) -> None:
+        """Its state is interrupted, and the next run has its turn."""
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        interrupt("smoke", NIGHT, "first")
+        assert read_status("smoke", NIGHT).state == "interrupted"
+        assert not holds_claim(home, owner="first")
+
+
+class TestRunEnded:
+    """What is done, and noted on the run's page, when Airflow says that a run has ended."""
+
+    def test_note_says_the_reason(self, home: Home) -> None:
+        """The page of a failed run has the one line of its gate."""
+        write_status("smoke", NIGHT, Status("failed", "plan failed", dag_run_id="first"))
+        assert run_ended("first") == "**plan failed**"
+
+    def test_note_links_to_mlflow(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A night that was logged has the addresses of its run and of its report."""
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://user:secret@mlflow.example/")
+        write_status("smoke", NIGHT, Status("failed", "worse", dag_run_id="first"))
+        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        run = "https://mlflow.example/#/experiments/7/runs/abc"
+        links = f"[MLflow run]({run}) · [report]({run}/artifacts/report.html)"
+        assert run_ended("first") == f"**worse**\n\n{links}"
+
+    def test_run_marked_by_hand_gives_the_tables_back(self, home: Home) -> None:
+        """Its gate never ran: the night is interrupted, and the next run has its turn."""
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert run_ended("first") == "**stopped by hand**"
+        assert read_status("smoke", NIGHT).state == "interrupted"
+        assert not holds_claim(home, owner="first")
+
+    def test_another_run_has_written_the_night_since(self, home: Home) -> None:
+        """There is nothing to say of a run whose night is another one's now."""
+        write_status("smoke", NIGHT, Status("baseline", dag_run_id="second"))
+        assert run_ended("first") == ""

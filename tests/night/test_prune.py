@@ -1,0 +1,57 @@
+"""Old nights are removed; the accepted one is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.night.keep import prune
+from isr_pipeline.night.status import Status, nights, write_status
+from isr_pipeline.verdicts.baseline import BaselineRecord
+
+NIGHTS = ("2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Four nights, of which only the folders are there."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    for night in NIGHTS:
+        write_status("smoke", night, Status("baseline"))
+    return Home.from_environment()
+
+
+def accept(home: Home, text: str) -> None:
+    """Write a baseline's record."""
+    folder = home.baseline_dir("smoke")
+    folder.mkdir(parents=True)
+    (folder / "baseline.json").write_text(text)
+
+
+class TestPrune:
+    """Which nights go."""
+
+    def test_older_nights_go(self, home: Home) -> None:
+        """The newest stay, and what went is said."""
+        assert prune(2) == [("smoke", "2026-11-01"), ("smoke", "2026-11-02")]
+        assert nights() == [("smoke", "2026-11-03"), ("smoke", "2026-11-04")]
+
+    def test_accepted_night_stays(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The night that is the baseline is kept besides the newest, however old it is."""
+        fields = dict.fromkeys(BaselineRecord.model_fields, "")
+        record = BaselineRecord.model_construct(**{**fields, "night": "2026-11-01"})
+        monkeypatch.setattr("isr_pipeline.verdicts.baseline.show", lambda _: record)
+        assert prune(1) == [("smoke", "2026-11-02"), ("smoke", "2026-11-03")]
+        assert nights() == [("smoke", "2026-11-01"), ("smoke", "2026-11-04")]
+
+    def test_damaged_baseline_removes_nothing(self, home: Home) -> None:
+        """Nobody can tell which night it was: refused in one line, all nights stay."""
+        accept(home, "{")
+        with pytest.raises(Refused, match=r"^smoke: baseline is damaged.*; nothing was removed$"):
+            prune(1)
+        assert [night for _, night in nights()] == list(NIGHTS)

@@ -1,0 +1,57 @@
+"""What `make nightly` repeats of a running task's log, and how it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
+from isr_pipeline.night.runner import _Tail
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def log_line(text: str) -> str:
+    """A line of a task's log."""
+    return json.dumps({"event": text}) + "\n"
+
+
+class TestTail:
+    """Progress of the task that runs."""
+
+    def test_the_end_of_another_task_is_told_late(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A task goes on being followed when the one before it is said to have ended."""
+        before, now = tmp_path / "validate.log", tmp_path / "simulate.log"
+        for file in (before, now):
+            file.touch()
+        tail = _Tail()
+        tail.follow(before)
+        tail.follow(now)
+        tail.end(before)
+        now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
+        tail.end(now)
+        assert "pairs 1/2" in capsys.readouterr().out
+
+
+class TestStop:
+    """Ctrl-C, a kill and a closed terminal."""
+
+    def test_the_second_signal_does_not_break_off_the_stopping(self) -> None:
+        """The first raises KeyboardInterrupt, whichever it is; those after it are ignored."""
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+        try:
+            stop_on_signals()
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+            for number in STOP_SIGNALS:
+                os.kill(os.getpid(), number)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
