@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.broker import dispatch, enqueue, hand_in
+from isr_pipeline.simulation.handlers import dispatch, hand_in
 from isr_pipeline.simulation.measures import row_of
+from isr_pipeline.simulation.request_queue import enqueue
 from isr_pipeline.simulation.world.jit import apart, compiled
 from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,

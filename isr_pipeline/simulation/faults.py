@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.releases import Fetcher
-from isr_pipeline.simulation.broker import append_records, complete_without_handler
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
     controller_back,
@@ -41,6 +40,8 @@ from isr_pipeline.simulation.measures import (
     touch,
 )
 from isr_pipeline.simulation.network import MILLION, link
+from isr_pipeline.simulation.produces import append_records
+from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,

@@ -16,7 +16,6 @@ from isr_pipeline.kafka.releases import (
     Reset,
 )
 from isr_pipeline.kafka.replica import create, reset
-from isr_pipeline.simulation.broker import complete_without_handler, note_bad_dir
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
@@ -35,6 +34,8 @@ from isr_pipeline.simulation.measures import (
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import append_end, transit
+from isr_pipeline.simulation.produces import note_bad_dir
+from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.shortcuts.news import (
     candidate,

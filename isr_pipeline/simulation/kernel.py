@@ -6,7 +6,6 @@ Everything here is a free compiled function over the flat array ``w`` (see ``lay
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.broker import expire_steps, handler_fires, request_arrives
 from isr_pipeline.simulation.clients import (
     client_fires,
     produce_answered,
@@ -20,6 +19,7 @@ from isr_pipeline.simulation.controller import (
 )
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
+from isr_pipeline.simulation.handlers import handler_fires, request_arrives
 from isr_pipeline.simulation.leader import alter_fires, tick_fires
 from isr_pipeline.simulation.log import close_ledgers
 from isr_pipeline.simulation.measures import (
@@ -31,6 +31,7 @@ from isr_pipeline.simulation.measures import (
     row_of,
     watch_missed_lag,
 )
+from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.pending import pay_all
 from isr_pipeline.simulation.shortcuts.quiet import Z_NEXT, look

@@ -4,7 +4,7 @@ Two configurations that differ in a limit which no read reached, or in how an el
 never took place, have the same run: the same outcome, the same events. The kernel notes what a
 run's course depended on (`simulation.depends`); from that alone `Runs` tells whether a run also
 answers for another configuration. Where it cannot tell, the other one is simulated. The proof is
-the comparison with runs of their own: `tests/simulation/test_shared.py`.
+the comparison with runs of their own: `tests/worlds/test_reuse.py`.
 
 A run may answer for another and not the other way round: under today's rules it says that nobody
 was ever found out of sync, and with the later clocks of KIP-501 nobody would have been. So the

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation import broker, follower
+from isr_pipeline.simulation import fetches, follower, purgatory
 from isr_pipeline.simulation.shortcuts import pending
 from isr_pipeline.simulation.shortcuts.kinds import rows_of
 from isr_pipeline.simulation.world import layout as at
@@ -38,10 +38,10 @@ def visit_all() -> Iterator[None]:
     """Pass over no partition of a fetch, note pending reads at once, keep each release's order."""
     with ExitStack() as changes:
         for module, name, instead in (
-            (broker, "_pass_settled", _itself),
-            (broker, "next_news", _itself),
+            (fetches, "_pass_settled", _itself),
+            (purgatory, "next_news", _itself),
             (follower, "next_news", _itself),
-            (broker, "_reads_nothing", _never),
+            (fetches, "_reads_nothing", _never),
             (pending, "is_kept", _never),
         ):
             changes.enter_context(patch.object(module, name, instead))

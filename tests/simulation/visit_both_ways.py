@@ -19,9 +19,9 @@ import numpy as np
 
 from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.simulation import broker
+from isr_pipeline.simulation import fetches, handlers, purgatory
 from isr_pipeline.simulation.shortcuts.kinds import rows_of
-from isr_pipeline.simulation.shortcuts.news import is_settled, tell_followers, unsettle
+from isr_pipeline.simulation.shortcuts.news import is_plain, is_settled, tell_followers, unsettle
 from isr_pipeline.simulation.shortcuts.pending import pay_all
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import encode
@@ -34,8 +34,10 @@ ENOUGH = 3000
 A_SCENARIO = 60
 """At most so many of one scenario."""
 KIP501 = ("none", "s1-doc", "s1-pr", "s2", "none")
-STEPS = {"_fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
+STEPS = {"fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
 """Functions that step through a fetch, and where a handler names it."""
+MODULES = (fetches, purgatory, handlers)
+"""Modules that hold or call them."""
 
 
 def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
@@ -90,11 +92,11 @@ def compared(
     name: str, chance: random.Random, counts: dict[str, int], most: dict[str, int]
 ) -> Callable[..., Any]:
     """The stepping function ``name``, which tries so many plain fetches both ways before."""
-    step = getattr(broker, name)
+    step = next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
     def both(w: Any, rec: Any, rules: Any, b: int, d: int) -> Any:
         q = w[d + STEPS[name]]
-        if broker.is_plain(w, q) and counts[name] < most[name]:
+        if is_plain(w, q) and counts[name] < most[name]:
             counts[name] += 1
             changed = w.copy()
             shuffle(changed, records_of(changed), q, chance)
@@ -114,7 +116,10 @@ def main() -> None:
     counts = dict.fromkeys(STEPS, 0)
     most = dict.fromkeys(STEPS, 0)
     for name in STEPS:
-        setattr(broker, name, compared(name, chance, counts, most))
+        both = compared(name, chance, counts, most)
+        for module in MODULES:
+            if hasattr(module, name):
+                setattr(module, name, both)
     releases = set()
     seed = 0
     while min(counts.values()) < ENOUGH:

@@ -4,7 +4,7 @@ The proof of `scenarios.shared` and of what the kernel notes for it (`simulation
 and events are compared, bit by bit, with a run of its own, and so are those of what was simulated,
 in the array that the run before had left. To try more scenarios than here:
 
-    ISR_PIPELINE_EXAMPLES=10000 .venv/bin/pytest tests/simulation/test_shared.py
+    ISR_PIPELINE_EXAMPLES=10000 .venv/bin/pytest tests/worlds/test_reuse.py
 """
 
 from __future__ import annotations

@@ -1,0 +1,64 @@
+"""Produce requests on a leader: records appended, and the answer once they are committed."""
+
+from __future__ import annotations
+
+from isr_pipeline.simulation.leader import leads_officially, raise_hw, watch_followers
+from isr_pipeline.simulation.log import add_batch
+from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.shortcuts.news import tell_followers
+from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.layout import (
+    B_DIR_BAD_BASE,
+    B_SLOT_DIR,
+    ERR_NOT_LEADER,
+    G_NOW,
+    Q_ACKS_ALL,
+    Q_END,
+    Q_ERR,
+    Q_ROW,
+    Q_STATE,
+    QS_WAIT_HW,
+    R_DIR,
+    R_HW,
+    R_IS_LEADER,
+    R_LEO,
+    R_PART,
+)
+from isr_pipeline.simulation.world.queue import schedule
+
+LOG_DIR_NOTICE_US = 50_000  # from the failed append to the controller's change
+
+
+@compiled
+def note_bad_dir(w, b, r):
+    """An append meets a failed log dir: it is noticed now, and told to the controller soon."""
+    place = b + B_DIR_BAD_BASE + w[r + R_DIR]
+    if w[place] == 1:
+        w[place] = 2
+        schedule(w, w[b + B_SLOT_DIR], w[G_NOW] + LOG_DIR_NOTICE_US)
+        return True
+    return False
+
+
+@inlined
+def settle_produce(w, rec, rules, b, q):
+    """The request is appended: answer it, or let it wait for the high watermark."""
+    r = w[q + Q_ROW]
+    if w[q + Q_ERR] == 0 and w[q + Q_ACKS_ALL] == 1 and w[q + Q_END] > w[r + R_HW]:
+        if w[r + R_IS_LEADER] == 1:
+            w[q + Q_STATE] = QS_WAIT_HW
+            return
+        w[q + Q_ERR] = ERR_NOT_LEADER
+    respond(w, rec, rules, b, q)
+
+
+@inlined
+def append_records(w, rec, rules, r, records, size_bytes, acks_all):
+    """Append a batch to the leader ``r``: LEO, ledger, high watermark."""
+    p = w[r + R_PART]
+    w[r + R_LEO] += records
+    tell_followers(w, r)
+    if leads_officially(w, r):
+        add_batch(w, p, w[r + R_LEO], size_bytes, records if acks_all else 0)
+    raise_hw(w, rec, rules, r, w[G_NOW])
+    watch_followers(w, p)
