@@ -17,7 +17,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, Grid, Group, healthy_scenario
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
-from isr_pipeline.kafka.broker_config import KRAFT_RELEASES, resolve
+from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.releases import RULE_SETS, default_shrink_bumps
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 
@@ -225,7 +225,7 @@ UNREAD = frozenset(
 
 def effective(params: Mapping[str, Param]) -> dict[str, Param]:
     """Keep of the resolved values those that some rule reads, given the others."""
-    release, controller = str(params["cluster.release"]), params["cluster.controller"]
+    rule_set, controller = RULE_SETS[str(params["cluster.release"])], params["cluster.controller"]
     kip501 = params["rules.kip501"]
     if not params["follower.fetch.pending.reads.insync.enable"] and kip501 != "li-transfer":
         kip501 = "none"
@@ -233,15 +233,18 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
     unread = set(UNREAD) | {"follower.fetch.pending.reads.insync.enable"}
     if kip501 != "s2":
         unread |= {"follower.fetch.process.time.max.ms", "rules.s2_cooldown_ms"}
-    if release != "0.8.2":
+    if not rule_set.message_lag:
         unread.add("replica.lag.max.messages")
-    if not kraft or release != "3.7+":
+    if not kraft or not rule_set.has_elr:
         unread.add("eligible.leader.replicas.version")
     if kraft:
         unread |= {"zookeeper.session.timeout.ms", "service.isr_zk_write_ms"}
     else:
         unread |= {"broker.session.timeout.ms", "broker.heartbeat.interval.ms"}
-    unread.add("service.alter_partition_ms" if release not in KRAFT_RELEASES else "")
+    if not rule_set.async_isr:
+        unread.add("service.alter_partition_ms")
+    if not rule_set.response_limit:
+        unread.add("replica.fetch.response.max.bytes")
     kept = {key: value for key, value in params.items() if key not in unread}
     return {**kept, "rules.kip501": kip501}
 

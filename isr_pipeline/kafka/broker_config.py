@@ -13,21 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from isr_pipeline.files.words import as_whole, close_or_all
-
-RELEASES: tuple[str, ...] = (
-    "0.8.2",
-    "0.9-0.10.1",
-    "4485-doc",
-    "0.10.2-2.0",
-    "2.1-2.6",
-    "2.7-3.2",
-    "3.3-3.6",
-    "3.7+",
-)
-"""The rule sets in order of release; ``4485-doc`` (never released) stands where it was proposed."""
-
-KRAFT_RELEASES: tuple[str, ...] = RELEASES[RELEASES.index("2.7-3.2") :]
-"""Rule sets that know a KRaft controller."""
+from isr_pipeline.kafka.releases import RULE_SETS, RuleSet
 
 TIME_LIMIT_US = 2**50
 """Times are int64 microseconds in the kernel; a scenario may name none of this size or larger."""
@@ -73,9 +59,9 @@ class Key:
     unit_us: int = 0
     note: str = ""
 
-    def default_in(self, release: str) -> Value:
+    def default_in(self, rule_set: RuleSet) -> Value:
         """Give the default in one rule set."""
-        return self.earlier.get(release, self.default)
+        return self.earlier.get(rule_set.key_defaults, self.default)
 
     @property
     def allowed(self) -> str:
@@ -179,29 +165,22 @@ def known(name: str) -> Key:
     raise ConfigKeyError(close_or_all(name, KEYS))
 
 
-def tick_period_ms(release: str, lag_ms: int) -> int:
-    """Period of the isr-expiration task: the lag limit up to 0.10.1, then half of it.
-
-    KAFKA-4485 changed it (ReplicaManager.startup, 0.10.2.0); the division is Java's, of longs.
-    """
-    return lag_ms if release in ("0.8.2", "0.9-0.10.1") else lag_ms // 2
-
-
 def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
     """Give every key's effective value: the given one, else the rule set's default.
 
     Args:
-        release: one of :data:`RELEASES`.
+        release: name of a rule set.
         config: the keys that were given.
 
     Raises:
         ConfigKeyError: an unknown release or key, or a value out of range.
     """
-    if release not in RELEASES:
-        raise ConfigKeyError(close_or_all(release, RELEASES))
+    if release not in RULE_SETS:
+        raise ConfigKeyError(close_or_all(release, RULE_SETS))
     for name in config:
         known(name)
+    rule_set = RULE_SETS[release]
     return {
-        key.name: key.check(config[key.name]) if key.name in config else key.default_in(release)
+        key.name: key.check(config[key.name]) if key.name in config else key.default_in(rule_set)
         for key in KEYS.values()
     }

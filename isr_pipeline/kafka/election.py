@@ -131,8 +131,11 @@ def _only(mask):
 
 
 @rule
-def _grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown):
-    """ELR and lastKnownElr before the election (maybePopulateTargetElr)."""
+def grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown):
+    """ELR and lastKnownElr after an ISR change, before any election.
+
+    PartitionChangeBuilder.maybePopulateTargetElr @ 1eb7644349.
+    """
     if not elr_enabled:
         return elr, last_known
     if size_of(target_isr) >= min_isr:
@@ -182,7 +185,7 @@ def partition_change_kraft(
         whether the leader epoch is bumped).
     """
     elr_enabled = rules[ELR] != 0
-    target_elr, target_last_known = _grown_elr(
+    target_elr, target_last_known = grown_elr(
         elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown
     )
     elected, unclean = elect_kraft(

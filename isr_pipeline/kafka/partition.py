@@ -15,6 +15,7 @@ from typing import Final
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import (
     ALTER_REVERTS,
+    CONTROLLER_CHECKS_ISR,
     EXPAND_NEEDS_ELIGIBLE,
     EXPAND_NEEDS_EPOCH_START,
     EXPAND_NEEDS_LAG,
@@ -236,6 +237,30 @@ def produce_error(required_offset, hw, maximal_isr_size, min_isr_eff):
     if min_isr_eff <= maximal_isr_size:
         return _NONE
     return _AFTER_APPEND
+
+
+@rule
+def alter_error(rules, leads, partition_epoch, known_partition_epoch, isr, acceptable):
+    """What the controller answers to a proposed ISR: a value of `AlterError`.
+
+    Args:
+        rules: the switches.
+        leads: the proposer is the leader, in the epoch that it named.
+        partition_epoch: the partition's epoch.
+        known_partition_epoch: the one that the proposer named.
+        isr: the proposed ISR.
+        acceptable: replicas that the controller accepts in an ISR.
+
+    ReplicationControlManager.validateAlterPartitionData @ 1eb7644349; before 3.3 the members of the
+    proposed ISR are not looked at.
+    """
+    if not leads:
+        return _FENCED
+    if partition_epoch != known_partition_epoch:
+        return _INVALID_VERSION
+    if rules[CONTROLLER_CHECKS_ISR] != 0 and isr & ~acceptable:
+        return _INELIGIBLE
+    return _ERROR_NONE
 
 
 @rule

@@ -125,12 +125,15 @@ class RuleSet:
     Args:
         name: the name that a scenario's `cluster.release` selects it by.
         release: the release it stands for, where a range of releases differs within itself.
+        key_defaults: the shipped rule set whose defaults of Kafka's keys it has: its own, or that
+            of the one it was derived from.
         clock: what moves a follower's lag clock.
         reset: what becoming leader does to the followers' records.
         message_lag: a follower more than replica.lag.max.messages behind is out of sync.
         log_end_exempt: a follower whose offset equals the leader's LEO is in sync (KAFKA-7152).
         prev_leo_monotone: the leader LEO of the previous fetch never goes back (3.3).
         failed_read_applied: a failed read overwrites the follower's record (until KAFKA-8400).
+        records_broker_epoch: a good fetch's broker epoch is remembered (KIP-903).
         stale_fetch_rejected: a fetch of an older broker epoch than the metadata's is refused
             (KAFKA-15221).
         hw_waits_for_caught_up: the HW also waits for replicas that are caught up, though not in
@@ -149,13 +152,17 @@ class RuleSet:
             after those of the whole request (3.3).
         tick_divisor: the isr-expiration period is replica.lag.time.max.ms divided by it.
         isr_lock: what holds the partition's lock.
-        fetch_takes_write_lock: every follower fetch takes the partition's write lock (until 2.4).
+        fetch_names_epoch: a fetch names the leader epoch, which fences it (KIP-320, 2.1).
+        answers_before_delayed: a produce is answered before the delayed fetches that it completes
+            are read (KAFKA-8334, 2.7).
+        response_limit: replica.fetch.response.max.bytes bounds an answer (KIP-74, 0.10.1).
         fetcher: the fetcher thread's way with failures.
         corrupt_kills_thread: a corrupt batch ends a legacy thread.
         backoff_none: a failed fetch is repeated at once (0.8.2).
         double_backoff: after a failed request the thread itself waits one more back-off (0.9-3.2).
         truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
-        eligible_stopping: a broker that is shutting down may still join an ISR (before 3.3).
+        metadata_by_epoch: metadata of an older partition epoch are ignored (3.3).
+        has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
             (metadata.version < 3.6).
@@ -164,12 +171,14 @@ class RuleSet:
 
     name: str
     release: str
+    key_defaults: str
     clock: Clock
     reset: Reset
     message_lag: bool
     log_end_exempt: bool
     prev_leo_monotone: bool
     failed_read_applied: bool
+    records_broker_epoch: bool
     stale_fetch_rejected: bool
     hw_waits_for_caught_up: bool
     hw_log_end: bool
@@ -184,13 +193,16 @@ class RuleSet:
     record_per_partition: bool
     tick_divisor: int
     isr_lock: str
-    fetch_takes_write_lock: bool
+    fetch_names_epoch: bool
+    answers_before_delayed: bool
+    response_limit: bool
     fetcher: str
     corrupt_kills_thread: bool
     backoff_none: bool
     double_backoff: bool
     truncate_to_hw: bool
-    eligible_stopping: bool
+    metadata_by_epoch: bool
+    has_elr: bool
     kraft: bool
     kraft_shrink_bumps: bool
     controller_checks_isr: bool
@@ -200,12 +212,14 @@ _V082: Final = RuleSet(
     # cluster/Partition.scala, cluster/Replica.scala, server/KafkaApis.scala @ 0.8.2.2
     name="0.8.2",
     release="0.8.2.2",
+    key_defaults="0.8.2",
     clock=Clock.ANY_FETCH,
     reset=Reset.OFFSETS_AND_CLOCK,
     message_lag=True,
     log_end_exempt=False,
     prev_leo_monotone=False,
     failed_read_applied=True,
+    records_broker_epoch=False,
     stale_fetch_rejected=False,
     hw_waits_for_caught_up=False,
     hw_log_end=False,
@@ -220,27 +234,32 @@ _V082: Final = RuleSet(
     record_per_partition=False,
     tick_divisor=1,
     isr_lock="completion",
-    fetch_takes_write_lock=True,
+    fetch_names_epoch=False,
+    answers_before_delayed=False,
+    response_limit=False,
     fetcher="legacy",
     corrupt_kills_thread=True,
     backoff_none=True,
     double_backoff=False,
     truncate_to_hw=True,
-    eligible_stopping=True,
+    metadata_by_epoch=False,
+    has_elr=False,
     kraft=False,
     kraft_shrink_bumps=False,
     controller_checks_isr=False,
 )
 
 # KAFKA-1546 measures lag in time alone; the fetcher learns to wait and to retry a corrupt batch.
-# cluster/Replica.scala updateLogReadResult, server/AbstractFetcherThread.scala @ 0.10.1.1
+# cluster/Replica.scala updateLogReadResult, server/AbstractFetcherThread.scala @ 0.10.1.1; KIP-74
 _V09: Final = replace(
     _V082,
     name="0.9-0.10.1",
+    key_defaults="0.9-0.10.1",
     release="0.10.1.1",
     clock=Clock.READ_END,
     reset=Reset.OFFSETS,
     message_lag=False,
+    response_limit=True,
     corrupt_kills_thread=False,
     backoff_none=False,
     double_backoff=True,
@@ -251,6 +270,7 @@ _V09: Final = replace(
 _V4485_DOC: Final = replace(
     _V09,
     name="4485-doc",
+    key_defaults="4485-doc",
     release="0.10.2.2",
     clock=Clock.ISSUE_TEXT,
     reset=Reset.EVERY_CALL_SENTINEL,
@@ -265,64 +285,74 @@ _V4485_DOC: Final = replace(
 _V0102: Final = replace(
     _V4485_DOC,
     name="0.10.2-2.0",
+    key_defaults="0.10.2-2.0",
     clock=Clock.FETCH_TIME,
     expand_needs_lag=False,
     isr_lock="completion",
 )
 
-# KAFKA-7152, KAFKA-7128; KIP-101's truncation (0.11); KIP-320's locked read (2.2).
+# KAFKA-7152, KAFKA-7128, KIP-320; KIP-101's truncation (0.11); KIP-320's locked read (2.2).
 # cluster/Partition.scala @ 2.2.2
 _V21: Final = replace(
     _V0102,
     name="2.1-2.6",
+    key_defaults="2.1-2.6",
     release="2.2.2",
     log_end_exempt=True,
     expand_needs_epoch_start=True,
     isr_lock="rw_always",
+    fetch_names_epoch=True,
     truncate_to_hw=False,
 )
 
-# KIP-497's asynchronous ISR; KAFKA-8400, KAFKA-7538 and KIP-461 of the releases between.
+# KIP-497's asynchronous ISR; KAFKA-8334, KAFKA-8400, KAFKA-7538 and KIP-461 of the releases
+# between.
 # cluster/Partition.scala, server/AlterIsrManager.scala @ 2.8.2
 _V27: Final = replace(
     _V21,
     name="2.7-3.2",
+    key_defaults="2.7-3.2",
     release="2.8.2",
     reset=Reset.EVERY_CALL,
     failed_read_applied=False,
     async_isr=True,
     isr_lock="rw_precheck",
-    fetch_takes_write_lock=False,
+    answers_before_delayed=True,
     fetcher="kip-461",
     kraft=True,
     kraft_shrink_bumps=True,
 )
 
-# ReplicaState, KIP-841's eligibility, KAFKA-15021 (3.6).
+# ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
 # cluster/Replica.scala, cluster/Partition.scala @ 3.6
 _V33: Final = replace(
     _V27,
     name="3.3-3.6",
+    key_defaults="3.3-3.6",
     release="3.6",
     reset=Reset.LEADER_EPOCH,
     prev_leo_monotone=True,
     hw_log_end=True,
     hw_ignores_ineligible=True,
     expand_needs_eligible=True,
+    records_broker_epoch=True,
+    metadata_by_epoch=True,
     alter_reverts=True,
     record_per_partition=True,
     double_backoff=False,
-    eligible_stopping=False,
     kraft_shrink_bumps=False,
     controller_checks_isr=True,
 )
 
-# KAFKA-15583 and KAFKA-15221. cluster/Partition.scala @ 3.7, server/replica/Replica.java @ 4.x
+# KAFKA-15583, KAFKA-15221, KIP-966 (4.0).
+# cluster/Partition.scala @ 3.7, server/replica/Replica.java @ 4.x
 _V37: Final = replace(
     _V33,
     name="3.7+",
+    key_defaults="3.7+",
     release="4.3",
     stale_fetch_rejected=True,
+    has_elr=True,
     hw_frozen_under_min_isr=True,
     min_isr_capped=True,
 )
@@ -333,6 +363,11 @@ RULE_SETS: Final[dict[str, RuleSet]] = {
 }
 """Every rule set by name, in order of release."""
 
+RELEASES: Final[tuple[str, ...]] = tuple(RULE_SETS)
+"""Their names; ``4485-doc`` (never released) is where it was proposed."""
+
+NEWEST: Final = RELEASES[-1]
+
 # Index of each switch in the vector.
 (
     CLOCK,
@@ -341,6 +376,7 @@ RULE_SETS: Final[dict[str, RuleSet]] = {
     LOG_END_EXEMPT,
     PREV_LEO_MONOTONE,
     FAILED_READ_APPLIED,
+    RECORDS_BROKER_EPOCH,
     STALE_FETCH_REJECTED,
     HW_WAITS_FOR_CAUGHT_UP,
     HW_LOG_END,
@@ -355,13 +391,14 @@ RULE_SETS: Final[dict[str, RuleSet]] = {
     RECORD_PER_PARTITION,
     TICK_DIVISOR,
     ISR_LOCK,
-    FETCH_TAKES_WRITE_LOCK,
+    FETCH_NAMES_EPOCH,
+    ANSWERS_BEFORE_DELAYED,
     FETCHER,
     CORRUPT_KILLS_THREAD,
     BACKOFF_NONE,
     DOUBLE_BACKOFF,
     TRUNCATE_TO_HW,
-    ELIGIBLE_STOPPING,
+    METADATA_BY_EPOCH,
     CONTROLLER_CHECKS_ISR,
     CONTROLLER,
     SHRINK_BUMPS_LEADER_EPOCH,
@@ -369,9 +406,13 @@ RULE_SETS: Final[dict[str, RuleSet]] = {
     KIP501,
     KIP501_ENABLED,
     ELR,
-) = range(34)
-N_SWITCHES: Final = 34
-FOLLOWER_FETCH_TAKES_WRITE_LOCK: Final = FETCH_TAKES_WRITE_LOCK
+) = range(36)
+N_SWITCHES: Final = 36
+
+
+REPLAY_ONLY: Final = frozenset({RECORDS_BROKER_EPOCH, STALE_FETCH_REJECTED, METADATA_BY_EPOCH})
+"""Switches that no simulated night reads, only `isr-pipeline replay`: simulated brokers never send
+a fetch of an older incarnation, and their metadata never overtake one another."""
 
 
 def default_controller(rule_set: RuleSet) -> str:
@@ -425,6 +466,7 @@ def switches(
         (LOG_END_EXEMPT, rule_set.log_end_exempt),
         (PREV_LEO_MONOTONE, rule_set.prev_leo_monotone),
         (FAILED_READ_APPLIED, rule_set.failed_read_applied),
+        (RECORDS_BROKER_EPOCH, rule_set.records_broker_epoch),
         (STALE_FETCH_REJECTED, rule_set.stale_fetch_rejected),
         (HW_WAITS_FOR_CAUGHT_UP, rule_set.hw_waits_for_caught_up),
         (HW_LOG_END, rule_set.hw_log_end),
@@ -439,13 +481,14 @@ def switches(
         (RECORD_PER_PARTITION, rule_set.record_per_partition),
         (TICK_DIVISOR, rule_set.tick_divisor),
         (ISR_LOCK, LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock]),
-        (FETCH_TAKES_WRITE_LOCK, rule_set.fetch_takes_write_lock),
+        (FETCH_NAMES_EPOCH, rule_set.fetch_names_epoch),
+        (ANSWERS_BEFORE_DELAYED, rule_set.answers_before_delayed),
         (FETCHER, FETCHERS[rule_set.fetcher if fetcher is None else fetcher]),
         (CORRUPT_KILLS_THREAD, rule_set.corrupt_kills_thread),
         (BACKOFF_NONE, rule_set.backoff_none),
         (DOUBLE_BACKOFF, rule_set.double_backoff),
         (TRUNCATE_TO_HW, rule_set.truncate_to_hw),
-        (ELIGIBLE_STOPPING, rule_set.eligible_stopping),
+        (METADATA_BY_EPOCH, rule_set.metadata_by_epoch),
         (CONTROLLER_CHECKS_ISR, rule_set.controller_checks_isr),
         (CONTROLLER, CONTROLLERS[chosen]),
         (

@@ -42,7 +42,6 @@ from isr_pipeline.kafka.record import (
 )
 from isr_pipeline.kafka.releases import (
     CLOCK,
-    EXPAND_NEEDS_ELIGIBLE,
     FAILED_READ_APPLIED,
     HW_LOG_END,
     KIP501,
@@ -51,6 +50,7 @@ from isr_pipeline.kafka.releases import (
     NEVER,
     NO_BROKER_EPOCH,
     PREV_LEO_MONOTONE,
+    RECORDS_BROKER_EPOCH,
     RESET,
     STALE_FETCH_REJECTED,
     UNKNOWN,
@@ -214,6 +214,16 @@ def on_failed_read(rules, rec, row, now):
 
 
 @rule
+def resets_records(rules, new_epoch):
+    """Whether metadata that name this broker as leader reset the followers' records.
+
+    Up to 3.2 every call of makeLeader does, from 3.3 on a new leader epoch only.
+    Partition.makeLeader @ 0.8.2.2 ... 1eb7644349.
+    """
+    return new_epoch or rules[RESET] != _LEADER_EPOCH
+
+
+@rule
 def reset(rules, rec, row, leader_leo, epoch_start, is_new_leader, in_isr, now):
     """Reset a follower's record because its partition (again) has this broker as leader.
 
@@ -227,8 +237,8 @@ def reset(rules, rec, row, leader_leo, epoch_start, is_new_leader, in_isr, now):
         in_isr: the follower is in the new ISR.
         now: the time.
 
-    From 3.3 on the caller must call this on a new leader epoch only; before, on every call of
-    makeLeader. Partition.makeLeader @ 0.8.2.2 ... 1eb7644349, Replica.resetReplicaState @ 3.3.
+    `resets_records` says when.
+    Partition.makeLeader @ 0.8.2.2 ... 1eb7644349, Replica.resetReplicaState @ 3.3.
     """
     kind = rules[RESET]
     clear_pending(rec, row)
@@ -321,6 +331,6 @@ def is_out_of_sync(rules, rec, row, leader_leo, now, lag_max, lag_max_messages):
 
 @rule
 def note_broker_epoch(rules, rec, row, broker_epoch):
-    """Remember the broker epoch that a good fetch named (KIP-903; with eligibility, from 3.3)."""
-    if rules[EXPAND_NEEDS_ELIGIBLE] != 0:
+    """Remember the broker epoch that a good fetch named (KIP-903)."""
+    if rules[RECORDS_BROKER_EPOCH] != 0:
         rec[row, BROKER_EPOCH] = broker_epoch

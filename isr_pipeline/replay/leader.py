@@ -153,8 +153,8 @@ class Leader(Machine):
 
     @property
     def _by_leader_epoch(self) -> bool:
-        """3.3 and later: records are reset, and metadata ordered, by epochs."""
-        return bool(self.rules[releases.RESET] == releases.Reset.LEADER_EPOCH)
+        """3.3 and later: metadata are ordered by epochs."""
+        return bool(self.rules[releases.METADATA_BY_EPOCH])
 
     @property
     def _maximal_isr(self) -> frozenset[int]:
@@ -238,7 +238,7 @@ class Leader(Machine):
         self._take_metadata(step)
         self._isr = frozenset(step.integers("isr"))
         self._track(self._meta.replicas, now)
-        if new_epoch or not self._by_leader_epoch:
+        if replica.resets_records(self.rules, new_epoch):
             for broker, row in self._rows.items():
                 replica.reset(
                     self.rules,
@@ -265,7 +265,7 @@ class Leader(Machine):
             restart = leader_epoch > self._meta.leader_epoch
         else:
             restart = leader != self._meta.leader
-            if self.rules[releases.EXPAND_NEEDS_EPOCH_START]:
+            if self.rules[releases.FETCH_NAMES_EPOCH]:
                 restart = restart or leader_epoch != self._meta.leader_epoch
         self._take_metadata(step)
         self._isr = frozenset()

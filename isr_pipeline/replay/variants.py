@@ -53,7 +53,7 @@ class Variant:
 
 
 def _variants() -> dict[str, Variant]:
-    newest = "3.7+"
+    newest = releases.NEWEST
     found = {}
     for name, rule_set in releases.RULE_SETS.items():
         modern = rule_set.fetcher == "kip-461"

@@ -25,14 +25,12 @@ from isr_pipeline.files.reading import parse_value, read_mapping
 from isr_pipeline.files.words import close_or_all, dotted, shown
 from isr_pipeline.kafka.broker_config import (
     KEYS,
-    KRAFT_RELEASES,
     LONG_MAX,
-    RELEASES,
     ConfigKeyError,
     known,
     resolve,
-    tick_period_ms,
 )
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 from isr_pipeline.scenarios.faults import (
     BROKER,
     COUNT,
@@ -116,7 +114,7 @@ class Cluster(Strict):
     """Brokers, what they run, and who controls them.
 
     Attributes:
-        release: a rule set of :data:`isr_pipeline.kafka.broker_config.RELEASES`.
+        release: a rule set of :data:`isr_pipeline.kafka.releases.RELEASES`.
         controller: ``kraft`` or ``zookeeper``.
         brokers: ids.
         log_dirs_per_broker: the broker's replicas lie in them round robin.
@@ -416,13 +414,15 @@ class _Checker:
     def cluster(self) -> None:
         cluster = self.scenario.cluster
         self.at = ("cluster",)
-        if cluster.controller == "kraft" and cluster.release not in KRAFT_RELEASES:
-            allowed = f"zookeeper (KRaft only with {', '.join(KRAFT_RELEASES)})"
+        rule_set = RULE_SETS[cluster.release]
+        if cluster.controller == "kraft" and not rule_set.kraft:
+            with_kraft = ", ".join(name for name, one in RULE_SETS.items() if one.kraft)
+            allowed = f"zookeeper (KRaft only with {with_kraft})"
             self.refuse("controller", "kraft", allowed)
         if not cluster.isr_expiration_phase_ms:
             return
         keys = resolve(cluster.release, self.scenario.config)
-        period = tick_period_ms(cluster.release, int(keys["replica.lag.time.max.ms"]))
+        period = int(keys["replica.lag.time.max.ms"]) // rule_set.tick_divisor
         for broker, first in cluster.isr_expiration_phase_ms.items():
             if broker not in cluster.brokers:
                 given = _Said("unknown broker")

@@ -6,13 +6,13 @@ purgatory.
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.fencing import EpochError, epoch_error
 from isr_pipeline.kafka.record import LEO
 from isr_pipeline.kafka.releases import (
     ASYNC_ISR,
     CLOCK,
     ISR_LOCK,
     KIP501,
-    LOG_END_EXEMPT,
     RECORD_PER_PARTITION,
     Clock,
     Kip501,
@@ -117,6 +117,8 @@ from isr_pipeline.simulation.world.queue import cancel, schedule
 PHASE_READ = 0
 PHASE_RECORD = 1
 _LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
+_EPOCH_KNOWN = int(EpochError.NONE)
+_FENCED = int(EpochError.FENCED_LEADER_EPOCH)
 _S1_PR = int(Kip501.S1_PR)
 _ANY_FETCH = int(Clock.ANY_FETCH)
 _FETCH_TIME = int(Clock.FETCH_TIME)
@@ -127,11 +129,9 @@ def _check_entry(w, rules, lr, fr, e):
     """What the leader ``lr`` has against an entry of the follower ``fr``: an ERR value."""
     if w[lr + R_ONLINE] == 0:
         return ERR_STORAGE
-    epochs = rules[LOG_END_EXEMPT] != 0  # fetches name the leader epoch from 2.1 on (KIP-320)
-    if epochs and w[e + E_EPOCH] < w[lr + R_EPOCH]:
-        return ERR_FENCED_EPOCH
-    if epochs and w[e + E_EPOCH] > w[lr + R_EPOCH]:
-        return ERR_UNKNOWN_EPOCH
+    error = epoch_error(rules, w[e + E_EPOCH], w[lr + R_EPOCH])
+    if error != _EPOCH_KNOWN:
+        return ERR_FENCED_EPOCH if error == _FENCED else ERR_UNKNOWN_EPOCH
     if w[lr + R_IS_LEADER] == 0:
         return ERR_NOT_LEADER
     if w[fr + R_NEED_TRUNC] == 1:

@@ -10,12 +10,11 @@ from isr_pipeline.kafka.fetcher import Error, Reaction, reaction
 from isr_pipeline.kafka.releases import (
     BACKOFF_NONE,
     DOUBLE_BACKOFF,
-    LOG_END_EXEMPT,
-    RESET,
+    FETCH_NAMES_EPOCH,
     TRUNCATE_TO_HW,
     Reset,
 )
-from isr_pipeline.kafka.replica import create, reset
+from isr_pipeline.kafka.replica import create, reset, resets_records
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
@@ -451,7 +450,7 @@ def _take_errors(w, rules, t, q):
             cut_log(w, r, w[e + E_END])
             w[r + R_HW] = min(w[r + R_HW], w[r + R_LEO])
             w[r + R_NEED_TRUNC] = 0
-        elif error == ERR_FENCED_EPOCH and rules[LOG_END_EXEMPT] != 0:
+        elif error == ERR_FENCED_EPOCH and rules[FETCH_NAMES_EPOCH] != 0:
             if _react(w, rules, t, r, _FENCED):
                 return
         else:
@@ -647,7 +646,7 @@ def _become_leader(w, rec, rules, r, m):
     for pos in range(w[p + P_RF]):
         if pos != w[r + R_POS]:
             in_isr = (w[r + R_ISR] >> pos) & 1 != 0
-            if new_epoch or rules[RESET] != _LEADER_EPOCH:
+            if resets_records(rules, new_epoch):
                 reset(
                     rules,
                     rec,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import counts_pending
 from isr_pipeline.kafka.partition import append_refused, effective_min_isr, size_of
-from isr_pipeline.kafka.releases import ASYNC_ISR
+from isr_pipeline.kafka.releases import ANSWERS_BEFORE_DELAYED
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
 from isr_pipeline.simulation.leader import (
     LOCK_FREE,
@@ -194,8 +194,7 @@ def _produce_appends(w, rec, rules, b, d):
         return
     w[q + Q_END] = w[r + R_LEO] + w[q + Q_RECORDS]
     append_records(w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1)
-    if rules[ASYNC_ISR] != 0:
-        # from 2.7 on the delayed actions run after the request has been answered
+    if rules[ANSWERS_BEFORE_DELAYED] != 0:
         w[d + D_REQ] = -1
         settle_produce(w, rec, rules, b, q)
     w[d + D_STATE] = DS_COMPLETE

@@ -6,19 +6,24 @@ Up to 2.6 a change of the ISR is one synchronous ZooKeeper write under the parti
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.election import grown_elr
 from isr_pipeline.kafka.kip501 import transfers_instead_of_shrinking
 from isr_pipeline.kafka.partition import (
+    Alter,
+    Produce,
+    alter_error,
+    alter_response,
     effective_min_isr,
     may_expand,
     next_high_watermark,
     out_of_sync_mask,
+    produce_error,
     size_of,
 )
 from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO_TIME
 from isr_pipeline.kafka.releases import (
     ASYNC_ISR,
     CLOCK,
-    CONTROLLER_CHECKS_ISR,
     ELR,
     HW_IGNORES_INELIGIBLE,
     ISR_LOCK,
@@ -77,6 +82,8 @@ from isr_pipeline.simulation.world.layout import (
     DS_FETCH_LOCK,
     DS_PRODUCE_LOCK,
     DS_RECORD_LOCK,
+    ERR_NONE,
+    ERR_NOT_ENOUGH_AFTER,
     ERR_NOT_LEADER,
     EV_EXPAND,
     EV_RESIGNED,
@@ -196,6 +203,11 @@ LOCK_FREE = 0
 LOCK_TICK_WAITS = 1
 LOCK_HELD = 2
 
+_COMMIT = int(Alter.COMMIT)
+_REVERT = int(Alter.REVERT)
+_RESUBMIT = int(Alter.RESUBMIT)
+_WAITING = int(Produce.WAITING)
+_ENOUGH = int(Produce.NONE)
 _LOCK_NONE = int(Lock.NONE)
 _LOCK_COMPLETION = int(Lock.COMPLETION)
 _LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
@@ -227,6 +239,13 @@ def maximal_isr(w, r):
 
 
 @compiled
+def acks_all_error(w, rules, r, end):
+    """How an acks=all produce whose last record is at ``end - 1`` is with the leader ``r``."""
+    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[w[r + R_PART] + P_RF])
+    return produce_error(end, w[r + R_HW], size_of(maximal_isr(w, r)), min_isr)
+
+
+@compiled
 def answer_produces(w, rec, rules, r):
     """Answer the acks=all requests that wait for the HW of ``r`` and need not any longer.
 
@@ -242,8 +261,11 @@ def answer_produces(w, rec, rules, r):
             if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
                 if w[r + R_IS_LEADER] == 0:
                     w[q + Q_ERR] = ERR_NOT_LEADER
-                elif w[q + Q_END] > w[r + R_HW]:
-                    continue
+                else:
+                    error = acks_all_error(w, rules, r, w[q + Q_END])
+                    if error == _WAITING:
+                        continue
+                    w[q + Q_ERR] = ERR_NONE if error == _ENOUGH else ERR_NOT_ENOUGH_AFTER
                 respond(w, rec, rules, w[r + R_BROKER], q)
 
 
@@ -382,7 +404,8 @@ def commit_isr(w, rec, rules, r):
     _order_with(w, p, isr)
     if rules[ELR] != 0:
         min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
-        w[p + P_ELR] = 0 if size_of(isr) >= min_isr else (old_isr | w[p + P_ELR]) & ~isr
+        # with a leader there is no last known one, and nobody here stopped uncleanly
+        w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, min_isr, 0)
     bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
     w[r + R_ISR] = isr
     unsettle_followers(w, r)
@@ -461,20 +484,36 @@ def _answer_item(w, rec, rules, r):
     kind = w[r + R_PENDING]
     if kind == PENDING_NONE or w[r + R_IS_LEADER] == 0:
         return
-    if not leads_officially(w, r):
-        return  # fenced: stays pending until the metadata arrive
+    leads = leads_officially(w, r)
     if kind == PENDING_HANDOVER:
+        if leads:
+            w[r + R_PENDING] = PENDING_NONE
+            exclude = w[r + R_RESIGN] == 2
+            w[r + R_RESIGN] = 0
+            elect_after_resignation(w, rules, p, exclude)
+        return
+    answer = alter_response(
+        rules,
+        alter_error(
+            rules,
+            leads,
+            w[p + P_PEPOCH],
+            w[r + R_PEPOCH],
+            w[r + R_PENDING_ISR],
+            acceptable_mask(w, p),
+        ),
+        w[p + P_LEPOCH],
+        w[p + P_PEPOCH],
+        w[r + R_EPOCH],
+        w[r + R_PEPOCH],
+    )
+    if answer == _COMMIT:
+        commit_isr(w, rec, rules, r)
+    elif answer == _REVERT:
         w[r + R_PENDING] = PENDING_NONE
-        exclude = w[r + R_RESIGN] == 2
-        w[r + R_RESIGN] = 0
-        elect_after_resignation(w, rules, p, exclude)
-        return
-    if w[p + P_PEPOCH] != w[r + R_PEPOCH]:
-        return  # INVALID_UPDATE_VERSION: newer metadata are on their way
-    if rules[CONTROLLER_CHECKS_ISR] != 0 and w[r + R_PENDING_ISR] & ~acceptable_mask(w, p):
-        w[r + R_PENDING] = PENDING_NONE  # INELIGIBLE_REPLICA
-        return
-    commit_isr(w, rec, rules, r)
+    elif answer == _RESUBMIT:
+        submit(w, r)
+    # else it stays pending until the metadata arrive
 
 
 @compiled

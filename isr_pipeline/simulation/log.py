@@ -7,7 +7,7 @@ only: they will be truncated, and no report counts them.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.partition import effective_min_isr, size_of
+from isr_pipeline.kafka.partition import Produce, effective_min_isr, produce_error, size_of
 from isr_pipeline.simulation.measures import emit, note_latency
 from isr_pipeline.simulation.world.jit import compiled, inlined
 from isr_pipeline.simulation.world.layout import (
@@ -44,6 +44,9 @@ from isr_pipeline.simulation.world.layout import (
     R_NEWEST,
     R_SIZE,
 )
+
+_WAITING = int(Produce.WAITING)
+_ENOUGH = int(Produce.NONE)
 
 
 @compiled
@@ -168,16 +171,18 @@ def commit_up_to(w, rules, p, hw, isr):
     """
     i = w[p + P_LED_NEXT]
     tail = w[p + P_LED_TAIL]
-    enough = size_of(isr) >= effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    members = size_of(isr)
+    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
     while i < tail:
         e = batch_at(w, p, i)
-        if w[e + L_END] > hw:
+        error = produce_error(w[e + L_END], hw, members, min_isr)
+        if error == _WAITING:
             break
         w[e + L_STATE] = 1
         waited = w[G_NOW] - w[e + L_TIME]
         if w[e + L_TIME] >= w[C_WARMUP]:
             note_latency(w, waited)
-            if w[e + L_ACKS_ALL] > 0 and enough and waited <= w[C_REQUEST_TIMEOUT]:
+            if w[e + L_ACKS_ALL] > 0 and error == _ENOUGH and waited <= w[C_REQUEST_TIMEOUT]:
                 w[e + L_STATE] = 2
                 w[G_ACKED] += w[e + L_ACKS_ALL]
         i += 1

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.leader import leads_officially, raise_hw, watch_followers
+from isr_pipeline.kafka.partition import Produce
+from isr_pipeline.simulation.leader import (
+    acks_all_error,
+    leads_officially,
+    raise_hw,
+    watch_followers,
+)
 from isr_pipeline.simulation.log import add_batch
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.news import tell_followers
@@ -10,6 +16,7 @@ from isr_pipeline.simulation.world.jit import compiled, inlined
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_SLOT_DIR,
+    ERR_NOT_ENOUGH_AFTER,
     ERR_NOT_LEADER,
     G_NOW,
     Q_ACKS_ALL,
@@ -19,12 +26,14 @@ from isr_pipeline.simulation.world.layout import (
     Q_STATE,
     QS_WAIT_HW,
     R_DIR,
-    R_HW,
     R_IS_LEADER,
     R_LEO,
     R_PART,
 )
 from isr_pipeline.simulation.world.queue import schedule
+
+_WAITING = int(Produce.WAITING)
+_TOO_FEW = int(Produce.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 LOG_DIR_NOTICE_US = 50_000  # from the failed append to the controller's change
 
@@ -44,11 +53,15 @@ def note_bad_dir(w, b, r):
 def settle_produce(w, rec, rules, b, q):
     """The request is appended: answer it, or let it wait for the high watermark."""
     r = w[q + Q_ROW]
-    if w[q + Q_ERR] == 0 and w[q + Q_ACKS_ALL] == 1 and w[q + Q_END] > w[r + R_HW]:
-        if w[r + R_IS_LEADER] == 1:
-            w[q + Q_STATE] = QS_WAIT_HW
-            return
-        w[q + Q_ERR] = ERR_NOT_LEADER
+    if w[q + Q_ERR] == 0 and w[q + Q_ACKS_ALL] == 1:
+        error = acks_all_error(w, rules, r, w[q + Q_END])
+        if error == _WAITING:
+            if w[r + R_IS_LEADER] == 1:
+                w[q + Q_STATE] = QS_WAIT_HW
+                return
+            w[q + Q_ERR] = ERR_NOT_LEADER
+        elif error == _TOO_FEW:
+            w[q + Q_ERR] = ERR_NOT_ENOUGH_AFTER
     respond(w, rec, rules, b, q)
 
 

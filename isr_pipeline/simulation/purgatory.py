@@ -6,7 +6,8 @@ wait is over.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.releases import ISR_LOCK, LOG_END_EXEMPT, Lock
+from isr_pipeline.kafka.fencing import EpochError, epoch_error
+from isr_pipeline.kafka.releases import ISR_LOCK, Lock
 from isr_pipeline.simulation.leader import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import READ_COMPLETION, read_end
@@ -81,6 +82,8 @@ EXPIRY_RETRY_US = 1_000
 _LOCK_COMPLETION = int(Lock.COMPLETION)
 _LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
 
+_EPOCH_KNOWN = int(EpochError.NONE)
+
 
 @compiled
 def satisfied(w, q):
@@ -118,7 +121,7 @@ def _recheck(w, rules, lr, e):
         return ERR_STORAGE
     if w[lr + R_IS_LEADER] == 0:
         return ERR_NOT_LEADER
-    if rules[LOG_END_EXEMPT] != 0 and w[lr + R_EPOCH] != w[e + E_EPOCH]:
+    if epoch_error(rules, w[e + E_EPOCH], w[lr + R_EPOCH]) != _EPOCH_KNOWN:
         return ERR_FENCED_EPOCH
     return ERR_NONE
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
-from isr_pipeline.kafka.releases import RULE_SETS, switches
+from isr_pipeline.kafka.releases import RULE_SETS, RuleSet, switches
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.entities import MAX_RF
@@ -73,10 +73,10 @@ def choices_of(
         isr_lock=rules.isr_lock,
         shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
         controller=controller,
-        elr=_elr(keys, release, controller),
+        elr=_elr(keys, rule_set, controller),
     )
     cells = np.zeros(at.C_REBALANCE + 1, dtype=np.int64)
-    _write_keys(cells, keys, release, controller)
+    _write_keys(cells, keys, rule_set, controller)
     _write_service(cells, service)
     cells[at.C_TICK] = max(
         1000, 1000 * int(tick_period(vector, int(keys["replica.lag.time.max.ms"])))
@@ -92,16 +92,13 @@ def choices_of(
     )
 
 
-def _elr(keys: Mapping[str, Any], release: str, controller: str) -> bool:
-    """Whether KIP-966 is on: a feature of KRaft from 4.0 on, unused everywhere else."""
-    return (
-        int(keys["eligible.leader.replicas.version"]) == 1
-        and controller == "kraft"
-        and release == "3.7+"
-    )
+def _elr(keys: Mapping[str, Any], rule_set: RuleSet, controller: str) -> bool:
+    """Whether KIP-966 is on: a feature of KRaft where the release has it, unused elsewhere."""
+    wanted = int(keys["eligible.leader.replicas.version"]) == 1
+    return wanted and controller == "kraft" and rule_set.has_elr
 
 
-def _write_keys(w: Array, k: Mapping[str, Any], release: str, controller: str) -> None:
+def _write_keys(w: Array, k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> None:
     """Kafka's keys, times in microseconds, in the header's own places."""
     w[at.C_LAG] = us(k["replica.lag.time.max.ms"])
     w[at.C_LAG_MESSAGES] = k["replica.lag.max.messages"]
@@ -109,8 +106,8 @@ def _write_keys(w: Array, k: Mapping[str, Any], release: str, controller: str) -
     w[at.C_FETCH_MIN_BYTES] = k["replica.fetch.min.bytes"]
     w[at.C_FETCH_MAX_BYTES] = k["replica.fetch.max.bytes"]
     w[at.C_RESPONSE_MAX_BYTES] = k["replica.fetch.response.max.bytes"]
-    if release == "0.8.2":
-        w[at.C_RESPONSE_MAX_BYTES] = at.INF  # the key came with KIP-74, in 0.10.1
+    if not rule_set.response_limit:
+        w[at.C_RESPONSE_MAX_BYTES] = at.INF
     w[at.C_BACKOFF] = us(k["replica.fetch.backoff.ms"])
     w[at.C_SOCKET_TIMEOUT] = us(k["replica.socket.timeout.ms"])
     w[at.C_MIN_ISR] = k["min.insync.replicas"]

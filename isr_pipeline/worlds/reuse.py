@@ -29,7 +29,7 @@ from isr_pipeline.kafka.releases import (
     KIP501,
     KIP501_ENABLED,
     MIN_ISR_CAPPED,
-    STALE_FETCH_REJECTED,
+    REPLAY_ONLY,
     Kip501,
     Lock,
 )
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 _MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}
 _KEYS = np.array((at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION))
 _RULES = {*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION}
-_UNREAD_RULES = {STALE_FETCH_REJECTED}
-"""The simulated brokers never send a fetch of an older incarnation."""
-
 _KEPT_CELLS = 1 << 22
 """Cells of the largest array that is kept for the next world; a burst's ledger can be larger."""
 
@@ -160,7 +157,7 @@ def _answers(done: _Done, other: Settings) -> bool:
     Of its keys, those of _KEYS may be others.
     """
     mine = done.settings
-    rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - _UNREAD_RULES
+    rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - REPLAY_ONLY
     if not rules <= _RULES or not mine.alike(other):
         return False
     keys = set(_KEYS[mine.keys[_KEYS] != other.keys[_KEYS]].tolist())

@@ -1,33 +1,15 @@
 """Kafka's keys: types, ranges, defaults by rule set."""
 
+import dataclasses
+
 import pytest
 
 from isr_pipeline.kafka.broker_config import (
     KEYS,
-    KRAFT_RELEASES,
-    RELEASES,
     ConfigKeyError,
     resolve,
-    tick_period_ms,
 )
 from isr_pipeline.kafka.releases import RULE_SETS
-
-
-class TestReleases:
-    """The rule sets are the same here and where their rules are."""
-
-    def test_names(self) -> None:
-        """Same names, same order."""
-        assert tuple(RULE_SETS) == RELEASES
-
-    def test_kraft(self) -> None:
-        """The same releases know KRaft."""
-        assert tuple(name for name, one in RULE_SETS.items() if one.kraft) == KRAFT_RELEASES
-
-    @pytest.mark.parametrize("release", RELEASES)
-    def test_tick(self, release: str) -> None:
-        """The period is the lag limit over the rule set's divisor, without its fraction."""
-        assert tick_period_ms(release, 10001) == 10001 // RULE_SETS[release].tick_divisor
 
 
 class TestDefaults:
@@ -92,3 +74,15 @@ class TestRefused:
         with pytest.raises(ConfigKeyError) as caught:
             resolve("5.0", {})
         assert caught.value.allowed == ", ".join(RELEASES)
+
+
+class TestDerived:
+    """A rule set of one's own."""
+
+    def test_has_the_defaults_of_the_release_it_was_derived_from(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another name changes no default of Kafka's keys."""
+        old = dataclasses.replace(RULE_SETS["0.8.2"], name="mine")
+        monkeypatch.setitem(RULE_SETS, "mine", old)
+        assert resolve("mine", {}) == resolve("0.8.2", {})

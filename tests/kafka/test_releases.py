@@ -10,11 +10,16 @@ from isr_pipeline.kafka import releases as r
 from tests.kafka.records import NAMES, rules_of
 
 ON_FROM = {
+    "response_limit": "0.9-0.10.1",
     "log_end_exempt": "2.1-2.6",
+    "fetch_names_epoch": "2.1-2.6",
     "expand_needs_epoch_start": "2.1-2.6",
     "async_isr": "2.7-3.2",
+    "answers_before_delayed": "2.7-3.2",
     "kraft": "2.7-3.2",
     "prev_leo_monotone": "3.3-3.6",
+    "records_broker_epoch": "3.3-3.6",
+    "metadata_by_epoch": "3.3-3.6",
     "hw_log_end": "3.3-3.6",
     "hw_ignores_ineligible": "3.3-3.6",
     "expand_needs_eligible": "3.3-3.6",
@@ -22,6 +27,7 @@ ON_FROM = {
     "record_per_partition": "3.3-3.6",
     "controller_checks_isr": "3.3-3.6",
     "stale_fetch_rejected": "3.7+",
+    "has_elr": "3.7+",
     "hw_frozen_under_min_isr": "3.7+",
     "min_isr_capped": "3.7+",
     "hw_waits_for_caught_up": "4485-doc",
@@ -32,8 +38,6 @@ OFF_FROM = {
     "backoff_none": "0.9-0.10.1",
     "truncate_to_hw": "2.1-2.6",
     "failed_read_applied": "2.7-3.2",
-    "fetch_takes_write_lock": "2.7-3.2",
-    "eligible_stopping": "3.3-3.6",
 }
 ONLY_IN = {
     "expand_needs_lag": {"4485-doc"},

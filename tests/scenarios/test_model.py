@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.reading import parse_mapping, parse_value
-from isr_pipeline.kafka.broker_config import RELEASES
+from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.model import (
     LIBRARY,
     apply,

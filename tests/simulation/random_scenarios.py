@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
-from isr_pipeline.kafka.broker_config import KRAFT_RELEASES, RELEASES
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 
@@ -277,7 +277,7 @@ def raw_scenario(
 ) -> dict[str, Any]:
     """Draw a scenario as a file would hold it, with one of these horizons in milliseconds."""
     release = source.of(tuple(reversed(RELEASES)))
-    controllers = ("kraft", "zookeeper") if release in KRAFT_RELEASES else ("zookeeper",)
+    controllers = ("kraft", "zookeeper") if RULE_SETS[release].kraft else ("zookeeper",)
     brokers = list(range(1, source.of((3, 1, 2, 4)) + 1))
     horizon_ms = source.of(horizons)
     scenario: dict[str, Any] = {

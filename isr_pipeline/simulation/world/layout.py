@@ -416,6 +416,7 @@ ERR_DIVERGING = 4
 ERR_STORAGE = 5
 ERR_CONNECTION = 6
 ERR_NOT_ENOUGH = 7
+ERR_NOT_ENOUGH_AFTER = 8
 
 # ---------------------------------------------------------------- a produce stream
 S_PART = 0  # enc
