@@ -9,7 +9,7 @@ from isr_pipeline.kafka.broker_config import (
     ConfigKeyError,
     resolve,
 )
-from isr_pipeline.kafka.releases import RULE_SETS
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
 
 class TestDefaults:
