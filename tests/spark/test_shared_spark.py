@@ -112,7 +112,7 @@ class TestSharedSpark:
         """A starter that is killed takes Spark along: nothing runs on without it."""
         code = (
             "import pathlib, sys, time\n"
-            "from tests.spark.test_shared import Run\n"
+            "from tests.spark.test_shared_spark import Run\n"
             "run = Run(pathlib.Path(sys.argv[1]))\n"
             "run.step(); print('up', flush=True); time.sleep(600)\n"
         )
