@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Values of a night; empty = the default (tonight, the experiment `nightly`, Spark on this machine).
+# Values of a night; empty = the default (tonight, the experiment `operators`, Spark on this machine).
 NIGHT ?=
 EXPERIMENT ?=
 SPARK_MASTER ?=
@@ -26,7 +26,7 @@ setup:  ## install everything into this checkout (.venv, .tools, .state)
 	@command -v $(PYTHON) >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 or 3.12, or name one: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) tools/setup.py
 
-nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT=, SPARK_MASTER=
+nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, smoke), SPARK_MASTER=
 	@$(BIN)/isr-pipeline night run $(if $(NIGHT),--night '$(NIGHT)') \
 	  $(if $(EXPERIMENT),--experiment '$(EXPERIMENT)') $(if $(SPARK_MASTER),--spark-master '$(SPARK_MASTER)')
 

@@ -8,7 +8,7 @@ which configuration got worse, and how sure that is.
 **Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs.
 
 #### Triage notes
-* **Normal**: `smoke` takes about a minute, `nightly` a few minutes. Runs wait for each other.
+* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs wait for each other.
   `confirm` is skipped (pink) when no configuration looks worse: that is the good case.
 * **`plan` failed**: the experiment file has a mistake; the last line of the log names file, field,
   value and what is allowed. Or another program is writing a night: the line says which.

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from isr_pipeline.errors import USER_ERRORS, InputError
+from isr_pipeline.home import DEFAULT_EXPERIMENT
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -31,8 +32,6 @@ experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files.")
 app.add_typer(night_app, name="night")
 app.add_typer(baseline_app, name="baseline")
 app.add_typer(experiment_app, name="experiment")
-
-DEFAULT_EXPERIMENT = "nightly"
 
 Experiment = Annotated[
     str | None, typer.Option("--experiment", metavar="NAME", help="Experiment name.")

@@ -8,6 +8,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
+DEFAULT_EXPERIMENT = "operators"
+"""The experiment that is run, shown and accepted where none is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:

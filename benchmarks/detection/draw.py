@@ -23,7 +23,7 @@ from isr_pipeline.verdicts.panel import PanelOutcomes
 Ints = npt.NDArray[np.int64]
 
 CONFIGURATIONS = 40
-"""Configurations of a night: about as many as the experiment `nightly` has."""
+"""Configurations of a night: about twice as many as the default experiment has."""
 
 PAST_NIGHTS = 30
 """Nights that rivals who look at history are given, each with a harmless change of its own."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from benchmarks.speed.record import BARS, Figures, ratios_of
+from isr_pipeline.home import DEFAULT_EXPERIMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +185,7 @@ def _bars(found: Figures) -> Table:
     if found.spark:
         words = "peak memory of a Python worker, MB"
         _bar(table, words, "worker_peak_rss_mb", found.spark.peak_rss_mb)
-    if found.night and found.night.experiment == "nightly":
+    if found.night and found.night.experiment == DEFAULT_EXPERIMENT:
         words = "simulation and validation in the night"
         share = found.night.simulation_and_validation
         _bar(table, "the night, seconds", "night_total_s", found.night.total)

@@ -216,7 +216,7 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     """Read an experiment by its name or by the path of its file, with what it names.
 
     Args:
-        name_or_path: ``nightly`` means ``config/experiments/nightly.yaml``.
+        name_or_path: ``operators`` means ``config/experiments/operators.yaml``.
 
     Raises:
         InputError: the first thing in one of the files that cannot be used.

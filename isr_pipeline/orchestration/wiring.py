@@ -23,7 +23,7 @@ from airflow.sdk.exceptions import (
 )
 
 from isr_pipeline.errors import USER_ERRORS, Refused
-from isr_pipeline.home import REPOSITORY, Home, config_dir
+from isr_pipeline.home import DEFAULT_EXPERIMENT, REPOSITORY, Home, config_dir
 
 JOBS = REPOSITORY / "spark_jobs"
 
@@ -48,12 +48,12 @@ class Tag(StrEnum):
 def experiment_names() -> list[str]:
     """Experiments an operator can choose: the files of ``config/experiments``."""
     folder = config_dir() / "experiments"
-    return sorted(file.stem for file in folder.glob("*.yaml")) or ["nightly"]
+    return sorted(file.stem for file in folder.glob("*.yaml")) or [DEFAULT_EXPERIMENT]
 
 
 def _default_experiment() -> str:
     names = experiment_names()
-    return "nightly" if "nightly" in names else names[0]
+    return DEFAULT_EXPERIMENT if DEFAULT_EXPERIMENT in names else names[0]
 
 
 EXPERIMENT = Param(
@@ -61,7 +61,8 @@ EXPERIMENT = Param(
     type="string",
     enum=experiment_names(),
     title="Experiment",
-    description="A file of config/experiments: smoke is small, nightly is the whole grid. In a "
+    description="A file of config/experiments: operators has settings of today's brokers, "
+    "proposals has KIP-501 and its relatives, history has every rule set, smoke is small. In a "
     "backfill tick 'Override parameters on existing runs' too, or the default is run.",
 )
 

@@ -128,7 +128,7 @@ class TestParams:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("experiment", "nightyl"),
+            ("experiment", "operator"),
             ("night", "yesterday"),
             ("night", "2026-13-01"),
             ("panel_size", 0),
@@ -153,7 +153,7 @@ class TestParams:
 
     def test_experiments_are_the_files(self) -> None:
         """The list in the form is the folder config/experiments."""
-        assert {"nightly", "smoke"} <= set(experiment_names())
+        assert {"operators", "proposals", "history", "smoke"} <= set(experiment_names())
 
     def test_a_reason_is_asked_for(self, bag: Any) -> None:
         """A baseline is not accepted without night and reason."""

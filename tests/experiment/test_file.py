@@ -296,8 +296,10 @@ def test_wrong(edit: Edit, name: str, old: str, new: str, line: str) -> None:
 def test_unknown_experiment() -> None:
     """An experiment that is not there is answered with those that are."""
     with pytest.raises(InputError) as caught:
-        load_experiment("nightlyy")
-    assert str(caught.value) == "experiment: nightlyy; allowed: nightly, smoke"
+        load_experiment("operatorss")
+    assert (
+        str(caught.value) == "experiment: operatorss; allowed: history, operators, proposals, smoke"
+    )
 
 
 def test_by_path(edit: Edit) -> None:
@@ -314,7 +316,7 @@ def test_digest(edit: Edit) -> None:
     assert load_experiment("smoke").digest != before
 
 
-@pytest.mark.parametrize("name", ["nightly", "smoke"])
+@pytest.mark.parametrize("name", ["operators", "smoke"])
 def test_common_period(name: str) -> None:
     """Produce and client requests of the shipped clusters repeat together within 0.1 s."""
     experiment = load_experiment(name)

@@ -4,12 +4,20 @@ import pytest
 
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.grid import MAIN_PARAMS, Configuration, configurations
+from isr_pipeline.kafka.broker_config import KEYS, RELEASES
+
+PROPOSED = {"follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms"}
+"""Keys that no released broker has (KIP-501)."""
 
 
 @pytest.fixture(scope="module")
-def nightly() -> tuple[Configuration, ...]:
-    """The configurations of the default experiment."""
-    return configurations(load_experiment("nightly"))
+def shipped() -> dict[str, tuple[Configuration, ...]]:
+    """The configurations of the shipped experiments."""
+    names = ("operators", "proposals", "history")
+    return {name: configurations(load_experiment(name)) for name in names}
+
+
+Shipped = dict[str, tuple[Configuration, ...]]
 
 
 def only(**group: object) -> tuple[Configuration, ...]:
@@ -19,59 +27,69 @@ def only(**group: object) -> tuple[Configuration, ...]:
     return configurations(experiment.model_copy(update={"groups": (*experiment.groups, mine)}))
 
 
-class TestNightly:
-    """What the default experiment asks."""
+class TestShipped:
+    """What the shipped experiments ask."""
 
-    def test_size(self, nightly: tuple[Configuration, ...]) -> None:
-        """About forty configurations, all of different identity."""
-        assert len(nightly) == 41
-        assert len({one.config_id for one in nightly}) == 41
+    @pytest.mark.parametrize(
+        ("name", "size"), [("operators", 22), ("proposals", 26), ("history", 11)]
+    )
+    def test_size(self, shipped: Shipped, name: str, size: int) -> None:
+        """So many configurations, all of different identity."""
+        assert len(shipped[name]) == size
+        assert len({one.config_id for one in shipped[name]}) == size
 
-    def test_solution_2(self, nightly: tuple[Configuration, ...]) -> None:
+    def test_operators_change_keys_alone(self, shipped: Shipped) -> None:
+        """A broker of today's release can be given every configuration: Kafka's own keys only."""
+        for one in shipped["operators"]:
+            assert set(one.overrides) <= set(KEYS) - PROPOSED
+
+    def test_one_panel(self) -> None:
+        """All three draw the same scenarios: figures of one can be read beside another's."""
+        sources = {
+            (one.seed, one.horizon_ms, one.panels, one.profile.model_dump_json())
+            for one in map(load_experiment, ("operators", "proposals", "history"))
+        }
+        assert len(sources) == 1
+
+    def test_solution_2(self, shipped: Shipped) -> None:
         """Solution 2 over five limits, and no other configuration varies them."""
-        key = "follower.fetch.process.time.max.ms"
-        limits = {one.params[key] for one in nightly if one.params["rules.kip501"] == "s2"}
-        others = {one.params[key] for one in nightly if one.params["rules.kip501"] != "s2"}
+        key, every = "follower.fetch.process.time.max.ms", shipped["proposals"]
+        limits = {one.params[key] for one in every if one.params["rules.kip501"] == "s2"}
+        others = {one.params[key] for one in every if one.params["rules.kip501"] != "s2"}
         assert limits == {100, 250, 500, 1000, 5000}
         assert others == {500}
 
     @pytest.mark.parametrize(
-        ("key", "values"),
+        ("name", "key", "values"),
         [
-            ("rules.kip501", {"none", "s1-doc", "s1-pr", "s2", "li-transfer"}),
-            ("rules.fetcher", {"legacy", "kip-461"}),
-            ("rules.isr_lock", {"none", "completion", "rw_always", "rw_precheck"}),
-            ("min.insync.replicas", {1, 2}),
-            ("replica.lag.time.max.ms", {10000, 30000}),
-            ("num.replica.fetchers", {1, 4}),
-            (
-                "cluster.release",
-                {
-                    "0.8.2",
-                    "0.9-0.10.1",
-                    "4485-doc",
-                    "0.10.2-2.0",
-                    "2.1-2.6",
-                    "2.7-3.2",
-                    "3.3-3.6",
-                    "3.7+",
-                },
-            ),
+            ("operators", "replica.lag.time.max.ms", {10000, 15000, 20000, 26000, 30000, 60000}),
+            ("operators", "min.insync.replicas", {1, 2}),
+            ("operators", "num.replica.fetchers", {1, 2, 4}),
+            ("operators", "broker.session.timeout.ms", {6000, 9000, 12000, 18000}),
+            ("operators", "eligible.leader.replicas.version", {0, 1}),
+            ("operators", "unclean.leader.election.enable", {False, True}),
+            ("operators", "cluster.release", {"3.7+"}),
+            ("proposals", "rules.kip501", {"none", "s1-doc", "s1-pr", "s2", "li-transfer"}),
+            ("proposals", "rules.isr_lock", {"none", "rw_precheck"}),
+            ("history", "rules.fetcher", {"legacy", "kip-461"}),
+            ("history", "rules.isr_lock", {"none", "completion", "rw_always", "rw_precheck"}),
+            ("history", "cluster.release", set(RELEASES)),
         ],
     )
-    def test_axes(self, nightly: tuple[Configuration, ...], key: str, values: set[object]) -> None:
+    def test_axes(self, shipped: Shipped, name: str, key: str, values: set[object]) -> None:
         """Every value that the questions are about is there."""
-        assert {one.params[key] for one in nightly} == values
+        assert {one.params[key] for one in shipped[name]} == values
 
-    def test_reference(self, nightly: tuple[Configuration, ...]) -> None:
+    @pytest.mark.parametrize("name", ["operators", "proposals", "history"])
+    def test_reference(self, shipped: Shipped, name: str) -> None:
         """The reference is today's Kafka with its defaults."""
-        reference = next(one for one in nightly if one.name == "today")
+        reference = next(one for one in shipped[name] if one.name == "today")
         assert reference.overrides == {}
         assert reference.params["replica.lag.time.max.ms"] == 30000
 
-    def test_params_are_filled(self, nightly: tuple[Configuration, ...]) -> None:
+    def test_params_are_filled(self, shipped: Shipped) -> None:
         """All configurations have the same parameters, the main ones first."""
-        keys = {tuple(one.params) for one in nightly}
+        keys = {tuple(one.params) for one in shipped["operators"]}
         assert len(keys) == 1
         assert next(iter(keys))[: len(MAIN_PARAMS)] == MAIN_PARAMS
 

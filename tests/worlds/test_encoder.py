@@ -22,8 +22,8 @@ from isr_pipeline.worlds.template import template_of
 
 
 def configured(index: int) -> list[Scenario]:
-    """One nightly scenario under all configurations of the experiment."""
-    experiment = load_experiment("nightly")
+    """One scenario of the default experiment under all configurations of the experiment."""
+    experiment = load_experiment("operators")
     row = draw_scenario(experiment.source, "regression", "2026-11-19", index)
     drawn = scenario_from_json(row.scenario_json)
     return [apply(drawn, one.overrides) for one in configurations(experiment)]
