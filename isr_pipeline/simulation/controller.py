@@ -8,7 +8,6 @@ records, each at its own time, in order.
 from __future__ import annotations
 
 from isr_pipeline.kafka.election import Election, elect_zk, partition_change_kraft
-from isr_pipeline.kafka.partition import effective_min_isr
 from isr_pipeline.kafka.releases import (
     CONTROLLER,
     ELECTION,
@@ -26,7 +25,14 @@ from isr_pipeline.simulation.measures import (
     row_of,
 )
 from isr_pipeline.simulation.network import jitter, link
-from isr_pipeline.simulation.shortcuts.depends import note, note_isr
+from isr_pipeline.simulation.shortcuts.depends import (
+    NOT_HERE,
+    min_isr_for,
+    note,
+    note_isr,
+    setting,
+    switch,
+)
 from isr_pipeline.simulation.world.cells import cells_from
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
@@ -53,7 +59,6 @@ from isr_pipeline.simulation.world.layout import (
     C_HEARTBEAT,
     C_MD_HIGH,
     C_MD_LOW,
-    C_MIN_ISR,
     C_SCRATCH,
     C_SESSION,
     C_UNCLEAN,
@@ -206,7 +211,7 @@ def _walk_order(w, rules, p, isr):
     """Fill the scratch cells with the positions in the order in which an election walks."""
     base = w[C_SCRATCH]
     n = 0
-    if rules[ELECTION] == _ISR_ORDER:
+    if switch(w, rules, ELECTION, NOT_HERE) == _ISR_ORDER:
         order = w[p + P_ORDER]
         for k in range(w[p + P_RF]):
             pos = (order >> (4 * k)) & 15
@@ -273,7 +278,7 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
     if bump:
         w[p + P_LEPOCH] += 1
     removed = old_isr & ~isr
-    if removed and not unclean and (isr != 0 or rules[ELR] != 0):
+    if removed and not unclean and (isr != 0 or switch(w, rules, ELR, NOT_HERE) != 0):
         w[p + P_ISR] = isr
         emit(w, EV_CTL_REMOVE, p, -1, -1, removed)
     w[p + P_ISR] = isr
@@ -337,10 +342,10 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     order = cells_from(w, w[C_SCRATCH])
     if is_kraft(rules):
         how = election
-        if how == _ONLINE and w[C_UNCLEAN] == 1:
+        if how == _ONLINE and setting(w, C_UNCLEAN, NOT_HERE) == 1:
             how = _UNCLEAN_ELECTION
-        elr_on = rules[ELR] != 0
-        min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+        elr_on = switch(w, rules, ELR, NOT_HERE) != 0
+        fewest = min_isr_for(w, rules, p, target)
         current = leader
         if leader >= 0 and (exclude >> leader) & 1:
             acceptable &= ~(1 << leader)
@@ -352,7 +357,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
             target if (target or elr_on) else isr,
             current,
             acceptable,
-            min_isr,
+            fewest,
             how,
             w[p + P_ELR] & ~unclean_shutdown,
             w[p + P_LAST_KNOWN],
@@ -372,7 +377,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     if election == _PREFERRED_ELECTION:
         n = 1
     new_leader, unclean = elect_zk(
-        order, n, target & ~removed, acceptable, 0, w[C_UNCLEAN] == 1 and n > 1
+        order, n, target & ~removed, acceptable, 0, setting(w, C_UNCLEAN, NOT_HERE) == 1 and n > 1
     )
     _note_election(w, p, election, isr, leader, new_leader)
     if election == _PREFERRED_ELECTION:
@@ -546,7 +551,7 @@ def hear(w, b):
             w[b + B_CUT_SINCE] = now
             beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
             last = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
-            w[b + B_FENCE_AT] = min(last, now) + w[C_SESSION]
+            w[b + B_FENCE_AT] = min(last, now) + setting(w, C_SESSION, NOT_HERE)
             if w[b + B_FENCED] == 0:
                 note(w, DEP_SESSION)
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
@@ -595,7 +600,7 @@ def controller_back(w, rules, resumed):
             if w[b + B_FENCED] == 0:
                 note(w, DEP_SESSION)
                 if resumed == 0:
-                    w[b + B_FENCE_AT] = now + w[C_SESSION]
+                    w[b + B_FENCE_AT] = now + setting(w, C_SESSION, DEP_SESSION)
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
         elif resumed == 1 and not fenced_one and w[b + B_FENCED] == 0:
             began = w[b + B_FENCE_AT]
@@ -614,5 +619,5 @@ def controller_gone(w):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] == INF:
             beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
-            note(w, DEP_SESSION)
-            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT] + w[C_SESSION]
+            session = setting(w, C_SESSION, DEP_SESSION)
+            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT] + session

@@ -42,6 +42,7 @@ from isr_pipeline.simulation.measures import (
 from isr_pipeline.simulation.network import MILLION, link
 from isr_pipeline.simulation.produces import append_records
 from isr_pipeline.simulation.purgatory import complete_without_handler
+from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
@@ -155,7 +156,6 @@ from isr_pipeline.simulation.world.layout import (
     R_EPOCHS,
     R_FSTATE,
     R_GONE,
-    R_HW,
     R_INJECT,
     R_INJECT_UNTIL,
     R_IS_LEADER,
@@ -587,8 +587,8 @@ def _bootstrap(w, rec, rules, x):
         refresh(w, rules, p)
     publish(w, p)
     _withdraw_fetches(w, rec, rules, r)
-    w[r + R_LEO] = w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE]
-    w[r + R_HW] = w[r + R_LEO]
+    set_log_end(w, r, w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE])
+    set_high_watermark(w, r, w[r + R_LEO])
     w[r + R_NEP] = 1
     w[r + R_NEWEST] = w[w[r + R_EPOCHS]]
     touch(w, r)

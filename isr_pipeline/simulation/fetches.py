@@ -38,6 +38,7 @@ from isr_pipeline.simulation.purgatory import begin_completion, complete, satisf
 from isr_pipeline.simulation.reads import plan_read, s2_alarm
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
 from isr_pipeline.simulation.shortcuts.news import (
     is_kept,
     is_plain,
@@ -165,7 +166,7 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
     t = w[w[d + D_REQ] + Q_OWNER]
     i = (k - w[t + T_CAND]) // K_SIZE
     unsettle(w, t, i)
-    if rules[KIP501] == _S1_PR:
+    if switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
         pay_candidate(w, rec, t, i)
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
@@ -362,7 +363,7 @@ def _read(w, rec, rules, b, d, q, e, k, plain):
         w[q + Q_DATA] = 1
     w[d + D_STATE] = DS_FETCH
     w[d + D_ROW] = -1
-    if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
+    if switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS:
         begin_locked_read(w, lr, end)
         w[d + D_ROW] = lr
     w[d + D_END] = end
@@ -405,7 +406,7 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
 
     ``empty``: nothing stands against it and no partition had data for it at this very moment.
     """
-    if w[q + Q_PENDING] != 0 and rules[KIP501] == _S1_PR:
+    if w[q + Q_PENDING] != 0 and switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
         forget_pending(w, rec, rules, q)  # the pull request's finally block
     if w[q + Q_ERR] == 1 or w[q + Q_BYTES] >= w[C_FETCH_MIN_BYTES] or w[C_FETCH_WAIT] == 0:
         respond(w, rec, rules, b, q)

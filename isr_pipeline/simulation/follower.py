@@ -44,6 +44,7 @@ from isr_pipeline.simulation.shortcuts.news import (
     next_news,
     thread_of,
 )
+from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_end
 from isr_pipeline.simulation.world.jit import compiled, inlined
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
@@ -448,7 +449,7 @@ def _take_errors(w, rules, t, q):
         w[e + E_OFFSET] = -1
         if error == ERR_DIVERGING:
             cut_log(w, r, w[e + E_END])
-            w[r + R_HW] = min(w[r + R_HW], w[r + R_LEO])
+            set_high_watermark(w, r, min(w[r + R_HW], w[r + R_LEO]))
             w[r + R_NEED_TRUNC] = 0
         elif error == ERR_FENCED_EPOCH and rules[FETCH_NAMES_EPOCH] != 0:
             if _react(w, rules, t, r, _FENCED):
@@ -478,7 +479,7 @@ def _injected(w, r):
 def _learn_hw(w, k, e):
     """The follower of candidate ``k`` learns the leader's high watermark from its answer."""
     r = w[k + K_FROW]
-    w[r + R_HW] = max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO]))
+    set_high_watermark(w, r, max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO])))
     w[k + K_HW] = w[e + E_HW]
 
 
@@ -533,7 +534,7 @@ def _append_one(w, rules, t):
         error = w[r + R_INJECT]
         if _injected(w, r):
             return _react(w, rules, t, r, error)
-    w[r + R_LEO] = w[e + E_END]
+    set_log_end(w, r, w[e + E_END])
     w[e + E_OFFSET] = w[e + E_END]  # what the next fetch asks for, if it need not be built anew
     copy_epochs(w, w[k + K_LROW], r)
     _learn_hw(w, k, e)
@@ -632,7 +633,7 @@ def _become_leader(w, rec, rules, r, m):
     w[r + R_PEPOCH] = w[m + M_PEPOCH]
     w[r + R_LEADER] = w[r + R_POS]
     w[r + R_IS_LEADER] = 1
-    w[r + R_ISR] = w[m + M_ISR]
+    set_isr(w, r, w[m + M_ISR])
     w[r + R_PENDING] = 0
     w[r + R_RESIGN] = 0
     w[r + R_NEED_TRUNC] = 0

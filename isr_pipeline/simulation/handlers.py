@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import counts_pending
-from isr_pipeline.kafka.partition import append_refused, effective_min_isr, size_of
+from isr_pipeline.kafka.partition import append_refused, size_of
 from isr_pipeline.kafka.releases import ANSWERS_BEFORE_DELAYED
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
 from isr_pipeline.simulation.leader import (
@@ -18,6 +18,7 @@ from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.reads import s2_timer
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
 from isr_pipeline.simulation.responses import push_response, respond, start_senders
+from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.pending import note_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
@@ -30,7 +31,6 @@ from isr_pipeline.simulation.world.layout import (
     B_UP,
     C_CLIENT,
     C_HALF_RTT,
-    C_MIN_ISR,
     C_PRODUCE,
     D_AGAIN,
     D_BROKER,
@@ -64,7 +64,6 @@ from isr_pipeline.simulation.world.layout import (
     G_NOW,
     K_LROW,
     K_SIZE,
-    P_RF,
     Q_ABANDONED,
     Q_ACKS_ALL,
     Q_BROKER,
@@ -179,7 +178,7 @@ def _produce_appends(w, rec, rules, b, d):
     elif append_refused(
         w[q + Q_ACKS_ALL] == 1,
         size_of(w[r + R_ISR]),
-        effective_min_isr(rules, w[C_MIN_ISR], w[w[r + R_PART] + P_RF]),
+        min_isr(w, rules, w[r + R_PART]),
     ):
         w[q + Q_ERR] = ERR_NOT_ENOUGH
     if w[q + Q_ERR] != 0:

@@ -13,7 +13,6 @@ from isr_pipeline.kafka.partition import (
     Produce,
     alter_error,
     alter_response,
-    effective_min_isr,
     may_expand,
     next_high_watermark,
     out_of_sync_mask,
@@ -49,9 +48,16 @@ from isr_pipeline.simulation.measures import (
 )
 from isr_pipeline.simulation.network import link
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import note, note_isr
-from isr_pipeline.simulation.shortcuts.news import tell_followers, unsettle_followers
+from isr_pipeline.simulation.shortcuts.depends import (
+    NOT_HERE,
+    min_isr,
+    min_isr_for,
+    note,
+    note_isr,
+    switch,
+)
 from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.state import set_high_watermark, set_isr
 from isr_pipeline.simulation.world.jit import apart, compiled
 from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
@@ -68,7 +74,6 @@ from isr_pipeline.simulation.world.layout import (
     C_ALTER,
     C_LAG,
     C_LAG_MESSAGES,
-    C_MIN_ISR,
     C_TICK,
     C_WARMUP,
     C_ZK_WRITE,
@@ -241,8 +246,8 @@ def maximal_isr(w, r):
 @compiled
 def acks_all_error(w, rules, r, end):
     """How an acks=all produce whose last record is at ``end - 1`` is with the leader ``r``."""
-    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[w[r + R_PART] + P_RF])
-    return produce_error(end, w[r + R_HW], size_of(maximal_isr(w, r)), min_isr)
+    fewest = min_isr(w, rules, w[r + R_PART])
+    return produce_error(end, w[r + R_HW], size_of(maximal_isr(w, r)), fewest)
 
 
 @compiled
@@ -290,13 +295,12 @@ def raise_hw(w, rec, rules, r, rule_time):
         w[r + R_ISR],
         maximal_isr(w, r),
         w[p + P_ELIGIBLE] if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
-        effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]),
+        min_isr(w, rules, p),
         rule_time,
         w[C_LAG],
     )
     if hw > before:
-        w[r + R_HW] = hw
-        tell_followers(w, r)
+        set_high_watermark(w, r, hw)
         if leads_officially(w, r):
             commit_up_to(w, rules, p, hw, maximal_isr(w, r))
             hw_moved(w, p, hw < leo)
@@ -402,13 +406,12 @@ def commit_isr(w, rec, rules, r):
     w[p + P_ISR] = isr
     w[p + P_PEPOCH] += 1
     _order_with(w, p, isr)
-    if rules[ELR] != 0:
-        min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    if switch(w, rules, ELR, NOT_HERE) != 0:
+        fewest = min_isr_for(w, rules, p, isr)
         # with a leader there is no last known one, and nobody here stopped uncleanly
-        w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, min_isr, 0)
+        w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, fewest, 0)
     bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
-    w[r + R_ISR] = isr
-    unsettle_followers(w, r)
+    set_isr(w, r, isr)
     w[r + R_PEPOCH] = w[p + P_PEPOCH]
     node = broker_index(w, w[r + R_BROKER])
     e = emit(w, EV_SHRINK if shrink else EV_EXPAND, p, node, w[r + R_DECIDED], changed)
@@ -655,7 +658,7 @@ def append_must_wait(w, r):
 @compiled
 def read_must_wait(w, rules, r):
     """Whether a new handler-stage read of ``r`` has to wait for a tick or an ISR write."""
-    return w[r + R_WRITER] != LOCK_FREE and rules[ISR_LOCK] >= _LOCK_RW_ALWAYS
+    return w[r + R_WRITER] != LOCK_FREE and switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS
 
 
 # ------------------------------------------------------------------ the isr-expiration tick
@@ -684,7 +687,7 @@ def _expired(w, rec, rules, r):
 @compiled
 def _tick_visits(w, rec, rules, b, r):
     """The walk of broker ``b`` comes to the leader ``r``; False if it has to stay there."""
-    mode = rules[ISR_LOCK]
+    mode = switch(w, rules, ISR_LOCK, NOT_HERE)
     if w[b + B_TICK_STATE] == TICK_WRITES:
         w[b + B_TICK_STATE] = TICK_READY
         finish_sync_write(w, rec, rules, r)
@@ -713,7 +716,7 @@ def _tick_visits(w, rec, rules, b, r):
         return True
     left = w[r + R_ISR] & ~expired
     if transfers_instead_of_shrinking(
-        rules, size_of(left), effective_min_isr(rules, w[C_MIN_ISR], w[w[r + R_PART] + P_RF])
+        rules, size_of(left), min_isr_for(w, rules, w[r + R_PART], left)
     ):
         resign(w, rec, rules, r, True)
         return True

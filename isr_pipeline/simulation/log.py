@@ -7,11 +7,12 @@ only: they will be truncated, and no report counts them.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.partition import Produce, effective_min_isr, produce_error, size_of
+from isr_pipeline.kafka.partition import Produce, produce_error, size_of
 from isr_pipeline.simulation.measures import emit, note_latency
+from isr_pipeline.simulation.shortcuts.depends import min_isr
+from isr_pipeline.simulation.state import set_log_end
 from isr_pipeline.simulation.world.jit import compiled, inlined
 from isr_pipeline.simulation.world.layout import (
-    C_MIN_ISR,
     C_REQUEST_TIMEOUT,
     C_WARMUP,
     EPOCHS_MAX,
@@ -172,10 +173,10 @@ def commit_up_to(w, rules, p, hw, isr):
     i = w[p + P_LED_NEXT]
     tail = w[p + P_LED_TAIL]
     members = size_of(isr)
-    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    fewest = min_isr(w, rules, p)
     while i < tail:
         e = batch_at(w, p, i)
-        error = produce_error(w[e + L_END], hw, members, min_isr)
+        error = produce_error(w[e + L_END], hw, members, fewest)
         if error == _WAITING:
             break
         w[e + L_STATE] = 1
@@ -303,7 +304,7 @@ def copy_epochs(w, source, target):
 @compiled
 def cut_log(w, r, leo):
     """Truncate the log of ``r`` to ``leo``."""
-    w[r + R_LEO] = min(w[r + R_LEO], leo)
+    set_log_end(w, r, min(w[r + R_LEO], leo))
     base = w[r + R_EPOCHS]
     n = w[r + R_NEP]
     while n > 1 and w[base + 2 * (n - 1) + 1] >= w[r + R_LEO]:

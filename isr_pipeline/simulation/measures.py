@@ -7,8 +7,8 @@ anew. Everything is counted after the warm-up; events are listed from 0.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.partition import effective_min_isr, size_of
-from isr_pipeline.simulation.shortcuts.depends import note_isr
+from isr_pipeline.kafka.partition import size_of
+from isr_pipeline.simulation.shortcuts.depends import min_isr, note_isr
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_INDEX,
@@ -16,7 +16,6 @@ from isr_pipeline.simulation.world.layout import (
     B_UP,
     C_EVENTS_MAX,
     C_LAG,
-    C_MIN_ISR,
     C_REQUEST_TIMEOUT,
     C_WARMUP,
     EV_UNDER_MIN_END,
@@ -188,14 +187,14 @@ def refresh(w, rules, p):
     note_isr(w, p, w[p + P_ISR])
     leader = w[p + P_LEADER]
     members = size_of(w[p + P_ISR])
-    min_isr = effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    fewest = min_isr(w, rules, p)
     before = w[p + P_FLAGS]
     flags = 0
     if leader < 0:
         flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
     else:
         b = w[row_of(w, p, leader) + R_BROKER]
-        if members < min_isr:
+        if members < fewest:
             flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
         if members < w[p + P_RF]:
             flags |= FLAG_UNDER_REPLICATED

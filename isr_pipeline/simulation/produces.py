@@ -11,7 +11,7 @@ from isr_pipeline.simulation.leader import (
 )
 from isr_pipeline.simulation.log import add_batch
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.news import tell_followers
+from isr_pipeline.simulation.state import set_log_end
 from isr_pipeline.simulation.world.jit import compiled, inlined
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
@@ -69,8 +69,7 @@ def settle_produce(w, rec, rules, b, q):
 def append_records(w, rec, rules, r, records, size_bytes, acks_all):
     """Append a batch to the leader ``r``: LEO, ledger, high watermark."""
     p = w[r + R_PART]
-    w[r + R_LEO] += records
-    tell_followers(w, r)
+    set_log_end(w, r, w[r + R_LEO] + records)
     if leads_officially(w, r):
         add_batch(w, p, w[r + R_LEO], size_bytes, records if acks_all else 0)
     raise_hw(w, rec, rules, r, w[G_NOW])

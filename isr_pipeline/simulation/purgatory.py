@@ -15,6 +15,7 @@ from isr_pipeline.simulation.produces import settle_produce
 from isr_pipeline.simulation.reads import plan_read, s2_alarm, s2_timer
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
+from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
 from isr_pipeline.simulation.shortcuts.news import candidate, is_plain, next_news, thread_of
 from isr_pipeline.simulation.world.jit import apart, compiled, inlined
 from isr_pipeline.simulation.world.layout import (
@@ -178,10 +179,10 @@ def _completion_read(w, rules, b, d, q, i, lr, plain):
         return False
     w[d + D_STATE] = DS_COMPLETE
     w[q + Q_READ_ROW] = -1
-    if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
+    if switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS:
         begin_locked_read(w, lr, end)
         w[q + Q_READ_ROW] = lr
-    elif rules[ISR_LOCK] == _LOCK_COMPLETION and w[d + D_ROW] >= 0:
+    elif switch(w, rules, ISR_LOCK, NOT_HERE) == _LOCK_COMPLETION and w[d + D_ROW] >= 0:
         # up to 2.0 the append's own read lock is still held
         begin_locked_read(w, w[d + D_ROW], end)
         w[q + Q_READ_ROW] = w[d + D_ROW]
@@ -298,7 +299,7 @@ def expire_steps(w, rec, rules, q):
                 if w[e + E_END] > w[e + E_OFFSET]:
                     w[q + Q_DATA] = 1
                     end = read_end(w, b, w[lr + R_PART], READ_COMPLETION, 0, True)
-                    if rules[ISR_LOCK] >= _LOCK_RW_ALWAYS:
+                    if switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS:
                         begin_locked_read(w, lr, end)
                         w[q + Q_READ_ROW] = lr
                     w[q + Q_DEADLINE] = INF

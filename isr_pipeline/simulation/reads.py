@@ -6,7 +6,7 @@ from isr_pipeline.kafka.kip501 import should_resign
 from isr_pipeline.kafka.releases import KIP501, Kip501
 from isr_pipeline.simulation.leader import leads_officially, resign
 from isr_pipeline.simulation.log import data_end
-from isr_pipeline.simulation.shortcuts.depends import note, note_read
+from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, note_read, setting, switch
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     C_FETCH_MAX_BYTES,
@@ -48,8 +48,8 @@ def plan_read(w, q, e, p, lr):
 def s2_alarm(w, rules, end):
     """When the slot of a read that ends at ``end`` fires: earlier if Solution 2's timer does."""
     note_read(w, end - w[G_NOW])
-    if rules[KIP501] == _S2:
-        return min(end, w[G_NOW] + w[C_S2_LIMIT])
+    if switch(w, rules, KIP501, NOT_HERE) == _S2:
+        return min(end, w[G_NOW] + setting(w, C_S2_LIMIT, NOT_HERE))
     return end
 
 
@@ -58,15 +58,15 @@ def s2_timer(w, rec, rules, lr):
     """Solution 2's timer has fired for a read of ``lr``: resign if anybody could take over."""
     p = w[lr + R_PART]
     others = w[lr + R_ISR] & w[p + P_ELIGIBLE] & ~(1 << w[lr + R_POS])
-    if w[p + P_S2_LAST] > NEVER:
-        note(w, DEP_COOLDOWN)
+    asked = DEP_COOLDOWN if w[p + P_S2_LAST] > NEVER else NOT_HERE
+    limit = setting(w, C_S2_LIMIT, NOT_HERE)
     if should_resign(
         rules,
-        w[C_S2_LIMIT] + 1,
-        w[C_S2_LIMIT],
+        limit + 1,
+        limit,
         others != 0,
         w[G_NOW] - w[p + P_S2_LAST],
-        w[C_S2_COOLDOWN],
+        setting(w, C_S2_COOLDOWN, asked),
     ):
         if leads_officially(w, lr):
             w[p + P_S2_LAST] = w[G_NOW]

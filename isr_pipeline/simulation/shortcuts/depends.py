@@ -3,20 +3,58 @@
 Two configurations of a scenario often lead to the very same run: a limit that no read reaches, an
 election that never takes place. So that such a run is simulated once (see `scenarios.shared`), the
 kernel notes where a setting decided something: G_LEAST_ISR, G_LONGEST_READ and, in G_DEPENDS, one
-bit a question. Whoever adds a place that reads one of those settings notes it here as well.
+bit a question.
+
+A setting in spite of which configurations may share a run (`worlds.reuse`) is read through
+`setting`, `switch`, `min_isr` or `min_isr_for` alone, which ask for the question behind it;
+`tests/simulation/test_fences.py` finds any other read.
 """
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.partition import size_of
+from isr_pipeline.kafka.partition import effective_min_isr, size_of
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
+    C_MIN_ISR,
     DEP_OUTSIDE,
     G_DEPENDS,
     G_LEAST_ISR,
     G_LONGEST_READ,
     P_RF,
 )
+
+NOT_HERE = 0
+"""The question of a read that by itself decides nothing: the place where it does notes it."""
+
+
+@compiled
+def setting(w, cell, question):
+    """Value of a shareable setting (a C_ cell), and the question that it decides here."""
+    w[G_DEPENDS] |= question
+    return w[cell]
+
+
+@compiled
+def switch(w, rules, index, question):
+    """Value of a shareable switch, and the question that it decides here."""
+    w[G_DEPENDS] |= question
+    return rules[index]
+
+
+@compiled
+def min_isr(w, rules, p):
+    """min.insync.replicas of partition ``p`` as applied, to compare with a committed ISR or more.
+
+    Every committed ISR is noted when it is set.
+    """
+    return effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+
+
+@compiled
+def min_isr_for(w, rules, p, isr):
+    """The same, to compare with ``isr``, which is not committed yet."""
+    note_isr(w, p, isr)
+    return min_isr(w, rules, p)
 
 
 @compiled

@@ -693,6 +693,42 @@ def _oldest_visit(w, z, s, now, span):
     return oldest
 
 
+BOUNDED = {
+    "C_LAG": "_clocks_end",
+    "C_LAG_MESSAGES": "_behind_stays_small",
+    "C_TICK": "_first_held_up",
+    "C_S2_COOLDOWN": "_cooldowns_end",
+    "C_FETCH_MIN_BYTES": "_bytes_gather",
+    "C_WARMUP": "_counting_began",
+    "C_HORIZON": "_quiet_until",
+}
+"""Time or threshold that a rule compares with a cell that may stand still -> its bound."""
+
+PLANNED = frozenset(
+    {
+        "C_FETCH_WAIT", "C_BACKOFF", "C_SOCKET_TIMEOUT", "C_REQUEST_TIMEOUT", "C_SESSION",
+        "C_HEARTBEAT", "C_S2_LIMIT", "C_READ", "C_PRODUCE", "C_SEND", "C_APPEND", "C_HALF_RTT",
+        "C_ALTER", "C_ZK_WRITE", "C_MD_LOW", "C_MD_HIGH", "C_CLIENT", "C_REBALANCE", "C_SAMPLE",
+        "RETRY_US", "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
+    }
+)  # fmt: skip
+"""Times that only say when a slot fires, or a cell that holds a time falls due: `_plans_end`."""
+
+REPEATS = frozenset(
+    {
+        "C_FETCH_MAX_BYTES", "C_RESPONSE_MAX_BYTES", "C_QUEUED_MAX", "C_MIN_ISR", "C_UNCLEAN",
+        "FLAP_WINDOW_US",
+    }
+)  # fmt: skip
+"""Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a
+member left that comes back in the same cycle."""
+
+NO_RULE = frozenset(
+    {"C_SEED", "C_BUDGET", "C_EVENTS_MAX", "C_SAMPLES_MAX", "C_SCRATCH", "C_PERIOD"}
+)
+"""Cells of the header's settings that no rule compares with anything."""
+
+
 @compiled
 def _clocks_end(w, rec, rules, z, s, now, span):
     """First moment at which a follower's lag clock may decide otherwise than now.
