@@ -1,4 +1,4 @@
-"""Schemas of the tables that Spark writes, as literals.
+"""Schemas of the tables that Spark writes.
 
 ``experiment`` and ``night`` are no columns: the folder of a table says them.
 """
@@ -14,6 +14,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from isr_pipeline.worlds.columns import COLUMNS, TOTAL_TYPES
+
 _NULLABLE = True
 _GIVEN = False
 
@@ -28,6 +30,10 @@ def _whole(name: str, *, nullable: bool = False) -> StructField:
 
 def _number(name: str, *, nullable: bool = False) -> StructField:
     return StructField(name, DoubleType(), nullable)
+
+
+def _column(name: str, type_: str, *, nullable: bool) -> StructField:
+    return _whole(name, nullable=nullable) if type_ == "int" else _number(name, nullable=nullable)
 
 
 SCENARIOS = StructType(
@@ -53,44 +59,11 @@ OUTCOMES = StructType(
         _text("stratum"),
         _number("weight"),
         _number("partition_hours"),
-        _number("offline_partition_rate", nullable=True),
-        _whole("any_offline", nullable=True),
-        _number("under_min_isr_rate", nullable=True),
-        _number("under_replicated_rate", nullable=True),
-        _number("produce_unavailable_rate", nullable=True),
-        _number("isr_shrinks_per_partition_hour", nullable=True),
-        _number("isr_expands_per_partition_hour", nullable=True),
-        _number("isr_flaps_per_partition_hour", nullable=True),
-        _number("spurious_shrinks_per_partition_hour", nullable=True),
-        _number("missed_lag_ms", nullable=True),
-        _number("leader_changes_per_partition_hour", nullable=True),
-        _number("resignations_per_partition_hour", nullable=True),
-        _whole("unclean_elections", nullable=True),
-        _number("commit_latency_p50_ms", nullable=True),
-        _number("commit_latency_p99_ms", nullable=True),
-        _number("commit_latency_max_ms", nullable=True),
-        _whole("batches_uncommitted", nullable=True),
-        _whole("records_acked", nullable=True),
-        _whole("records_lost", nullable=True),
-        _whole("failed_partitions_max", nullable=True),
-        _number("failed_partition_rate", nullable=True),
-        _whole("dead_fetcher_threads", nullable=True),
-        _number("untracked_partition_rate", nullable=True),
-        _number("simulated_ms"),
-        _whole("kernel_events"),
-        _whole("failed"),
-        _number("offline_partition_seconds", nullable=True),
-        _number("under_min_isr_partition_seconds", nullable=True),
-        _number("under_replicated_partition_seconds", nullable=True),
-        _number("produce_unavailable_partition_seconds", nullable=True),
-        _whole("isr_shrinks", nullable=True),
-        _whole("isr_expands", nullable=True),
-        _whole("isr_flaps", nullable=True),
-        _whole("spurious_shrinks", nullable=True),
-        _whole("leader_changes", nullable=True),
-        _whole("resignations", nullable=True),
-        _number("failed_partition_seconds", nullable=True),
-        _number("untracked_partition_seconds", nullable=True),
+        *(
+            _column(column.name, column.type, nullable=column.metric is not None)
+            for column in COLUMNS
+        ),
+        *(_column(name, type_, nullable=True) for name, type_ in TOTAL_TYPES.items()),
     ]
 )
 """One row per pair of a scenario and a configuration; null where the pair failed."""

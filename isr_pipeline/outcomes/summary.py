@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from isr_pipeline.outcomes.metrics import METRICS, Metric
+from isr_pipeline.worlds.columns import METRICS, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
     connect,
@@ -28,6 +27,7 @@ from isr_pipeline.tracking.client import (
 )
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.verdicts.model import (
     WORST_FIRST,
     ConfigVerdict,
@@ -12,6 +11,7 @@ from isr_pipeline.verdicts.model import (
     Status,
     number,
 )
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration

@@ -20,10 +20,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.metrics import METRICS, TOTALS
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
 from isr_pipeline.scenarios.panels import panel_digest
+from isr_pipeline.worlds.columns import METRICS, TOTALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -10,17 +10,17 @@ from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import config_dir
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS
 
 FLAG_COLUMNS = ("any_offline",)
 """Outcome columns that are 0 or 1 and may be tested with McNemar's test."""
 
 TESTABLE = tuple(
-    name
-    for name in OUTCOME_COLUMNS
-    if name not in {"any_offline", "simulated_ms", "kernel_events", "failed", "records_acked"}
+    metric.name
+    for metric in METRICS.values()
+    if metric.worse >= 0 and metric.name not in FLAG_COLUMNS
 )
-"""Outcome columns of which less is better, so that `worse` has a meaning."""
+"""Metrics of which less is better, so that `worse` has a meaning."""
 
 PROBABILITY = number(0.0, 1.0, "a number > 0 and < 1", low_open=True)
 METRIC = one_of(*TESTABLE)

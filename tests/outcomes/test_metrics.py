@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from isr_pipeline.outcomes.metrics import KEY_METRICS, METRICS, TESTED, TOTALS, natural_totals
+from isr_pipeline.outcomes.metrics import KEY_METRICS, TESTED, natural_totals
 from isr_pipeline.outcomes.schemas import OUTCOMES, SUMMARY
 from isr_pipeline.outcomes.store import digest
 from isr_pipeline.outcomes.summary import (
@@ -19,7 +19,7 @@ from isr_pipeline.outcomes.summary import (
     share_interval,
     summarize,
 )
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS, OUTCOME_COLUMNS, TOTALS
 from tests.validation.tables import outcomes, tiny_plan
 
 NO_METRICS = ("simulated_ms", "kernel_events", "failed")

@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
-from isr_pipeline.outcomes.metrics import METRICS, TOTALS
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.columns import METRICS, TOTALS
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events
 from isr_pipeline.worlds.reuse import Runs

@@ -14,7 +14,6 @@ import pytest
 
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.outcomes import store
-from isr_pipeline.outcomes.metrics import METRICS
 from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
@@ -23,6 +22,7 @@ from isr_pipeline.report.html import _smallest, render, write_report
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.statistics import discordant_found
+from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"

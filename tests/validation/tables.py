@@ -11,10 +11,11 @@ import pandas as pd
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.metrics import METRICS, natural_totals
+from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.summary import summarize
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

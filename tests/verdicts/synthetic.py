@@ -18,8 +18,7 @@ from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.outcomes.metrics import METRICS
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS, OUTCOME_COLUMNS
 
 NIGHT = "2026-11-19"
 LATER = "2026-11-20"
