@@ -6,12 +6,13 @@ must end by the horizon; of the others only the beginning must lie within it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
 from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, text, whole
 from isr_pipeline.files.models import Strict
+from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
 
 MS_LIMIT = TIME_LIMIT_US / 1000
@@ -97,6 +98,20 @@ Reads = Annotated[
 ]
 
 
+class Amiss(NamedTuple):
+    """A field of a fault that does not go with another, or with the cluster.
+
+    Attributes:
+        field: its name.
+        given: its value, or None if it is missing.
+        allowed: what may stand there.
+    """
+
+    field: str
+    given: Any
+    allowed: str
+
+
 class FaultBase(Strict):
     """What every fault has.
 
@@ -105,6 +120,15 @@ class FaultBase(Strict):
     """
 
     start_ms: Ms
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """Find what is wrong with the fault beyond single fields; kinds say their own.
+
+        Args:
+            log_dirs: how many each broker has.
+        """
+        del log_dirs
+        return None
 
 
 class Window(FaultBase):
@@ -184,6 +208,18 @@ class Link(Window):
     latency_ms: Annotated[float | None, MS] = None
     both_ways: Bool = False
 
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """Two nodes, and one thing that happens between them."""
+        del log_dirs
+        what = "either drop: true or latency_ms"
+        if self.from_ == self.to:
+            return Amiss("to", self.to, "another node than from")
+        if self.drop and self.latency_ms is not None:
+            return Amiss("latency_ms", self.latency_ms, what)
+        if not self.drop and self.latency_ms is None:
+            return Amiss("drop", None, what)
+        return None
+
 
 class Crash(FaultBase):
     """Kill -9.
@@ -210,6 +246,15 @@ class ControlledRestart(FaultBase):
     downtime_ms: Ms
     shutdown_ms: Ms = 1000
 
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """It returns after it has gone."""
+        del log_dirs
+        if self.shutdown_ms > self.downtime_ms:
+            return Amiss(
+                "shutdown_ms", self.shutdown_ms, f"0..{shown(self.downtime_ms)} (downtime_ms)"
+            )
+        return None
+
 
 class LogDirFailure(FaultBase):
     """A log directory fails at the next append in it."""
@@ -217,6 +262,13 @@ class LogDirFailure(FaultBase):
     kind: Literal["log_dir_failure"]
     broker: Broker
     log_dir: Annotated[int, whole(0, INT_MAX, "the 0-based number of a log dir")]
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """The broker has that log dir."""
+        if self.log_dir < log_dirs:
+            return None
+        numbers = "0" if log_dirs == 1 else f"0..{log_dirs - 1}"
+        return Amiss("log_dir", self.log_dir, f"{numbers} (log_dirs_per_broker: {log_dirs})")
 
 
 class ControllerOutage(Window):
@@ -328,23 +380,7 @@ Fault = Annotated[
     Field(discriminator="kind"),
 ]
 
-KINDS: tuple[str, ...] = (
-    "read_stall",
-    "slow_read",
-    "slow_append",
-    "pause",
-    "cpu",
-    "link",
-    "crash",
-    "controlled_restart",
-    "log_dir_failure",
-    "controller_outage",
-    "produce_burst",
-    "produce_rate",
-    "client_surge",
-    "partition_error",
-    "stop_replica",
-    "preferred_election",
-    "bootstrap",
+KINDS: tuple[str, ...] = tuple(
+    get_args(one.model_fields["kind"].annotation)[0] for one in get_args(get_args(Fault)[0])
 )
 """Every fault kind, in the order of the model page."""

@@ -470,9 +470,10 @@ class _Checker:
         if hasattr(fault, "topic"):
             self.fault_partition(fault)
         self.window(fault.start_ms, fault.duration_ms if has_window else None)
-        one = getattr(self, f"fault_{fault.kind}", None)
-        if one is not None:
-            one(fault)
+        amiss = fault.amiss(self.scenario.cluster.log_dirs_per_broker)
+        if amiss is not None:
+            given = _Said("missing") if amiss.given is None else amiss.given
+            self.refuse(amiss.field, given, amiss.allowed)
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
 
@@ -500,25 +501,6 @@ class _Checker:
             if name not in here:
                 words = f" (hosted by {fault.broker})" if name in names else ""
                 self.refuse("partitions", name, close_or_all(name, here) + words, i)
-
-    def fault_link(self, fault: Any) -> None:
-        if fault.from_ == fault.to:
-            self.refuse("to", fault.to, "another node than from")
-        if fault.drop and fault.latency_ms is not None:
-            self.refuse("latency_ms", fault.latency_ms, "either drop: true or latency_ms")
-        if not fault.drop and fault.latency_ms is None:
-            self.refuse("drop", _Said("missing"), "either drop: true or latency_ms")
-
-    def fault_controlled_restart(self, fault: Any) -> None:
-        if fault.shutdown_ms > fault.downtime_ms:
-            allowed = f"0..{shown(fault.downtime_ms)} (downtime_ms)"
-            self.refuse("shutdown_ms", fault.shutdown_ms, allowed)
-
-    def fault_log_dir_failure(self, fault: Any) -> None:
-        dirs = self.scenario.cluster.log_dirs_per_broker
-        if fault.log_dir >= dirs:
-            allowed = "0" if dirs == 1 else f"0..{dirs - 1}"
-            self.refuse("log_dir", fault.log_dir, f"{allowed} (log_dirs_per_broker: {dirs})")
 
 
 class _Said(str):

@@ -39,7 +39,13 @@ from isr_pipeline.simulation.measures import (
     row_of,
     touch,
 )
-from isr_pipeline.simulation.network import MILLION, link
+from isr_pipeline.simulation.network import (
+    MILLION,
+    X_READ_STALL,
+    X_SLOW_APPEND,
+    X_SLOW_READ,
+    link,
+)
 from isr_pipeline.simulation.produces import append_records
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
@@ -187,13 +193,8 @@ from isr_pipeline.simulation.world.layout import (
     X_ALL_PARTS,
     X_ARG,
     X_ARG2,
-    X_BOOTSTRAP,
     X_BOTH,
     X_BROKER,
-    X_BURST,
-    X_CONTROLLED,
-    X_CPU,
-    X_CRASH,
     X_DIR,
     X_DROP,
     X_END,
@@ -201,28 +202,32 @@ from isr_pipeline.simulation.world.layout import (
     X_FETCHER,
     X_FROM,
     X_KIND,
-    X_LINK,
-    X_LOG_DIR,
     X_ONCE,
-    X_OUTAGE,
     X_PART,
-    X_PARTITION_ERROR,
-    X_PAUSE,
-    X_PREFERRED,
-    X_RATE,
-    X_READ_STALL,
     X_SIZE,
     X_SLOT,
-    X_SLOW_APPEND,
-    X_SLOW_READ,
     X_START,
     X_STATE,
-    X_STOP_REPLICA,
-    X_SURGE,
     X_TO,
     X_VALUE,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
+
+# Numbers of the kinds (X_KIND); `network` has those of disk and log.
+X_PAUSE = 4
+X_CPU = 5
+X_LINK = 6
+X_CRASH = 7
+X_CONTROLLED = 8
+X_LOG_DIR = 9
+X_OUTAGE = 10
+X_BURST = 11
+X_RATE = 12
+X_SURGE = 13
+X_PARTITION_ERROR = 14
+X_STOP_REPLICA = 15
+X_PREFERRED = 16
+X_BOOTSTRAP = 17
 
 _LEGACY = int(Fetcher.LEGACY)
 
@@ -743,7 +748,7 @@ def fault_fires(w, rec, rules, fault):
             schedule(w, w[x + X_SLOT], w[x + X_END])
             _window(w, rules, fault, x, True)
         else:
-            w[x + X_STATE] = 2
+            w[x + X_STATE] = 3
             cancel(w, w[x + X_SLOT])
             _window(w, rules, fault, x, False)
     else:

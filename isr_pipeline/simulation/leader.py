@@ -44,6 +44,7 @@ from isr_pipeline.simulation.measures import (
     hw_stands,
     refresh,
     row_of,
+    touches,
     watch_missed_lag,
 )
 from isr_pipeline.simulation.network import link
@@ -109,11 +110,8 @@ from isr_pipeline.simulation.world.layout import (
     H_BROKERS,
     H_FAULTS,
     H_FLT,
-    H_FPART,
     H_IO,
     H_LOCKED,
-    H_PART,
-    H_PARTITIONS,
     H_WALK,
     INF,
     LOCKED_MAX,
@@ -126,7 +124,6 @@ from isr_pipeline.simulation.world.layout import (
     P_ORDER,
     P_PEPOCH,
     P_RF,
-    P_SIZE,
     P_STAND_SINCE,
     P_STREAM0,
     P_STREAMS,
@@ -141,7 +138,6 @@ from isr_pipeline.simulation.world.layout import (
     R_CAUSE0,
     R_DECIDED,
     R_DECIDED_MASK,
-    R_DIR,
     R_EPOCH,
     R_EPOCH_START,
     R_FSTATE,
@@ -163,32 +159,17 @@ from isr_pipeline.simulation.world.layout import (
     REQS_PER_STREAM,
     S_REQ0,
     S_SIZE,
+    TOUCH_APPEND,
+    TOUCH_MOMENT,
     U_BEGIN,
     U_BROKER,
     U_END,
     U_SIZE,
     V_CAUSE0,
     V_MASK,
-    X_ALL_PARTS,
-    X_BOOTSTRAP,
-    X_BROKER,
-    X_CONTROLLED,
-    X_CPU,
-    X_CRASH,
-    X_DIR,
     X_END,
-    X_FETCHER,
-    X_FROM,
-    X_KIND,
-    X_LINK,
-    X_LOG_DIR,
-    X_PARTITION_ERROR,
-    X_PAUSE,
     X_SIZE,
-    X_SLOW_APPEND,
     X_START,
-    X_STOP_REPLICA,
-    X_TO,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
 
@@ -315,35 +296,14 @@ def raise_hw(w, rec, rules, r, rule_time):
 @compiled
 def _touched(w, r, leader_broker, since):
     """Whether a fault touched the follower ``r``, or its link to the leader, since a moment."""
-    b = w[r + R_BROKER]
-    p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
-    state = w[r + R_FSTATE]
-    if state in (F_FAILED, F_DEAD, F_STOPPED):
+    if w[r + R_FSTATE] in (F_FAILED, F_DEAD, F_STOPPED):
         return True
     for i in range(w[H_FAULTS]):
         x = w[H_FLT] + i * X_SIZE
         if w[x + X_START] > w[G_NOW] or w[x + X_END] < since:
             continue
-        kind = w[x + X_KIND]
-        if kind == X_LINK:
-            here = broker_index(w, b)
-            there = broker_index(w, leader_broker)
-            if (w[x + X_FROM] == here and w[x + X_TO] == there) or (
-                w[x + X_FROM] == there and w[x + X_TO] == here
-            ):
-                return True
-        elif w[x + X_BROKER] == b:
-            if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
-                return True
-            if kind == X_LOG_DIR and w[x + X_DIR] == w[r + R_DIR]:
-                return True
-            if kind in (X_SLOW_APPEND, X_STOP_REPLICA, X_BOOTSTRAP) or (
-                kind == X_PARTITION_ERROR and w[x + X_FETCHER] == 0
-            ):
-                if w[x + X_ALL_PARTS] == 1:
-                    return True
-                if w[w[H_FPART] + i * w[H_PARTITIONS] + p_index] == 1:
-                    return True
+        if touches(w, i, r, leader_broker, TOUCH_APPEND | TOUCH_MOMENT):
+            return True
     return False
 
 

@@ -75,6 +75,10 @@ from isr_pipeline.simulation.world.layout import (
     R_POS,
     R_SIZE,
     R_TOUCH_FROM,
+    TOUCH_APPEND,
+    TOUCH_LINK,
+    TOUCH_LOG_DIR,
+    TOUCH_PROCESS,
     V_BROKER,
     V_DECIDED,
     V_ISR,
@@ -87,20 +91,13 @@ from isr_pipeline.simulation.world.layout import (
     V_TIME,
     X_ALL_PARTS,
     X_BROKER,
-    X_CONTROLLED,
-    X_CPU,
-    X_CRASH,
     X_DIR,
     X_FROM,
-    X_KIND,
-    X_LINK,
-    X_LOG_DIR,
-    X_PAUSE,
     X_SIZE,
-    X_SLOW_APPEND,
     X_START,
     X_STATE,
     X_TO,
+    X_TOUCHES,
 )
 
 
@@ -301,36 +298,49 @@ def watch_missed_lag(w, r):
 
 
 @compiled
+def touches(w, fault, r, leader_broker, named):
+    """Whether a fault touches the follower ``r``, or its link to its leader.
+
+    Args:
+        w: the world.
+        fault: its number.
+        r: row pointer of the follower.
+        leader_broker: row pointer of the leader's broker, -1 without a leader.
+        named: TOUCH_ bits of those kinds that count for the partitions that they name.
+    """
+    x = w[H_FLT] + fault * X_SIZE
+    kinds = w[x + X_TOUCHES]
+    b = w[r + R_BROKER]
+    if kinds & TOUCH_LINK:
+        if leader_broker < 0:
+            return False
+        here = broker_index(w, b)
+        there = broker_index(w, leader_broker)
+        return (w[x + X_FROM] == here and w[x + X_TO] == there) or (
+            w[x + X_FROM] == there and w[x + X_TO] == here
+        )
+    if w[x + X_BROKER] != b:
+        return False
+    if kinds & TOUCH_LOG_DIR:
+        return w[x + X_DIR] == w[r + R_DIR]
+    if kinds & named:
+        p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
+        is_named = w[w[H_FPART] + fault * w[H_PARTITIONS] + p_index] == 1
+        return w[x + X_ALL_PARTS] == 1 or is_named
+    return kinds & TOUCH_PROCESS != 0
+
+
+@compiled
 def _fault_since(w, r):
     """Start of the earliest fault that touches the follower ``r`` now: INF if none does."""
     p = w[r + R_PART]
-    b = w[r + R_BROKER]
-    p_index = (p - w[H_PART]) // P_SIZE
     leader = w[p + P_LEADER]
-    here = broker_index(w, b)
-    there = broker_index(w, w[row_of(w, p, leader) + R_BROKER]) if leader >= 0 else -1
+    leader_broker = w[row_of(w, p, leader) + R_BROKER] if leader >= 0 else -1
     since = w[r + R_TOUCH_FROM]
     for i in range(w[H_FAULTS]):
         x = w[H_FLT] + i * X_SIZE
-        kind = w[x + X_KIND]
-        running = w[x + X_STATE] == 1 or (kind == X_CONTROLLED and w[x + X_STATE] == 2)
-        if not running or w[x + X_START] >= since:
-            continue
-        touched = False
-        if kind == X_LINK:
-            touched = leader >= 0 and (
-                (w[x + X_FROM] == here and w[x + X_TO] == there)
-                or (w[x + X_FROM] == there and w[x + X_TO] == here)
-            )
-        elif w[x + X_BROKER] == b:
-            if kind in (X_PAUSE, X_CPU, X_CRASH, X_CONTROLLED):
-                touched = True
-            elif kind == X_LOG_DIR:
-                touched = w[x + X_DIR] == w[r + R_DIR]
-            elif kind == X_SLOW_APPEND:
-                named = w[w[H_FPART] + i * w[H_PARTITIONS] + p_index] == 1
-                touched = w[x + X_ALL_PARTS] == 1 or named
-        if touched:
+        running = w[x + X_STATE] in (1, 2)
+        if running and w[x + X_START] < since and touches(w, i, r, leader_broker, TOUCH_APPEND):
             since = w[x + X_START]
     return since
 

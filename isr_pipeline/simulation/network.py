@@ -27,11 +27,8 @@ from isr_pipeline.simulation.world.layout import (
     X_ALL_PARTS,
     X_END,
     X_KIND,
-    X_READ_STALL,
     X_READS,
     X_SIZE,
-    X_SLOW_APPEND,
-    X_SLOW_READ,
     X_STAGE,
     X_START,
     X_VALUE,
@@ -42,6 +39,11 @@ READ_COMPLETION = 2
 READ_VISIT = 4
 
 MILLION = 1_000_000
+
+# Numbers of the fault kinds that a read or an append looks up (X_KIND); `faults` has the others.
+X_READ_STALL = 1
+X_SLOW_READ = 2
+X_SLOW_APPEND = 3
 
 
 @compiled

@@ -17,14 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.scenarios.faults import ClientSurge, Window
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.shortcuts.kinds import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.simulation.world.start import begin_world
 from isr_pipeline.worlds.choices import choices_of
 from isr_pipeline.worlds.entities import MAX_RF, entities_of
+from isr_pipeline.worlds.fault_rows import ENCODINGS, SURGE_CONNECTIONS_MAX
 from isr_pipeline.worlds.template import Places, Shape, fill, template_of
 
 if TYPE_CHECKING:
@@ -39,39 +40,9 @@ EVENT_BUDGET = 100_000_000
 EVENTS_LISTED = 20_000
 LEDGER_MAX = 1 << 16
 LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
-SURGE_CONNECTIONS_MAX = 20_000
 MAX_LOG_DIRS = 8
-MILLION = 1_000_000
 PERIOD_MIN_US = 10_000
 PERIOD_MAX_US = 1_000_000
-
-_ERRORS = {
-    "storage": Error.STORAGE,
-    "unexpected": Error.UNEXPECTED,
-    "fenced_epoch": Error.FENCED_EPOCH,
-    "corrupt_record": Error.CORRUPT_RECORD,
-}
-_READS = {"direct": 1, "completion": 2, "all": 3, "visits": 5}
-_KINDS = {
-    "read_stall": at.X_READ_STALL,
-    "slow_read": at.X_SLOW_READ,
-    "slow_append": at.X_SLOW_APPEND,
-    "pause": at.X_PAUSE,
-    "cpu": at.X_CPU,
-    "link": at.X_LINK,
-    "crash": at.X_CRASH,
-    "controlled_restart": at.X_CONTROLLED,
-    "log_dir_failure": at.X_LOG_DIR,
-    "controller_outage": at.X_OUTAGE,
-    "produce_burst": at.X_BURST,
-    "produce_rate": at.X_RATE,
-    "client_surge": at.X_SURGE,
-    "partition_error": at.X_PARTITION_ERROR,
-    "stop_replica": at.X_STOP_REPLICA,
-    "preferred_election": at.X_PREFERRED,
-    "bootstrap": at.X_BOOTSTRAP,
-}
-_WHOLE_BROKER = {"pause", "cpu", "crash", "controlled_restart", "log_dir_failure", "client_surge"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +181,7 @@ class _Structure:
             [
                 min(f.connections, SURGE_CONNECTIONS_MAX)
                 for f in self.s.faults
-                if f.kind == "client_surge"
+                if isinstance(f, ClientSurge)
             ],
             default=0,
         )
@@ -254,13 +225,9 @@ class _Structure:
         sizes = _batches_of(entities, self.s.horizon_ms).copy()
         bursts = np.zeros(len(sizes))
         for fault in self.s.faults:
-            if fault.kind == "produce_burst":
-                i = entities.p_index[fault.topic, fault.partition]
-                bursts[i] += fault.records / entities.burst_batch(i)[0] + 1
-            elif fault.kind == "produce_rate":
-                for i, name in enumerate(entities.partitions):
-                    if name.topic == fault.topic and fault.partition in ("all", name.number):
-                        sizes[i] *= max(1.0, min(fault.factor, 64.0))
+            more = ENCODINGS[fault.kind].batches
+            if more is not None:
+                more(sizes, bursts, fault, entities)
         within = np.minimum(sizes, LEDGER_MAX) + np.minimum(bursts, LEDGER_BURST_MAX)
         return within.astype(np.int64)
 
@@ -293,8 +260,9 @@ class _Structure:
     def _logs(self) -> None:
         """Where logs end that are not empty: followers that bootstrap have a way to go."""
         w = self.w
+        fault: Any
         for fault in self.s.faults:
-            if fault.kind == "bootstrap":
+            if ENCODINGS[fault.kind].fills_log:
                 number = self.entities.p_index[fault.topic, fault.partition]
                 p = int(w[at.H_PART]) + number * at.P_SIZE
                 w[p + at.P_LED_OFF0] += fault.records
@@ -322,7 +290,8 @@ class _Structure:
         for n, fault in enumerate(self.s.faults):
             row = table[n].tolist()
             fields = vars(fault)  # asking a model for a field that it has not takes microseconds
-            row[at.X_KIND] = _KINDS[fault.kind]
+            encoding = ENCODINGS[fault.kind]
+            row[at.X_KIND], row[at.X_TOUCHES] = encoding.number, encoding.touches
             row[at.X_START] = us(fault.start_ms)
             duration = fields.get("duration_ms")
             row[at.X_END] = row[at.X_START] + us(duration or 0)
@@ -330,11 +299,11 @@ class _Structure:
             if broker is not None:
                 i = self.entities.index[broker]
                 row[at.X_BROKER] = int(w[at.H_BRK]) + i * at.B_SIZE
-                if fault.kind in ("read_stall", "slow_read", "slow_append"):
+                if encoding.on_disk:
                     by_broker[i].append(n)
             self._touched_partitions(n, row, fields)
-            self._fault_values(row, fault)
-            empty = duration is not None and us(duration) == 0 and fault.kind != "partition_error"
+            encoding.values(row, fault, self.entities)
+            empty = isinstance(fault, Window) and us(fault.duration_ms) == 0
             due.append(at.INF if empty else row[at.X_START])
             table[n] = row
         self._first_due(at.SK_FAULT, due)
@@ -351,7 +320,7 @@ class _Structure:
         entities = self.entities
         touched = self._table(at.H_FPART, len(self.s.faults), len(entities.partitions))[n]
         named, topic = fields.get("partitions"), fields.get("topic")
-        if named == "all" or fields["kind"] in _WHOLE_BROKER:
+        if named == "all" or ("broker" in fields and named is None and topic is None):
             row[at.X_ALL_PARTS] = 1
         elif named is not None:
             for text in named:
@@ -362,62 +331,6 @@ class _Structure:
         elif topic is not None:
             row[at.X_PART] = entities.p_index[topic, fields["partition"]]
             touched[row[at.X_PART]] = 1
-
-    def _fault_values(self, row: list[int], fault: Any) -> None:
-        """What only faults of its kind have."""
-        kind = fault.kind
-        if kind in ("read_stall", "slow_read"):
-            row[at.X_STAGE] = 1 if fault.stage == "send" else 0
-        if kind == "read_stall":
-            reads = 0
-            for name in fault.reads:
-                reads |= _READS[name]
-            row[at.X_READS] = reads
-        elif kind == "slow_read":
-            row[at.X_READS] = 3
-            row[at.X_VALUE] = us(fault.read_ms)
-        elif kind == "slow_append":
-            row[at.X_VALUE] = us(fault.append_ms)
-        elif kind in ("cpu", "produce_rate"):
-            row[at.X_VALUE] = round(fault.factor * MILLION)
-        elif kind == "link":
-            controller = len(self.entities.brokers)
-            row[at.X_FROM], row[at.X_TO] = (
-                controller if n == "controller" else self.entities.index[n]
-                for n in (fault.from_, fault.to)
-            )
-            row[at.X_DROP] = 1 if fault.drop else 0
-            row[at.X_VALUE] = us(fault.latency_ms or 0)
-            row[at.X_BOTH] = 1 if fault.both_ways else 0
-        elif kind == "crash":
-            row[at.X_ARG] = -1 if fault.restart_after_ms is None else us(fault.restart_after_ms)
-            back = at.INF if fault.restart_after_ms is None else us(fault.restart_after_ms)
-            row[at.X_END] = min(at.INF, row[at.X_START] + back)
-        elif kind == "controlled_restart":
-            row[at.X_ARG] = us(fault.downtime_ms)
-            row[at.X_ARG2] = us(fault.shutdown_ms)
-            row[at.X_END] = row[at.X_START] + us(fault.downtime_ms)
-        elif kind == "log_dir_failure":
-            row[at.X_DIR] = fault.log_dir
-            row[at.X_END] = row[at.X_START]
-        elif kind == "controller_outage":
-            row[at.X_ARG] = 1 if fault.sessions == "resumed" else 0
-        elif kind in ("produce_burst", "bootstrap"):
-            row[at.X_VALUE] = fault.records
-        elif kind == "client_surge":
-            rate = fault.requests_per_s
-            row[at.X_ARG] = max(1000, round(1e9 / rate)) if rate > 0 else 0
-            row[at.X_VALUE] = round(fault.request_us)
-            row[at.X_ARG2] = min(fault.connections, SURGE_CONNECTIONS_MAX)
-        elif kind == "partition_error":
-            row[at.X_ERROR] = int(_ERRORS[fault.error])
-            row[at.X_FETCHER] = 1 if fault.fetcher == "ReplicaAlterLogDirs" else 0
-            row[at.X_ONCE] = 1 if fault.duration_ms is None else 0
-        elif kind == "preferred_election":
-            row[at.X_ARG] = -1
-            if fault.leader is not None:
-                replicas = self.entities.partitions[row[at.X_PART]].replicas
-                row[at.X_ARG] = replicas.index(fault.leader)
 
     # ---------------------------------------------------------------- the period
 

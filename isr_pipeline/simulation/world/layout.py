@@ -493,28 +493,18 @@ X_DIR = 14
 X_ARG = 15  # restart_after, shutdown, requests period, preferred leader
 X_ARG2 = 16
 X_SLOT = 17
-X_STATE = 18  # 0 to begin, 1 running, 2 over; controlled_restart has one more step
+X_STATE = 18  # 0 to begin, 1 running, 2 the second step of running, 3 over
 X_ALL_PARTS = 19
 X_ONCE = 20
-X_SIZE = 21
+X_TOUCHES = 21  # TOUCH_ bits
+X_SIZE = 22
 
-X_READ_STALL = 1
-X_SLOW_READ = 2
-X_SLOW_APPEND = 3
-X_PAUSE = 4
-X_CPU = 5
-X_LINK = 6
-X_CRASH = 7
-X_CONTROLLED = 8
-X_LOG_DIR = 9
-X_OUTAGE = 10
-X_BURST = 11
-X_RATE = 12
-X_SURGE = 13
-X_PARTITION_ERROR = 14
-X_STOP_REPLICA = 15
-X_PREFERRED = 16
-X_BOOTSTRAP = 17
+# TOUCH_ bits: whose removal from the ISR a fault explains
+TOUCH_PROCESS = 1  # followers on the broker
+TOUCH_LOG_DIR = 2  # followers on the broker in that log dir
+TOUCH_LINK = 4  # followers that fetch over the link
+TOUCH_APPEND = 8  # followers on the broker of the partitions named, while it goes on
+TOUCH_MOMENT = 16  # likewise of a fault of a moment: R_TOUCH_FROM says how long it shows
 
 # ---------------------------------------------------------------- the ledger: a batch
 L_END = 0  # offset behind its last record
