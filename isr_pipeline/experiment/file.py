@@ -30,6 +30,7 @@ from isr_pipeline.scenarios.generator import DrawSource
 from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
+from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 
 PERIOD_MAX = Fraction(1)
 """Seconds: a longer joint period of produce and client requests leaves no quiet time to skip."""
@@ -347,9 +348,10 @@ def _where(path: Path) -> str:
 
 def _raw(path: Path, where: str) -> dict[str, Any]:
     try:
-        return read_mapping(path)
+        raw = read_mapping(path)
     except InputError as error:
         raise InputError(where, error.field, error.given, error.allowed) from None
+    return dict(with_rule_sets(raw, path.parent))
 
 
 def known_experiments() -> list[str]:

@@ -18,7 +18,8 @@ from isr_pipeline.experiment.file import Experiment, Grid, Group, healthy_scenar
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import resolve
-from isr_pipeline.kafka.releases import RULE_SETS, default_shrink_bumps
+from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.kafka.releases import default_shrink_bumps
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 
 Param = str | int | float | bool
@@ -172,7 +173,7 @@ def _applied(healthy: Scenario, overrides: Mapping[str, Any], where: str, at: st
 def resolved_params(scenario: Scenario) -> dict[str, Param]:
     """Give every Kafka key and rule switch that a scenario has in effect, defaults included."""
     cluster, rules = scenario.cluster, scenario.rules
-    rule_set = RULE_SETS[cluster.release]
+    rule_set = rule_set_of(cluster.release)
     bumps = rules.shrink_bumps_leader_epoch
     switches: dict[str, Param] = {
         "cluster.release": cluster.release,
@@ -225,7 +226,7 @@ UNREAD = frozenset(
 
 def effective(params: Mapping[str, Param]) -> dict[str, Param]:
     """Keep of the resolved values those that some rule reads, given the others."""
-    rule_set, controller = RULE_SETS[str(params["cluster.release"])], params["cluster.controller"]
+    rule_set, controller = rule_set_of(str(params["cluster.release"])), params["cluster.controller"]
     kip501 = params["rules.kip501"]
     if not params["follower.fetch.pending.reads.insync.enable"] and kip501 != "li-transfer":
         kip501 = "none"

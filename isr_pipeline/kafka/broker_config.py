@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from isr_pipeline.files.words import as_whole, close_or_all
-from isr_pipeline.kafka.releases import RULE_SETS, RuleSet
+from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
+from isr_pipeline.kafka.releases import RuleSet
 
 TIME_LIMIT_US = 2**50
 """Times are int64 microseconds in the kernel; a scenario may name none of this size or larger."""
@@ -175,11 +176,12 @@ def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
     Raises:
         ConfigKeyError: an unknown release or key, or a value out of range.
     """
-    if release not in RULE_SETS:
-        raise ConfigKeyError(close_or_all(release, RULE_SETS))
+    try:
+        rule_set = rule_set_of(release)
+    except RuleSetError as error:
+        raise ConfigKeyError(error.allowed) from None
     for name in config:
         known(name)
-    rule_set = RULE_SETS[release]
     return {
         key.name: key.check(config[key.name]) if key.name in config else key.default_in(rule_set)
         for key in KEYS.values()

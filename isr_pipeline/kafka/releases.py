@@ -10,7 +10,7 @@ Sources are named as `path @ release`; S000 is KIP-501's text, S003 that of KAFK
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Final
 
@@ -368,47 +368,63 @@ RELEASES: Final[tuple[str, ...]] = tuple(RULE_SETS)
 
 NEWEST: Final = RELEASES[-1]
 
-# Index of each switch in the vector.
-(
-    CLOCK,
-    RESET,
-    MESSAGE_LAG,
-    LOG_END_EXEMPT,
-    PREV_LEO_MONOTONE,
-    FAILED_READ_APPLIED,
-    RECORDS_BROKER_EPOCH,
-    STALE_FETCH_REJECTED,
-    HW_WAITS_FOR_CAUGHT_UP,
-    HW_LOG_END,
-    HW_IGNORES_INELIGIBLE,
-    HW_FROZEN_UNDER_MIN_ISR,
-    MIN_ISR_CAPPED,
-    EXPAND_NEEDS_EPOCH_START,
-    EXPAND_NEEDS_ELIGIBLE,
-    EXPAND_NEEDS_LAG,
-    ASYNC_ISR,
-    ALTER_REVERTS,
-    RECORD_PER_PARTITION,
-    TICK_DIVISOR,
-    ISR_LOCK,
-    FETCH_NAMES_EPOCH,
-    ANSWERS_BEFORE_DELAYED,
-    FETCHER,
-    CORRUPT_KILLS_THREAD,
-    BACKOFF_NONE,
-    DOUBLE_BACKOFF,
-    TRUNCATE_TO_HW,
-    METADATA_BY_EPOCH,
-    CONTROLLER_CHECKS_ISR,
-    CONTROLLER,
-    SHRINK_BUMPS_LEADER_EPOCH,
-    ELECTION,
-    KIP501,
-    KIP501_ENABLED,
-    ELR,
-) = range(36)
-N_SWITCHES: Final = 36
+_NO_SWITCHES: Final = frozenset(
+    {"name", "release", "key_defaults", "response_limit", "has_elr", "kraft", "kraft_shrink_bumps"}
+)
+"""Fields that decide defaults and what may be chosen; no rule function reads them."""
 
+SWITCHES: Final[tuple[str, ...]] = (
+    *(one.name for one in fields(RuleSet) if one.name not in _NO_SWITCHES),
+    "controller",
+    "shrink_bumps_leader_epoch",
+    "election",
+    "kip501",
+    "kip501_enabled",
+    "elr",
+)
+"""Names of the vector's places: the fields of a rule set, then what a scenario chooses."""
+
+N_SWITCHES: Final = len(SWITCHES)
+
+_INDEX: Final = {name: index for index, name in enumerate(SWITCHES)}
+
+# Index of each switch in the vector, for the rule functions.
+CLOCK: Final = _INDEX["clock"]
+RESET: Final = _INDEX["reset"]
+MESSAGE_LAG: Final = _INDEX["message_lag"]
+LOG_END_EXEMPT: Final = _INDEX["log_end_exempt"]
+PREV_LEO_MONOTONE: Final = _INDEX["prev_leo_monotone"]
+FAILED_READ_APPLIED: Final = _INDEX["failed_read_applied"]
+RECORDS_BROKER_EPOCH: Final = _INDEX["records_broker_epoch"]
+STALE_FETCH_REJECTED: Final = _INDEX["stale_fetch_rejected"]
+HW_WAITS_FOR_CAUGHT_UP: Final = _INDEX["hw_waits_for_caught_up"]
+HW_LOG_END: Final = _INDEX["hw_log_end"]
+HW_IGNORES_INELIGIBLE: Final = _INDEX["hw_ignores_ineligible"]
+HW_FROZEN_UNDER_MIN_ISR: Final = _INDEX["hw_frozen_under_min_isr"]
+MIN_ISR_CAPPED: Final = _INDEX["min_isr_capped"]
+EXPAND_NEEDS_EPOCH_START: Final = _INDEX["expand_needs_epoch_start"]
+EXPAND_NEEDS_ELIGIBLE: Final = _INDEX["expand_needs_eligible"]
+EXPAND_NEEDS_LAG: Final = _INDEX["expand_needs_lag"]
+ASYNC_ISR: Final = _INDEX["async_isr"]
+ALTER_REVERTS: Final = _INDEX["alter_reverts"]
+RECORD_PER_PARTITION: Final = _INDEX["record_per_partition"]
+TICK_DIVISOR: Final = _INDEX["tick_divisor"]
+ISR_LOCK: Final = _INDEX["isr_lock"]
+FETCH_NAMES_EPOCH: Final = _INDEX["fetch_names_epoch"]
+ANSWERS_BEFORE_DELAYED: Final = _INDEX["answers_before_delayed"]
+FETCHER: Final = _INDEX["fetcher"]
+CORRUPT_KILLS_THREAD: Final = _INDEX["corrupt_kills_thread"]
+BACKOFF_NONE: Final = _INDEX["backoff_none"]
+DOUBLE_BACKOFF: Final = _INDEX["double_backoff"]
+TRUNCATE_TO_HW: Final = _INDEX["truncate_to_hw"]
+METADATA_BY_EPOCH: Final = _INDEX["metadata_by_epoch"]
+CONTROLLER_CHECKS_ISR: Final = _INDEX["controller_checks_isr"]
+CONTROLLER: Final = _INDEX["controller"]
+SHRINK_BUMPS_LEADER_EPOCH: Final = _INDEX["shrink_bumps_leader_epoch"]
+ELECTION: Final = _INDEX["election"]
+KIP501: Final = _INDEX["kip501"]
+KIP501_ENABLED: Final = _INDEX["kip501_enabled"]
+ELR: Final = _INDEX["elr"]
 
 REPLAY_ONLY: Final = frozenset({RECORDS_BROKER_EPOCH, STALE_FETCH_REJECTED, METADATA_BY_EPOCH})
 """Switches that no simulated night reads, only `isr-pipeline replay`: simulated brokers never send
@@ -458,47 +474,16 @@ def switches(
     """
     chosen = default_controller(rule_set) if controller is None else controller
     bumps = shrink_bumps_leader_epoch
-    vector = np.zeros(N_SWITCHES, dtype=np.int64)
-    for index, value in (
-        (CLOCK, rule_set.clock),
-        (RESET, rule_set.reset),
-        (MESSAGE_LAG, rule_set.message_lag),
-        (LOG_END_EXEMPT, rule_set.log_end_exempt),
-        (PREV_LEO_MONOTONE, rule_set.prev_leo_monotone),
-        (FAILED_READ_APPLIED, rule_set.failed_read_applied),
-        (RECORDS_BROKER_EPOCH, rule_set.records_broker_epoch),
-        (STALE_FETCH_REJECTED, rule_set.stale_fetch_rejected),
-        (HW_WAITS_FOR_CAUGHT_UP, rule_set.hw_waits_for_caught_up),
-        (HW_LOG_END, rule_set.hw_log_end),
-        (HW_IGNORES_INELIGIBLE, rule_set.hw_ignores_ineligible),
-        (HW_FROZEN_UNDER_MIN_ISR, rule_set.hw_frozen_under_min_isr),
-        (MIN_ISR_CAPPED, rule_set.min_isr_capped),
-        (EXPAND_NEEDS_EPOCH_START, rule_set.expand_needs_epoch_start),
-        (EXPAND_NEEDS_ELIGIBLE, rule_set.expand_needs_eligible),
-        (EXPAND_NEEDS_LAG, rule_set.expand_needs_lag),
-        (ASYNC_ISR, rule_set.async_isr),
-        (ALTER_REVERTS, rule_set.alter_reverts),
-        (RECORD_PER_PARTITION, rule_set.record_per_partition),
-        (TICK_DIVISOR, rule_set.tick_divisor),
-        (ISR_LOCK, LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock]),
-        (FETCH_NAMES_EPOCH, rule_set.fetch_names_epoch),
-        (ANSWERS_BEFORE_DELAYED, rule_set.answers_before_delayed),
-        (FETCHER, FETCHERS[rule_set.fetcher if fetcher is None else fetcher]),
-        (CORRUPT_KILLS_THREAD, rule_set.corrupt_kills_thread),
-        (BACKOFF_NONE, rule_set.backoff_none),
-        (DOUBLE_BACKOFF, rule_set.double_backoff),
-        (TRUNCATE_TO_HW, rule_set.truncate_to_hw),
-        (METADATA_BY_EPOCH, rule_set.metadata_by_epoch),
-        (CONTROLLER_CHECKS_ISR, rule_set.controller_checks_isr),
-        (CONTROLLER, CONTROLLERS[chosen]),
-        (
-            SHRINK_BUMPS_LEADER_EPOCH,
-            default_shrink_bumps(rule_set, chosen) if bumps is None else bumps,
+    values = {name: getattr(rule_set, name, 0) for name in SWITCHES} | {
+        "isr_lock": LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock],
+        "fetcher": FETCHERS[rule_set.fetcher if fetcher is None else fetcher],
+        "controller": CONTROLLERS[chosen],
+        "shrink_bumps_leader_epoch": (
+            default_shrink_bumps(rule_set, chosen) if bumps is None else bumps
         ),
-        (ELECTION, ELECTION_ORDERS["assignment_order" if election is None else election]),
-        (KIP501, KIP501_VARIANTS[kip501]),
-        (KIP501_ENABLED, kip501_enabled),
-        (ELR, elr),
-    ):
-        vector[index] = int(value)
-    return vector
+        "election": ELECTION_ORDERS["assignment_order" if election is None else election],
+        "kip501": KIP501_VARIANTS[kip501],
+        "kip501_enabled": kip501_enabled,
+        "elr": elr,
+    }
+    return np.array([int(values[name]) for name in SWITCHES], dtype=np.int64)

@@ -30,7 +30,8 @@ from isr_pipeline.kafka.broker_config import (
     known,
     resolve,
 )
-from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.kafka.releases import RULE_SETS
 from isr_pipeline.scenarios.faults import (
     BROKER,
     COUNT,
@@ -48,6 +49,7 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
+from isr_pipeline.scenarios.rule_set_files import RELEASE, with_rule_sets
 
 KafkaValue = int | float | bool | str
 
@@ -114,14 +116,15 @@ class Cluster(Strict):
     """Brokers, what they run, and who controls them.
 
     Attributes:
-        release: a rule set of :data:`isr_pipeline.kafka.releases.RELEASES`.
+        release: a rule set of :data:`isr_pipeline.kafka.releases.RELEASES`, or one of one's own
+            (:mod:`isr_pipeline.kafka.own_rules`).
         controller: ``kraft`` or ``zookeeper``.
         brokers: ids.
         log_dirs_per_broker: the broker's replicas lie in them round robin.
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
     """
 
-    release: Annotated[str, one_of(*RELEASES)]
+    release: Annotated[str, RELEASE]
     controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
     brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
     log_dirs_per_broker: Annotated[int, whole(1, 1000)] = 1
@@ -260,8 +263,9 @@ def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
     Raises:
         InputError: the first thing in it that cannot be used.
     """
-    raw = read_mapping(path)
-    return parse_scenario(with_settings(raw, settings, str(path)), str(path))
+    raw = with_rule_sets(read_mapping(path), Path(path).parent)
+    changed = with_rule_sets(with_settings(raw, settings, str(path)), Path())
+    return parse_scenario(changed, str(path))
 
 
 def parse_scenario(mapping: Mapping[str, Any], where: str) -> Scenario:
@@ -414,7 +418,7 @@ class _Checker:
     def cluster(self) -> None:
         cluster = self.scenario.cluster
         self.at = ("cluster",)
-        rule_set = RULE_SETS[cluster.release]
+        rule_set = rule_set_of(cluster.release)
         if cluster.controller == "kraft" and not rule_set.kraft:
             with_kraft = ", ".join(name for name, one in RULE_SETS.items() if one.kraft)
             allowed = f"zookeeper (KRaft only with {with_kraft})"

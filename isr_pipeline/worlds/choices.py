@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.kafka.broker_config import resolve
+from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
-from isr_pipeline.kafka.releases import RULE_SETS, RuleSet, switches
+from isr_pipeline.kafka.releases import RuleSet, switches
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.entities import MAX_RF
@@ -62,7 +63,7 @@ def choices_of(
         config: the Kafka keys that were given, and their values, as checked.
         service: service times.
     """
-    rule_set = RULE_SETS[release]
+    rule_set = rule_set_of(release)
     keys: dict[str, Any] = resolve(release, dict(config))
     vector = switches(
         rule_set,

@@ -160,7 +160,7 @@ def killed(site: Site, first: dict[str, Any]) -> str:
     started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
     started.wait_for("simulate")
     for child in psutil.Process(started.process.pid).children():
-        if any(word.endswith("run_night.py") for word in child.cmdline()):
+        if any(word.endswith("run_once") for word in child.cmdline()):
             child.kill()
     assert started.process.wait(timeout=180) == 1
     return started.said()

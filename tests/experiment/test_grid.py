@@ -4,7 +4,8 @@ import pytest
 
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.grid import MAIN_PARAMS, Configuration, configurations
-from isr_pipeline.kafka.broker_config import KEYS, RELEASES
+from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.releases import RELEASES
 
 PROPOSED = {"follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms"}
 """Keys that no released broker has (KIP-501)."""

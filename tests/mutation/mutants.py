@@ -272,7 +272,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     *_in(
         "election.py",
-        "_grown_elr",
+        "grown_elr",
         ("size_of(target_isr) >= min_isr", "size_of(target_isr) > min_isr"),
         ("& ~unclean_shutdown", ""),
         ("candidates & ~target_isr", "candidates"),

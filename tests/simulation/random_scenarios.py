@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
-from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from isr_pipeline.kafka.own_rules import CHANGEABLE, RuleSetError, rule_set_of, text_of
+from isr_pipeline.kafka.releases import FETCHERS, LOCKS, RELEASES, Clock, Reset
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 
@@ -272,12 +273,35 @@ class _Faults:
         }
 
 
+_SWITCH_VALUES: dict[str, tuple[object, ...]] = {
+    "clock": tuple(one.name.lower() for one in Clock),
+    "reset": tuple(one.name.lower() for one in Reset),
+    "isr_lock": tuple(LOCKS),
+    "fetcher": tuple(FETCHERS),
+    "tick_divisor": (1, 2, 3),
+    "key_defaults": RELEASES,
+}
+
+
+def _release(source: Source) -> str:
+    """A release, or now and then a rule set of one's own: a release with switches changed."""
+    base = source.of(tuple(reversed(RELEASES)))
+    if source.whole(0, 3) < 3:
+        return base
+    names = [source.of(CHANGEABLE) for _ in range(source.whole(1, 4))]
+    switches = {name: source.of(_SWITCH_VALUES.get(name, (True, False))) for name in names}
+    try:
+        return text_of("drawn", base, switches)
+    except RuleSetError:
+        return base
+
+
 def raw_scenario(
     source: Source, horizons: Sequence[int] = (4000, 2000, 8000, 12000)
 ) -> dict[str, Any]:
     """Draw a scenario as a file would hold it, with one of these horizons in milliseconds."""
-    release = source.of(tuple(reversed(RELEASES)))
-    controllers = ("kraft", "zookeeper") if RULE_SETS[release].kraft else ("zookeeper",)
+    release = _release(source)
+    controllers = ("kraft", "zookeeper") if rule_set_of(release).kraft else ("zookeeper",)
     brokers = list(range(1, source.of((3, 1, 2, 4)) + 1))
     horizon_ms = source.of(horizons)
     scenario: dict[str, Any] = {

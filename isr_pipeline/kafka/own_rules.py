@@ -1,0 +1,159 @@
+"""Rule sets of one's own: a release with some of its switches changed, without a change of code.
+
+Such a rule set travels as a text that holds all of it, ``NAME (BASE with SWITCH=VALUE, ...)``, so
+that scenarios, plans, baselines and MLflow need nothing else to run it again. `text_of` writes that
+text, `rule_set_of` reads it; every other name is that of a release's own rule set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any
+
+from isr_pipeline.files.words import as_whole, close_or_all
+from isr_pipeline.kafka.releases import (
+    FETCHERS,
+    LOCKS,
+    RELEASES,
+    RULE_SETS,
+    Clock,
+    Reset,
+    RuleSet,
+)
+
+TICK_DIVISOR_MAX = 1000
+NAME = r"[a-z0-9][a-z0-9._+-]{0,59}"
+_TEXT = re.compile(rf"({NAME}) \((\S+) with (\S.*)\)")
+_BOOLEANS = {"true": True, "false": False}
+_ENUMS: dict[str, Mapping[str, Any]] = {
+    "clock": {one.name.lower(): one for one in Clock},
+    "reset": {one.name.lower(): one for one in Reset},
+}
+_NAMES: dict[str, tuple[str, ...]] = {
+    "isr_lock": tuple(LOCKS),
+    "fetcher": tuple(FETCHERS),
+    "key_defaults": RELEASES,
+}
+
+CHANGEABLE: tuple[str, ...] = tuple(
+    one.name for one in fields(RuleSet) if one.name not in ("name", "release")
+)
+"""Switches that a rule set of one's own may change."""
+
+
+class RuleSetError(ValueError):
+    """Something in a rule set that may not stand there.
+
+    Attributes:
+        field: where: ``base``, ``switches.tick_divisor``; empty for the whole.
+        given: what stood there, None if nothing did.
+        allowed: what may stand there, in words.
+    """
+
+    def __init__(self, field: str, given: object, allowed: str) -> None:
+        super().__init__(f"{field}: {given}; allowed: {allowed}")
+        self.field = field
+        self.given = given
+        self.allowed = allowed
+
+
+def allowed_for(switch: str) -> str:
+    """What may stand for a switch, in words."""
+    if switch in _ENUMS:
+        return ", ".join(_ENUMS[switch])
+    if switch in _NAMES:
+        return ", ".join(_NAMES[switch])
+    if switch == "tick_divisor":
+        return f"a whole number 1..{TICK_DIVISOR_MAX}"
+    return "true, false"
+
+
+def own_rule_set(name: str, base: str, switches: Mapping[str, object]) -> RuleSet:
+    """Make a rule set: a release with some switches changed.
+
+    Args:
+        name: of the new rule set, none of a release's.
+        base: name of a release's rule set.
+        switches: switch -> value, as a file has it (``true``, ``4``, ``read_end``).
+
+    Raises:
+        RuleSetError: a name, switch or value that may not be, or switches that exclude one another.
+    """
+    if not re.fullmatch(NAME, name) or name in RULE_SETS:
+        allowed = "a name of a-z, 0-9, . _ + - (at most 60) that no release has"
+        raise RuleSetError("name", name, allowed)
+    if base not in RULE_SETS:
+        raise RuleSetError("base", base, close_or_all(base, RELEASES))
+    for switch in switches:
+        if switch not in CHANGEABLE:
+            at = f"switches.{switch}"
+            raise RuleSetError(at, "unknown switch", close_or_all(switch, CHANGEABLE))
+    values: dict[str, Any] = {one: _read(one, value) for one, value in switches.items()}
+    made = replace(RULE_SETS[base], name=name, **values)
+    if made.kraft and not made.async_isr:
+        allowed = "true where kraft is: only ZooKeeper's leaders write the ISR themselves"
+        raise RuleSetError("switches.async_isr", "false", allowed)
+    return made
+
+
+def text_of(name: str, base: str, switches: Mapping[str, object]) -> str:
+    """The text that holds a whole rule set of one's own: `rule_set_of` reads it.
+
+    Switches that the base has already in that way are left out, the others come in the order of
+    `RuleSet`: equal rules have equal texts.
+
+    Raises:
+        RuleSetError: as `own_rule_set`.
+    """
+    made, old = own_rule_set(name, base, switches), RULE_SETS[base]
+    changed = [one for one in CHANGEABLE if getattr(made, one) != getattr(old, one)]
+    if not changed:
+        allowed = "a mapping of at least one switch to a value that its base does not have"
+        raise RuleSetError("switches", None, allowed)
+    return f"{name} ({base} with {', '.join(f'{one}={_word(made, one)}' for one in changed)})"
+
+
+@lru_cache(maxsize=256)
+def rule_set_of(release: str) -> RuleSet:
+    """The rule set that ``cluster.release`` names or, of one's own, holds.
+
+    Raises:
+        RuleSetError: neither a release's name nor a text of `text_of`.
+    """
+    if release in RULE_SETS:
+        return RULE_SETS[release]
+    match = _TEXT.fullmatch(release)
+    if match is None:
+        raise RuleSetError("", release, close_or_all(release, RELEASES))
+    name, base, rest = match.groups()
+    switches: dict[str, object] = {}
+    for part in rest.split(", "):
+        switch, _, word = part.partition("=")
+        switches[switch] = _BOOLEANS.get(word, int(word) if word.isdecimal() else word)
+    return own_rule_set(name, base, switches)
+
+
+def _read(switch: str, value: object) -> Any:
+    """The value of a switch as `RuleSet` has it."""
+    if switch in _ENUMS and isinstance(value, str) and value in _ENUMS[switch]:
+        return _ENUMS[switch][value]
+    if switch in _NAMES and value in _NAMES[switch]:
+        return value
+    if switch == "tick_divisor":
+        whole = as_whole(value)
+        if whole is not None and 1 <= whole <= TICK_DIVISOR_MAX:
+            return whole
+    elif switch not in _ENUMS and switch not in _NAMES and isinstance(value, bool):
+        return value
+    raise RuleSetError(f"switches.{switch}", value, allowed_for(switch))
+
+
+def _word(rule_set: RuleSet, switch: str) -> str:
+    """A switch's value as a file has it."""
+    value = getattr(rule_set, switch)
+    if switch in _ENUMS:
+        return str(value.name.lower())
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,143 @@
+"""Rule-set files: ``cluster.release`` may name one instead of a release.
+
+A file says a release to start from and the switches that differ::
+
+    description: What if a replica could join only while its lag is within the limit?
+    base: 3.7+
+    switches: {expand_needs_lag: true}
+
+``cluster.release: joins-in-time`` finds ``config/rule-sets/joins-in-time.yaml``; a value that ends
+in ``.yaml`` or ``.yml`` is a path, relative to the file that names it. Reading replaces the name by
+the text that holds the whole rule set (`isr_pipeline.kafka.own_rules`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad, Check, text
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.home import config_dir
+from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of, text_of
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+
+ENDINGS = (".yaml", ".yml")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Bad("a mapping of switches to values")
+    return value
+
+
+_SWITCHES = Check("a mapping of switches to values", _mapping)
+_WORDS = text(r"(?s).{0,2000}", "a text of at most 2000 characters")
+
+
+class RuleSetFile(Strict):
+    """The file as it is written.
+
+    Attributes:
+        description: what it asks.
+        base: name of the release's rule set that it starts from.
+        switches: fields of `isr_pipeline.kafka.releases.RuleSet` -> values.
+    """
+
+    description: Annotated[str, _WORDS] = ""
+    base: Annotated[str, text(r".+", ", ".join(RELEASES))]
+    switches: Annotated[dict[str, Any], _SWITCHES] = Field(default={})
+
+
+def _release(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Bad(", ".join(release_names()))
+    try:
+        rule_set_of(value)
+    except RuleSetError as error:
+        allowed = error.allowed if error.field else close_or_all(value, release_names())
+        raise Bad(allowed) from None
+    return value
+
+
+RELEASE = Check("a release or a rule set of one's own", _release)
+"""Check of ``cluster.release`` after files were read."""
+
+
+def release_names() -> list[str]:
+    """Names that ``cluster.release`` knows: the releases, then the files in config/rule-sets."""
+    folder = config_dir() / "rule-sets"
+    return [*RELEASES, *sorted(path.stem for path in folder.glob("*.yaml"))]
+
+
+def read_rule_set(path: Path, where: str) -> str:
+    """Read a rule-set file: the text that holds all of it.
+
+    Args:
+        path: the file; its name without the ending names the rule set.
+        where: how error lines call it.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    try:
+        raw = read_mapping(path)
+    except InputError as error:
+        raise InputError(where, error.field, error.given, error.allowed) from None
+    written = validated(RuleSetFile, raw, where)
+    try:
+        return text_of(path.stem, written.base, written.switches)
+    except RuleSetError as error:
+        given = "missing" if error.given is None else error.given
+        given = given if given == "unknown switch" or error.given is None else shown(given)
+        raise InputError(where, error.field, str(given), error.allowed) from None
+
+
+def with_rule_sets(raw: Any, folder: Path) -> Any:
+    """Replace every ``cluster.release`` that names a file by what the file holds.
+
+    Args:
+        raw: a scenario, cluster or experiment file as read: ``cluster: {release: ...}`` and
+            ``cluster.release: ...`` (a value, or a grid's values) are looked for everywhere in it.
+        folder: of the file, where relative paths begin.
+
+    Raises:
+        InputError: a rule-set file that cannot be used.
+    """
+    if isinstance(raw, list):
+        return [with_rule_sets(one, folder) for one in raw]
+    if not isinstance(raw, dict):
+        return raw
+    changed = {key: with_rule_sets(value, folder) for key, value in raw.items()}
+    cluster = changed.get("cluster")
+    if isinstance(cluster, dict) and "release" in cluster:
+        changed["cluster"] = {**cluster, "release": release_named(cluster["release"], folder)}
+    release = changed.get("cluster.release")
+    if isinstance(release, dict) and isinstance(release.get("values"), list):
+        values = [release_named(one, folder) for one in release["values"]]
+        changed["cluster.release"] = {**release, "values": values}
+    elif release is not None:
+        changed["cluster.release"] = release_named(release, folder)
+    return changed
+
+
+def release_named(value: Any, folder: Path) -> Any:
+    """A release's name, or what the file holds that the value names; other values stay.
+
+    Raises:
+        InputError: a rule-set file that cannot be used.
+    """
+    if not isinstance(value, str) or value in RULE_SETS:
+        return value
+    if value.endswith(ENDINGS):
+        path = folder / value
+        return read_rule_set(path, str(path))
+    path = config_dir() / "rule-sets" / f"{value}.yaml"
+    if "/" not in value and path.is_file():
+        return read_rule_set(path, str(path))
+    return value

@@ -1,0 +1,109 @@
+"""Rule sets of one's own: a release with switches changed, as a text that holds all of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isr_pipeline.kafka.broker_config import resolve
+from isr_pipeline.kafka.own_rules import (
+    CHANGEABLE,
+    RuleSetError,
+    allowed_for,
+    own_rule_set,
+    rule_set_of,
+    text_of,
+)
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, Clock
+
+
+class TestText:
+    """`text_of` and `rule_set_of`."""
+
+    def test_release(self) -> None:
+        """A release's name is its rule set."""
+        assert all(rule_set_of(name) is RULE_SETS[name] for name in RELEASES)
+
+    def test_holds_the_rules(self) -> None:
+        """The text says base and switches, and reading it gives the rule set again."""
+        switches = {"tick_divisor": 4, "clock": "read_end", "has_elr": False}
+        text = text_of("mine", "3.7+", switches)
+        assert text == "mine (3.7+ with clock=read_end, tick_divisor=4, has_elr=false)"
+        found = rule_set_of(text)
+        assert found == own_rule_set("mine", "3.7+", switches)
+        assert (found.clock, found.tick_divisor, found.has_elr) == (Clock.READ_END, 4, False)
+        assert found.min_isr_capped
+
+    def test_equal_rules_equal_texts(self) -> None:
+        """Order and switches that the base has already make no difference."""
+        one = text_of("mine", "3.7+", {"has_elr": False, "tick_divisor": 4})
+        other = text_of("mine", "3.7+", {"tick_divisor": 4, "async_isr": True, "has_elr": False})
+        assert one == other
+
+    @given(st.sampled_from(RELEASES), st.sets(st.sampled_from(CHANGEABLE), min_size=1, max_size=5))
+    def test_reads_back(self, base: str, names: set[str]) -> None:
+        """Any change of switches comes back out of its text."""
+        switches = {}
+        for name in sorted(names):
+            words = allowed_for(name)
+            word = "5" if words.startswith("a whole") else words.split(", ")[-1]
+            switches[name] = {"false": False, "5": 5}.get(word, word)
+        with suppress(RuleSetError):  # the base has all that already, or KRaft lost async_isr
+            text = text_of("mine", base, switches)
+            assert rule_set_of(text) == own_rule_set("mine", base, switches)
+
+    def test_has_the_keys_defaults_of_its_base(self) -> None:
+        """Kafka's keys have the defaults of the release that it was made from."""
+        text = text_of("mine", "0.10.2-2.0", {"tick_divisor": 4})
+        assert resolve(text, {}) == resolve("0.10.2-2.0", {})
+
+
+class TestRefusals:
+    """What is refused, and in which words."""
+
+    @pytest.mark.parametrize(
+        ("name", "base", "switches", "error"),
+        [
+            ("3.7+", "3.7+", {"has_elr": False}, "name: 3.7+; allowed: a name of a-z"),
+            ("mine", "3.8", {"has_elr": False}, "base: 3.8; allowed: 0.8.2, "),
+            (
+                "mine",
+                "3.7+",
+                {"has_elrs": 1},
+                "switches.has_elrs: unknown switch;",
+            ),
+            ("mine", "3.7+", {"has_elr": 1}, "switches.has_elr: 1; allowed: true, false"),
+            ("mine", "3.7+", {"clock": "now"}, "switches.clock: now; allowed: any_fetch,"),
+            ("mine", "3.7+", {"tick_divisor": 0}, "switches.tick_divisor: 0; allowed: a whole"),
+            (
+                "mine",
+                "3.7+",
+                {"isr_lock": "rw"},
+                "switches.isr_lock: rw; allowed: none,",
+            ),
+            ("mine", "3.7+", {"release": "4"}, "switches.release: unknown switch; allowed: "),
+            (
+                "mine",
+                "3.7+",
+                {"async_isr": False},
+                "switches.async_isr: false; allowed: true",
+            ),
+            ("mine", "3.7+", {"async_isr": True}, "switches: None; allowed: a mapping of at least"),
+        ],
+    )
+    def test_says_where_and_what_is_allowed(
+        self, name: str, base: str, switches: dict[str, object], error: str
+    ) -> None:
+        """Field, value and what may stand there."""
+        with pytest.raises(RuleSetError) as caught:
+            text_of(name, base, switches)
+        assert str(caught.value).startswith(error)
+
+    @pytest.mark.parametrize("text", ["own", "mine", "mine (3.7+)", "(3.7+ with has_elr=false)"])
+    def test_no_rule_set(self, text: str) -> None:
+        """A text that holds no rule set is none; the releases are named."""
+        with pytest.raises(RuleSetError, match=r"allowed: .*0\.8\.2"):
+            rule_set_of(text)
