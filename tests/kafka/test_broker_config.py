@@ -1,7 +1,5 @@
 """Kafka's keys: types, ranges, defaults by rule set."""
 
-import dataclasses
-
 import pytest
 
 from isr_pipeline.kafka.broker_config import (
@@ -9,7 +7,7 @@ from isr_pipeline.kafka.broker_config import (
     ConfigKeyError,
     resolve,
 )
-from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from isr_pipeline.kafka.releases import RELEASES
 
 
 class TestDefaults:
@@ -74,15 +72,3 @@ class TestRefused:
         with pytest.raises(ConfigKeyError) as caught:
             resolve("5.0", {})
         assert caught.value.allowed == ", ".join(RELEASES)
-
-
-class TestDerived:
-    """A rule set of one's own."""
-
-    def test_has_the_defaults_of_the_release_it_was_derived_from(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Another name changes no default of Kafka's keys."""
-        old = dataclasses.replace(RULE_SETS["0.8.2"], name="mine")
-        monkeypatch.setitem(RULE_SETS, "mine", old)
-        assert resolve("mine", {}) == resolve("0.8.2", {})
