@@ -29,7 +29,7 @@ class SetUpError(Exception):
     """What is missing and what to do, in one line."""
 
 
-def main():
+def main() -> int:
     """Bring the checkout to the locked state; exit status 1 and one line if that cannot be done."""
     try:
         set_up()
@@ -39,7 +39,7 @@ def main():
     return 0
 
 
-def set_up():
+def set_up() -> None:
     """Do only what the stamp says is missing."""
     wanted = fingerprint()
     if STAMP.is_file() and STAMP.read_text() == wanted and (VENV / "bin" / "isr-pipeline").exists():
@@ -69,7 +69,7 @@ def set_up():
     say("ready")
 
 
-def fingerprint():
+def fingerprint() -> str:
     """Digest of all that decides what ``.venv`` holds; a moved checkout needs a new one."""
     digest = hashlib.sha256(str(ROOT).encode())
     for path in (ROOT / "pyproject.toml", ROOT / "uv.lock", Path(__file__)):
@@ -77,7 +77,7 @@ def fingerprint():
     return digest.hexdigest() + "\n"
 
 
-def find_python():
+def find_python() -> str:
     """First interpreter the environment can be built on: this one, else one on PATH."""
     for candidate in (sys.executable, "python3", "python3.12", "python3.11", "python"):
         path = shutil.which(candidate) if candidate else None
@@ -89,7 +89,7 @@ def find_python():
     )
 
 
-def python_version(path):
+def python_version(path: str) -> "tuple[int, int]":
     """``(3, 11)``, or ``(0, 0)`` if the file does not run."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
@@ -100,7 +100,7 @@ def python_version(path):
         return 0, 0
 
 
-def find_uv(python):
+def find_uv(python: str) -> str:
     """The uv on PATH if new enough, else one fetched into ``.tools/uv``."""
     on_path = shutil.which("uv")
     if on_path and uv_version(on_path) >= UV_OLDEST:
@@ -128,7 +128,7 @@ def find_uv(python):
     return str(own)
 
 
-def uv_version(path):
+def uv_version(path: str) -> "tuple[int, ...]":
     """``(0, 13, 9)``, or ``()`` if the file does not run."""
     try:
         words = subprocess.check_output([path, "--version"], stderr=subprocess.DEVNULL).split()
@@ -137,13 +137,13 @@ def uv_version(path):
         return ()
 
 
-def has_module(python, name):
+def has_module(python: str, name: str) -> bool:
     """Whether that interpreter can import a module (Debian ships venv without ensurepip)."""
     command = [python, "-c", "import " + name]
     return subprocess.call(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
-def cache_folder():
+def cache_folder() -> Path:
     """Where uv keeps downloads: its own place, or ours if there is no home to put it in."""
     if os.environ.get("UV_CACHE_DIR"):
         return Path(os.environ["UV_CACHE_DIR"])
@@ -153,13 +153,13 @@ def cache_folder():
     return base / "uv" if writable and base.is_absolute() else TOOLS / "uv-cache"
 
 
-def check_java():
+def check_java() -> None:
     """Ask the installed package which Java Spark will use."""
     command = [str(VENV / "bin" / "python"), "-m", "isr_pipeline.host.java"]
     run(command, "no Java runtime for Spark was found; set JAVA_HOME to a Java 17 or 21")
 
 
-def run(command, failure, env=None):
+def run(command: "list[str]", failure: str, env: "dict[str, str] | None" = None) -> None:
     """Run a command, its output below ours; ``failure`` is the line for the user."""
     try:
         status = subprocess.call(command, env=env, stdin=subprocess.DEVNULL)
@@ -169,7 +169,7 @@ def run(command, failure, env=None):
         raise SetUpError(failure)
 
 
-def say(text):
+def say(text: str) -> None:
     """One line of progress."""
     sys.stdout.write(f"make setup: {text}\n")
     sys.stdout.flush()

@@ -133,7 +133,7 @@ class TestLoops:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A loop with another outcome is refused, not compared."""
-        other = {"python": {}, "simpy": {}}
+        other: dict[str, dict[str, int]] = {"python": {}, "simpy": {}}
         monkeypatch.setattr(loops, "_python_arms", lambda _: {"outcomes": other})
         with pytest.raises(loops.LoopsDiffer, match="python"):
             loops.measure(150.0, 1)

@@ -72,9 +72,10 @@ def cluster(site: Site) -> Iterator[Cluster]:
     workers = [start("worker", "--cores", "1", "--memory", "2g", url) for _ in range(2)]
     yield Cluster(url, workers)
     for process in (*workers, master):
-        for one in [*below(process.pid), process]:
-            if one.is_running() if isinstance(one, psutil.Process) else one.poll() is None:
+        for one in below(process.pid):
+            if one.is_running():
                 one.kill()
+        process.kill()
         process.wait()
 
 

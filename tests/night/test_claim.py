@@ -11,8 +11,8 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.night.claim import (
-    SUPERVISOR_VARIABLE,
     NotYet,
     claim_night,
     holds_claim,

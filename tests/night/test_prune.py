@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ class TestPrune:
 
     def test_accepted_night_stays(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """The night that is the baseline is kept besides the newest, however old it is."""
-        fields = dict.fromkeys(BaselineRecord.model_fields, "")
+        fields: dict[str, Any] = dict.fromkeys(BaselineRecord.model_fields, "")
         record = BaselineRecord.model_construct(**{**fields, "night": "2026-11-01"})
         monkeypatch.setattr("isr_pipeline.verdicts.baseline.show", lambda _: record)
         assert prune(1) == [("smoke", "2026-11-02"), ("smoke", "2026-11-03")]

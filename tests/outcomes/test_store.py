@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -182,7 +182,7 @@ class TestDigest:
             ("config_id", "c"),
         ],
     )
-    def test_values_matter(self, column: str, value: object) -> None:
+    def test_values_matter(self, column: str, value: Any) -> None:
         """One bit of one value counts."""
         changed = ROWS.copy()
         changed.loc[0, column] = value

@@ -422,7 +422,9 @@ class TestErrorsOfFetches:
     @pytest.mark.parametrize("variant", ["3.3-3.6", "3.7+"])
     def test_older_epoch_does_not_join(self, variant: str) -> None:
         """A fetch of an older incarnation does not join, from 3.7 on it is refused."""
-        extra = {"error_expected": "NOT_LEADER_OR_FOLLOWER"} if variant == "3.7+" else {}
+        extra: dict[str, Any] = {}
+        if variant == "3.7+":
+            extra["error_expected"] = "NOT_LEADER_OR_FOLLOWER"
         state = run(
             "leader",
             variant,

@@ -10,9 +10,11 @@ T = 1_000_000
 """Where timelines begin, in ms."""
 
 
-def step(op: str, t: int | None = None, *, expect: dict[str, Any] | None = None, **arguments: Any):
+def step(
+    op: str, t: int | None = None, *, expect: dict[str, Any] | None = None, **arguments: Any
+) -> dict[str, Any]:
     """One step; `t` counts from T."""
-    made = {"op": op, **arguments}
+    made: dict[str, Any] = {"op": op, **arguments}
     if t is not None:
         made["t"] = T + t
     if expect is not None:
@@ -40,7 +42,7 @@ def lead(
     isr: list[int], *, leo: int = 10, replicas: list[int] | None = None, **more: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The two steps that make broker 101 leader of a log of 10 records."""
-    given = {
+    given: dict[str, Any] = {
         "leader_epoch": 5,
         "partition_epoch": 1,
         "replicas": replicas or [101, 102],

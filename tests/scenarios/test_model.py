@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.reading import parse_mapping, parse_value
 from isr_pipeline.kafka.releases import RELEASES
+from isr_pipeline.scenarios.faults import Pause, ReadStall
 from isr_pipeline.scenarios.model import (
     LIBRARY,
     apply,
@@ -51,6 +52,7 @@ class TestDefaults:
         """A read stall meets the handler's reads of all partitions."""
         fault = {"kind": "read_stall", "broker": 1001, "start_ms": 1, "duration_ms": 2}
         stall = parse_scenario(good(faults=[fault]), "F").faults[0]
+        assert isinstance(stall, ReadStall)
         assert (stall.stage, stall.partitions, stall.reads) == ("handler", "all", ("all",))
 
 
@@ -110,7 +112,9 @@ class TestForms:
         """A window may end exactly at the horizon, also where floats do not add up."""
         fault = {"kind": "pause", "broker": 1001, "start_ms": 0.1, "duration_ms": 0.2}
         scenario = parse_scenario(good(horizon_ms=0.3, faults=[fault]), "F")
-        assert scenario.faults[0].duration_ms == 0.2
+        (pause,) = scenario.faults
+        assert isinstance(pause, Pause)
+        assert pause.duration_ms == 0.2
 
     def test_key_of_another_release(self) -> None:
         """A key of another release or controller is accepted and unused."""

@@ -17,6 +17,7 @@ from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.validation.run import check
 from spark_jobs import generate_scenarios, simulate, summarize
 from spark_jobs.progress import Progress
+from tests.validation.tables import records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +109,7 @@ class TestNight:
                 where=pc.field("panel") == panel,
                 root=plan.root,
             )
-            drawn = rows.sort_values("index").to_dict("records")
+            drawn = records(rows.sort_values("index"))
             assert panel_digest(ScenarioRow(**row) for row in drawn) == digest
 
     def test_again(self, spark: SparkSession, night: Made, tmp_path: Path) -> None:

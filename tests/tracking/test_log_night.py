@@ -15,9 +15,11 @@ from isr_pipeline.home import Home
 from isr_pipeline.tracking import log_night as logging
 from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
+from isr_pipeline.tracking.names import night_note
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import load_verdict
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
 
 
@@ -128,7 +130,9 @@ class TestLogNight:
     def test_panel_is_the_input_dataset(self, client: MlflowClient) -> None:
         """The parent names the panel by its digest."""
         parent = log_night(judged().plan(NIGHT), "manual__1")
-        (given,) = client.get_run(parent).inputs.dataset_inputs
+        inputs = client.get_run(parent).inputs
+        assert inputs is not None
+        (given,) = inputs.dataset_inputs
         assert given.dataset.digest == "a" * 36
         assert given.tags[0].value == "regression panel"
 
@@ -148,7 +152,7 @@ class TestLogNight:
         names = tuple(f"configuration-with-a-long-name-{index:03d}" for index in range(150))
         world = World(scenarios=2, names=names)
         judge_night(world.write(NIGHT))
-        note = logging.names.night_note(logging.load_verdict("synthetic", NIGHT), {})
+        note = night_note(load_verdict("synthetic", NIGHT), {})
         assert len(note) < 8_000
         assert note.splitlines()[-1].endswith("more: see the report")
 

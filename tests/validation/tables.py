@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from isr_pipeline.experiment.plan import Plan
 
 EXPERIMENT = "tiny"
 NIGHT = "2026-11-19"
@@ -55,21 +57,27 @@ class TinyPlan:
 
 def tiny_plan(
     root: str, names: Sequence[str] = ("faster", "safer"), panels: Sequence[str] = ("regression",)
-) -> TinyPlan:
+) -> Plan:
     """Plan a night of the reference and the named configurations."""
     configurations = tuple(Named(name, f"id-{name}") for name in (REFERENCE, *names))
-    return TinyPlan(
+    plan = TinyPlan(
         root=root,
         configurations=configurations,
         shards=(Named("all", config_ids=tuple(c.config_id for c in configurations)),),
         panels=dict.fromkeys(panels, SCENARIOS),
         panel_digest=digest_of(scenarios()),
     )
+    return cast("Plan", plan)
+
+
+def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as mappings by column name."""
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
 
 
 def digest_of(rows: pd.DataFrame) -> str:
     """Digest of a panel as the plan has it."""
-    return panel_digest(ScenarioRow(**row) for row in rows.to_dict("records"))
+    return panel_digest(ScenarioRow(**row) for row in records(rows))
 
 
 def scenarios(panel: str = "regression") -> pd.DataFrame:
@@ -125,12 +133,12 @@ def outcome(random: np.random.Generator, *, faulty: bool) -> dict[str, Any]:
     }
 
 
-def outcomes(plan: TinyPlan) -> pd.DataFrame:
+def outcomes(plan: Plan) -> pd.DataFrame:
     """Every pair of a scenario and a configuration, one partition-hour each."""
     random = np.random.default_rng(1)
     rows = []
     for configuration in plan.configurations:
-        for scenario in scenarios().to_dict("records"):
+        for scenario in records(scenarios()):
             found = outcome(random, faulty=scenario["stratum"] == "faulty")
             kept = ("panel", "scenario_id", "stratum", "weight")
             rows.append(
@@ -153,7 +161,7 @@ def summary(of: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(each, ignore_index=True)
 
 
-def write(table: str, rows: pd.DataFrame, plan: TinyPlan) -> None:
+def write(table: str, rows: pd.DataFrame, plan: Plan) -> None:
     """Write a table by its schema, saying which plan made it."""
     schema = to_arrow_schema(SPARK_SCHEMAS[table])
     as_planned = set(schema.names) == set(rows.columns)

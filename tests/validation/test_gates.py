@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.validation.measure import measure
 from isr_pipeline.validation.run import DataRefused, check
 from isr_pipeline.validation.suites import CHECKED_TABLES, load_suite, name_of
 from tests.validation import tables
-from tests.validation.tables import NIGHT, SCENARIOS, TinyPlan, tiny_plan
+from tests.validation.tables import NIGHT, SCENARIOS, tiny_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from isr_pipeline.experiment.plan import Plan
 
 Corruption = dict[str, Any]
 
@@ -157,14 +161,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 @pytest.fixture
-def night(home: Home) -> TinyPlan:
+def night(home: Home) -> Plan:
     """Return the plan of a sound night whose three tables are there."""
     plan = tiny_plan(home.root)
     write_night(plan)
     return plan
 
 
-def write_night(plan: TinyPlan) -> None:
+def write_night(plan: Plan) -> None:
     """Write the three checked tables, sound."""
     found = tables.outcomes(plan)
     tables.write("scenarios", tables.scenarios(), plan)
@@ -172,7 +176,7 @@ def write_night(plan: TinyPlan) -> None:
     tables.write("summary", tables.summary(found), plan)
 
 
-def broken(spark: SparkSession, table: str, plan: TinyPlan, by: str) -> dict[str, set[str]]:
+def broken(spark: SparkSession, table: str, plan: Plan, by: str) -> dict[str, set[str]]:
     """Names of the expectations that each group breaks (those that say 'none')."""
     suite = load_suite(table)
     frame = measure(spark, suite, plan).frame.set_index(by)
@@ -191,7 +195,7 @@ def put(rows: pd.DataFrame, place: int, corruption: Corruption) -> None:
 class TestSoundNight:
     """A night as the jobs make it."""
 
-    def test_passes(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_passes(self, spark: SparkSession, night: Plan) -> None:
         """All three tables pass, and leave pages that open from the file."""
         for table in CHECKED_TABLES:
             check(table, night, spark)
@@ -201,7 +205,7 @@ class TestSoundNight:
         assert len(pages) == len(CHECKED_TABLES)
         assert all(page in index for page in pages)
 
-    def test_failed_pair_passes(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_failed_pair_passes(self, spark: SparkSession, night: Plan) -> None:
         """A pair that spent its event budget is data: the verdict deals with it."""
         found = tables.outcomes(night)
         given = {"panel", "scenario_id", "config_id", "config_name", "stratum", "weight"}
@@ -265,7 +269,7 @@ class TestCorruptedRows:
 class TestRefusal:
     """What a refused table says."""
 
-    def test_names_expectation_and_row(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_names_expectation_and_row(self, spark: SparkSession, night: Plan) -> None:
         """One line: the table, the expectation, the row's key and values, where to look."""
         found = tables.outcomes(night)
         put(found, 7, {"records_lost": 5000})
@@ -280,7 +284,7 @@ class TestRefusal:
         )
         assert docs.is_file()
 
-    def test_missing_pair(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_missing_pair(self, spark: SparkSession, night: Plan) -> None:
         """A pair that is not there is named; that the rows are too few is said beside it."""
         tables.write("outcomes", tables.outcomes(night).drop(index=2), night)
         with pytest.raises(DataRefused) as refused:
@@ -290,7 +294,7 @@ class TestRefusal:
             {"panel": "regression", "config_id": "id-today", "scenario_id": "regression-00002"}
         ]
 
-    def test_missing_configuration(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_missing_configuration(self, spark: SparkSession, night: Plan) -> None:
         """A configuration of the plan without any row is missed."""
         found = tables.outcomes(night)
         tables.write("outcomes", found[found["config_name"] != "safer"], night)
@@ -298,10 +302,10 @@ class TestRefusal:
             check("outcomes", night, spark)
         assert refused.value.expectations == ["pairs_missing", "rows"]
 
-    def test_other_panel(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_other_panel(self, spark: SparkSession, night: Plan) -> None:
         """A panel in which one byte of one scenario differs from the plan's has another digest."""
         drawn = tables.scenarios()
-        scenario = json.loads(drawn.loc[1, "scenario_json"])
+        scenario = json.loads(str(drawn.loc[1, "scenario_json"]))
         drawn.loc[1, "scenario_json"] = json.dumps({**scenario, "seed": 2})
         tables.write("scenarios", drawn, night)
         with pytest.raises(DataRefused) as refused:
@@ -315,11 +319,11 @@ class TestRefusal:
             }
         ]
 
-    def test_columns(self, spark: SparkSession, night: TinyPlan) -> None:
+    def test_columns(self, spark: SparkSession, night: Plan) -> None:
         """A column of another type is named; nothing is said of its rows."""
         found = tables.outcomes(night)
         found["records_lost"] = found["records_lost"].astype(str)
-        schema = tables.to_arrow_schema(tables.SPARK_SCHEMAS["outcomes"])
+        schema = to_arrow_schema(SPARK_SCHEMAS["outcomes"])
         tables.write("outcomes", found[schema.names].assign(more=1), night)
         with pytest.raises(DataRefused) as refused:
             check("outcomes", night, spark)
@@ -332,7 +336,7 @@ class TestRefusal:
     def test_unreadable(
         self,
         spark: SparkSession,
-        night: TinyPlan,
+        night: Plan,
         damage: str,
         tmp_path_factory: pytest.TempPathFactory,
     ) -> None:

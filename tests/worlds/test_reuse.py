@@ -114,7 +114,12 @@ class TestWorth:
 
     def test_a_healthy_world(self) -> None:
         """One run answers for every proposal, limit and lock."""
-        others = [{}, {"min.insync.replicas": 2}, {**S2, LIMIT: 100}, {**S2, LIMIT: 5000}]
+        others: list[dict[str, Any]] = [
+            {},
+            {"min.insync.replicas": 2},
+            {**S2, LIMIT: 100},
+            {**S2, LIMIT: 5000},
+        ]
         assert simulated(plain(), *others, {**S2, "rules.isr_lock": "none"}) == 1
 
     def test_reads_that_last(self) -> None:

@@ -162,7 +162,10 @@ def _logs_of_candidates(
     """Partition of each candidate of a thread."""
     threads = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)
     candidates = rows_of(w, at.H_CAND, int(threads[:, at.T_CANDS].sum()), at.K_SIZE)
-    return partition_of[(candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE]
+    found: npt.NDArray[np.int64] = partition_of[
+        (candidates[:, at.K_FROW] - w[at.H_ROW]) // at.R_SIZE
+    ]
+    return found
 
 
 def _logs_of_requests(
