@@ -11,12 +11,13 @@ EXPERIMENT ?=
 SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
+SLOW_EXAMPLES ?= 2000
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test lint format soak mutants conform contest bench bench-plot env clean
+.PHONY: help setup nightly ui test test-slow lint format soak mutants conform contest bench bench-plot env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +34,13 @@ nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators,
 ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 	@exec $(BIN)/isr-pipeline ui
 
-test: setup lint  ## lint, types, and all tests (PYTEST_ARGS= to choose)
+test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
 	@$(BIN)/pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
+
+test-slow: setup  ## the tests marked slow, and thousands of random scenarios (about an hour)
+	@$(BIN)/pytest --numprocesses 2 -m slow $(PYTEST_ARGS)
+	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(BIN)/pytest --numprocesses 2 \
+	  tests/simulation/test_invariants.py tests/simulation/test_quiet.py tests/worlds/test_reuse.py
 
 lint: setup  ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -10,6 +10,8 @@ from tests.mutation.__main__ import main
 from tests.mutation.check import ROOT, CannotMutateError, check, mutated
 from tests.mutation.mutants import MUTANTS, Mutant
 
+BATCHES = 10
+
 HANDFUL = [
     Mutant("replica.py", "in_time", "<= lag_max", "< lag_max"),
     Mutant("partition.py", "next_high_watermark", "max(hw, lowest)", "min(hw, lowest)"),
@@ -45,6 +47,13 @@ class TestTool:
         outcomes = list(check(HANDFUL, tmp_path / "project"))
         assert [outcome.mutant for outcome in outcomes] == HANDFUL
         assert all(outcome.killed_by.startswith("tests/") for outcome in outcomes)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("first", range(BATCHES))
+    def test_every_mutant_is_killed(self, first: int, tmp_path: Path) -> None:
+        """No mutant survives; they run in batches, which processes share."""
+        outcomes = check(MUTANTS[first::BATCHES], tmp_path / "project")
+        assert [one.mutant.name for one in outcomes if not one.killed_by] == []
 
     def test_line_that_is_not_there(self) -> None:
         """A mutant that fits nowhere is an error, not a survivor."""
