@@ -24,7 +24,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Nightly experiments and regression verdicts for Kafka's in-sync replicas.",
 )
 night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
@@ -38,6 +37,27 @@ Experiment = Annotated[
 ]
 NightArgument = Annotated[str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from isr_pipeline.version import version_line  # noqa: PLC0415
+
+        typer.echo(version_line())
+        raise typer.Exit
+
+
+@app.callback(no_args_is_help=True)
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Nightly experiments and regression verdicts for Kafka's in-sync replicas."""
 
 
 def main() -> None:
@@ -310,6 +330,25 @@ def conform(
     from isr_pipeline.report.trace import write_page  # noqa: PLC0415
 
     raise typer.Exit(run_conform(file, json_out, trace, draw=write_page, record=record))
+
+
+@app.command()
+def sources(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="Only what contains it: KIP-497, Partition, 3.7")
+    ] = "",
+    *,
+    by_source: Annotated[
+        bool, typer.Option("--by-source", help="Each source with the rules that cite it.")
+    ] = False,
+) -> None:
+    """List the sources that each rule cites: proposals, issues, files of Kafka."""
+    from isr_pipeline.sources import report  # noqa: PLC0415
+
+    lines = report(text, by_source=by_source)
+    if not lines:
+        raise InputError("sources", "TEXT", text, "part of a source's or a rule's name")
+    typer.echo("\n".join(lines))
 
 
 @app.command()

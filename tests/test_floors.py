@@ -15,7 +15,7 @@ PACKAGE = "isr_pipeline"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "compiling"),
     ("home", "files"),
-    ("kafka", "host"),
+    ("kafka", "host", "version", "sources"),
     ("simulation", "replay"),
     ("scenarios",),
     ("worlds",),

@@ -59,6 +59,27 @@ class TestTypes:
         assert loose == [["isr_pipeline.kafka.*", "isr_pipeline.simulation.*"]]
 
 
+class TestReleases:
+    """Numbers of versions, as docs/releasing.md has them."""
+
+    def test_the_changelog_begins_with_the_version_worked_at(self) -> None:
+        """Its topmost section is that of pyproject.toml's number, dated once released."""
+        number = PROJECT["project"]["version"]
+        heading = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        assert heading is not None
+        released, _, developed = number.partition(".dev")
+        when = "not released" if developed else r"\d{4}-\d{2}-\d{2}"
+        assert re.fullmatch(rf"{re.escape(released)} \({when}\)", heading[1])
+
+    def test_sections_go_down(self) -> None:
+        """Newest version first, none twice."""
+        text = (ROOT / "CHANGELOG.md").read_text()
+        found = re.findall(r"^## (\d+)\.(\d+)\.(\d+) ", text, re.MULTILINE)
+        numbers = [tuple(map(int, one)) for one in found]
+        assert numbers == sorted(set(numbers), reverse=True)
+        assert numbers[-1] == (0, 1, 0)
+
+
 class TestLicence:
     """What the project says of itself."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from isr_pipeline.compiling import sources_digest
@@ -14,9 +12,10 @@ from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import parse_mapping as _parse
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.home import Home
 from isr_pipeline.scenarios.generator import draw_panel, night_number
 from isr_pipeline.scenarios.panels import PANELS, panel_digest
+from isr_pipeline.version import commit, version
 
 KERNEL_ROOMS = ("kafka", "simulation", "scenarios", "worlds")
 """Rooms whose sources decide an outcome, with the scenario and the configuration given."""
@@ -44,7 +43,8 @@ class Plan(Strict):
         panels: panel -> number of scenarios.
         configurations: all, in the experiment's order; ``shards``: the same, divided.
         reference: name of the configuration that the others are compared with.
-        code_version: of the code that planned.
+        code_version: of the code that planned: commit and digest of the kernel.
+        version: number of the release that planned; 0.1.0 did not write it yet.
         root: of the tables.
         definition: the experiment as it was read, panel sizes as planned; draw from this.
     """
@@ -60,6 +60,7 @@ class Plan(Strict):
     shards: tuple[Shard, ...]
     reference: str
     code_version: str
+    version: str = "0.1.0"
     root: str
     definition: Experiment
 
@@ -114,6 +115,7 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
         shards=_shards(every),
         reference=experiment.reference,
         code_version=code_version(),
+        version=version(),
         root=Home.from_environment().root,
         definition=experiment,
     )
@@ -130,31 +132,9 @@ def _shards(every: tuple[Configuration, ...]) -> tuple[Shard, ...]:
 @functools.cache
 def code_version() -> str:
     """Name the code: the commit (or the package's version) and the digest of the kernel."""
-    return f"{_commit() or _package()}+kernel.{kernel_digest()[:12]}"
+    return f"{commit() or version()}+kernel.{kernel_digest()[:12]}"
 
 
 def kernel_digest() -> str:
     """SHA-256 over the sources that decide an outcome."""
     return sources_digest(KERNEL_ROOMS)
-
-
-def _commit() -> str:
-    try:
-        said = subprocess.run(
-            ["git", "describe", "--always", "--tags"],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return said.stdout.strip()
-
-
-def _package() -> str:
-    try:
-        return version("isr-pipeline")
-    except PackageNotFoundError:
-        return "0"

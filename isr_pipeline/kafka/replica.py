@@ -112,7 +112,7 @@ def create(rules, rec, row, now):
     """Begin the record of a follower that has never fetched.
 
     Up to 0.10.1 its lag clock starts when the replica object is made, later at "0"
-    (Replica.scala field initialisers @ 0.8.2.2, 0.10.1.1, 0.10.2.2).
+    (initial fields of Replica.scala @ 0.8.2.2, 0.10.1.1, 0.10.2.2).
     """
     rec[row, START] = UNKNOWN
     rec[row, LEO] = UNKNOWN
@@ -202,7 +202,7 @@ def on_failed_read(rules, rec, row, now):
 
     Up to 2.3 the failure overwrites the record with unknowns, so that the follower looks far
     behind until its next good fetch; KAFKA-8400 ended that.
-    Partition.updateReplicaLogReadResult with LogReadResult of an error @ 0.8.2.2 ... 2.2.2.
+    An error through Partition.updateReplicaLogReadResult @ 0.8.2.2 ... 2.2.2.
     """
     if rules[FAILED_READ_APPLIED] == 0:
         return

@@ -454,6 +454,7 @@ def _data_quality(data: NightData) -> str:
         "regression panel": plan.panel_digest,
         "confirm panel": plan.confirm_digest,
         "outcomes judged": data.verdict.outcomes_digest,
+        "version": plan.version,
         "code version": plan.code_version,
     }
     for table in store.TABLES:
@@ -470,5 +471,6 @@ def _data_quality(data: NightData) -> str:
 def _footer(data: NightData) -> str:
     return (
         "<footer>KIP-501 was never merged into Apache Kafka: what is said of it here is about its "
-        f"text, simulated. Made by isr-pipeline, code {escape(data.plan.code_version)}.</footer>"
+        f"text, simulated. Made by isr-pipeline {escape(data.plan.version)}, "
+        f"code {escape(data.plan.code_version)}.</footer>"
     )

@@ -44,6 +44,7 @@ def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
         "confirm_digest": plan.confirm_digest,
         "experiment_digest": plan.experiment_digest,
         "code_version": plan.code_version,
+        "version": plan.version,
         "dag_run_id": dag_run_id,
     }
 

@@ -165,6 +165,11 @@ class TestPage:
         assert anchors <= set(page.ids)
         assert len(page.ids) == len(set(page.ids))
 
+    def test_names_the_version_that_made_the_night(self, regressed: World) -> None:
+        """The last line has the release's number and the code's commit."""
+        plan = regressed.plan(LATER).model_copy(update={"version": "3.2.1"})
+        assert "Made by isr-pipeline 3.2.1, code 1234abc.</footer>" in render(read_night(plan))
+
     def test_every_chart_has_a_place(self, regressed: World) -> None:
         """The charts' JSON and the page name the same elements."""
         text = render(read_night(regressed.plan(LATER)))

@@ -72,6 +72,13 @@ class TestLogNight:
             assert tags["verdict"] == "baseline"
             assert child.info.status == "FINISHED"
 
+    def test_every_run_names_the_version_that_planned_it(self, client: MlflowClient) -> None:
+        """Parent and children carry the release's number beside the code's commit."""
+        plan = judged().plan(NIGHT).model_copy(update={"version": "3.2.1"})
+        log_night(plan, "manual__1")
+        tags = [run.data.tags for run in find_runs(client, "synthetic", night=NIGHT)]
+        assert {(one["version"], one["code_version"]) for one in tags} == {("3.2.1", "1234abc")}
+
     def test_every_child_fills_every_column(self, client: MlflowClient) -> None:
         """Comparing children shows no hole: same params, same metrics, all finite."""
         log_night(judged().plan(NIGHT), "manual__1")

@@ -1,0 +1,42 @@
+"""Which version this is: the package's number, the commit, and both in one line."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import metadata
+
+from isr_pipeline.home import REPOSITORY
+
+UNKNOWN = "0"
+"""Number of a package that was never installed."""
+
+
+def version() -> str:
+    """Version number of the installed package (docs/releasing.md has the rule for it)."""
+    try:
+        return metadata.version("isr-pipeline")
+    except metadata.PackageNotFoundError:
+        return UNKNOWN
+
+
+def commit() -> str:
+    """Name of the checkout's commit as ``git describe`` gives it; empty outside a checkout."""
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--tags"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return said.stdout.strip()
+
+
+def version_line() -> str:
+    """``isr-pipeline 0.1.0 (commit ea3dc14)``; without the commit outside a checkout."""
+    name = commit()
+    where = f" (commit {name})" if name else ""
+    return f"isr-pipeline {version()}{where}"
