@@ -285,7 +285,7 @@ _SWITCH_VALUES: dict[str, tuple[object, ...]] = {
 
 def _release(source: Source) -> str:
     """A release, or now and then a rule set of one's own: a release with switches changed."""
-    base = source.of(tuple(reversed(RELEASES)))
+    base: str = source.of(tuple(reversed(RELEASES)))
     if source.whole(0, 3) < 3:
         return base
     names = [source.of(CHANGEABLE) for _ in range(source.whole(1, 4))]
