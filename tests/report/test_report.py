@@ -18,7 +18,8 @@ from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
-from isr_pipeline.report.html import _smallest, render, write_report
+from isr_pipeline.report.html import render, write_report
+from isr_pipeline.report.sections.power import _smallest
 from isr_pipeline.verdicts import baseline, confirm
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.statistics import discordant_found

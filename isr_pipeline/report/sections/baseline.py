@@ -1,0 +1,26 @@
+"""Every configuration that differs from the baseline, with its interval."""
+
+from __future__ import annotations
+
+from isr_pipeline.report import charts
+from isr_pipeline.report.data import (
+    NightData,
+)
+from isr_pipeline.report.page import LABELS, Page
+
+TITLE = "Against the baseline"
+ORDER = 30
+
+
+def body(page: Page, data: NightData) -> str:
+    """The section's HTML."""
+    if data.verdict.baseline is None or data.verdict.tests == 0:
+        return "<p class=lead>There is nothing to compare with tonight.</p>"
+    drawn = [
+        page.figure(charts.changed_forest(data, name), f"<strong>{LABELS.get(name, name)}</strong>")
+        for name in data.settings.metrics
+    ]
+    if not any(drawn):
+        return "<p class=lead>Every outcome is bit-identical to the baseline's.</p>"
+    lead = "Configurations whose outcomes differ, with paired 95 % intervals (for display only)."
+    return f'<p class=lead>{lead}</p><div class="pair">{"".join(drawn)}</div>'

@@ -1,0 +1,69 @@
+"""Every configuration and its verdict, and what backs its rules."""
+
+from __future__ import annotations
+
+from html import escape
+
+from isr_pipeline.report.backing import backing
+from isr_pipeline.report.data import (
+    LATENCY,
+    OFFLINE,
+    THRASH,
+    NightData,
+)
+from isr_pipeline.report.page import Page, badge, table
+from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status, number
+
+TITLE = "Configurations"
+ORDER = 10
+
+
+def body(_: Page, data: NightData) -> str:
+    """The section's HTML."""
+    ranked = sorted(data.verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
+    rows = [_configuration_row(one) for one in ranked]
+    head = [
+        ("configuration", ""),
+        ("verdict", ""),
+        ("offline rate", "n"),
+        ("flaps / partition-h", "n"),
+        ("commit p99 ms", "n"),
+        ("records lost", "n"),
+        ("why", ""),
+    ]
+    drawn = table("Every configuration, worst verdict first; × is to the baseline", head, rows)
+    return drawn + _backing(data)
+
+
+def _backing(data: NightData) -> str:
+    """How each rule set is backed, configurations of the same backing together."""
+    groups: dict[str, list[str]] = {}
+    for one in data.plan.configurations:
+        groups.setdefault(backing(one, data.reference), []).append(one.name)
+    rows = [
+        f'<tr><th scope="row">{escape(said)}</th><td class="n">{len(names)}</td>'
+        f'<td class="why">{escape(", ".join(names))}</td></tr>'
+        for said, names in groups.items()
+    ]
+    head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]
+    return "<h3>How the rules are backed</h3>" + table("What stands behind them", head, rows)
+
+
+def _configuration_row(one: ConfigVerdict) -> str:
+    shown = {metric.metric: metric for metric in one.metrics}
+    cells = "".join(
+        f'<td class="n">{_with_ratio(shown.get(name))}</td>'
+        for name in (OFFLINE, THRASH, LATENCY, "records_lost")
+    )
+    return (
+        f'<tr><th scope="row">{escape(one.name)}</th><td>{badge(one.status)}</td>{cells}'
+        f'<td class="why">{escape(one.reason)}</td></tr>'
+    )
+
+
+def _with_ratio(metric: MetricVerdict | None) -> str:
+    if metric is None:
+        return "–"
+    if metric.ratio is None or metric.status is Status.UNCHANGED:
+        return number(metric.value)
+    return f"{number(metric.value)} <small>{metric.ratio:.2f} ×</small>"

@@ -1,0 +1,40 @@
+"""What was simulated and judged: counts, digests, versions."""
+
+from __future__ import annotations
+
+from html import escape
+
+from isr_pipeline.home import Home
+from isr_pipeline.outcomes import store
+from isr_pipeline.report.data import (
+    NightData,
+)
+from isr_pipeline.report.page import Page
+
+TITLE = "Data"
+ORDER = 100
+
+
+def body(_: Page, data: NightData) -> str:
+    """The section's HTML."""
+    panel, plan = data.panel, data.plan
+    docs = Home.from_environment().data_docs(plan.experiment, plan.night)
+    facts = {
+        "pairs": f"{panel.missing.size} ({len(panel.scenario_ids)} × {len(panel.config_ids)})",
+        "missing": str(int(panel.missing.sum())),
+        "event budget spent": str(int(panel.failed.sum())),
+        "regression panel": plan.panel_digest,
+        "confirm panel": plan.confirm_digest,
+        "outcomes judged": data.verdict.outcomes_digest,
+        "version": plan.version,
+        "code version": plan.code_version,
+    }
+    for table in store.TABLES:
+        if store.has_table(table, plan.experiment, plan.night):
+            rows = store.count_rows(table, plan.experiment, plan.night)
+            facts[f"table {table}"] = f"{rows} rows"
+    listed = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
+    )
+    link = f'<p><a href="{escape(docs.as_uri())}">Data Docs of this night</a></p>'
+    return f"<dl>{listed}</dl>{link}"

@@ -1,0 +1,43 @@
+"""Which configuration tonight's panel speaks for, and the Pareto front."""
+
+from __future__ import annotations
+
+from html import escape
+
+from isr_pipeline.report import charts
+from isr_pipeline.report.data import (
+    NightData,
+)
+from isr_pipeline.report.page import LABELS, Page
+
+TITLE = "Which setting"
+ORDER = 40
+
+
+def body(page: Page, data: NightData) -> str:
+    """The section's HTML."""
+    between = data.between
+    if between is None:
+        return "<p class=lead>The reference has no data tonight: nothing to compare with.</p>"
+    chosen = between.recommendation
+    lead = (
+        f"Every configuration met the same {len(between.panel.scenario_ids)} scenarios; ratios are "
+        f"to <strong>{escape(data.plan.reference)}</strong>, left of 1 is better."
+    )
+    forests = "".join(
+        page.figure(
+            charts.forest(data, between, name), f"<strong>{LABELS.get(name, name)}</strong>"
+        )
+        for name in data.settings.pareto
+        if name in between.versus.metrics
+    )
+    front = ", ".join(escape(data.name(one)) for one in between.front)
+    return (
+        f"<blockquote>{escape(chosen.text)}</blockquote>"
+        + page.figure(
+            charts.pareto(data, between),
+            "<strong>Offline rate, thrash and commit latency</strong> (size); lower left is better",
+        )
+        + f"<p>On the Pareto front: {front}.</p><p class=lead>{lead}</p>"
+        + f'<div class="pair">{forests}</div>'
+    )
