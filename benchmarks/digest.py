@@ -35,7 +35,7 @@ def digest(scenarios: int) -> tuple[int, str]:
             outcome, events = runs.of(configured)
             kept = {name: value for name, value in outcome.items() if name != _HOW}
             found.update(json.dumps(kept, sort_keys=True, default=str).encode())
-            found.update(events.rows.tobytes())
+            found.update(json.dumps(events.named(), default=str).encode())
             pairs += 1
     return pairs, found.hexdigest()[:24]
 

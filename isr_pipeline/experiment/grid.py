@@ -17,7 +17,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, Grid, Group, healthy_scenario
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
-from isr_pipeline.kafka.broker_config import resolve
+from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import default_shrink_bumps
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
@@ -206,22 +206,6 @@ def _shown_params(resolved: Mapping[str, Mapping[str, Param]]) -> list[str]:
 def _digest(params: Mapping[str, Param]) -> str:
     line = json.dumps(dict(params), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(line.encode()).hexdigest()[:12]
-
-
-UNREAD = frozenset(
-    {
-        "background.threads",
-        "controlled.shutdown.max.retries",
-        "controlled.shutdown.retry.backoff.ms",
-        "replica.high.watermark.checkpoint.interval.ms",
-        "leader.imbalance.per.broker.percentage",
-        "leader.replication.throttled.rate",
-        "leader.replication.throttled.replicas",
-        "follower.replication.throttled.rate",
-        "follower.replication.throttled.replicas",
-    }
-)
-"""Keys that a broker has and the simulated world does not read."""
 
 
 def effective(params: Mapping[str, Param]) -> dict[str, Param]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from isr_pipeline.files.words import as_whole, close_or_all
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
@@ -49,6 +50,8 @@ class Key:
         earlier: rule set -> default there, where it differs.
         unit_us: microseconds in one unit of the value, 0 if it is no time.
         note: why the range or the default is what it is.
+        read: who reads it: a rule of the ``kernel`` (the key then has a cell of its own in a
+            world's header), what lays a ``world`` out, or ``nobody``.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Key:
     earlier: Mapping[str, Value] = field(default_factory=dict)
     unit_us: int = 0
     note: str = ""
+    read: Literal["kernel", "world", "nobody"] = "kernel"
 
     def default_in(self, rule_set: RuleSet) -> Value:
         """Give the default in one rule set."""
@@ -81,6 +85,10 @@ class Key:
         if not self.unit_us:
             return self.high
         return min(self.high, (TIME_LIMIT_US - 1) // self.unit_us)
+
+    def in_kernel(self, value: Value) -> int:
+        """The value as a world's cell has it: times in microseconds, booleans 0 or 1."""
+        return int(value) * (self.unit_us or 1)
 
     def check(self, value: object) -> Value:
         """Give the value in its own type (20000.0 is the whole number 20000).
@@ -121,38 +129,48 @@ _ALL = (
     Key("replica.fetch.max.bytes", "int", 1048576),
     Key("replica.fetch.response.max.bytes", "int", 10485760, note="from 0.10.1 on (KIP-74)"),
     _ms("replica.fetch.backoff.ms", "int", 1000, note="0.8.2 does not read it"),
-    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker"),
+    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker", read="world"),
     _ms("replica.socket.timeout.ms", "int", 30000, 1),
-    _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000),
+    _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000, read="nobody"),
     Key("min.insync.replicas", "int", 1, 1),
     Key("unclean.leader.election.enable", "bool", False, earlier=_until(_BEFORE_0_11, True),
         note="KIP-106 changed the default in 0.11"),
-    Key("num.io.threads", "int", 8, 1, 1024),
-    Key("num.network.threads", "int", 3, 1, 1024),
+    Key("num.io.threads", "int", 8, 1, 1024, read="world"),
+    Key("num.network.threads", "int", 3, 1, 1024, read="world"),
     Key("queued.max.requests", "int", 500, 1, 100000),
-    Key("background.threads", "int", 10, 1, 1024),
+    Key("background.threads", "int", 10, 1, 1024, read="nobody"),
     _ms("request.timeout.ms", "int", 30000, 1),
-    _ms("zookeeper.session.timeout.ms", "int", 18000, 1, earlier=_until(_BEFORE_2_5, 6000)),
-    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft"),
-    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft"),
-    Key("auto.leader.rebalance.enable", "bool", True),
-    Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000),
-    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only"),
-    Key("controlled.shutdown.max.retries", "int", 3),
-    _ms("controlled.shutdown.retry.backoff.ms", "long", 5000),
-    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
-    Key("leader.replication.throttled.replicas", "list", ""),
-    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX),
-    Key("follower.replication.throttled.replicas", "list", ""),
-    Key("eligible.leader.replicas.version", "int", 0, 0, 1, note="KIP-966, from 4.0 on"),
+    _ms("zookeeper.session.timeout.ms", "int", 18000, 1, earlier=_until(_BEFORE_2_5, 6000),
+        read="world"),
+    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", read="world"),
+    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft", read="world"),
+    Key("auto.leader.rebalance.enable", "bool", True, read="world"),
+    Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000,
+        read="world"),
+    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only",
+        read="nobody"),
+    Key("controlled.shutdown.max.retries", "int", 3, read="nobody"),
+    _ms("controlled.shutdown.retry.backoff.ms", "long", 5000, read="nobody"),
+    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
+    Key("leader.replication.throttled.replicas", "list", "", read="nobody"),
+    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
+    Key("follower.replication.throttled.replicas", "list", "", read="nobody"),
+    Key("eligible.leader.replicas.version", "int", 0, 0, 1, note="KIP-966, from 4.0 on",
+        read="world"),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False,
-        note="KIP-501, never released"),
+        note="KIP-501, never released", read="world"),
     _ms("follower.fetch.process.time.max.ms", "long", 500, 1,
         note="KIP-501 Solution 2, never released; no other rule reads it"),
 )  # fmt: skip
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 """Every key that a scenario or a configuration may name."""
+
+KERNEL_KEYS: tuple[str, ...] = tuple(key.name for key in _ALL if key.read == "kernel")
+"""Keys that rules of the kernel read, in the order of their cells."""
+
+UNREAD: frozenset[str] = frozenset(key.name for key in _ALL if key.read == "nobody")
+"""Keys that a broker has and the simulated world does not read."""
 
 
 def known(name: str) -> Key:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.broker_config import resolve
+from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.releases import RuleSet, switches
@@ -76,7 +76,7 @@ def choices_of(
         controller=controller,
         elr=_elr(keys, rule_set, controller),
     )
-    cells = np.zeros(at.C_REBALANCE + 1, dtype=np.int64)
+    cells = np.zeros(at.CONFIG_END, dtype=np.int64)
     _write_keys(cells, keys, rule_set, controller)
     _write_service(cells, service)
     cells[at.C_TICK] = max(
@@ -100,28 +100,17 @@ def _elr(keys: Mapping[str, Any], rule_set: RuleSet, controller: str) -> bool:
 
 
 def _write_keys(w: Array, k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> None:
-    """Kafka's keys, times in microseconds, in the header's own places."""
-    w[at.C_LAG] = us(k["replica.lag.time.max.ms"])
-    w[at.C_LAG_MESSAGES] = k["replica.lag.max.messages"]
-    w[at.C_FETCH_WAIT] = us(k["replica.fetch.wait.max.ms"])
-    w[at.C_FETCH_MIN_BYTES] = k["replica.fetch.min.bytes"]
-    w[at.C_FETCH_MAX_BYTES] = k["replica.fetch.max.bytes"]
-    w[at.C_RESPONSE_MAX_BYTES] = k["replica.fetch.response.max.bytes"]
+    """Kafka's keys, times in microseconds, each in its own cell; and what follows from several."""
+    for name, cell in at.KEY_CELLS.items():
+        w[cell] = KEYS[name].in_kernel(k[name])
     if not rule_set.response_limit:
         w[at.C_RESPONSE_MAX_BYTES] = at.INF
-    w[at.C_BACKOFF] = us(k["replica.fetch.backoff.ms"])
-    w[at.C_SOCKET_TIMEOUT] = us(k["replica.socket.timeout.ms"])
-    w[at.C_MIN_ISR] = k["min.insync.replicas"]
-    w[at.C_UNCLEAN] = int(k["unclean.leader.election.enable"])
-    w[at.C_QUEUED_MAX] = k["queued.max.requests"]
-    w[at.C_REQUEST_TIMEOUT] = us(k["request.timeout.ms"])
     if controller == "kraft":
         w[at.C_SESSION] = us(k["broker.session.timeout.ms"])
         w[at.C_HEARTBEAT] = us(k["broker.heartbeat.interval.ms"])
     else:
         w[at.C_SESSION] = us(k["zookeeper.session.timeout.ms"])
         w[at.C_HEARTBEAT] = max(1, us(k["zookeeper.session.timeout.ms"]) // 3)
-    w[at.C_S2_LIMIT] = us(k["follower.fetch.process.time.max.ms"])
     rebalance = at.INF
     if k["auto.leader.rebalance.enable"]:
         rebalance = int(k["leader.imbalance.check.interval.seconds"]) * MILLION

@@ -111,7 +111,7 @@ class Settings:
     Attributes:
         same, equal: the rest. Worlds in which it is the same objects, and equal values, have the
             same places and the same cells but for keys and rules and what follows from them.
-        keys: the header up to C_REBALANCE, of which its cells from C_LAG on are filled in.
+        keys: the header up to CONFIG_END, of which its cells from CONFIG_FIRST on are filled in.
         rules: the switches.
     """
 
@@ -411,7 +411,7 @@ class _Encoder:
         structure, entities = self._structure(), self.entities
         w, due = _array(structure.size, used), structure.due.copy()
         w[: structure.w.size] = structure.w
-        w[at.C_LAG : at.C_REBALANCE + 1] = self.settings.keys[at.C_LAG :]
+        w[at.CONFIG_FIRST : at.CONFIG_END] = self.settings.keys[at.CONFIG_FIRST :]
         self._begins(w, due, structure.template.slot0)
         rec = rows_of(w, at.H_REC, entities.n_rows * entities.max_rf, N_FIELDS)
         rules = self.settings.rules

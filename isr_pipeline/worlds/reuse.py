@@ -53,7 +53,7 @@ _KEPT_CELLS = 1 << 22
 """Cells of the largest array that is kept for the next world; a burst's ledger can be larger."""
 
 _OTHER_KEYS = np.array(
-    [cell for cell in range(at.C_LAG, at.C_REBALANCE + 1) if cell not in _KEYS], dtype=np.int64
+    [cell for cell in range(at.CONFIG_FIRST, at.CONFIG_END) if cell not in _KEYS], dtype=np.int64
 )
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}

@@ -14,6 +14,8 @@ Who writes a field stands behind it: *enc* the encoder, once; *ctl* the controll
 of the row's partition; *fol* the follower; *flt* a fault; *msr* the measuring functions.
 """
 
+from isr_pipeline.kafka.broker_config import KERNEL_KEYS
+
 INF = 1 << 50  # "never": later than every horizon
 NEVER = -(1 << 60)  # "before all time": what Kafka writes as 0
 SLOT_BITS = 12  # a key is time << 12 | number, a slot leaf << 12 | number
@@ -65,39 +67,7 @@ H_SAMPLE = 44
 H_LOCKED = 45  # ring of the last reads that held a lock
 H_INNER = 46  # nodes of the winner tree that are no leaf, deepest first
 H_SLOT_OF = 47  # number of a slot -> slot
-# ---------------------------------------------------------------- header: configuration (enc)
-C_LAG = 48
-C_LAG_MESSAGES = 49
-C_TICK = 50
-C_FETCH_WAIT = 51
-C_FETCH_MIN_BYTES = 52
-C_FETCH_MAX_BYTES = 53
-C_RESPONSE_MAX_BYTES = 54
-C_BACKOFF = 55
-C_SOCKET_TIMEOUT = 56
-C_MIN_ISR = 57
-C_UNCLEAN = 58
-C_QUEUED_MAX = 59
-C_REQUEST_TIMEOUT = 60
-C_SESSION = 61
-C_HEARTBEAT = 62
-C_S2_LIMIT = 63
-C_S2_COOLDOWN = 64
-C_READ = 65
-C_PRODUCE = 66
-C_SEND = 67
-C_APPEND = 68
-C_HALF_RTT = 69
-C_ALTER = 70
-C_ZK_WRITE = 71
-C_MD_LOW = 72
-C_MD_HIGH = 73
-C_CLIENT = 74
-C_HORIZON = 75
-C_WARMUP = 76
-C_SEED = 77
-C_BUDGET = 78
-C_REBALANCE = 79  # leader.imbalance.check.interval, INF if auto.leader.rebalance.enable is off
+# ---------------------------------------------------------------- header: limits of a run (enc)
 C_EVENTS_MAX = 81
 C_SAMPLE = 82  # period of the trace's samples, 0 = none
 C_SAMPLES_MAX = 83
@@ -157,7 +127,50 @@ DEP_NOBODY = 32  # nobody in the ISR could be elected
 DEP_SESSION = 64  # a broker was not heard, so that its session ran
 DEP_COOLDOWN = 128  # a partition wanted to resign once more
 
-TREE = 160  # the winner tree stands right behind the header: winner at TREE + 1
+# ---------------------------------------------------------------- header: configuration (enc)
+CONFIG_FIRST = 160
+KEY_CELLS = {name: CONFIG_FIRST + place for place, name in enumerate(KERNEL_KEYS)}
+"""Kafka's key -> its cell; times are in microseconds there."""
+C_LAG = KEY_CELLS["replica.lag.time.max.ms"]
+C_LAG_MESSAGES = KEY_CELLS["replica.lag.max.messages"]
+C_FETCH_WAIT = KEY_CELLS["replica.fetch.wait.max.ms"]
+C_FETCH_MIN_BYTES = KEY_CELLS["replica.fetch.min.bytes"]
+C_FETCH_MAX_BYTES = KEY_CELLS["replica.fetch.max.bytes"]
+C_RESPONSE_MAX_BYTES = KEY_CELLS["replica.fetch.response.max.bytes"]
+C_BACKOFF = KEY_CELLS["replica.fetch.backoff.ms"]
+C_SOCKET_TIMEOUT = KEY_CELLS["replica.socket.timeout.ms"]
+C_MIN_ISR = KEY_CELLS["min.insync.replicas"]
+C_UNCLEAN = KEY_CELLS["unclean.leader.election.enable"]
+C_QUEUED_MAX = KEY_CELLS["queued.max.requests"]
+C_REQUEST_TIMEOUT = KEY_CELLS["request.timeout.ms"]
+C_S2_LIMIT = KEY_CELLS["follower.fetch.process.time.max.ms"]
+
+# what follows from several keys, service times, and what a scenario has of its own
+_BEHIND_KEYS = CONFIG_FIRST + len(KEY_CELLS)
+C_TICK = _BEHIND_KEYS + 0  # period of the isr-expiration tick
+C_SESSION = _BEHIND_KEYS + 1  # the controller's: of ZooKeeper or KRaft
+C_HEARTBEAT = _BEHIND_KEYS + 2  # likewise
+C_S2_COOLDOWN = _BEHIND_KEYS + 3
+C_READ = _BEHIND_KEYS + 4
+C_PRODUCE = _BEHIND_KEYS + 5
+C_SEND = _BEHIND_KEYS + 6
+C_APPEND = _BEHIND_KEYS + 7
+C_HALF_RTT = _BEHIND_KEYS + 8
+C_ALTER = _BEHIND_KEYS + 9
+C_ZK_WRITE = _BEHIND_KEYS + 10
+C_MD_LOW = _BEHIND_KEYS + 11
+C_MD_HIGH = _BEHIND_KEYS + 12
+C_CLIENT = _BEHIND_KEYS + 13
+C_HORIZON = _BEHIND_KEYS + 14
+C_WARMUP = _BEHIND_KEYS + 15
+C_SEED = _BEHIND_KEYS + 16
+C_BUDGET = _BEHIND_KEYS + 17
+C_REBALANCE = (
+    _BEHIND_KEYS + 18
+)  # leader.imbalance.check.interval, INF if auto.leader.rebalance.enable is off
+CONFIG_END = _BEHIND_KEYS + 19
+
+TREE = -(-CONFIG_END // LINE) * LINE  # the winner tree stands behind the header: winner at TREE + 1
 
 # ---------------------------------------------------------------- a broker
 # what requests touch comes first
