@@ -115,7 +115,8 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]
         if ours != theirs:
             return None, (
                 f"baseline of night {baseline.record.night} is of another {name} panel "
-                f"({theirs[:12]}, tonight {ours[:12]})"
+                f"({theirs[:12]}, tonight {ours[:12]}); accept this night: "
+                f"isr-pipeline baseline accept {plan.night} --experiment {plan.experiment}"
             )
     return baseline, None
 

@@ -236,7 +236,8 @@ class TestBaseline:
         assert verdict.red
         assert verdict.configurations[0].reason == (
             "baseline of night 2026-11-19 is of another regression panel "
-            "(aaaaaaaaaaaa, tonight eeeeeeeeeeee)"
+            "(aaaaaaaaaaaa, tonight eeeeeeeeeeee); accept this night: "
+            f"isr-pipeline baseline accept {LATER} --experiment synthetic"
         )
 
     @pytest.mark.parametrize(
