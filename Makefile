@@ -40,7 +40,7 @@ test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= 
 test-slow: setup  ## the tests marked slow, and thousands of random scenarios (about an hour)
 	@$(BIN)/pytest --numprocesses 2 -m slow $(PYTEST_ARGS)
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(BIN)/pytest --numprocesses 2 \
-	  tests/simulation/test_invariants.py tests/simulation/test_quiet.py tests/worlds/test_reuse.py
+	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 
 lint: setup  ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -12,7 +12,7 @@ import json
 
 from benchmarks import reference
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.worlds.reuse import Runs, plainness
+from isr_pipeline.worlds.reuse import Runs, reuse_order
 
 _HOW = "kernel_events"
 """A column that says how the kernel came to an outcome, not what the outcome is."""
@@ -30,7 +30,7 @@ def digest(scenarios: int) -> tuple[int, str]:
         scenario = scenario_from_json(row.scenario_json)
         runs = Runs()
         for configured in sorted(
-            (apply(scenario, one.overrides) for one in configurations), key=plainness
+            (apply(scenario, one.overrides) for one in configurations), key=reuse_order
         ):
             outcome, events = runs.of(configured)
             kept = {name: value for name, value in outcome.items() if name != _HOW}

@@ -187,7 +187,7 @@ def run_panel(scenarios: int) -> Panel:
         configured = [apply(scenario, one.overrides) for one in configurations]
         started = time.process_time()
         runs = reuse.Runs(spare=runs.spare)
-        for one in sorted(configured, key=reuse.plainness):
+        for one in sorted(configured, key=reuse.reuse_order):
             outcome, _ = runs.of(one)
             panel.all_events += outcome["kernel_events"]
         panel.seconds += time.process_time() - started

@@ -19,7 +19,7 @@ from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.results import failed_outcome
-from isr_pipeline.worlds.reuse import Runs, plainness
+from isr_pipeline.worlds.reuse import Runs, reuse_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,7 +121,7 @@ def simulate(
     for given in scenarios.to_pylist():
         scenario = scenario_from_json(given["scenario_json"])
         configured = [apply(scenario, c.overrides) for c in configurations]
-        order = order or sorted(range(len(configured)), key=lambda i: plainness(configured[i]))
+        order = order or sorted(range(len(configured)), key=lambda i: reuse_order(configured[i]))
         runs = Runs(spare=runs.spare)
         for i in order:
             row, events = simulate_pair(given, configured[i], configurations[i], runs)

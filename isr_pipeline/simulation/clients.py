@@ -5,7 +5,7 @@ from __future__ import annotations
 from isr_pipeline.simulation.handlers import dispatch, hand_in
 from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.request_queue import enqueue
-from isr_pipeline.simulation.world.jit import apart, compiled
+from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,
     B_CLIENT_NEXT,
@@ -134,9 +134,9 @@ def _send(w, s):
     leader = w[p + P_LEADER]
     q = -1
     for j in range(REQS_PER_STREAM):
-        candidate = w[s + S_REQ0] + j * Q_SIZE
-        if w[candidate + Q_STATE] == QS_FREE:
-            q = candidate
+        free = w[s + S_REQ0] + j * Q_SIZE
+        if w[free + Q_STATE] == QS_FREE:
+            q = free
             break
     if leader < 0 or q < 0:
         w[s + S_RETRY_AT] = now + RETRY_US
@@ -239,7 +239,7 @@ def _step(k, period_ns):
     return k * period_ns // 1000 - (k - 1) * period_ns // 1000
 
 
-@apart
+@cold
 def surge_fires(w, rec, rules, b):
     """Requests of a client surge come to broker ``b``: one at a time on each connection."""
     now = w[G_NOW]

@@ -181,7 +181,7 @@ from isr_pipeline.simulation.world.layout import (
     S_PART,
     S_SIZE,
     SEND_NONE,
-    T_CAND,
+    T_FETCHED,
     T_FOLLOWER,
     T_HOLD,
     T_REQ,
@@ -562,12 +562,12 @@ def _withdraw_fetches(w, rec, rules, r):
         q = w[H_REQ] + i * Q_SIZE
         if w[q + Q_KIND] != REQ_FETCH or w[q + Q_STATE] == QS_FREE:
             continue
-        cand = w[w[q + Q_OWNER] + T_CAND]
+        fetched = w[w[q + Q_OWNER] + T_FETCHED]
         for k in range(w[q + Q_N]):
             e = w[q + Q_ENT] + k * E_SIZE
-            if w[cand + k * K_SIZE + K_FROW] == r and w[e + E_OFFSET] >= 0:
+            if w[fetched + k * K_SIZE + K_FROW] == r and w[e + E_OFFSET] >= 0:
                 if w[q + Q_PENDING] != 0:
-                    end_read(rules, rec, w[cand + k * K_SIZE + K_REC], w[e + E_OFFSET])
+                    end_read(rules, rec, w[fetched + k * K_SIZE + K_REC], w[e + E_OFFSET])
                 w[e + E_OFFSET] = -1
 
 

@@ -39,16 +39,16 @@ from isr_pipeline.simulation.reads import plan_read, s2_alarm
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
-from isr_pipeline.simulation.shortcuts.news import (
+from isr_pipeline.simulation.shortcuts.dirty import (
     is_kept,
-    is_plain,
-    is_settled,
+    is_unchanged,
+    is_validated,
+    mark_changed,
     next_unset,
-    settled,
-    unsettle,
+    unchanged_entries,
 )
-from isr_pipeline.simulation.shortcuts.pending import forget_pending, pay_candidate
-from isr_pipeline.simulation.world.jit import apart, compiled, inlined
+from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pending
+from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
     C_FETCH_MIN_BYTES,
@@ -110,8 +110,8 @@ from isr_pipeline.simulation.world.layout import (
     R_PART,
     R_POS,
     R_WRITER,
-    T_CAND,
-    T_SETTLED,
+    T_FETCHED,
+    T_UNCHANGED,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
 
@@ -144,9 +144,9 @@ def _check_entry(w, rules, lr, fr, e):
     return ERR_NONE
 
 
-@inlined
-def _record_fetch(w, rec, rules, d, e, k, plain):
-    """Write the leader's record of the follower of candidate ``k``.
+@hot
+def _record_fetch(w, rec, rules, d, e, k, validated):
+    """Write the leader's record of the follower of fetched partition ``k``.
 
     True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
     the check for the follower's own return waits for.
@@ -155,7 +155,7 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
     lr = w[k + K_LROW]
     row = w[k + K_REC]
     offset = w[e + E_OFFSET]
-    if not plain:
+    if not validated:
         if w[lr + R_IS_LEADER] == 0 or offset < 0:  # withdrawn while it was read
             return False
         if w[e + E_ERR] != ERR_NONE:
@@ -164,10 +164,10 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
             return False
     moved = rec[row, LEO] != offset
     t = w[w[d + D_REQ] + Q_OWNER]
-    i = (k - w[t + T_CAND]) // K_SIZE
-    unsettle(w, t, i)
+    i = (k - w[t + T_FETCHED]) // K_SIZE
+    mark_changed(w, t, i)
     if switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
-        pay_candidate(w, rec, t, i)
+        flush_record(w, rec, t, i)
     on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
     rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
     bit = w[e + E_BIT]
@@ -198,15 +198,15 @@ def _record_fetch(w, rec, rules, d, e, k, plain):
 def fetch_steps(w, rec, rules, b, d):
     """Go on with the fetch of handler ``d`` until it has to wait, or is done."""
     q = w[d + D_REQ]
-    cand = w[w[q + Q_OWNER] + T_CAND]
+    fetched = w[w[q + Q_OWNER] + T_FETCHED]
     entries = w[q + Q_ENT]
     n = w[q + Q_N]
-    plain = is_plain(w, q)
+    validated = is_validated(w, q)
     begun = w[d + D_IDX] if w[d + D_AGAIN] == PHASE_READ else n
     if w[d + D_AGAIN] == PHASE_READ:
         i = begun
         recorded = 0
-        swift = plain and w[b + B_FAULTS_ON] == 0
+        swift = validated and w[b + B_FAULTS_ON] == 0
         if swift and rules[RECORD_PER_PARTITION] == 0:
             swift = False
             if begun == 0 and _reads_nothing(w, rules, q):
@@ -215,13 +215,13 @@ def fetch_steps(w, rec, rules, b, d):
                 recorded = n
         while True:
             if swift:
-                i = _pass_settled(w, rec, w[q + Q_OWNER], q, i)
+                i = _skip_unchanged(w, rec, w[q + Q_OWNER], q, i)
             if i >= n:
                 break
             e = entries + i * E_SIZE
             if w[e + E_OFFSET] >= 0:
                 w[d + D_IDX] = i
-                if _visit(w, rec, rules, b, d, q, e, cand + i * K_SIZE, plain):
+                if _visit(w, rec, rules, b, d, q, e, fetched + i * K_SIZE, validated):
                     return
             i += 1
         w[d + D_AGAIN] = PHASE_RECORD
@@ -231,27 +231,27 @@ def fetch_steps(w, rec, rules, b, d):
             e = entries + i * E_SIZE
             if w[e + E_OFFSET] >= 0:
                 w[d + D_IDX] = i + 1
-                k = cand + i * K_SIZE
-                if _record_fetch(w, rec, rules, d, e, k, plain):
+                k = fetched + i * K_SIZE
+                if _record_fetch(w, rec, rules, d, e, k, validated):
                     return
-    empty = plain and begun == 0 and w[q + Q_BYTES] == 0
+    empty = validated and begun == 0 and w[q + Q_BYTES] == 0
     _fetch_done(w, rec, rules, b, d, q, empty)
 
 
 @compiled
 def _reads_nothing(w, rules, q):
-    """Whether the plain fetch ``q`` is read and recorded at once: no data, nobody outside the ISR.
+    """Whether the validated fetch ``q`` takes no time: no data, no follower outside the ISR.
 
     0.8.2 is left out: its lag clock is none that `on_fetch_again` writes.
     """
     if rules[CLOCK] == _ANY_FETCH:
         return False
     t = w[q + Q_OWNER]
-    known = settled(w, t, q)
+    known = unchanged_entries(w, t, q)
     i = next_unset(known, 0)
     while i < w[q + Q_N]:
         e = w[q + Q_ENT] + i * E_SIZE
-        lr = w[w[t + T_CAND] + i * K_SIZE + K_LROW]
+        lr = w[w[t + T_FETCHED] + i * K_SIZE + K_LROW]
         if w[e + E_OFFSET] >= 0:
             if w[e + E_OFFSET] < w[lr + R_LEO] or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
                 return False
@@ -259,67 +259,69 @@ def _reads_nothing(w, rules, q):
     return True
 
 
-@apart
+@cold
 def _record_at_once(w, rec, rules, d, q):
     """Read a fetch that `_reads_nothing`, and record it, of a release that records partitions last.
 
-    As no time passes and nothing has to wait, it makes no difference if each partition is recorded
-    when it is read; so those that are settled can be passed.
+    No time passes and nothing waits, so each partition may be recorded when it is read, and the
+    unchanged ones may be skipped.
     """
     t = w[q + Q_OWNER]
-    i = _pass_settled(w, rec, t, q, 0)
+    i = _skip_unchanged(w, rec, t, q, 0)
     while i < w[q + Q_N]:
         e = w[q + Q_ENT] + i * E_SIZE
-        k = w[t + T_CAND] + i * K_SIZE
+        k = w[t + T_FETCHED] + i * K_SIZE
         w[e + E_TIME] = w[G_NOW]
         w[e + E_END] = w[e + E_OFFSET]
         w[e + E_LLEO] = w[w[k + K_LROW] + R_LEO]
         w[e + E_HW] = w[w[k + K_LROW] + R_HW]
         _record_fetch(w, rec, rules, d, e, k, True)
-        i = _pass_settled(w, rec, t, q, i + 1)
+        i = _skip_unchanged(w, rec, t, q, i + 1)
 
 
-@inlined
-def _pass_settled(w, rec, t, q, first):
-    """Pass the partitions of a plain fetch from ``first`` on that have nothing new for anybody.
+@hot
+def _skip_unchanged(w, rec, t, q, first):
+    """Skip the caught-up partitions of a validated fetch, from ``first`` on.
 
-    If the release records each partition once it is read, and no disk fault goes on, all that a
-    visit does to a follower in the ISR that was known to be at the log's end, and still is, are the
-    times in its record. Most visits are like that, so they are passed here, in one short loop; and
-    what was found to be like that is not looked at again before something changes (see `news`).
-    Returns the first partition that needs more; the number of entries if none does.
+    If the release records each partition once it is read, and no disk fault is active, a visit to a
+    follower in the ISR that was, and is, at the log's end changes only the times in its record.
+    Most visits do, so this short loop writes those times. A bit remembers each such partition until
+    it changes (see `dirty`).
+
+    Returns:
+        The first partition that needs a visit; the number of entries if none does.
     """
     now = w[G_NOW]
     entries = w[q + Q_ENT]
-    cand = w[t + T_CAND]
+    fetched = w[t + T_FETCHED]
     n = w[q + Q_N]
     kept = is_kept(w, t, q)
-    known = settled(w, t, q)
+    known = unchanged_entries(w, t, q)
     i = first
     while i < n:
         e = entries + i * E_SIZE
-        k = cand + i * K_SIZE
+        k = fetched + i * K_SIZE
         if (known >> (i & 63)) & 1 == 0:
-            if not is_settled(w, rec, e, k):
+            if not is_unchanged(w, rec, e, k):
                 if w[e + E_OFFSET] >= 0:
                     break
                 i += 1
                 continue
             w[e + E_HW] = w[w[k + K_LROW] + R_HW]
             if kept:
-                w[t + T_SETTLED] |= 1 << i
+                w[t + T_UNCHANGED] |= 1 << i
         w[e + E_TIME] = now
         on_fetch_again(rec, w[k + K_REC], now)
         i += 1
     return i
 
 
-@inlined
-def _visit(w, rec, rules, b, d, q, e, k, plain):
+@hot
+def _visit(w, rec, rules, b, d, q, e, k, validated):
     """The fetch handler comes to one partition; True if it has to wait there."""
     w[e + E_TIME] = w[G_NOW]
     w[e + E_END] = w[e + E_OFFSET]
-    if plain:
+    if validated:
         return _read(w, rec, rules, b, d, q, e, k, True)
     lr = w[k + K_LROW]
     fr = w[k + K_FROW]
@@ -334,8 +336,8 @@ def _visit(w, rec, rules, b, d, q, e, k, plain):
     return _read(w, rec, rules, b, d, q, e, k, False)
 
 
-@inlined
-def _read(w, rec, rules, b, d, q, e, k, plain):
+@hot
+def _read(w, rec, rules, b, d, q, e, k, validated):
     """Read one partition for a fetch handler; True if that takes time."""
     lr = w[k + K_LROW]
     p = w[lr + R_PART]
@@ -355,7 +357,7 @@ def _read(w, rec, rules, b, d, q, e, k, plain):
         end = read_end(w, b, p, READ_DIRECT, 0, has_data)
     if end == w[G_NOW]:
         if rules[RECORD_PER_PARTITION] != 0:
-            if _record_fetch(w, rec, rules, d, e, k, plain):
+            if _record_fetch(w, rec, rules, d, e, k, validated):
                 w[d + D_IDX] += 1
                 return True
         return False
@@ -394,8 +396,8 @@ def fetch_after_read(w, rec, rules, b, d):
     w[d + D_IDX] = i + 1
     if rules[RECORD_PER_PARTITION] != 0:
         e = w[q + Q_ENT] + i * E_SIZE
-        k = w[w[q + Q_OWNER] + T_CAND] + i * K_SIZE
-        if _record_fetch(w, rec, rules, d, e, k, is_plain(w, q)):
+        k = w[w[q + Q_OWNER] + T_FETCHED] + i * K_SIZE
+        if _record_fetch(w, rec, rules, d, e, k, is_validated(w, q)):
             return
     fetch_steps(w, rec, rules, b, d)
 

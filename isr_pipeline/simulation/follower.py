@@ -36,16 +36,16 @@ from isr_pipeline.simulation.network import append_end, transit
 from isr_pipeline.simulation.produces import note_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.shortcuts.depends import note
-from isr_pipeline.simulation.shortcuts.news import (
-    candidate,
-    expect_news,
-    heard,
-    is_plain,
-    next_news,
+from isr_pipeline.simulation.shortcuts.dirty import (
+    clear_if_heard,
+    is_validated,
+    mark_all_dirty,
+    next_dirty,
+    place_in_thread,
     thread_of,
 )
 from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_end
-from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_MDBASE,
@@ -101,10 +101,10 @@ from isr_pipeline.simulation.world.layout import (
     Q_ENT,
     Q_ERR,
     Q_N,
-    Q_PLAIN,
     Q_SIZE,
     Q_SLOT,
     Q_STATE,
+    Q_VALIDATED,
     QS_FREE,
     QS_TO_BROKER,
     R_BROKER,
@@ -131,19 +131,19 @@ from isr_pipeline.simulation.world.layout import (
     R_TOUCH_FROM,
     R_WRITER,
     REQS_PER_THREAD,
-    T_CAND,
-    T_CANDS,
+    T_FETCHED,
+    T_FETCHED_COUNT,
     T_FOLLOWER,
     T_HOLD,
     T_IDX,
     T_LEADER,
-    T_PLAIN,
     T_REQ,
     T_REQ0,
     T_SIZE,
     T_SLOT,
     T_STATE,
     T_USED,
+    T_VALIDATED,
     T_WAY,
     TS_APPENDING,
     TS_BACKOFF,
@@ -235,8 +235,8 @@ def _delay(w, rules, r):
 
 @compiled
 def of_thread(w, t, i):
-    """Whether candidate ``i`` of thread ``t`` is led by the broker the thread fetches from."""
-    k = w[t + T_CAND] + i * K_SIZE
+    """Whether thread ``t`` fetches its partition ``i`` from the broker that leads it."""
+    k = w[t + T_FETCHED] + i * K_SIZE
     return w[w[k + K_FROW] + R_LEADER] == w[w[k + K_LROW] + R_POS]
 
 
@@ -247,8 +247,8 @@ def _kill_thread(w, t):
     cancel(w, w[t + T_SLOT])
     count_dead(w, 1)
     emit(w, EV_THREAD_DIED, -1, broker_index(w, w[t + T_FOLLOWER]), -1, 0)
-    for i in range(w[t + T_CANDS]):
-        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+    for i in range(w[t + T_FETCHED_COUNT]):
+        r = w[w[t + T_FETCHED] + i * K_SIZE + K_FROW]
         if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED) and of_thread(w, t, i):
             w[r + R_FSTATE] = F_DEAD
             count_untracked(w, 1)
@@ -258,7 +258,7 @@ def _kill_thread(w, t):
 def _react(w, rules, t, r, error):
     """The fetcher thread meets an error with one partition; True if the thread is dead now."""
     note(w, DEP_FETCHER)
-    w[t + T_PLAIN] = -1
+    w[t + T_VALIDATED] = -1
     what = reaction(rules, error)
     if what == _FAIL:
         set_failed(w, r)
@@ -287,18 +287,21 @@ def _free_request(w, t):
 
 @compiled
 def _ask(w, t, q):
-    """Fill the fetch ``q`` with the partitions that are ready; when the next of the others is.
+    """Add every ready partition to the fetch ``q``.
 
-    If all that the thread fetches are in it, and nothing stands against any of them, the fetch is
-    plain: until an event that is none of requests (G_RARE), or an error that the thread meets
-    itself, neither it nor those that follow need to be checked.
+    If it holds every partition of the thread, and each passes all checks, the fetch is validated:
+    it and those that follow need no check until an event that is not part of a request (G_RARE), or
+    an error that the thread meets itself.
+
+    Returns:
+        Time at which the next delayed partition becomes ready; INF if none is delayed.
     """
     now = w[G_NOW]
     n = 0
     wake_at = INF
-    plain = True
+    validated = True
     for i in range(w[t + T_USED]):
-        k = w[t + T_CAND] + i * K_SIZE
+        k = w[t + T_FETCHED] + i * K_SIZE
         r = w[k + K_FROW]
         e = w[q + Q_ENT] + i * E_SIZE
         w[e + E_OFFSET] = -1
@@ -310,24 +313,24 @@ def _ask(w, t, q):
         if state == F_DELAYED:
             if w[r + R_DELAY_UNTIL] > now:
                 wake_at = min(wake_at, w[r + R_DELAY_UNTIL])
-                plain = False
+                validated = False
                 continue
             w[r + R_FSTATE] = F_FETCHING
         w[e + E_OFFSET] = w[r + R_LEO]
         w[e + E_EPOCH] = w[r + R_EPOCH]
         w[e + E_END] = w[r + R_LEO]
         w[k + K_HW] = -1
-        plain = plain and nothing_against(w, r, w[k + K_LROW])
+        validated = validated and nothing_against(w, r, w[k + K_LROW])
         n = i + 1
     w[q + Q_N] = n
-    w[t + T_PLAIN] = w[G_RARE] if plain and n > 0 else -1
-    expect_news(w, t)
+    w[t + T_VALIDATED] = w[G_RARE] if validated and n > 0 else -1
+    mark_all_dirty(w, t)
     return wake_at
 
 
 @compiled
 def nothing_against(w, r, lr):
-    """Whether the leader ``lr`` will answer the follower ``r`` without an error, and it append."""
+    """Whether ``lr`` would answer this fetch of ``r`` without an error, and ``r`` append it."""
     return (
         w[lr + R_ONLINE] == 1
         and w[lr + R_IS_LEADER] == 1
@@ -338,11 +341,11 @@ def nothing_against(w, r, lr):
     )
 
 
-@inlined
+@hot
 def fetch_next(w, t):
     """Build one fetch with all partitions that are ready, and send it; else wait.
 
-    A request whose answer was plain and is appended asks for what comes next already.
+    A request whose validated answer was appended already has its next offsets.
     """
     now = w[G_NOW]
     q = _free_request(w, t)
@@ -350,7 +353,7 @@ def fetch_next(w, t):
         w[t + T_STATE] = TS_BACKOFF
         schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
         return
-    if w[t + T_PLAIN] != w[G_RARE] or w[t + T_REQ] != q:
+    if w[t + T_VALIDATED] != w[G_RARE] or w[t + T_REQ] != q:
         wake_at = _ask(w, t, q)
         if w[q + Q_N] == 0:
             w[t + T_REQ] = -1
@@ -361,7 +364,7 @@ def fetch_next(w, t):
                 w[t + T_STATE] = TS_IDLE
                 cancel(w, w[t + T_SLOT])
             return
-    w[q + Q_PLAIN] = w[t + T_PLAIN]
+    w[q + Q_VALIDATED] = w[t + T_VALIDATED]
     w[t + T_REQ] = q
     w[t + T_STATE] = TS_WAITING
     schedule(w, w[t + T_SLOT], now + w[C_SOCKET_TIMEOUT])
@@ -376,13 +379,13 @@ def fetch_next(w, t):
 def _request_failed(w, rules, t):
     """The fetch as a whole failed: every partition rests, up to 3.2 the thread itself as well."""
     w[t + T_REQ] = -1
-    w[t + T_PLAIN] = -1
+    w[t + T_VALIDATED] = -1
     now = w[G_NOW]
     if rules[BACKOFF_NONE] != 0:
         fetch_next(w, t)
         return
-    for i in range(w[t + T_CANDS]):
-        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+    for i in range(w[t + T_FETCHED_COUNT]):
+        r = w[w[t + T_FETCHED] + i * K_SIZE + K_FROW]
         if w[r + R_FSTATE] == F_FETCHING and of_thread(w, t, i):
             _delay(w, rules, r)
     w[t + T_STATE] = TS_BACKOFF
@@ -390,7 +393,7 @@ def _request_failed(w, rules, t):
     schedule(w, w[t + T_SLOT], now + wait)
 
 
-@inlined
+@hot
 def fetch_answered(w, rules, t, q):
     """The answer to fetch ``q`` reaches its thread."""
     w[q + Q_STATE] = QS_FREE
@@ -409,7 +412,7 @@ def _take_answer(w, rules, t, q):
         return
     w[t + T_STATE] = TS_APPENDING
     w[t + T_IDX] = 0
-    if not is_plain(w, q):
+    if not is_validated(w, q):
         _take_errors(w, rules, t, q)
         if w[t + T_STATE] == TS_DEAD:
             return
@@ -419,7 +422,7 @@ def _take_answer(w, rules, t, q):
 @compiled
 def expects(w, t, i, e):
     """Whether the thread still wants this entry's answer: same offset, epoch and leader."""
-    r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+    r = w[w[t + T_FETCHED] + i * K_SIZE + K_FROW]
     return (
         w[e + E_OFFSET] >= 0
         and w[r + R_FSTATE] == F_FETCHING
@@ -437,7 +440,7 @@ def _take_errors(w, rules, t, q):
         if not expects(w, t, i, e):
             w[e + E_OFFSET] = -1
             continue
-        r = w[w[t + T_CAND] + i * K_SIZE + K_FROW]
+        r = w[w[t + T_FETCHED] + i * K_SIZE + K_FROW]
         if w[r + R_INJECT] == _FENCED and _injected(w, r):
             if _react(w, rules, t, r, _FENCED):
                 return
@@ -477,39 +480,39 @@ def _injected(w, r):
 
 @compiled
 def _learn_hw(w, k, e):
-    """The follower of candidate ``k`` learns the leader's high watermark from its answer."""
+    """The follower of fetched partition ``k`` takes the leader's high watermark from its answer."""
     r = w[k + K_FROW]
     set_high_watermark(w, r, max(w[r + R_HW], min(w[e + E_HW], w[r + R_LEO])))
     w[k + K_HW] = w[e + E_HW]
 
 
-@inlined
+@hot
 def append_steps(w, t):
     """Append the answer's records partition by partition; then fetch again."""
     q = w[t + T_REQ]
-    plain = is_plain(w, q)
+    validated = is_validated(w, q)
     entries = w[q + Q_ENT]
     n = w[q + Q_N]
     i = w[t + T_IDX]
     while True:
-        if plain:
-            i = next_news(w, t, i)
+        if validated:
+            i = next_dirty(w, t, i)
         if i >= n:
             break
         e = entries + i * E_SIZE
-        k = w[t + T_CAND] + i * K_SIZE
+        k = w[t + T_FETCHED] + i * K_SIZE
         if w[e + E_END] > w[e + E_OFFSET]:
-            if plain or expects(w, t, i, e):
+            if validated or expects(w, t, i, e):
                 p = w[w[k + K_FROW] + R_PART]
                 w[t + T_IDX] = i
                 w[t + T_HOLD] = 1
                 schedule(w, w[t + T_SLOT], append_end(w, w[t + T_FOLLOWER], p))
                 return
-        elif w[k + K_HW] != w[e + E_HW] or not plain:
-            if w[e + E_OFFSET] >= 0 and (plain or expects(w, t, i, e)):
+        elif w[k + K_HW] != w[e + E_HW] or not validated:
+            if w[e + E_OFFSET] >= 0 and (validated or expects(w, t, i, e)):
                 _learn_hw(w, k, e)
-        if plain:
-            heard(w, t, i, e, k)
+        if validated:
+            clear_if_heard(w, t, i, e, k)
         i += 1
     w[t + T_IDX] = n
     w[t + T_HOLD] = 0
@@ -522,10 +525,10 @@ def _append_one(w, rules, t):
     q = w[t + T_REQ]
     i = w[t + T_IDX]
     e = w[q + Q_ENT] + i * E_SIZE
-    k = w[t + T_CAND] + i * K_SIZE
+    k = w[t + T_FETCHED] + i * K_SIZE
     r = w[k + K_FROW]
     b = w[t + T_FOLLOWER]
-    if not is_plain(w, q) and not expects(w, t, i, e):
+    if not is_validated(w, q) and not expects(w, t, i, e):
         return False
     if w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
         note_bad_dir(w, b, r)
@@ -585,7 +588,7 @@ def _add_to_thread(w, r):
         count_untracked(w, 1)
         return
     w[r + R_FSTATE] = F_FETCHING
-    w[t + T_USED] = max(w[t + T_USED], candidate(w, lr, w[r + R_POS]) + 1)
+    w[t + T_USED] = max(w[t + T_USED], place_in_thread(w, lr, w[r + R_POS]) + 1)
     if w[t + T_STATE] == TS_DOWN:
         w[t + T_STATE] = TS_IDLE
     if w[t + T_STATE] in (TS_IDLE, TS_BACKOFF):
@@ -604,8 +607,8 @@ def reap_idle_threads(w, b):
         if w[t + T_FOLLOWER] != b or w[t + T_STATE] == TS_DOWN:
             continue
         held = 0
-        for c in range(w[t + T_CANDS]):
-            r = w[w[t + T_CAND] + c * K_SIZE + K_FROW]
+        for c in range(w[t + T_FETCHED_COUNT]):
+            r = w[w[t + T_FETCHED] + c * K_SIZE + K_FROW]
             if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED, F_DEAD) and of_thread(w, t, c):
                 held += 1
         if held == 0:

@@ -13,7 +13,7 @@ from isr_pipeline.simulation.leader import (
     wake_lock_waiters,
 )
 from isr_pipeline.simulation.network import service
-from isr_pipeline.simulation.produces import append_records, note_bad_dir, settle_produce
+from isr_pipeline.simulation.produces import append_records, finish_produce, note_bad_dir
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.reads import s2_timer
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
@@ -93,7 +93,7 @@ from isr_pipeline.simulation.world.layout import (
     REQ_FETCH,
     SEND_CLIENT,
     SEND_SURGE,
-    T_CAND,
+    T_FETCHED,
 )
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
 
@@ -195,7 +195,7 @@ def _produce_appends(w, rec, rules, b, d):
     append_records(w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1)
     if rules[ANSWERS_BEFORE_DELAYED] != 0:
         w[d + D_REQ] = -1
-        settle_produce(w, rec, rules, b, q)
+        finish_produce(w, rec, rules, b, q)
     w[d + D_STATE] = DS_COMPLETE
     w[d + D_ROW] = r
     w[d + D_POS] = 0
@@ -207,7 +207,7 @@ def _produce_appends(w, rec, rules, b, d):
 def _reading_row(w, d):
     """Row pointer of the leader replica that handler ``d`` reads at present."""
     q = w[d + D_CREQ] if w[d + D_STATE] == DS_COMPLETE else w[d + D_REQ]
-    return w[w[w[q + Q_OWNER] + T_CAND] + w[d + D_IDX] * K_SIZE + K_LROW]
+    return w[w[w[q + Q_OWNER] + T_FETCHED] + w[d + D_IDX] * K_SIZE + K_LROW]
 
 
 @compiled

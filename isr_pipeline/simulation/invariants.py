@@ -43,13 +43,13 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
-from isr_pipeline.simulation.shortcuts.news import (
-    NEWS_MAX,
-    is_plain,
-    is_settled,
-    next_news,
-    settled,
+from isr_pipeline.simulation.shortcuts.dirty import (
+    DIRTY_MAX,
+    is_unchanged,
+    is_validated,
+    next_dirty,
     thread_of,
+    unchanged_entries,
 )
 from isr_pipeline.simulation.world.cells import cells, records
 from isr_pipeline.simulation.world.jit import compiled, entry
@@ -209,15 +209,15 @@ from isr_pipeline.simulation.world.layout import (
     REQS_PER_THREAD,
     SEND_NONE,
     SLOT_BITS,
-    T_CAND,
-    T_CANDS,
+    T_FETCHED,
+    T_FETCHED_COUNT,
     T_FOLLOWER,
-    T_PLAIN,
     T_REQ,
     T_REQ0,
     T_SIZE,
     T_SLOT,
     T_STATE,
+    T_VALIDATED,
     TREE,
     TS_APPENDING,
     TS_BACKOFF,
@@ -255,9 +255,9 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         23: "ISR changes on their way are as many as counted",
         24: "nothing stands against a fetch that is not checked any more",
         25: "what is kept is so: who is eligible, newest epochs, how many disk faults go on",
-        26: "a partition that plain fetches pass over has nothing new for its follower",
-        27: "what is taken for settled needs nothing but times in the leader's record",
-        28: "pending reads are owed by plain fetches on the leader, and to members of the ISR only",
+        26: "a partition whose dirty bit is clear has nothing new for its follower",
+        27: "a partition marked unchanged needs nothing but times in the leader's record",
+        28: "pending reads are deferred by validated fetches only, and for ISR members only",
     }
 )
 """Number of an invariant -> what it says."""
@@ -694,15 +694,15 @@ def _fetched(w, r):
 
 
 @compiled
-def _plain_asked(w, t):
+def _asks_validated(w, t):
     """24, of a thread: what its next fetch will ask for without a check."""
-    if w[t + T_PLAIN] != w[G_RARE]:
+    if w[t + T_VALIDATED] != w[G_RARE]:
         return True
     q = w[t + T_REQ]
     if q < 0:
         return False
     for i in range(w[q + Q_N]):
-        k = w[t + T_CAND] + i * K_SIZE
+        k = w[t + T_FETCHED] + i * K_SIZE
         r = w[k + K_FROW]
         if w[w[q + Q_ENT] + i * E_SIZE + E_OFFSET] >= 0:
             if w[r + R_FSTATE] != F_FETCHING or not of_thread(w, t, i):
@@ -715,17 +715,17 @@ def _plain_asked(w, t):
 
 
 @compiled
-def _plain_sent(w, t):
+def _sent_validated(w, t):
     """24, of the fetches it has sent: what brokers will answer, and it append, without one."""
     for j in range(REQS_PER_THREAD):
         q = w[t + T_REQ0] + j * Q_SIZE
-        if w[q + Q_STATE] == QS_FREE or not is_plain(w, q):
+        if w[q + Q_STATE] == QS_FREE or not is_validated(w, q):
             continue
         for i in range(w[q + Q_N]):
             e = w[q + Q_ENT] + i * E_SIZE
             if w[e + E_OFFSET] < 0:
                 continue
-            k = w[t + T_CAND] + i * K_SIZE
+            k = w[t + T_FETCHED] + i * K_SIZE
             if not nothing_against(w, w[k + K_FROW], w[k + K_LROW]) or w[e + E_ERR] != ERR_NONE:
                 return False
             if w[e + E_EPOCH] != w[w[k + K_LROW] + R_EPOCH]:
@@ -743,14 +743,14 @@ def _nothing_missed(w):
     """26."""
     for i in range(w[H_THREADS]):
         t = w[H_THR] + i * T_SIZE
-        if w[t + T_PLAIN] != w[G_RARE]:
+        if w[t + T_VALIDATED] != w[G_RARE]:
             continue
         q = w[t + T_REQ]
         for c in range(w[q + Q_N]):
             e = w[q + Q_ENT] + c * E_SIZE
-            if next_news(w, t, c) == c or w[e + E_OFFSET] < 0:
+            if next_dirty(w, t, c) == c or w[e + E_OFFSET] < 0:
                 continue
-            k = w[t + T_CAND] + c * K_SIZE
+            k = w[t + T_FETCHED] + c * K_SIZE
             lr = w[k + K_LROW]
             if w[lr + R_LEO] != w[e + E_OFFSET] or w[lr + R_HW] != w[e + E_HW]:
                 return False
@@ -760,17 +760,19 @@ def _nothing_missed(w):
 
 
 @compiled
-def _settled(w, rec):
+def _unchanged(w, rec):
     """27."""
     for number in range(w[H_THREADS]):
         t = w[H_THR] + number * T_SIZE
-        if w[t + T_PLAIN] != w[G_RARE]:
+        if w[t + T_VALIDATED] != w[G_RARE]:
             continue
         q = w[t + T_REQ]
-        for i in range(min(w[t + T_CANDS], NEWS_MAX)):
+        for i in range(min(w[t + T_FETCHED_COUNT], DIRTY_MAX)):
             e = w[q + Q_ENT] + i * E_SIZE
-            if (settled(w, t, q) >> i) & 1:
-                if w[e + E_OFFSET] < 0 or not is_settled(w, rec, e, w[t + T_CAND] + i * K_SIZE):
+            if (unchanged_entries(w, t, q) >> i) & 1:
+                if w[e + E_OFFSET] < 0 or not is_unchanged(
+                    w, rec, e, w[t + T_FETCHED] + i * K_SIZE
+                ):
                     return False
     return True
 
@@ -783,24 +785,24 @@ def _owed(w):
         if w[q + Q_KIND] != REQ_FETCH or w[q + Q_PENDING] <= 1:
             continue
         on_leader = w[q + Q_STATE] in (QS_HANDLING, QS_PURGATORY, QS_COMPLETING, QS_EXPIRING)
-        if not on_leader or not is_plain(w, q):
+        if not on_leader or not is_validated(w, q):
             return False
-        cand = w[w[q + Q_OWNER] + T_CAND]
-        for i in range(w[w[q + Q_OWNER] + T_CANDS]):
+        fetched = w[w[q + Q_OWNER] + T_FETCHED]
+        for i in range(w[w[q + Q_OWNER] + T_FETCHED_COUNT]):
             if (w[q + Q_PENDING] >> 1 >> i) & 1:
                 e = w[q + Q_ENT] + i * E_SIZE
-                lr = w[cand + i * K_SIZE + K_LROW]
+                lr = w[fetched + i * K_SIZE + K_LROW]
                 if w[e + E_OFFSET] < 0 or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
                     return False
     return True
 
 
 @compiled
-def _plain(w):
+def _validated(w):
     """24."""
     for i in range(w[H_THREADS]):
         t = w[H_THR] + i * T_SIZE
-        if not _plain_asked(w, t) or not _plain_sent(w, t):
+        if not _asks_validated(w, t) or not _sent_validated(w, t):
             return False
     return True
 
@@ -893,11 +895,11 @@ def _world_broken(w, rec, rules, seen):
         return 20
     if not _at_work(w):
         return 21
-    if not _plain(w):
+    if not _validated(w):
         return 24
     if not _nothing_missed(w):
         return 26
-    if not _settled(w, rec):
+    if not _unchanged(w, rec):
         return 27
     if not _owed(w):
         return 28

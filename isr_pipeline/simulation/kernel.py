@@ -33,10 +33,10 @@ from isr_pipeline.simulation.measures import (
 )
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
-from isr_pipeline.simulation.shortcuts.pending import pay_all
-from isr_pipeline.simulation.shortcuts.quiet import Z_NEXT, look
+from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
+from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.world.cells import cells, records
-from isr_pipeline.simulation.world.jit import apart, compiled, entry, inlined
+from isr_pipeline.simulation.world.jit import cold, compiled, entry, hot
 from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
     B_QLEN,
@@ -183,7 +183,7 @@ def _sample(w):
     schedule(w, w[H_SLOT_SAMPLE], w[G_NOW] + w[C_SAMPLE])
 
 
-@inlined
+@hot
 def act(w, rec, rules, kind, who):
     """Let the entity of a slot act: its kind is asked for bit by bit, what is frequent first.
 
@@ -211,14 +211,14 @@ def act(w, rec, rules, kind, who):
         _act_rarely(w, rec, rules, kind, who)
 
 
-@apart
+@cold
 def _act_rarely(w, rec, rules, kind, who):
     """Let an entity act whose events are no part of requests.
 
     Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
     a fetcher thread changes those of its own partitions besides, when it meets an error.
     """
-    pay_all(w, rec, rules)
+    flush_all(w, rec, rules)
     if kind == SK_ALTER:
         alter_fires(w, rec, rules, who)
     elif kind == SK_METADATA:
@@ -235,7 +235,7 @@ def _act_rarely(w, rec, rules, kind, who):
         _sample(w)
 
 
-@apart
+@cold
 def finish(w):
     """Close every account at the horizon."""
     w[G_NOW] = w[C_HORIZON]
@@ -275,7 +275,7 @@ def take_until(w, rec, rules, end, most):
 
 
 @compiled
-def run(w, rec, rules, kinds, z):
+def run(w, rec, rules, motions, z):
     """Take event after event; with jumps, look once a period whether the world repeats."""
     while True:
         end = w[C_HORIZON]
@@ -284,19 +284,19 @@ def run(w, rec, rules, kinds, z):
         take_until(w, rec, rules, end, w[C_BUDGET])
         if end == w[C_HORIZON] or w[G_BUDGET_SPENT] != 0:
             break
-        look(w, rec, rules, kinds, z)
+        detect(w, rec, rules, motions, z)
     finish(w)
 
 
 @entry
-def run_world(w, rec, rules, kinds, z):
+def run_world(w, rec, rules, motions, z):
     """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1).
 
     Args:
         w: the world, as encoded.
         rec: the leaders' records in it.
         rules: the switches.
-        kinds: `kinds.kinds_of` the world; not read where there is no common period.
-        z: memory for `quiet`, of `quiet.memory_size` cells, with zeros in its first.
+        motions: `motions.motions_of` the world; not read where there is no common period.
+        z: memory for `cycles`, of `motions.memory_size` cells, with zeros in its first.
     """
-    run(cells(w), records(rec), cells(rules), cells(kinds), cells(z))
+    run(cells(w), records(rec), cells(rules), cells(motions), cells(z))

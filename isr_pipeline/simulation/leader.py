@@ -57,9 +57,9 @@ from isr_pipeline.simulation.shortcuts.depends import (
     note_isr,
     switch,
 )
-from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.state import set_high_watermark, set_isr
-from isr_pipeline.simulation.world.jit import apart, compiled
+from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
@@ -690,14 +690,14 @@ def _tick_visits(w, rec, rules, b, r):
     return False
 
 
-@apart
+@cold
 def tick_fires(w, rec, rules, b):
     """The isr-expiration task of broker ``b``: one walk over all its partitions, at a fixed rate.
 
     A walk that has to wait for a lock, or for ZooKeeper, waits as a whole; ticks missed meanwhile
     fire back to back.
     """
-    pay_all(w, rec, rules)
+    flush_all(w, rec, rules)
     now = w[G_NOW]
     slot = w[b + B_SLOT_TICK]
     w[G_TICKS] += 1

@@ -11,7 +11,7 @@ from isr_pipeline.kafka.partition import Produce, produce_error, size_of
 from isr_pipeline.simulation.measures import emit, note_latency
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.state import set_log_end
-from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     C_REQUEST_TIMEOUT,
     C_WARMUP,
@@ -134,7 +134,7 @@ def _make_room(w, p):
         _give_up_oldest(w, p)
 
 
-@inlined
+@hot
 def add_batch(w, p, end, size_bytes, acks_all_records):
     """Enter a batch whose last record is at ``end - 1`` into the ledger of partition ``p``."""
     head = w[p + P_LED_HEAD]
@@ -222,7 +222,7 @@ def close_ledgers(w, p):
             w[G_UNCOMMITTED] += 1
 
 
-@inlined
+@hot
 def data_end(w, p, offset, leo, max_bytes):
     """Where a read of partition ``p`` from ``offset`` ends: (offset, bytes).
 

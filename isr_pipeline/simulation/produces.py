@@ -12,7 +12,7 @@ from isr_pipeline.simulation.leader import (
 from isr_pipeline.simulation.log import add_batch
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.state import set_log_end
-from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_SLOT_DIR,
@@ -49,8 +49,8 @@ def note_bad_dir(w, b, r):
     return False
 
 
-@inlined
-def settle_produce(w, rec, rules, b, q):
+@hot
+def finish_produce(w, rec, rules, b, q):
     """The request is appended: answer it, or let it wait for the high watermark."""
     r = w[q + Q_ROW]
     if w[q + Q_ERR] == 0 and w[q + Q_ACKS_ALL] == 1:
@@ -65,7 +65,7 @@ def settle_produce(w, rec, rules, b, q):
     respond(w, rec, rules, b, q)
 
 
-@inlined
+@hot
 def append_records(w, rec, rules, r, records, size_bytes, acks_all):
     """Append a batch to the leader ``r``: LEO, ledger, high watermark."""
     p = w[r + R_PART]

@@ -11,13 +11,18 @@ from isr_pipeline.kafka.releases import ISR_LOCK, Lock
 from isr_pipeline.simulation.leader import begin_locked_read, read_must_wait, release_read
 from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import READ_COMPLETION, read_end
-from isr_pipeline.simulation.produces import settle_produce
+from isr_pipeline.simulation.produces import finish_produce
 from isr_pipeline.simulation.reads import plan_read, s2_alarm, s2_timer
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
-from isr_pipeline.simulation.shortcuts.news import candidate, is_plain, next_news, thread_of
-from isr_pipeline.simulation.world.jit import apart, compiled, inlined
+from isr_pipeline.simulation.shortcuts.dirty import (
+    is_validated,
+    next_dirty,
+    place_in_thread,
+    thread_of,
+)
+from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
     C_FETCH_MAX_BYTES,
@@ -73,7 +78,7 @@ from isr_pipeline.simulation.world.layout import (
     R_PART,
     R_POS,
     REQS_PER_THREAD,
-    T_CAND,
+    T_FETCHED,
     T_REQ,
     T_REQ0,
 )
@@ -89,12 +94,12 @@ _EPOCH_KNOWN = int(EpochError.NONE)
 @compiled
 def satisfied(w, q):
     """Whether the delayed fetch ``q`` can be completed: enough bytes, or an error to tell."""
-    cand = w[w[q + Q_OWNER] + T_CAND]
+    fetched = w[w[q + Q_OWNER] + T_FETCHED]
     total = 0
     for i in range(w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
         if w[e + E_OFFSET] >= 0 and w[e + E_ERR] == ERR_NONE:
-            lr = w[cand + i * K_SIZE + K_LROW]
+            lr = w[fetched + i * K_SIZE + K_LROW]
             if w[lr + R_IS_LEADER] == 0 or w[lr + R_EPOCH] != w[e + E_EPOCH]:
                 return True
             if w[lr + R_LEO] > w[e + E_OFFSET]:
@@ -132,17 +137,17 @@ def _completion_steps(w, rec, rules, b, d):
     """Go on reading for the delayed fetch that handler ``d`` completes; True if that takes time."""
     q = w[d + D_CREQ]
     t = w[q + Q_OWNER]
-    cand = w[t + T_CAND]
+    fetched = w[t + T_FETCHED]
     n = w[q + Q_N]
-    plain = is_plain(w, q)
-    swift = plain and w[t + T_REQ] == q
+    validated = is_validated(w, q)
+    swift = validated and w[t + T_REQ] == q
     i = w[d + D_IDX]
     while True:
         if swift:
-            i = next_news(w, t, i)
+            i = next_dirty(w, t, i)
         if i >= n:
             break
-        if _completion_read(w, rules, b, d, q, i, w[cand + i * K_SIZE + K_LROW], plain):
+        if _completion_read(w, rules, b, d, q, i, w[fetched + i * K_SIZE + K_LROW], validated):
             return True
         i += 1
     w[d + D_CREQ] = -1
@@ -150,17 +155,17 @@ def _completion_steps(w, rec, rules, b, d):
     return False
 
 
-@inlined
-def _completion_read(w, rules, b, d, q, i, lr, plain):
+@hot
+def _completion_read(w, rules, b, d, q, i, lr, validated):
     """Handler ``d`` reads entry ``i`` of the delayed fetch ``q``; True if that takes time."""
     e = w[q + Q_ENT] + i * E_SIZE
-    if w[e + E_OFFSET] < 0 or (not plain and w[e + E_ERR] != ERR_NONE):
+    if w[e + E_OFFSET] < 0 or (not validated and w[e + E_ERR] != ERR_NONE):
         return False
-    if not plain:
+    if not validated:
         w[e + E_ERR] = _recheck(w, rules, lr, e)
     w[e + E_HW] = w[lr + R_HW]
     w[e + E_END] = w[e + E_OFFSET]
-    if (not plain and w[e + E_ERR] != ERR_NONE) or w[lr + R_LEO] <= w[e + E_OFFSET]:
+    if (not validated and w[e + E_ERR] != ERR_NONE) or w[lr + R_LEO] <= w[e + E_OFFSET]:
         return False
     w[d + D_IDX] = i
     if read_must_wait(w, rules, lr):
@@ -203,14 +208,14 @@ def completion_read_over(w, d):
     w[d + D_IDX] += 1
 
 
-@inlined
+@hot
 def delayed_fetch(w, lr, pos):
     """Row pointer of a delayed fetch of the follower at ``pos`` that an append to ``lr`` completes.
 
     -1 if there is none.
     """
     t = thread_of(w, lr, pos)
-    i = candidate(w, lr, pos)
+    i = place_in_thread(w, lr, pos)
     for j in range(REQS_PER_THREAD):
         q = w[t + T_REQ0] + j * Q_SIZE
         if w[q + Q_STATE] == QS_PURGATORY:
@@ -223,10 +228,10 @@ def delayed_fetch(w, lr, pos):
 @compiled
 def _gets_all(w, q, lr, e):
     """Whether entry ``e`` alone, of the leader ``lr``, surely completes the delayed fetch ``q``."""
-    return is_plain(w, q) and w[C_FETCH_MIN_BYTES] <= 1 and w[lr + R_LEO] > w[e + E_OFFSET]
+    return is_validated(w, q) and w[C_FETCH_MIN_BYTES] <= 1 and w[lr + R_LEO] > w[e + E_OFFSET]
 
 
-@inlined
+@hot
 def _find_delayed(w, d):
     """Handler ``d``, which has appended to D_ROW, takes the next delayed fetch; False if none."""
     lr = w[d + D_ROW]
@@ -254,11 +259,11 @@ def complete(w, rec, rules, b, d):
     if w[d + D_REQ] >= 0:
         q = w[d + D_REQ]
         w[d + D_REQ] = -1
-        settle_produce(w, rec, rules, b, q)
+        finish_produce(w, rec, rules, b, q)
     handler_free(w, b, d)
 
 
-@apart
+@cold
 def expire_steps(w, rec, rules, q):
     """Purgatory's own thread completes the fetch ``q``: no handler; up to 2.0 no lock."""
     b = w[q + Q_BROKER]
@@ -266,7 +271,7 @@ def expire_steps(w, rec, rules, q):
     if w[b + B_PAUSED_UNTIL] > now:
         schedule(w, w[q + Q_SLOT], w[b + B_PAUSED_UNTIL])
         return
-    cand = w[w[q + Q_OWNER] + T_CAND]
+    fetched = w[w[q + Q_OWNER] + T_FETCHED]
     if w[q + Q_STATE] == QS_PURGATORY:
         begin_completion(w, q)
         w[q + Q_STATE] = QS_EXPIRING
@@ -274,7 +279,7 @@ def expire_steps(w, rec, rules, q):
         w[q + Q_READ_ROW] = -1
     elif w[q + Q_DEADLINE] == INF and w[q + Q_NOT_BEFORE] > now:  # Solution 2's timer
         schedule(w, w[q + Q_SLOT], w[q + Q_NOT_BEFORE])
-        s2_timer(w, rec, rules, w[cand + w[q + Q_IDX] * K_SIZE + K_LROW])
+        s2_timer(w, rec, rules, w[fetched + w[q + Q_IDX] * K_SIZE + K_LROW])
         return
     elif w[q + Q_DEADLINE] == INF:  # a read has just ended
         if w[q + Q_READ_ROW] >= 0:
@@ -285,7 +290,7 @@ def expire_steps(w, rec, rules, q):
     while w[q + Q_IDX] < w[q + Q_N]:
         i = w[q + Q_IDX]
         e = w[q + Q_ENT] + i * E_SIZE
-        lr = w[cand + i * K_SIZE + K_LROW]
+        lr = w[fetched + i * K_SIZE + K_LROW]
         if w[e + E_OFFSET] >= 0 and w[e + E_ERR] == ERR_NONE:
             w[e + E_ERR] = _recheck(w, rules, lr, e)
             w[e + E_HW] = w[lr + R_HW]

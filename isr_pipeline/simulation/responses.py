@@ -51,7 +51,7 @@ from isr_pipeline.simulation.world.layout import (
     SEND_CLIENT,
     SEND_NONE,
     SEND_SURGE,
-    T_CAND,
+    T_FETCHED,
     T_WAY_BACK,
 )
 from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
@@ -65,11 +65,11 @@ def _send_end(w, b, code):
         return end
     q = code
     if w[q + Q_KIND] == REQ_FETCH and w[q + Q_DATA] == 1:
-        cand = w[w[q + Q_OWNER] + T_CAND]
+        fetched = w[w[q + Q_OWNER] + T_FETCHED]
         for i in range(w[q + Q_N]):
             e = w[q + Q_ENT] + i * E_SIZE
             if w[e + E_OFFSET] >= 0 and w[e + E_END] > w[e + E_OFFSET]:
-                p = w[w[cand + i * K_SIZE + K_FROW] + R_PART]
+                p = w[w[fetched + i * K_SIZE + K_FROW] + R_PART]
                 end = max(end, read_end(w, b, p, READ_DIRECT, 1, True))
     return end
 

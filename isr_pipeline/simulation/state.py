@@ -1,6 +1,6 @@
 """The only writers of a replica's log end, its high watermark and, on a leader, its ISR.
 
-Fetches pass over partitions in which nothing has moved (`shortcuts.news`), so every move has to be
+Fetches pass over partitions in which nothing has moved (`shortcuts.dirty`), so every move has to be
 noted. These three functions move and note; no other module assigns these cells
 (`tests/simulation/test_fences.py`). A follower has no followers: its moves need no note.
 """
@@ -8,30 +8,30 @@ noted. These three functions move and note; no other module assigns these cells
 from __future__ import annotations
 
 from isr_pipeline.simulation.shortcuts.depends import note_isr
-from isr_pipeline.simulation.shortcuts.news import tell_followers, unsettle_followers
-from isr_pipeline.simulation.world.jit import inlined
+from isr_pipeline.simulation.shortcuts.dirty import mark_followers_dirty, mark_isr_changed
+from isr_pipeline.simulation.world.jit import hot
 from isr_pipeline.simulation.world.layout import R_HW, R_IS_LEADER, R_ISR, R_LEO, R_PART
 
 
-@inlined
+@hot
 def set_log_end(w, r, leo):
     """The log of replica ``r`` ends at ``leo`` from now on."""
     w[r + R_LEO] = leo
     if w[r + R_IS_LEADER] == 1:
-        tell_followers(w, r)
+        mark_followers_dirty(w, r)
 
 
-@inlined
+@hot
 def set_high_watermark(w, r, hw):
     """The high watermark that replica ``r`` knows is ``hw`` from now on."""
     w[r + R_HW] = hw
     if w[r + R_IS_LEADER] == 1:
-        tell_followers(w, r)
+        mark_followers_dirty(w, r)
 
 
-@inlined
+@hot
 def set_isr(w, r, isr):
     """The leader ``r`` knows ``isr`` as the committed ISR from now on."""
     w[r + R_ISR] = isr
     note_isr(w, w[r + R_PART], isr)
-    unsettle_followers(w, r)
+    mark_isr_changed(w, r)

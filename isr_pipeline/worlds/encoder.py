@@ -20,7 +20,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.faults import ClientSurge, Window
 from isr_pipeline.scenarios.model import us
-from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.simulation.world.start import begin_world
 from isr_pipeline.worlds.choices import choices_of
@@ -55,7 +55,7 @@ class World:
         rules: the switches.
         partitions: by kernel index, in (topic, partition) order.
         brokers: broker ids by kernel index.
-        kinds: how each cell may behave in a stretch that repeats (`simulation.kinds`).
+        motions: how each cell may move while the world repeats (`shortcuts.motions`).
     """
 
     w: Array
@@ -63,7 +63,7 @@ class World:
     rules: Array
     partitions: tuple[PartitionNames, ...]
     brokers: tuple[int, ...]
-    kinds: Array
+    motions: Array
 
 
 def hashed(seed: int, purpose: str, names: tuple[str, ...], below: int | Array) -> Array:
@@ -416,7 +416,9 @@ class _Encoder:
         rec = rows_of(w, at.H_REC, entities.n_rows * entities.max_rf, N_FIELDS)
         rules = self.settings.rules
         begin_world(w, rec, rules, due)
-        return World(w, rec, rules, entities.partitions, entities.brokers, structure.template.kinds)
+        return World(
+            w, rec, rules, entities.partitions, entities.brokers, structure.template.motions
+        )
 
     def _structure(self) -> _Structure:
         """The structure of a world like this one, or a new one."""

@@ -160,11 +160,11 @@ def threads_of(
 
     Returns:
         First row of each partition; threads (follower's index, leader's, fetcher id); the
-        candidates of each (partition, follower's position, leader's). Nobody changes them.
+        fetched partitions of each (partition, follower's position, leader's). Nobody changes them.
     """
     index = entities.index
     row0: list[int] = []
-    candidates: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
+    fetched: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
     row = 0
     for i, p in enumerate(entities.partitions):
         row0.append(row)
@@ -174,9 +174,9 @@ def threads_of(
             for lpos, lid in enumerate(p.replicas):
                 if fpos != lpos:
                     key = (index[fid], index[lid], k)
-                    candidates.setdefault(key, []).append((i, fpos, lpos))
-    for ordered in candidates.values():
+                    fetched.setdefault(key, []).append((i, fpos, lpos))
+    for ordered in fetched.values():
         # Those fetched from the beginning come first, as a fetcher appends what it is given
         # later; and a loop over a request's entries ends with the last in use.
-        ordered.sort(key=lambda candidate: candidate[2] != 0)
-    return row0, list(candidates), list(candidates.values())
+        ordered.sort(key=lambda one: one[2] != 0)
+    return row0, list(fetched), list(fetched.values())

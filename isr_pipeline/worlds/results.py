@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.columns import COLUMNS, OUTCOME_COLUMNS
 from isr_pipeline.worlds.measured import measured_in

@@ -8,7 +8,7 @@ the comparison with runs of their own: `tests/worlds/test_reuse.py`.
 
 A run may answer for another and not the other way round: under today's rules it says that nobody
 was ever found out of sync, and with the later clocks of KIP-501 nobody would have been. So the
-plainest configuration comes first (`plainness`).
+plainest configuration comes first (`reuse_order`).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Runs:
         return dict(done.outcome), done.events
 
 
-def plainness(scenario: Scenario) -> tuple[int, ...]:
+def reuse_order(scenario: Scenario) -> tuple[int, ...]:
     """Sort key by which the configurations of a scenario come: who may answer for others first."""
     settings, _ = prepare(scenario, events=True)
     keys, rules = settings.keys, settings.rules

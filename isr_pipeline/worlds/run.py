@@ -8,7 +8,7 @@ import numpy as np
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.simulation.kernel import run_world
-from isr_pipeline.simulation.shortcuts.kinds import Z_SIZE, memory_size
+from isr_pipeline.simulation.shortcuts.motions import Z_SIZE, memory_size
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import EVENT_BUDGET, World, encode
 from isr_pipeline.worlds.events import events_of
@@ -62,7 +62,7 @@ def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) 
 
 def advance(world: World) -> None:
     """Let an encoded world run to its horizon."""
-    run_world(world.w, world.rec, world.rules, world.kinds, _memory_for(world))
+    run_world(world.w, world.rec, world.rules, world.motions, _memory_for(world))
 
 
 _memory = np.zeros(Z_SIZE, dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.model import us
-from isr_pipeline.simulation.shortcuts.kinds import kinds_of, rows_of
+from isr_pipeline.simulation.shortcuts.motions import motions_of, rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.entities import MAX_RF, Entities, threads_of, walk_order
 from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
@@ -105,13 +105,13 @@ class Template:
         due: when each slot fires first, in microseconds, by its number.
         slot0: number of the first slot of each kind.
         n_requests: requests of all threads and streams.
-        kinds: how each cell may behave in a stretch that repeats.
+        motions: how each cell may move while the world repeats.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.entities = shape.entities
-        self.row0, self.threads, self.candidates = threads_of(shape.entities, shape.fetchers)
+        self.row0, self.threads, self.fetched = threads_of(shape.entities, shape.fetchers)
         self._list_slots()
         self._places()
         self._brokers()
@@ -119,7 +119,7 @@ class Template:
         self._threads_and_requests()
         self._streams()
         self._faults()
-        self.kinds = kinds_of(self.w)
+        self.motions = motions_of(self.w)
 
     def _list_slots(self) -> None:
         counts = self.shape.slots()
@@ -154,7 +154,7 @@ class Template:
             len(self.threads),
             len(entities.streams),
         )
-        n_cands = sum(len(c) for c in self.candidates)
+        n_fetched = sum(len(c) for c in self.fetched)
         tables = Places(at.TREE + self.tree.size)
         place = {
             at.H_BRK: tables.place(nb * at.B_SIZE),
@@ -162,9 +162,9 @@ class Template:
             at.H_ROW: tables.place(entities.n_rows * at.R_SIZE),
             at.H_REC: tables.place(entities.n_rows * entities.max_rf * N_FIELDS),
             at.H_THR: tables.place(nt * at.T_SIZE),
-            at.H_CAND: tables.place(n_cands * at.K_SIZE),
+            at.H_FETCHED: tables.place(n_fetched * at.K_SIZE),
             at.H_REQ: tables.place(self.n_requests * at.Q_SIZE),
-            at.H_ENT: tables.place(n_cands * at.REQS_PER_THREAD * at.E_SIZE),
+            at.H_ENT: tables.place(n_fetched * at.REQS_PER_THREAD * at.E_SIZE),
             at.H_STR: tables.place(ns * at.S_SIZE),
             at.H_HND: tables.place(nb * shape.io * at.D_SIZE),
             at.H_SND: tables.place(nb * shape.net * at.N_SIZE),
@@ -172,7 +172,7 @@ class Template:
             at.H_FPART: tables.place(shape.faults * npart),
             at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
             at.H_HIST: tables.place(at.HIST_SIZE),
-            # Everything up to here is what `quiet` compares.
+            # Everything up to here is what `cycles` compares.
             at.H_BYKIND: tables.place(self.n_slots),
             at.H_SLOT_OF: tables.place(self.n_slots),
             at.H_TOWARDS: tables.place(entities.n_rows * entities.max_rf * 2),
@@ -342,20 +342,20 @@ class Template:
             w[start : start + len(order)] = pointers[here[order]]
 
     def _threads_and_requests(self) -> None:
-        """Fetcher threads, their candidates, and all requests with their entries."""
+        """Fetcher threads, their partitions, and all requests with their entries."""
         w, entities = self.w, self.entities
         nb, nt = len(entities.brokers), len(self.threads)
         ends = np.array(self.threads, dtype=np.int64).reshape(nt, 3)
-        counts = np.array([len(those) for those in self.candidates], dtype=np.int64)
+        counts = np.array([len(those) for those in self.fetched], dtype=np.int64)
         first = np.cumsum(counts) - counts
         owner = np.repeat(np.arange(nt), counts)
-        found = [candidate for those in self.candidates for candidate in those]
+        found = [one for those in self.fetched for one in those]
         partition, fpos, lpos = np.array(found, dtype=np.int64).reshape(-1, 3).T
         follower, leader = (np.array(self.row0)[partition] + pos for pos in (fpos, lpos))
-        candidates = self._table(at.H_CAND, len(found), at.K_SIZE)
-        candidates[:, at.K_FROW] = w[at.H_ROW] + follower * at.R_SIZE
-        candidates[:, at.K_LROW] = w[at.H_ROW] + leader * at.R_SIZE
-        candidates[:, at.K_REC] = leader * entities.max_rf + fpos
+        fetched = self._table(at.H_FETCHED, len(found), at.K_SIZE)
+        fetched[:, at.K_FROW] = w[at.H_ROW] + follower * at.R_SIZE
+        fetched[:, at.K_LROW] = w[at.H_ROW] + leader * at.R_SIZE
+        fetched[:, at.K_REC] = leader * entities.max_rf + fpos
         threads = row_pointers(w, at.H_THR, nt, at.T_SIZE)
         towards = self._table(at.H_TOWARDS, entities.n_rows * entities.max_rf, 2)
         towards[leader * entities.max_rf + fpos, 0] = threads[owner]
@@ -368,12 +368,12 @@ class Template:
             at.T_FOLLOWER: w[at.H_BRK] + ends[:, 0] * at.B_SIZE,
             at.T_LEADER: w[at.H_BRK] + ends[:, 1] * at.B_SIZE,
             at.T_REQ0: w[at.H_REQ] + np.arange(nt) * at.REQS_PER_THREAD * at.Q_SIZE,
-            at.T_PLAIN: -1,
+            at.T_VALIDATED: -1,
             at.T_WAY: w[at.H_LINK] + 2 * (ends[:, 0] * (nb + 1) + ends[:, 1]),
             at.T_WAY_BACK: w[at.H_LINK] + 2 * (ends[:, 1] * (nb + 1) + ends[:, 0]),
             at.T_REQ: -1,
-            at.T_CAND: w[at.H_CAND] + first * at.K_SIZE,
-            at.T_CANDS: counts,
+            at.T_FETCHED: w[at.H_FETCHED] + first * at.K_SIZE,
+            at.T_FETCHED_COUNT: counts,
             at.T_USED: led,
             at.T_SLOT: slots,
             at.T_STATE: np.where(led > 0, at.TS_IDLE, at.TS_DOWN),
@@ -388,10 +388,10 @@ class Template:
         fetches[:, at.Q_KIND] = at.REQ_FETCH
         fetches[:, at.Q_OWNER] = np.repeat(threads, at.REQS_PER_THREAD)
         fetches[:, at.Q_ENT] = w[at.H_ENT] + (np.cumsum(entries) - entries) * at.E_SIZE
-        fetches[:, at.Q_PLAIN] = -1
+        fetches[:, at.Q_VALIDATED] = -1
         rows = self._table(at.H_ENT, int(entries.sum()), at.E_SIZE)
         rows[:, at.E_OFFSET] = -1
-        # a thread's requests have an entry for each of its candidates
+        # a thread's requests have an entry for each of its partitions
         begins = np.repeat(first, at.REQS_PER_THREAD) - (np.cumsum(entries) - entries)
         rows[:, at.E_BIT] = 1 << fpos[np.arange(len(rows)) + np.repeat(begins, entries)]
 

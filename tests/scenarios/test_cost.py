@@ -26,7 +26,7 @@ def scenario(**changed: Any) -> Scenario:
 class TestExpectedCost:
     """Rough, and enough to cut tasks by."""
 
-    def test_quiet(self) -> None:
+    def test_cycles(self) -> None:
         """Without faults it is the same for a cluster like the reference's, however long."""
         assert expected_cost(scenario()) == pytest.approx(QUIET, rel=0.05)
         assert expected_cost(scenario(horizon_ms=600_000)) == expected_cost(scenario())

@@ -22,7 +22,7 @@ from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation import fetches, follower, purgatory
 from isr_pipeline.simulation.shortcuts import pending
-from isr_pipeline.simulation.shortcuts.kinds import rows_of
+from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
@@ -38,9 +38,9 @@ def visit_all() -> Iterator[None]:
     """Pass over no partition of a fetch, note pending reads at once, keep each release's order."""
     with ExitStack() as changes:
         for module, name, instead in (
-            (fetches, "_pass_settled", _itself),
-            (purgatory, "next_news", _itself),
-            (follower, "next_news", _itself),
+            (fetches, "_skip_unchanged", _itself),
+            (purgatory, "next_dirty", _itself),
+            (follower, "next_dirty", _itself),
             (fetches, "_reads_nothing", _never),
             (pending, "is_kept", _never),
         ):
@@ -59,8 +59,8 @@ def _never(*_: object) -> bool:
 
 def entries_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The entries of all fetches in a world."""
-    candidates = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_CANDS].sum()
-    return rows_of(w, at.H_ENT, int(candidates) * at.REQS_PER_THREAD, at.E_SIZE)
+    fetched = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_FETCHED_COUNT].sum()
+    return rows_of(w, at.H_ENT, int(fetched) * at.REQS_PER_THREAD, at.E_SIZE)
 
 
 def kip_501(kip501: str, **more: Any) -> Scenario:

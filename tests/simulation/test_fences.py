@@ -1,6 +1,6 @@
 """The shortcuts are fenced: what they rely on can only be done in a way that tells them.
 
-Read from the sources, nothing is run. That the shortcuts are right is the matter of `test_quiet`,
+Read from the sources, nothing is run. That the shortcuts are right is the matter of `test_cycles`,
 `test_reuse` and the invariants; here: that nobody can go past them.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.simulation import kernel
-from isr_pipeline.simulation.shortcuts import quiet
+from isr_pipeline.simulation.shortcuts import cycles
 
 SIMULATION = Path(kernel.__file__).resolve().parent
 DEBUG_BUILD = "invariants.py"
@@ -21,7 +21,7 @@ DEBUG_BUILD = "invariants.py"
 SETTERS = {"R_LEO": "set_log_end", "R_HW": "set_high_watermark", "R_ISR": "set_isr"}
 SHAREABLE_SETTINGS = {"C_MIN_ISR", "C_UNCLEAN", "C_S2_LIMIT", "C_S2_COOLDOWN", "C_SESSION"}
 SHAREABLE_SWITCHES = {"KIP501", "KIP501_ENABLED", "ISR_LOCK", "FETCHER", "ELECTION", "ELR"}
-TABLES = (quiet.BOUNDED, quiet.PLANNED, quiet.REPEATS, quiet.NO_RULE)
+TABLES = (cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_RULE)
 
 
 def trees() -> dict[str, ast.Module]:
@@ -83,7 +83,7 @@ def unfenced_reads(parsed: dict[str, ast.Module]) -> list[str]:
     return [
         f"{path}:{line}"
         for path, tree in parsed.items()
-        if path not in ("shortcuts/depends.py", "shortcuts/quiet.py")
+        if path not in ("shortcuts/depends.py", "shortcuts/cycles.py")
         for array, fenced in (("w", SHAREABLE_SETTINGS), ("rules", SHAREABLE_SWITCHES))
         for line, names in read_cells(tree, array)
         if names & fenced
@@ -91,7 +91,7 @@ def unfenced_reads(parsed: dict[str, ast.Module]) -> list[str]:
 
 
 def unbounded(parsed: dict[str, ast.Module]) -> set[str]:
-    """Settings, and durations in microseconds, that no table of `quiet` lists."""
+    """Settings, and durations in microseconds, that no table of `cycles` lists."""
     used = {
         name
         for path, tree in parsed.items()
@@ -125,7 +125,7 @@ class TestSetters:
             if isinstance(node, ast.FunctionDef) and node.name == setter
         )
         assert [names & set(SETTERS) for _, names in written_cells(function)] == [{cell}]
-        assert names_in(function) & {"tell_followers", "unsettle_followers"}
+        assert names_in(function) & {"mark_followers_dirty", "mark_isr_changed"}
 
     def test_a_write_past_them_is_found(self) -> None:
         """An append that moves the log end by itself is caught here, not by a random scenario."""
@@ -169,16 +169,16 @@ class TestBounds:
     """Every time or threshold that a rule reads is listed where jumps are bounded."""
 
     def test_every_setting_and_duration_is_listed(self) -> None:
-        """Each is in one table of `quiet`, which says what bounds it, or why nothing has to."""
+        """Each is in one table of `cycles`, which says what bounds it, or why nothing has to."""
         assert unbounded(trees()) == set()
 
     def test_no_entry_is_idle(self) -> None:
-        """What is listed is used; what bounds a jump is a function of `quiet`."""
+        """What is listed is used; what bounds a jump is a function of `cycles`."""
         used = set().union(*(names_in(tree) for tree in trees().values()))
         assert set().union(*TABLES) <= used
-        tree = trees()["shortcuts/quiet.py"]
+        tree = trees()["shortcuts/cycles.py"]
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        for cell, bound in quiet.BOUNDED.items():
+        for cell, bound in cycles.BOUNDED.items():
             assert cell in names_in(functions[bound]), f"{bound} does not look at {cell}"
 
     def test_a_new_time_is_found(self) -> None:

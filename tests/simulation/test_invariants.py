@@ -38,11 +38,11 @@ drawn = settings(
 )
 
 
-def plain(**more: object) -> Scenario:
+def simple(**more: object) -> Scenario:
     """Three brokers, two partitions, a little load; every invariant has something to look at."""
     return parse_scenario(
         {
-            "scenario_id": "plain",
+            "scenario_id": "simple",
             "horizon_ms": 3000,
             "warmup_ms": 0,
             "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
@@ -57,7 +57,7 @@ def plain(**more: object) -> Scenario:
             ],
             **more,
         },
-        "plain",
+        "simple",
     )
 
 
@@ -89,7 +89,7 @@ class TestRandomScenarios:
 def world_at_rest(release: str = "3.7+", controller: str = "kraft") -> World:
     """A world before its first event."""
     cluster = {"release": release, "controller": controller, "brokers": [1, 2, 3]}
-    return encode(plain(cluster=cluster), events=True)
+    return encode(simple(cluster=cluster), events=True)
 
 
 def leader_row(world: World) -> int:
@@ -134,20 +134,20 @@ def _ledger_ahead(world: World) -> None:
     w[w[at.H_LEDGER] + w[p + at.P_LED_BASE] * at.L_SIZE + at.L_END] = 7
 
 
-def _plain(world: World) -> tuple[int, int]:
-    """Let the first thread have a plain request of one partition; returns both."""
+def _validated(world: World) -> tuple[int, int]:
+    """Let the first thread have a validated request of one partition; returns both."""
     w, t = world.w, int(world.w[at.H_THR])
-    w[t + at.T_PLAIN] = w[at.G_RARE]
+    w[t + at.T_VALIDATED] = w[at.G_RARE]
     q = w[t + at.T_REQ] = w[t + at.T_REQ0]
     w[q + at.Q_N] = 1
     w[w[q + at.Q_ENT] + at.E_OFFSET] = 0
     return t, int(q)
 
 
-def _plain_against_its_state(world: World) -> None:
+def _validated_against_its_state(world: World) -> None:
     w = world.w
-    t, _ = _plain(world)
-    w[w[w[t + at.T_CAND] + at.K_FROW] + at.R_NEED_TRUNC] = 1
+    t, _ = _validated(world)
+    w[w[w[t + at.T_FETCHED] + at.K_FROW] + at.R_NEED_TRUNC] = 1
 
 
 def _unheard(field: int) -> Callable[[World], None]:
@@ -155,25 +155,25 @@ def _unheard(field: int) -> Callable[[World], None]:
 
     def damage(world: World) -> None:
         w = world.w
-        t, q = _plain(world)
-        candidate = int(w[t + at.T_CAND])
+        t, q = _validated(world)
+        fetched = int(w[t + at.T_FETCHED])
         place = {
-            at.R_LEO: w[candidate + at.K_LROW],
+            at.R_LEO: w[fetched + at.K_LROW],
             at.E_HW: w[q + at.Q_ENT],
-            at.K_HW: candidate,
+            at.K_HW: fetched,
         }
         w[place[field] + field] += 1
 
     return damage
 
 
-def _settled(world: World) -> Callable[[int], None]:
-    """Let the first thread's first partition be settled; returns how to change its record."""
+def _unchanged(world: World) -> Callable[[int], None]:
+    """Let the first thread's first partition be unchanged; returns how to change its record."""
     w = world.w
-    t, q = _plain(world)
-    w[t + at.T_NEWS] = 0
-    w[t + at.T_SETTLED] = 1
-    row = int(w[w[t + at.T_CAND] + at.K_REC])
+    t, q = _validated(world)
+    w[t + at.T_DIRTY] = 0
+    w[t + at.T_UNCHANGED] = 1
+    row = int(w[w[t + at.T_FETCHED] + at.K_REC])
     world.rec[row, LEO] = world.rec[row, PREV_LEADER_LEO] = w[w[q + at.Q_ENT] + at.E_OFFSET]
 
     def change(field: int) -> None:
@@ -182,12 +182,12 @@ def _settled(world: World) -> Callable[[int], None]:
     return change
 
 
-def _not_settled(world: World) -> None:
-    _settled(world)(PREV_LEADER_LEO)
+def _not_unchanged(world: World) -> None:
+    _unchanged(world)(PREV_LEADER_LEO)
 
 
-def _owed_by_nobody(world: World) -> None:
-    _, q = _plain(world)
+def _deferred_by_nobody(world: World) -> None:
+    _, q = _validated(world)
     world.w[q + at.Q_PENDING] = 0b11
 
 
@@ -212,11 +212,11 @@ DAMAGES: dict[int, Callable[[World], None]] = {
     21: _set(lambda world: int(world.w[at.H_HND]), at.D_STATE, at.DS_PRODUCE),
     22: _set(lambda world: leader_row(world) + at.R_SIZE, at.R_LEADER, -1),
     23: _set(first_broker, at.B_ALTER_QUEUED, 1),
-    24: _plain_against_its_state,
+    24: _validated_against_its_state,
     25: _set(first_partition, at.P_ELIGIBLE, 0b011),
     26: _unheard(at.R_LEO),
-    27: _not_settled,
-    28: _owed_by_nobody,
+    27: _not_unchanged,
+    28: _deferred_by_nobody,
 }
 
 
@@ -295,27 +295,27 @@ class TestNoticing:
         assert first_broken(world.w, world.rec, world.rules, seen) == 25
 
     @pytest.mark.parametrize("field", [at.R_LEO, at.E_HW, at.K_HW])
-    def test_news_that_nobody_hears_are_noticed(self, field: int) -> None:
+    def test_a_dirty_bit_that_is_missing_is_noticed(self, field: int) -> None:
         """Invariant 26: a log's end, a high watermark in the answer, and the one that is known."""
         world = world_at_rest()
         seen = _seen(world)
-        t, _ = _plain(world)
+        t, _ = _validated(world)
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
         _unheard(field)(world)
         assert first_broken(world.w, world.rec, world.rules, seen) == 26
-        world.w[t + at.T_NEWS] = 1
+        world.w[t + at.T_DIRTY] = 1
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
 
     @pytest.mark.parametrize("field", [LEO, PREV_LEADER_LEO])
-    def test_a_record_that_is_not_settled_is_noticed(self, field: int) -> None:
-        """Invariant 27: both offsets count, unless there are news."""
+    def test_a_record_that_is_not_unchanged_is_noticed(self, field: int) -> None:
+        """Invariant 27: both offsets count, unless the dirty bit is set."""
         world = world_at_rest()
         seen = _seen(world)
-        change = _settled(world)
+        change = _unchanged(world)
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
         change(field)
         assert first_broken(world.w, world.rec, world.rules, seen) == 27
-        world.w[world.w[at.H_THR] + at.T_NEWS] = 1
+        world.w[world.w[at.H_THR] + at.T_DIRTY] = 1
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
 
     def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:
@@ -323,8 +323,8 @@ class TestNoticing:
         world = world_at_rest()
         w = world.w
         seen = _seen(world)
-        t, q = _plain(world)
-        w[q + at.Q_PLAIN] = w[t + at.T_PLAIN]
+        t, q = _validated(world)
+        w[q + at.Q_VALIDATED] = w[t + at.T_VALIDATED]
         w[q + at.Q_PENDING] = 0b11
         w[q + at.Q_STATE] = at.QS_COMPLETING
         assert first_broken(w, world.rec, world.rules, seen) == 0
@@ -337,9 +337,9 @@ class TestNoticing:
         world = world_at_rest()
         DAMAGES[7](world)
         with pytest.raises(InvariantBroken) as caught:
-            run_checked("plain", world)
+            run_checked("simple", world)
         assert str(caught.value) == (
-            "scenario plain, 0.0 ms: does not hold: the maximal ISR contains the committed ISR (7)"
+            "scenario simple, 0.0 ms: does not hold: the maximal ISR contains the committed ISR (7)"
         )
 
     def test_invariants_are_numbered_without_a_gap(self) -> None:
@@ -365,7 +365,7 @@ class TestNoticing:
         done.outcome[column] = value
         with pytest.raises(InvariantBroken) as caught:
             check_run(scenario, world, done)
-        assert str(caught.value) == f"scenario plain: does not hold: {said}"
+        assert str(caught.value) == f"scenario simple: does not hold: {said}"
 
     @pytest.mark.parametrize(
         ("change", "said"),
@@ -399,7 +399,7 @@ def _seen(world: World) -> Any:
 
 def finished() -> tuple[Scenario, World, Run]:
     """A run in which a paused follower leaves the ISR and comes back."""
-    scenario = plain(
+    scenario = simple(
         config={"replica.lag.time.max.ms": 500, "broker.session.timeout.ms": 9000},
         faults=[{"kind": "pause", "broker": 3, "start_ms": 500, "duration_ms": 1500}],
     )

@@ -1,4 +1,4 @@
-"""Pending reads that a fetch owes to the leaders' records."""
+"""Pending reads that a fetch defers instead of writing them into records."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _forget(w, rec, rules, q):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _pay_all(w, rec, rules):  # type: ignore[no-untyped-def]
-    pending.pay_all(w, rec, rules)
+def _flush_all(w, rec, rules):  # type: ignore[no-untyped-def]
+    pending.flush_all(w, rec, rules)
 
 
 class Fetching:
@@ -55,34 +55,34 @@ class Fetching:
         self.world: World = encode(parse_scenario(raw, "pending"))
         w = self.world.w
         self.thread = int(w[at.H_THR])
-        w[self.thread + at.T_PLAIN] = w[at.G_RARE]
+        w[self.thread + at.T_VALIDATED] = w[at.G_RARE]
         self.fetch = self.request(0)
         w[self.thread + at.T_REQ] = self.fetch
 
     def request(self, number: int) -> int:
-        """One of the thread's requests, plain, for all of its partitions."""
+        """One of the thread's requests, validated, for all of its partitions."""
         w = self.world.w
         q = int(w[self.thread + at.T_REQ0]) + number * at.Q_SIZE
-        w[q + at.Q_PLAIN] = w[at.G_RARE]
+        w[q + at.Q_VALIDATED] = w[at.G_RARE]
         w[q + at.Q_N] = PARTITIONS
         for i in range(PARTITIONS):
             w[w[q + at.Q_ENT] + i * at.E_SIZE + at.E_OFFSET] = OFFSET
         return q
 
-    def candidate(self, i: int) -> int:
-        """Row pointer of one of its candidates."""
-        return int(self.world.w[self.thread + at.T_CAND]) + i * at.K_SIZE
+    def place_in_thread(self, i: int) -> int:
+        """Row pointer of one of its fetched partitions."""
+        return int(self.world.w[self.thread + at.T_FETCHED]) + i * at.K_SIZE
 
     def record_of(self, i: int) -> int:
         """Index of the leader's record of it."""
-        return int(self.world.w[self.candidate(i) + at.K_REC])
+        return int(self.world.w[self.place_in_thread(i) + at.K_REC])
 
     def act(self, function: Any, *q: int) -> None:
         """Let one of the functions work on the world."""
         function(self.world.w, self.world.rec, self.world.rules, *q)
 
-    def owed(self, q: int) -> int:
-        """A bit for each partition that the request owes a pending read."""
+    def deferred(self, q: int) -> int:
+        """A bit for each partition whose pending read the request defers."""
         return int(self.world.w[q + at.Q_PENDING]) >> 1
 
     def noted(self) -> list[bool]:
@@ -105,19 +105,19 @@ class TestOwed:
     """What is kept in the request and what stands in the records."""
 
     def test_the_records_are_left_alone(self, fetching: Fetching) -> None:
-        """A plain fetch of members of the ISR owes all of them."""
+        """A validated fetch of members of the ISR defers all of them."""
         fetching.act(_note, fetching.fetch)
-        assert fetching.owed(fetching.fetch) == 0b1111
+        assert fetching.deferred(fetching.fetch) == 0b1111
         assert fetching.noted() == NOWHERE
 
     def test_they_are_noted_when_somebody_looks(self, fetching: Fetching) -> None:
         """Then each record holds the pending offset, once."""
         fetching.act(_note, fetching.fetch)
-        fetching.act(_pay_all)
-        fetching.act(_pay_all)
+        fetching.act(_flush_all)
+        fetching.act(_flush_all)
         rec, row = fetching.world.rec, fetching.record_of(2)
         assert fetching.noted() == EVERYWHERE
-        assert fetching.owed(fetching.fetch) == 0
+        assert fetching.deferred(fetching.fetch) == 0
         assert rec[row, record.PENDING_OFFSET_0] == OFFSET
         assert rec[row, record.PENDING_COUNT_0] == 1
 
@@ -128,25 +128,25 @@ class TestOwed:
         """Whether somebody has looked or not."""
         fetching.act(_note, fetching.fetch)
         if looked:
-            fetching.act(_pay_all)
+            fetching.act(_flush_all)
         fetching.act(_forget, fetching.fetch)
-        fetching.act(_pay_all)
+        fetching.act(_flush_all)
         assert fetching.noted() == NOWHERE
         assert fetching.world.w[fetching.fetch + at.Q_PENDING] == 0
 
     def test_outside_the_isr_at_once(self, fetching: Fetching) -> None:
-        """The high watermark may wait for such a follower: its record is not owed anything."""
+        """The high watermark may wait for such a follower: its record is not deferred anything."""
         w = fetching.world.w
-        w[w[fetching.candidate(1) + at.K_LROW] + at.R_ISR] = 0
+        w[w[fetching.place_in_thread(1) + at.K_LROW] + at.R_ISR] = 0
         fetching.act(_note, fetching.fetch)
-        assert fetching.owed(fetching.fetch) == 0b1101
+        assert fetching.deferred(fetching.fetch) == 0b1101
         assert fetching.noted() == [False, True, False, False]
 
     def test_one_that_is_behind_is_not_pending(self, fetching: Fetching) -> None:
-        """It gets nothing, neither owed nor noted."""
+        """It gets nothing, neither deferred nor noted."""
         fetching.world.rec[fetching.record_of(3), record.PREV_LEADER_LEO] = OFFSET + 1
         fetching.act(_note, fetching.fetch)
-        assert fetching.owed(fetching.fetch) == 0b0111
+        assert fetching.deferred(fetching.fetch) == 0b0111
         assert fetching.noted() == NOWHERE
 
     @pytest.mark.parametrize("why", ["given up", "checked"])
@@ -158,7 +158,7 @@ class TestOwed:
         else:
             w[at.G_RARE] += 1
         fetching.act(_note, fetching.fetch)
-        assert fetching.owed(fetching.fetch) == 0
+        assert fetching.deferred(fetching.fetch) == 0
         assert fetching.noted() == EVERYWHERE
 
     def test_offsets_are_pending_and_not_fetches(self, fetching: Fetching) -> None:
@@ -167,5 +167,5 @@ class TestOwed:
         fetching.world.w[given_up + at.Q_PENDING] = 1
         fetching.act(_note, fetching.fetch)
         fetching.act(_forget, given_up)
-        fetching.act(_pay_all)
+        fetching.act(_flush_all)
         assert fetching.noted() == NOWHERE

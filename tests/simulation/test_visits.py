@@ -1,4 +1,4 @@
-"""What a plain fetch passes over had nothing for anybody; nothing else may come of that."""
+"""Skipping the unchanged partitions of a fetch gives the same world as visiting them."""
 
 from __future__ import annotations
 

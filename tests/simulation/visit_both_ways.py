@@ -1,4 +1,4 @@
-"""Handle plain fetches with partitions passed over, and partition by partition; compare.
+"""Handle validated fetches with partitions passed over, and partition by partition; compare.
 
 `python -m tests.simulation.visit_both_ways` needs the JIT to be off. It runs a few scenarios and
 stops at every step of a fetch that nothing stands against. What the leaders know is changed there
@@ -20,9 +20,14 @@ import numpy as np
 from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation import fetches, handlers, purgatory
-from isr_pipeline.simulation.shortcuts.kinds import rows_of
-from isr_pipeline.simulation.shortcuts.news import is_plain, is_settled, tell_followers, unsettle
-from isr_pipeline.simulation.shortcuts.pending import pay_all
+from isr_pipeline.simulation.shortcuts.dirty import (
+    is_unchanged,
+    is_validated,
+    mark_changed,
+    mark_followers_dirty,
+)
+from isr_pipeline.simulation.shortcuts.motions import rows_of
+from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance
@@ -45,17 +50,17 @@ def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
     t = w[q + at.Q_OWNER]
     for i in range(w[q + at.Q_N]):
         e = w[q + at.Q_ENT] + i * at.E_SIZE
-        k = w[t + at.T_CAND] + i * at.K_SIZE
+        k = w[t + at.T_FETCHED] + i * at.K_SIZE
         offset, lr, row = w[e + at.E_OFFSET], w[k + at.K_LROW], w[k + at.K_REC]
         rec[row, record.LEO] = chance.choice((offset, offset, offset, offset - 10))
         rec[row, record.PREV_LEADER_LEO] = chance.choice((offset, offset, offset - 10, offset + 10))
         if chance.random() < 0.5:
             w[lr + at.R_HW] -= 10
-            tell_followers(w, lr)
+            mark_followers_dirty(w, lr)
         if chance.random() < 0.2:
             w[lr + at.R_ISR] &= ~w[e + at.E_BIT]
-        if not is_settled(w, rec, e, k):
-            unsettle(w, t, i)
+        if not is_unchanged(w, rec, e, k):
+            mark_changed(w, t, i)
 
 
 def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
@@ -64,12 +69,12 @@ def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
     rec = records_of(w)
     with nullcontext() if skips else visit_all():
         step(w, rec, rules, *others)
-    pay_all(w, rec, rules)
+    flush_all(w, rec, rules)
     rec[:, (record.START, record.LEO_TIME)] = 0
     for row in rec:
         in_order_of_offsets(row)
     entries_of(w)[:, at.E_LLEO] = 0
-    rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_SETTLED] = 0
+    rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_UNCHANGED] = 0
     return w
 
 
@@ -91,12 +96,12 @@ def records_of(w: Any) -> Any:
 def compared(
     name: str, chance: random.Random, counts: dict[str, int], most: dict[str, int]
 ) -> Callable[..., Any]:
-    """The stepping function ``name``, which tries so many plain fetches both ways before."""
+    """The stepping function ``name``, which tries so many validated fetches both ways before."""
     step = next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
     def both(w: Any, rec: Any, rules: Any, b: int, d: int) -> Any:
         q = w[d + STEPS[name]]
-        if is_plain(w, q) and counts[name] < most[name]:
+        if is_validated(w, q) and counts[name] < most[name]:
             counts[name] += 1
             changed = w.copy()
             shuffle(changed, records_of(changed), q, chance)

@@ -56,7 +56,7 @@ class TestAlike:
             forget()
             alone = encode(scenario)
             assert np.array_equal(world.w, alone.w)
-            assert np.array_equal(world.kinds, alone.kinds)
+            assert np.array_equal(world.motions, alone.motions)
 
     def test_same_cells_in_any_order(self) -> None:
         """So is every cell where scenarios of a panel, of one shape and others, come in turn."""
@@ -70,7 +70,7 @@ class TestAlike:
             assert np.array_equal(world.w, alone.w)
             assert np.array_equal(world.rec, alone.rec)
             assert np.array_equal(world.rules, alone.rules)
-            assert np.array_equal(world.kinds, alone.kinds)
+            assert np.array_equal(world.motions, alone.motions)
             assert (world.partitions, world.brokers) == (alone.partitions, alone.brokers)
 
     def test_a_run_leaves_no_trace(self) -> None:

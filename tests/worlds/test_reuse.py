@@ -16,11 +16,11 @@ import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
-from isr_pipeline.worlds.reuse import Runs, plainness
+from isr_pipeline.worlds.reuse import Runs, reuse_order
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import FromSeed
-from tests.simulation.test_invariants import plain
-from tests.simulation.test_quiet import repeating
+from tests.simulation.test_cycles import repeating
+from tests.simulation.test_invariants import simple
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "200"))
 BATCH = 100
@@ -100,7 +100,7 @@ class TestExact:
 def simulated(scenario: Scenario, *overrides: dict[str, Any]) -> int:
     """How many of the configurations of a scenario have to be simulated."""
     runs = Runs()
-    for scenario_under in sorted((apply(scenario, o) for o in overrides), key=plainness):
+    for scenario_under in sorted((apply(scenario, o) for o in overrides), key=reuse_order):
         runs.of(scenario_under)
     return runs.simulated
 
@@ -120,19 +120,19 @@ class TestWorth:
             {**S2, LIMIT: 100},
             {**S2, LIMIT: 5000},
         ]
-        assert simulated(plain(), *others, {**S2, "rules.isr_lock": "none"}) == 1
+        assert simulated(simple(), *others, {**S2, "rules.isr_lock": "none"}) == 1
 
     def test_reads_that_last(self) -> None:
         """A read of 300 ms tells the limits below it apart, and no others."""
         slow = {"kind": "slow_read", "broker": 1, "start_ms": 1000, "duration_ms": 900}
-        world = plain(faults=[{**slow, "read_ms": 300}])
+        world = simple(faults=[{**slow, "read_ms": 300}])
         limits = [{**S2, LIMIT: limit} for limit in (100, 200, 400, 5000)]
         assert simulated(world, *limits) == 3
 
     def test_a_timer_that_only_one_obeys(self) -> None:
         """A read beyond the limit: with its key off, Solution 2 notices and does nothing."""
         slow = {"kind": "slow_read", "broker": 1, "start_ms": 1000, "duration_ms": 900}
-        world = plain(faults=[{**slow, "read_ms": 300}])
+        world = simple(faults=[{**slow, "read_ms": 300}])
         off = {**S2, "follower.fetch.pending.reads.insync.enable": False, LIMIT: 100}
         assert simulated(world, off, {**S2, LIMIT: 100}) == 2
 
@@ -143,5 +143,5 @@ class TestWorth:
         once = [{**stall, "start_ms": 1000}]
         twice = [*once, back, {**stall, "start_ms": 4000}]
         cooldowns = [{**S2, "rules.s2_cooldown_ms": cooldown} for cooldown in (0, 60_000)]
-        assert simulated(plain(horizon_ms=8000, faults=once), *cooldowns) == 1
-        assert simulated(plain(horizon_ms=8000, faults=twice), *cooldowns) == 2
+        assert simulated(simple(horizon_ms=8000, faults=once), *cooldowns) == 1
+        assert simulated(simple(horizon_ms=8000, faults=twice), *cooldowns) == 2

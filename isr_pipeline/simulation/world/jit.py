@@ -4,18 +4,17 @@ numba optimises every function together with all it calls, and the same code aga
 for a call graph as deep as this kernel's that is most of the compile time. Functions
 marked `compiled` are therefore only translated; the loop marked `entry` links them and is optimised
 once, which gives the same machine code in half the time. Only an `entry` can be called from Python;
-calling a `compiled` one raises TypeError there (with NUMBA_DISABLE_JIT=1 all are plain Python).
+calling a `compiled` one raises TypeError there (with NUMBA_DISABLE_JIT=1 all are ordinary Python).
 
 The hooks are internals of the pinned numba release. Where they are missing, everything is compiled
 in numba's ordinary way.
 
-The optimiser decides what stands in its caller's code by size alone. A function marked `inlined`
-stands there in any case: those that events of requests go through. One marked `apart` never does:
-what is done seldom would take registers from those.
+LLVM decides about inlining by size alone. `hot` forces it, for functions on the path of every
+request. `cold` forbids it, for code that seldom runs and would otherwise increase register pressure
+in the hot loop.
 
-What an event is, nobody can foresee, and the processor this was measured on guesses the target of
-a jump through a table far worse than the outcomes of a few comparisons. So the code generator may
-make no such tables.
+Event types are unpredictable. On the CPU measured, an indirect branch through a jump table was
+mispredicted far more often than a few conditional branches, so jump tables are disabled.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _COMMON = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _translated: set[str] = set()
 _entries: set[str] = set()
 _attributes: dict[str, str] = {}
-"""What the optimiser is told of functions, by how their names in the library begin."""
+"""LLVM attributes of functions, by how their names in the library begin."""
 
 _HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
 _library = codegen.JITCodeLibrary
@@ -50,10 +49,10 @@ _REFUSE_CALL = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).valu
 
 
 def _keep_to_itself(library: Any) -> None:
-    """Let the optimiser know that nobody else calls the functions linked into an entry's library.
+    """Make the functions linked into an entry's library private to it.
 
     Linked, each could be replaced by another library's; so the optimiser may neither drop what
-    it has inlined nor rely on what a function returns, and every call is followed by a test for an
+    it has hot nor rely on what a function returns, and every call is followed by a test for an
     exception that none of them raises. That was a third of the kernel's time.
     """
     for function in library._final_module.functions:
@@ -122,17 +121,17 @@ def compiled(function: Any) -> Any:
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_COMMON)(function)
 
 
-def inlined(function: Any) -> Any:
-    """Mark a `compiled` function whose code shall stand in place of every call to it."""
-    return _told(function, "alwaysinline")
+def hot(function: Any) -> Any:
+    """Mark a `compiled` function that is inlined into every caller."""
+    return _with_attribute(function, "alwaysinline")
 
 
-def apart(function: Any) -> Any:
-    """Mark a `compiled` function whose code shall never stand in place of a call to it."""
-    return _told(function, "noinline")
+def cold(function: Any) -> Any:
+    """Mark a `compiled` function that is never inlined."""
+    return _with_attribute(function, "noinline")
 
 
-def _told(function: Any, attribute: str) -> Any:
+def _with_attribute(function: Any, attribute: str) -> Any:
     path = (*function.__module__.split("."), function.__qualname__)
     # as numba begins its name in the library, up to the mark of its version
     _attributes["".join(f"{len(part)}{part}" for part in path) + "B"] = attribute

@@ -43,7 +43,7 @@ H_PART = 17
 H_ROW = 18
 H_REC = 19  # the leader's records of its followers: see kafka.replica
 H_THR = 20
-H_CAND = 21
+H_FETCHED = 21
 H_REQ = 22
 H_ENT = 23
 H_STR = 24
@@ -53,7 +53,7 @@ H_FLT = 27
 H_FPART = 28  # faults x partitions: 1 where the fault touches the partition
 H_LINK = 29  # (brokers + 1)^2 x 2: added latency, end of the drop
 H_BYKIND = 30  # number of a slot -> row pointer of its entity << 4 | kind
-H_TOWARDS = 31  # row x follower's position -> who fetches from it: thread (row pointer), candidate
+H_TOWARDS = 31  # row x follower's position -> who fetches from it: thread, its partition
 H_EPOCHS = 32
 H_QUEUE = 33
 H_SENDQ = 34
@@ -72,7 +72,9 @@ C_EVENTS_MAX = 81
 C_SAMPLE = 82  # period of the trace's samples, 0 = none
 C_SAMPLES_MAX = 83
 C_SCRATCH = 85  # place of 16 free cells: the order in which an election walks
-C_PERIOD = 86  # what workload and clients have in common: the period of a quiet world, 0 = unknown
+C_PERIOD = (
+    86  # what workload and clients have in common: the period of a world that repeats, 0 = unknown
+)
 # ---------------------------------------------------------------- header: running totals
 G_NOW = 96
 G_EVENTS = 97
@@ -109,9 +111,9 @@ G_UNTRACKED = 131
 G_UNTRACKED_SINCE = 132
 G_LATENCY_BATCHES = 133
 G_TICKS = 135  # of the events, those of isr-expiration ticks
-G_JUMPED = 136  # of the events, those that were not simulated one by one (see simulation.quiet)
+G_JUMPED = 136  # of the events, those that were not simulated one by one (`shortcuts.cycles`)
 G_JUMPS = 137
-G_LEAST_ISR = 138  # fewest members that an ISR had or was to have (see simulation.depends)
+G_LEAST_ISR = 138  # fewest members that an ISR had or was to have (`shortcuts.depends`)
 G_LONGEST_READ = 139  # longest read for a follower
 G_LOCKED_READS = 141  # reads so far that held a partition's lock
 G_TICKS_HELD_UP = 142  # ticks that had to wait for a lock: they make events beside their own
@@ -334,20 +336,20 @@ EPOCHS_MAX = 32  # leader epochs remembered per replica
 # ---------------------------------------------------------------- a fetcher thread
 T_STATE = 0
 T_REQ = 1  # the request it waits for, -1
-T_CAND = 2  # enc: row pointer of its first candidate
-T_IDX = 3  # candidate being appended
+T_FETCHED = 2  # enc: row pointer of its first fetched partition
+T_IDX = 3  # fetched partition being appended
 T_HOLD = 4  # appending: batches before a corrupt one are held back
-T_PLAIN = 5  # fol: G_RARE when nothing stood against any candidate (see follower), -1 none
-T_NEWS = 6  # ldr sets, fol clears: a bit for each candidate that may have news (see `news`)
+T_VALIDATED = 5  # fol: G_RARE when all its checks passed (see `follower`), -1 else
+T_DIRTY = 6  # ldr sets, fol clears: a bit a partition that may be new (`dirty`)
 T_SLOT = 7  # enc
 T_FOLLOWER = 8  # enc: broker
 T_LEADER = 9  # enc: broker
 T_REQ0 = 10  # enc: row pointer of its first request
-T_SETTLED = 11  # ldr: a bit for each candidate whose record needs only times (see `news`)
+T_UNCHANGED = 11  # ldr: a bit a partition whose record needs only times (`dirty`)
 T_WAY = 12  # enc: its link to the leader, and back
 T_WAY_BACK = 13
-T_CANDS = 14  # enc: those of the leader at the beginning come first
-T_USED = 15  # fol: candidates up to the last that was ever fetched
+T_FETCHED_COUNT = 14  # enc: those of the leader at the beginning come first
+T_USED = 15  # fol: fetched partitions up to the last that was ever fetched
 T_SIZE = 16
 
 TS_IDLE = 0
@@ -360,7 +362,7 @@ TS_DOWN = 5  # no such thread: stopped as idle, never needed yet, or its broker 
 REQS_PER_THREAD = 3
 REQS_PER_STREAM = 2
 
-# candidate of a thread
+# fetched partition of a thread
 K_FROW = 0  # row pointer of the follower replica
 K_LROW = 1  # row pointer of the same partition on the leader broker
 K_REC = 2  # index of the leader's record of this follower
@@ -377,13 +379,13 @@ Q_ENT = 5  # enc, fetch: row pointer of its first entry
 Q_ROW = 5  # produce: row of the leader replica
 Q_N = 6  # fol, fetch: entries up to the last that is part of it
 Q_RECORDS = 6  # produce
-Q_PLAIN = 7  # fol, fetch: T_PLAIN when it was sent
+Q_VALIDATED = 7  # fol, fetch: T_VALIDATED when it was sent
 Q_ACKS_ALL = 7  # produce
 Q_ABANDONED = 8
 Q_ERR = 9
 Q_DATA = 10  # the response holds data
 Q_BYTES = 11
-Q_PENDING = 12  # KIP-501: 1 while its reads are pending, and bits of those owed (see `pending`)
+Q_PENDING = 12  # KIP-501: 1 while its reads are pending, and bits of those deferred (`pending`)
 Q_DEADLINE = 13  # purgatory
 Q_READ_ROW = 14  # row whose lock is held by an own read, -1
 Q_END = 15  # acks=all: the HW it waits for
@@ -455,7 +457,7 @@ D_BROKER = 0  # enc: row pointer
 D_STATE = 1
 D_REQ = 2
 D_SLOT = 3  # enc
-D_IDX = 4  # fetch: candidate being read
+D_IDX = 4  # fetch: fetched partition being read
 D_CREQ = 5  # request whose delayed fetch is being completed, -1
 D_POS = 6  # completion: next follower position to look at
 D_ROW = 7  # row whose lock is held or waited for

@@ -7,7 +7,7 @@ lower number. A changed plan overwrites the key: nothing is allocated or searche
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.world.jit import compiled, inlined
+from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     H_INNER,
     H_SLOT_OF,
@@ -19,7 +19,7 @@ from isr_pipeline.simulation.world.layout import (
 )
 
 
-@inlined
+@hot
 def _carry(w, i, v, wins):
     """Put the key ``v`` at leaf ``i``, and carry it up as far as it changes a winner.
 
@@ -41,19 +41,19 @@ def _carry(w, i, v, wins):
         w[TREE + 1] = min(v, w[TREE + (i ^ 1)])
 
 
-@inlined
+@hot
 def again(w, slot, time):
     """Let ``slot``, which fires at this moment, fire again at ``time`` (microseconds)."""
     _carry(w, slot >> SLOT_BITS, key(slot, time), True)
 
 
-@inlined
+@hot
 def retire(w, slot):
     """Let ``slot``, which fires at this moment, not fire again."""
     again(w, slot, INF)
 
 
-@inlined
+@hot
 def schedule(w, slot, time):
     """Let ``slot`` fire at ``time`` (microseconds), instead of whenever it would have."""
     _carry(w, slot >> SLOT_BITS, key(slot, time), False)
@@ -67,7 +67,7 @@ def refill(w):
         w[TREE + i] = min(w[TREE + 2 * i], w[TREE + 2 * i + 1])
 
 
-@inlined
+@hot
 def cancel(w, slot):
     """Let ``slot`` not fire."""
     schedule(w, slot, INF)

@@ -1,9 +1,9 @@
 """Jumps over stretches that repeat change nothing but the work.
 
-The proof of `simulation.quiet`: the same scenario with and without jumps gives the same outcome and
-the same events, bit by bit. To try more scenarios than here:
+The proof of `shortcuts.cycles`: the same scenario with and without jumps gives the same outcome
+and the same events, bit by bit. To try more scenarios than here:
 
-    ISR_PIPELINE_EXAMPLES=10000 .venv/bin/pytest tests/simulation/test_quiet.py
+    ISR_PIPELINE_EXAMPLES=10000 .venv/bin/pytest tests/simulation/test_cycles.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
-from tests.simulation.test_invariants import plain
+from tests.simulation.test_invariants import simple
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "400"))
 BATCH = 100
@@ -80,8 +80,8 @@ class TestExact:
 
 
 def events_between(begin_ms: int, end_ms: int, **more: Any) -> tuple[int, int]:
-    """Events of a plain world within a stretch: all, and those simulated one by one."""
-    whole = plain(horizon_ms=120_000, **more)
+    """Events of a simple world within a stretch: all, and those simulated one by one."""
+    whole = simple(horizon_ms=120_000, **more)
     early, late = (
         finished(whole.model_copy(update={"horizon_ms": end}), jumps=True).w
         for end in (begin_ms, end_ms)

@@ -1,25 +1,30 @@
-"""Jumping over stretches in which everything repeats: exact, and fifty times cheaper.
+"""Jumps over stretches in which everything repeats: exact, and about fifty times cheaper.
 
-A healthy world is periodic, and so is one with a stalled disk: whatever happens in one period of
-workload and clients happens again in the next, later by a period and further on in the logs. The
-state is looked at once a period. Found again twice, with every cell moved as its kind allows
-(`kinds`) and by the same amount both times, it will come again until something happens that is not
-part of the cycle: a plan or a time that stands in the future, or a clock that stands still and
-crosses replica.lag.time.max.ms. Up to there all cells move on at once, by so many times what they
-moved in the last period; then events are taken one by one again.
+A healthy world is periodic, and so is one with a stalled disk: what happens in one period of
+workload and clients happens again in the next, one period later and further on in the logs.
 
-The isr-expiration ticks are no part of the cycle (their period is another): where no follower can
-be found out of sync, and no read in progress holds a lock that the tick takes, a tick changes
-nothing and is counted only.
+A jump takes three stages, once a period each (`detect`):
 
-Where a comparison could turn out differently later (an offset that stands in front of one that
-moves, two speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the
-same code without jumps: `tests/simulation/test_quiet.py`.
+* STAGE_BEGIN takes a first snapshot of the world.
+* STAGE_SEEK asks whether the world is that of the first snapshot again, with every cell moved as
+  its motion allows (`motions`). If so, it takes a second snapshot.
+* STAGE_CONFIRM asks the same one cycle later. If every cell moved by the same amount both times,
+  the cycle goes on until something happens that is not part of it: a planned time in the future, or
+  a clock that does not move and crosses replica.lag.time.max.ms. All cells advance at once, by the
+  cycles that fit before that moment; then events are simulated one by one again.
 
-``z`` is this module's own memory: a few numbers (Z_*), what the partitions' logs did, two pictures
-of the world, and three lists of the cells that moved: (cell, by how much) each. The lists are a
-tenth of the world or less, which a core's own caches hold beside the world; so only two walks go
-through all of it: taking a picture, and comparing one.
+Ticks of isr-expiration are not part of the cycle, because their period differs. Where a tick can
+find no follower out of sync, and no read in progress holds a lock that it takes, it changes nothing
+and is only counted.
+
+Where a comparison could turn out differently later (an offset in front of one that moves, two
+speeds in one log, a backlog), nothing is jumped. The proof is the comparison with the same code
+without jumps: `tests/simulation/test_cycles.py`.
+
+``z`` is this module's memory: a few numbers (Z_*), what the partitions' logs did, two snapshots of
+the world, and three lists of the cells that moved: (cell, by how much) each. The lists are a tenth
+of the world or less and fit into a core's caches; only taking and comparing a snapshot walk through
+all cells.
 """
 
 from __future__ import annotations
@@ -36,14 +41,14 @@ from isr_pipeline.kafka.releases import (
 )
 from isr_pipeline.simulation.leader import record_base
 from isr_pipeline.simulation.log import batch_at
-from isr_pipeline.simulation.shortcuts.kinds import (
-    FREE,
+from isr_pipeline.simulation.shortcuts.motions import (
     GROWS,
+    IGNORED,
     KEY,
-    KIND_BITS,
-    KIND_MASK,
     LIVE_MAX,
     LOG_FIELDS,
+    MOTION_BITS,
+    MOTION_MASK,
     OFFSET,
     RING_MAX,
     RINGS,
@@ -52,7 +57,7 @@ from isr_pipeline.simulation.shortcuts.kinds import (
     UNTIL,
     Z_SIZE,
 )
-from isr_pipeline.simulation.world.jit import apart, compiled
+from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,
     B_CLIENT_PERIOD,
@@ -159,10 +164,10 @@ from isr_pipeline.simulation.world.layout import (
 )
 from isr_pipeline.simulation.world.queue import due, key, leaf, refill, slot_of
 
-Z_NEXT = 0  # when to look next
-Z_STAGE = 1  # what the next look does: see the stages below
-Z_STEPS = 2  # periods since the first picture was taken
-Z_POWER = 3  # take a new first picture after so many
+Z_NEXT = 0  # time of the next stage
+Z_STAGE = 1  # which stage that is
+Z_STEPS = 2  # periods since the first snapshot was taken
+Z_POWER = 3  # take a new first snapshot after so many
 Z_SPAN = 4  # the cycle that was found
 Z_LIMIT = 5  # end of the stretch
 Z_TOO_SHORT = 6  # a cycle of so many periods was no cycle
@@ -170,17 +175,17 @@ Z_KNOWN = 7  # the cycle jumped last, whose movements are remembered
 Z_KNOWN_EVENTS = 8  # events in it, without ticks
 Z_MOVED = 9  # lengths of the lists of moved cells: MOVED_FIRST, MOVED_AGAIN, MOVED_KNOWN
 
-STAGE_BEGIN = 0  # take the first picture
-STAGE_SEEK = 1  # is the world that of the first picture again?
+STAGE_BEGIN = 0  # take the first snapshot
+STAGE_SEEK = 1  # is the world that of the first snapshot again?
 STAGE_CONFIRM = 2  # it was: is it again, a cycle later?
 
 POWER_MAX = 32
-MOVED_FIRST = 0  # between the first picture and the next look that agreed with it
-MOVED_AGAIN = 1  # between that look, of which the second picture is, and a cycle later
+MOVED_FIRST = 0  # between the first snapshot and the world that agreed with it
+MOVED_AGAIN = 1  # between the second snapshot and one cycle after it
 MOVED_KNOWN = 2  # in the cycle jumped last
 BLOCK = 8  # cells that are compared at once
 
-LOG_GROWTH, LOG_MOVES_FROM, LOG_MOVES_TO = 0, 1, 2  # of a partition, between two pictures
+LOG_GROWTH, LOG_MOVES_FROM, LOG_MOVES_TO = 0, 1, 2  # of a partition, between two snapshots
 
 _ANY_FETCH = int(Clock.ANY_FETCH)
 _FETCH_TIME = int(Clock.FETCH_TIME)
@@ -191,25 +196,25 @@ _LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
 _FIRST = G_NOW  # cells before it are constants
 
 
-# ------------------------------------------------------------------ pictures
+# ------------------------------------------------------------------ snapshots
 
 
 @compiled
-def _picture_size(w):
-    """Cells of a picture: the world up to H_BYKIND, the brokers' queues, open batches."""
+def _snapshot_size(w):
+    """Cells of a snapshot: the world up to H_BYKIND, the brokers' queues, open batches."""
     return w[H_BYKIND] + w[H_BROKERS] * RINGS + w[H_PARTITIONS] * LIVE_MAX * L_SIZE
 
 
 @compiled
-def _picture(w, number):
-    """Place in ``z`` of picture 0 or 1."""
-    return Z_SIZE + w[H_PARTITIONS] * LOG_FIELDS + number * _picture_size(w)
+def _snapshot(w, number):
+    """Place in ``z`` of snapshot 0 or 1."""
+    return Z_SIZE + w[H_PARTITIONS] * LOG_FIELDS + number * _snapshot_size(w)
 
 
 @compiled
 def _moves(w, which):
     """Place in ``z`` of a list of moved cells: MOVED_FIRST, MOVED_AGAIN or MOVED_KNOWN."""
-    return _picture(w, 2) + which * 2 * w[H_BYKIND]
+    return _snapshot(w, 2) + which * 2 * w[H_BYKIND]
 
 
 @compiled
@@ -242,7 +247,7 @@ def straighten(w):
 
 
 @compiled
-def take_picture(w, z, s):
+def take_snapshot(w, z, s):
     """Keep the world as it is now, at ``s`` in ``z``."""
     for i in range(_FIRST, w[H_BYKIND]):
         z[s + i] = w[i]
@@ -289,31 +294,31 @@ def _is_tick(w, number):
 
 
 @compiled
-def _cell_agrees(w, z, kinds, i, moved, span):
+def _cell_agrees(w, z, motions, i, moved, span):
     """Whether cell ``i``, which is part of the cycle, may have moved by ``moved`` in ``span``."""
-    kind = kinds[i] & KIND_MASK
-    if kind == OFFSET:
-        log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
+    motion = motions[i] & MOTION_MASK
+    if motion == OFFSET:
+        log = Z_SIZE + (motions[i] >> MOTION_BITS) * LOG_FIELDS
         if z[log + LOG_GROWTH] == 0:
             z[log + LOG_GROWTH] = moved
         z[log + LOG_MOVES_FROM] = min(z[log + LOG_MOVES_FROM], w[i])
         z[log + LOG_MOVES_TO] = max(z[log + LOG_MOVES_TO], w[i])
         return moved > 0 and moved == z[log + LOG_GROWTH]
-    if kind in (TIME, UNTIL):
+    if motion in (TIME, UNTIL):
         return moved == span
-    if kind == KEY:
+    if motion == KEY:
         return moved == span << SLOT_BITS
-    return kind in (SUM, GROWS) and moved > 0
+    return motion in (SUM, GROWS) and moved > 0
 
 
 @compiled
-def _block_agrees(w, z, kinds, s, span, begin, end, which):
+def _block_agrees(w, z, motions, s, span, begin, end, which):
     """Whether the cells from ``begin`` to ``end`` moved as they may; lists those that moved."""
     moves = _moves(w, which)
     for i in range(begin, end):
         moved = w[i] - z[s + i]
-        if moved != 0 and kinds[i] & KIND_MASK != FREE:
-            if not _cell_agrees(w, z, kinds, i, moved, span):
+        if moved != 0 and motions[i] & MOTION_MASK != IGNORED:
+            if not _cell_agrees(w, z, motions, i, moved, span):
                 return False
             place = moves + 2 * z[Z_MOVED + which]
             z[place] = i
@@ -323,8 +328,8 @@ def _block_agrees(w, z, kinds, s, span, begin, end, which):
 
 
 @compiled
-def agrees(w, z, kinds, s, span, which):
-    """Whether the world is that of the picture at ``s`` again, ``span`` later.
+def agrees(w, z, motions, s, span, which):
+    """Whether the world is that of the snapshot at ``s`` again, ``span`` later.
 
     The list ``which`` holds the cells that moved then.
     """
@@ -342,15 +347,15 @@ def agrees(w, z, kinds, s, span, which):
         different = 0
         for k in range(BLOCK):
             different |= w[i + k] ^ z[s + i + k]
-        if different != 0 and not _block_agrees(w, z, kinds, s, span, i, i + BLOCK, which):
+        if different != 0 and not _block_agrees(w, z, motions, s, span, i, i + BLOCK, which):
             return False
         i += BLOCK
-    return _block_agrees(w, z, kinds, s, span, i, end, which) and _queues_agree(w, z, s)
+    return _block_agrees(w, z, motions, s, span, i, end, which) and _queues_agree(w, z, s)
 
 
 @compiled
 def _same_moves(w, z, one, other):
-    """Whether two lists hold the same cells, moved alike."""
+    """Whether two lists hold the same cells, moved by the same amounts."""
     if z[Z_MOVED + one] != z[Z_MOVED + other]:
         return False
     a = _moves(w, one)
@@ -363,25 +368,25 @@ def _same_moves(w, z, one, other):
 
 @compiled
 def _events_until(cells, s):
-    """Events without ticks that the world (at 0 of ``w``), or a picture of it, has seen."""
+    """Events without ticks that the world (at 0 of ``w``), or a snapshot of it, has seen."""
     return cells[s + G_EVENTS] - cells[s + G_TICKS]
 
 
 @compiled
 def _events_since(w, z, s):
-    """Events since the picture at ``s``, without ticks."""
+    """Events since the snapshot at ``s``, without ticks."""
     return _events_until(w, 0) - _events_until(z, s)
 
 
 @compiled
-def _cycles_of_offsets(w, z, kinds, s):
+def _cycles_of_offsets(w, z, motions, s):
     """After how many cycles an offset that moves would pass one that stands in front of it."""
     cycles = INF
     offsets = w[H_BYKIND]
-    for k in range(offsets + 1, offsets + 1 + kinds[offsets]):
-        i = kinds[k]
+    for k in range(offsets + 1, offsets + 1 + motions[offsets]):
+        i = motions[k]
         if w[i] == z[s + i]:
-            log = Z_SIZE + (kinds[i] >> KIND_BITS) * LOG_FIELDS
+            log = Z_SIZE + (motions[i] >> MOTION_BITS) * LOG_FIELDS
             if z[log + LOG_GROWTH] > 0 and w[i] > z[log + LOG_MOVES_FROM]:
                 room = w[i] - z[log + LOG_MOVES_TO] - 1
                 if room < 0:
@@ -392,7 +397,7 @@ def _cycles_of_offsets(w, z, kinds, s):
 
 @compiled
 def _queues_agree(w, z, s):
-    """Whether the same requests wait as in the picture."""
+    """Whether the same requests wait as in the snapshot."""
     at = s + w[H_BYKIND]
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
@@ -409,8 +414,8 @@ def _queues_agree(w, z, s):
 
 
 @compiled
-def _moved_alike(w, z, a, b):
-    """Whether every cell has moved since picture ``b`` by what it had moved from ``a`` to ``b``."""
+def _moved_equally(w, z, a, b):
+    """Whether every cell moved since snapshot ``b`` by as much as from ``a`` to ``b``."""
     events_before = _events_until(z, b) - _events_until(z, a)
     return _same_moves(w, z, MOVED_FIRST, MOVED_AGAIN) and _events_since(w, z, b) == events_before
 
@@ -441,13 +446,13 @@ def _rates_fit(w, z, s, span):
 
 @compiled
 def _live_place(w, s, i):
-    """Place in ``z`` of the batches that the picture at ``s`` keeps of partition ``i``."""
+    """Place in ``z`` of the batches that the snapshot at ``s`` keeps of partition ``i``."""
     return s + w[H_BYKIND] + w[H_BROKERS] * RINGS + i * LIVE_MAX * L_SIZE
 
 
 @compiled
 def _ledger_returns(w, z, s, span, i):
-    """Whether the open batches of partition ``i`` are those of the picture, moved on."""
+    """Whether the open batches of partition ``i`` are those of the snapshot, moved on."""
     p = w[H_PART] + i * P_SIZE
     growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
     if growth == 0:
@@ -527,13 +532,13 @@ def _jump_ledger(w, z, s, span, cycles, i):
     committed = w[p + P_LED_NEXT] - z[s + p + P_LED_NEXT]
     size = w[batch_at(w, p, tail - 1) + L_BYTES] - w[batch_at(w, p, tail - 1 - batches) + L_BYTES]
     more = cycles * batches
-    # The newest entries, up to the oldest that is not settled, keep their places from the end ...
-    settled = w[p + P_LED_NEXT] if committed > 0 else tail
-    for k in range(tail - 1, settled - 1, -1):
+    # The newest entries, up to the oldest that is still open, keep their places from the end ...
+    closed = w[p + P_LED_NEXT] if committed > 0 else tail
+    for k in range(tail - 1, closed - 1, -1):
         _copy_entry(w, batch_at(w, p, k), batch_at(w, p, k + more), cycles, growth, size, span)
-    # ... and before them the last cycle's settled ones come again and again.
-    for k in range(settled, settled + more):
-        back = (k - settled) // batches + 1
+    # ... and before them the last cycle's closed ones come again and again.
+    for k in range(closed, closed + more):
+        back = (k - closed) // batches + 1
         source = batch_at(w, p, k - back * batches)
         _copy_entry(w, source, batch_at(w, p, k), back, growth, size, span)
     w[p + P_LED_TAIL] += more
@@ -567,19 +572,19 @@ def _regular_tick(w, b):
 
 
 @compiled
-def _plans_end(w, z, kinds, a, b, now, span):
+def _plans_end(w, z, motions, a, b, now, span):
     """First moment after ``now`` at which a plan or a time that stands still falls due.
 
-    One that has passed since the first picture may show its effect only in the next cycle: then it
+    One that has passed since the first snapshot may show its effect only in the next cycle: then it
     is ``now``.
     """
     end = INF
-    times = w[H_BYKIND] + 1 + kinds[w[H_BYKIND]]
-    for k in range(times + 1, times + 1 + kinds[times]):
-        i = kinds[k]
+    times = w[H_BYKIND] + 1 + motions[w[H_BYKIND]]
+    for k in range(times + 1, times + 1 + motions[times]):
+        i = motions[k]
         if w[i] > now - 2 * span and w[i] == z[b + i] and w[i] == z[a + i]:
-            kind = kinds[i] & KIND_MASK
-            if kind == UNTIL or (kind == TIME and w[i] > now):
+            motion = motions[i] & MOTION_MASK
+            if motion == UNTIL or (motion == TIME and w[i] > now):
                 end = min(end, max(now, w[i]))
     for number in range(w[H_SLOTS]):
         i = leaf(slot_of(w, number))
@@ -638,7 +643,7 @@ def _ticks_end(w, rules, z, s, now, span):
 def _first_held_up(w, z, s, b, now, span, end):
     """First tick of broker ``b`` before ``end`` at which a lock that it takes may be held.
 
-    Reads hold locks at the same moments of every cycle: those listed since the picture at ``s``.
+    Reads hold locks at the same moments of every cycle: those listed since the snapshot at ``s``.
     """
     first = z[s + G_LOCKED_READS]
     count = w[G_LOCKED_READS] - first
@@ -700,7 +705,7 @@ BOUNDED = {
     "C_S2_COOLDOWN": "_cooldowns_end",
     "C_FETCH_MIN_BYTES": "_bytes_gather",
     "C_WARMUP": "_counting_began",
-    "C_HORIZON": "_quiet_until",
+    "C_HORIZON": "_cycle_until",
 }
 """Time or threshold that a rule compares with a cell that may stand still -> its bound."""
 
@@ -815,14 +820,14 @@ def _counting_began(w, now, span):
 
 
 @compiled
-def _quiet_until(w, rec, rules, kinds, z, a, b, now, span):
+def _cycle_until(w, rec, rules, motions, z, a, b, now, span):
     """End of the stretch in which the cycle goes on."""
     if _bytes_gather(w, z, b):
         return now
     end = w[C_HORIZON]
     if w[C_WARMUP] > now:
         end = min(end, w[C_WARMUP])
-    end = min(end, _plans_end(w, z, kinds, a, b, now, span))
+    end = min(end, _plans_end(w, z, motions, a, b, now, span))
     end = min(end, _streams_end(w, now))
     end = min(end, _ticks_end(w, rules, z, b, now, span))
     end = min(end, _clocks_end(w, rec, rules, z, b, now, span))
@@ -834,7 +839,7 @@ def _quiet_until(w, rec, rules, kinds, z, a, b, now, span):
 
 @compiled
 def _jump(w, z, s, now, span, cycles, which):
-    """Move the world on by so many cycles, each like the one since the picture at ``s``.
+    """Move the world on by so many cycles, each like the one since the snapshot at ``s``.
 
     The list ``which`` says what moves in one.
     """
@@ -869,7 +874,7 @@ def _count_ticks(w, until):
 
 @compiled
 def _moved_as_known(w, z, s, span):
-    """Whether every cell has moved since the first picture as in the cycle jumped last."""
+    """Whether every cell has moved since the first snapshot as in the cycle jumped last."""
     return (
         z[Z_KNOWN] == span
         and _events_since(w, z, s) == z[Z_KNOWN_EVENTS]
@@ -878,8 +883,8 @@ def _moved_as_known(w, z, s, span):
 
 
 @compiled
-def _leap(w, rec, rules, kinds, z, a, b, now, span, which):
-    """Jump as far as the cycle since picture ``b`` goes on; returns the time it is then.
+def _fast_forward(w, rec, rules, motions, z, a, b, now, span, which):
+    """Jump as far as the cycle since snapshot ``b`` goes on; returns the time after the jump.
 
     The list ``which`` says what moved since then. Z_LIMIT tells until when nothing can be jumped
     again; 0 if the cycle was none.
@@ -890,12 +895,12 @@ def _leap(w, rec, rules, kinds, z, a, b, now, span, which):
     z[Z_LIMIT] = now
     if not _counting_began(w, now, span):
         return now
-    cycles = _cycles_of_offsets(w, z, kinds, b)
+    cycles = _cycles_of_offsets(w, z, motions, b)
     for i in range(w[H_PARTITIONS]):
         cycles = min(cycles, _cycles_of_ledger(w, z, b, span, i))
     if cycles <= 0:
         return now
-    end = _quiet_until(w, rec, rules, kinds, z, a, b, now, span)
+    end = _cycle_until(w, rec, rules, motions, z, a, b, now, span)
     if cycles < (end - now) // span:
         end = now + cycles * span
     z[Z_LIMIT] = end
@@ -909,7 +914,7 @@ def _leap(w, rec, rules, kinds, z, a, b, now, span, which):
 
 @compiled
 def _remember_moves(w, z, s, span, which):
-    """Keep what moved since the picture at ``s``, and by how much."""
+    """Keep what moved since the snapshot at ``s``, and by how much."""
     source = _moves(w, which)
     target = _moves(w, MOVED_KNOWN)
     for i in range(2 * z[Z_MOVED + which]):
@@ -921,26 +926,26 @@ def _remember_moves(w, z, s, span, which):
 
 @compiled
 def _rest(w, z, then):
-    """Look again when what ends the stretch, or hinders, is over."""
+    """Begin again when the event that ends or hinders the stretch is over."""
     z[Z_STAGE] = STAGE_BEGIN
     z[Z_NEXT] = then + max(1, (z[Z_LIMIT] - then) // w[C_PERIOD] + 1) * w[C_PERIOD]
 
 
 @compiled
 def _begin_again(w, z, now):
-    """Take a new first picture and look for a cycle from here on."""
-    take_picture(w, z, _picture(w, 0))
+    """Take a new first snapshot and seek a cycle from here on."""
+    take_snapshot(w, z, _snapshot(w, 0))
     z[Z_STAGE] = STAGE_SEEK
     z[Z_STEPS] = 0
     z[Z_NEXT] = now + w[C_PERIOD]
 
 
-@apart
-def look(w, rec, rules, kinds, z):
-    """Look at the world at Z_NEXT, before whatever happens then; jump if it repeats.
+@cold
+def detect(w, rec, rules, motions, z):
+    """Do the stage that is due at Z_NEXT, before the events of that time; jump if it may.
 
-    The first picture is renewed after 1, 2, 4, ... periods (Brent's cycle finding), so that a cycle
-    of any length is found soon after the world has settled.
+    The first snapshot is renewed after 1, 2, 4, ... periods (Brent's cycle finding), so that a
+    cycle of any length is found soon after the world has begun to repeat.
     """
     now = z[Z_NEXT]
     z[Z_NEXT] = now + w[C_PERIOD]
@@ -955,15 +960,17 @@ def look(w, rec, rules, kinds, z):
     if z[Z_STAGE] == STAGE_SEEK:
         z[Z_STEPS] += 1
         span = z[Z_STEPS] * w[C_PERIOD]
-        first = _picture(w, 0)
-        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, kinds, first, span, MOVED_FIRST):
+        first = _snapshot(w, 0)
+        if z[Z_STEPS] > z[Z_TOO_SHORT] and agrees(w, z, motions, first, span, MOVED_FIRST):
             if _moved_as_known(w, z, first, span):
                 # the cycle of before, after something that changed nothing: once is enough
-                then = _leap(w, rec, rules, kinds, z, first, first, now, span, MOVED_FIRST)
+                then = _fast_forward(
+                    w, rec, rules, motions, z, first, first, now, span, MOVED_FIRST
+                )
                 if z[Z_LIMIT] > now:
                     _rest(w, z, then)
                     return
-            take_picture(w, z, _picture(w, 1))
+            take_snapshot(w, z, _snapshot(w, 1))
             z[Z_STAGE] = STAGE_CONFIRM
             z[Z_SPAN] = span
             z[Z_NEXT] = now + span
@@ -973,14 +980,14 @@ def look(w, rec, rules, kinds, z):
         return
     span = z[Z_SPAN]
     z[Z_LIMIT] = 0
-    a = _picture(w, 0)
-    b = _picture(w, 1)
-    if agrees(w, z, kinds, b, span, MOVED_AGAIN) and _moved_alike(w, z, a, b):
-        then = _leap(w, rec, rules, kinds, z, a, b, now, span, MOVED_AGAIN)
+    a = _snapshot(w, 0)
+    b = _snapshot(w, 1)
+    if agrees(w, z, motions, b, span, MOVED_AGAIN) and _moved_equally(w, z, a, b):
+        then = _fast_forward(w, rec, rules, motions, z, a, b, now, span, MOVED_AGAIN)
         if z[Z_LIMIT] > 0:
             _rest(w, z, then)
             return
-    # half of what happens every other time looks alike: seek a longer cycle
+    # half a cycle can look like a whole one: try a longer span
     z[Z_TOO_SHORT] = span // w[C_PERIOD]
     z[Z_POWER] = min(2 * z[Z_POWER], POWER_MAX)
     if z[Z_TOO_SHORT] >= z[Z_POWER]:

@@ -1,4 +1,4 @@
-"""Which partitions of a fetcher thread may have news."""
+"""Dirty bits: which partitions of a fetcher thread may have something new."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation.shortcuts.news import EVERYTHING, NEWS_MAX
+from isr_pipeline.simulation.shortcuts.dirty import DIRTY_MAX, EVERYTHING
 from isr_pipeline.simulation.world import cells
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.checks import checked_run
@@ -62,7 +62,7 @@ def wide(partitions: int) -> Scenario:
 class TestWideThreads:
     """A cell has 62 bits; a thread may fetch more partitions."""
 
-    @pytest.mark.parametrize("per_thread", [NEWS_MAX, NEWS_MAX + 1, 80])
+    @pytest.mark.parametrize("per_thread", [DIRTY_MAX, DIRTY_MAX + 1, 80])
     def test_nothing_is_missed(self, per_thread: int) -> None:
         """Every invariant holds, and every batch is committed, on either side of 62."""
         scenario = wide(2 * per_thread)
