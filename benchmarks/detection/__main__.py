@@ -42,12 +42,12 @@ from isr_pipeline.verdicts import judge
 from isr_pipeline.verdicts.settings import load_settings
 
 OFFLINE = "offline_partition_rate"
-THRASH = "isr_flaps_per_partition_hour"
-WORDS = {OFFLINE: "offline", THRASH: "thrash"}
-SIZES = {OFFLINE: 1_000, THRASH: 200}
+FLAPS = "isr_flaps_per_partition_hour"
+WORDS = {OFFLINE: "offline", FLAPS: "flaps"}
+SIZES = {OFFLINE: 1_000, FLAPS: 200}
 """Scenarios of a panel on which a metric's regressions are to be found."""
 
-BARS = (("offline", "x1.5"), ("thrash", "x1.25"))
+BARS = (("offline", "x1.5"), ("flaps", "x1.25"))
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "detection.jsonl"
 LATER = "otava_after_a_week"
 
@@ -125,7 +125,7 @@ def _kinds(pool: Pool, given: argparse.Namespace) -> list[tuple[Kind, int]]:
                 kind = Kind(size, metric, effect, beyond)
                 if planted_arms(pool, kind):
                     kinds.append((kind, given.nights))
-    doubled = Kind(2 * SIZES[THRASH], THRASH, "x1.25")
+    doubled = Kind(2 * SIZES[FLAPS], FLAPS, "x1.25")
     return [*kinds, (doubled, given.nights)] if planted_arms(pool, doubled) else kinds
 
 

@@ -28,9 +28,16 @@ import pyarrow.parquet as pq
 
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.home import Home
+from isr_pipeline.scenarios.former_names import (
+    FIRST_VALUES,
+    VALUES,
+    column_now,
+    columns_in,
+    first_column,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 TABLES: dict[str, tuple[str, ...]] = {
     "scenarios": ("panel", "scenario_id"),
@@ -222,9 +229,10 @@ def read_arrow(
     if not folder.is_dir():
         raise TableMissing(name, experiment, night)
     dataset = ds.dataset(folder, format="parquet", partitioning=None)
-    keys = [key for key in TABLES[name] if key in dataset.schema.names]
-    wanted = None if columns is None else list(dict.fromkeys([*keys, *columns]))
-    table = _sorted(dataset.to_table(columns=wanted, filter=where), keys)
+    held = dataset.schema.names
+    keys = [key for key in TABLES[name] if key in held]
+    wanted = None if columns is None else columns_in(held, dict.fromkeys([*keys, *columns]))
+    table = _sorted(with_names_of_today(dataset.to_table(columns=wanted, filter=where)), keys)
     return table if columns is None else table.select(list(columns))
 
 
@@ -274,13 +282,14 @@ def digest(rows: pd.DataFrame | pa.Table, key: Sequence[str] = ()) -> str:
 
     Rows are taken in order of the key, columns in order of their names. Numbers count bit by bit
     (so 0.0 and -0.0 differ), null is no value of its own type, and neither the width of an
-    integer nor the kind of a string column matters.
+    integer nor the kind of a string column matters. A name counts as it first was
+    (`isr_pipeline.scenarios.former_names`).
 
     Returns:
         SHA-256, 64 hexadecimal digits.
     """
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)
-    table = _sorted(table, key)
+    table = _sorted(_renamed(table, first_column, FIRST_VALUES), key)
     content = hashlib.sha256(str(table.num_rows).encode())
     for name in sorted(table.column_names):
         kind, buffers = _canonical(table.column(name))
@@ -288,6 +297,24 @@ def digest(rows: pd.DataFrame | pa.Table, key: Sequence[str] = ()) -> str:
         for buffer in buffers:
             content.update(buffer)
     return content.hexdigest()
+
+
+def with_names_of_today(table: pa.Table) -> pa.Table:
+    """The same rows, with today's names of columns, metrics and strata."""
+    return _renamed(table, column_now, VALUES)
+
+
+def _renamed(
+    table: pa.Table, name_of: Callable[[str], str], values: Mapping[str, Mapping[str, str]]
+) -> pa.Table:
+    """Give other names to columns, and other texts to some columns of texts."""
+    for name, renamed in values.items():
+        if name in table.column_names and not pa.types.is_null(table.schema.field(name).type):
+            place, texts = table.column_names.index(name), table.column(name)
+            for before, now in renamed.items():
+                texts = pc.if_else(pc.equal(texts, before), now, texts)
+            table = table.set_column(place, name, texts.cast(table.schema.field(name).type))
+    return table.rename_columns([name_of(name) for name in table.column_names])
 
 
 def _canonical(column: pa.ChunkedArray) -> tuple[str, list[bytes]]:

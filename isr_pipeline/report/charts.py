@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from isr_pipeline.report.data import (
+    DETECTION_DELAY,
+    FLAPS,
     LATENCY,
-    MISSED,
     OFFLINE,
     SPURIOUS,
-    THRASH,
     Deciding,
     NightData,
 )
@@ -84,8 +84,8 @@ def heat(data: NightData, metric: str) -> Chart | None:
 
 
 def pareto(data: NightData, between: Between) -> Chart:
-    """Offline rate against thrash; the size is the commit latency."""
-    means = {name: between.panel.means(name) for name in (OFFLINE, THRASH, LATENCY)}
+    """Offline rate against flaps; the size is the commit latency."""
+    means = {name: between.panel.means(name) for name in (OFFLINE, FLAPS, LATENCY)}
     latency = means[LATENCY]
     spread = float(np.ptp(latency)) or 1.0
     sizes = 9 + 22 * (latency - latency.min()) / spread
@@ -102,7 +102,7 @@ def pareto(data: NightData, between: Between) -> Chart:
                 "mode": "markers",
                 "name": label,
                 "x": numbers(means[OFFLINE][chosen]),
-                "y": numbers(means[THRASH][chosen]),
+                "y": numbers(means[FLAPS][chosen]),
                 "text": [data.name(one) for one in ids[chosen]],
                 "customdata": numbers(latency[chosen]),
                 "marker": {
@@ -282,7 +282,7 @@ def detector(data: NightData, between: Between) -> Chart:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "x": numbers(between.panel.means(MISSED)),
+                "x": numbers(between.panel.means(DETECTION_DELAY)),
                 "y": numbers(between.panel.means(SPURIOUS)),
                 "text": [data.name(one) for one in between.panel.config_ids],
                 "marker": {
@@ -300,7 +300,7 @@ def detector(data: NightData, between: Between) -> Chart:
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": "detection delay: missed_lag_ms a scenario"}},
+            "xaxis": {"title": {"text": "detection delay, ms a scenario"}},
             "yaxis": {"title": {"text": "spurious removals / partition-hour"}},
             "height": 400,
             "showlegend": False,

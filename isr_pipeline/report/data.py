@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
 OFFLINE = "offline_partition_rate"
-THRASH = "isr_flaps_per_partition_hour"
+FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
 SPURIOUS = "spurious_shrinks_per_partition_hour"
-MISSED = "missed_lag_ms"
+DETECTION_DELAY = "detection_delay_ms"
 
 MAIN_KEYS = (
     "follower.fetch.process.time.max.ms",
@@ -253,9 +253,7 @@ class NightData:
         parts = []
         for night in nights:
             rows = store.read_table("summary", self.plan.experiment, night)
-            rows = rows[
-                (rows["stratum"] == "all") & rows["metric"].isin([OFFLINE, THRASH, LATENCY])
-            ]
+            rows = rows[(rows["stratum"] == "all") & rows["metric"].isin([OFFLINE, FLAPS, LATENCY])]
             if not self._same_panel(night):
                 rows = rows[rows["panel"] != "regression"]
             parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))

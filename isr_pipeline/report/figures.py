@@ -16,7 +16,7 @@ from matplotlib.ticker import NullLocator
 
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_TICKS
-from isr_pipeline.report.data import LATENCY, OFFLINE, THRASH, NightData, read_night
+from isr_pipeline.report.data import FLAPS, LATENCY, OFFLINE, NightData, read_night
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
 
@@ -40,7 +40,7 @@ def write_figures(plan: Plan) -> list[Path]:
     drawn: dict[str, Figure | None] = {
         "verdicts": _statuses(data),
         "heat_offline": _heat(data, OFFLINE, "offline partition-time"),
-        "heat_thrash": _heat(data, THRASH, "ISR flaps per partition-hour"),
+        "heat_flaps": _heat(data, FLAPS, "flaps per partition-hour"),
     }
     if data.between is not None:
         drawn["pareto"] = _pareto(data, data.between)
@@ -97,16 +97,16 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
 def _pareto(data: NightData, between: Between) -> Figure:
     figure = _figure(7.5, 5)
     axes = figure.subplots()
-    offline, thrash = between.panel.means(OFFLINE), between.panel.means(THRASH)
+    offline, flaps = between.panel.means(OFFLINE), between.panel.means(FLAPS)
     latency = between.panel.means(LATENCY)
     on_front = np.isin(between.panel.config_ids, between.front)
     for chosen, colour, label in ((~on_front, MUTED, "beaten"), (on_front, ACCENT, "Pareto front")):
         axes.scatter(
-            offline[chosen], thrash[chosen], s=20 + 180 * _share(latency)[chosen], c=colour,
+            offline[chosen], flaps[chosen], s=20 + 180 * _share(latency)[chosen], c=colour,
             alpha=0.75, label=label,
         )  # fmt: skip
     at = between.panel.column(between.reference)
-    axes.scatter(offline[at], thrash[at], marker="x", c=WARM, s=70, label=data.plan.reference)
+    axes.scatter(offline[at], flaps[at], marker="x", c=WARM, s=70, label=data.plan.reference)
     axes.set_xlabel("offline_partition_rate")
     axes.set_ylabel("isr_flaps_per_partition_hour")
     axes.set_title("Less is better; size: commit_latency_p99_ms", loc="left", color=INK)
@@ -121,7 +121,7 @@ def _share(values: np.ndarray) -> np.ndarray:
 
 
 def _forest(data: NightData, between: Between) -> Figure:
-    metrics = [name for name in (OFFLINE, THRASH, LATENCY) if name in between.versus.metrics]
+    metrics = [name for name in (OFFLINE, FLAPS, LATENCY) if name in between.versus.metrics]
     ids = between.panel.config_ids
     figure = _figure(11, 1.4 + 0.24 * len(ids))
     grid = figure.subplots(1, max(1, len(metrics)), sharey=True, squeeze=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from isr_pipeline.report import charts
-from isr_pipeline.report.data import LATENCY, OFFLINE, THRASH
+from isr_pipeline.report.data import FLAPS, LATENCY, OFFLINE
 from isr_pipeline.verdicts.model import Status
 
 LABELS = {
     OFFLINE: "offline partition-time",
-    THRASH: "ISR thrash (flaps per partition-hour)",
+    FLAPS: "flaps per partition-hour",
     LATENCY: "commit latency p99 (ms)",
 }
 

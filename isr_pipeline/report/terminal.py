@@ -26,7 +26,7 @@ COLUMNS = {
     "offline_partition_rate": ("offline rate", "{:.2e}"),
     "under_min_isr_rate": ("under min ISR", "{:.2e}"),
     "isr_shrinks_per_partition_hour": ("shrinks /h", "{:.2f}"),
-    "isr_flaps_per_partition_hour": ("thrash /h", "{:.2f}"),
+    "isr_flaps_per_partition_hour": ("flaps /h", "{:.2f}"),
     "commit_latency_p99_ms": ("commit p99 ms", "{:.1f}"),
 }
 """Metric -> heading and format; rates are per partition and hour."""

@@ -510,7 +510,7 @@ def _every(draw: Draw, start: int, gap: str) -> Iterator[int]:
 
 @_pattern("duration_ms", "gap_ms", kinds=("read_stall",))
 def alternating_stalls(draw: Draw) -> Faults:
-    """Short read stalls go round all brokers: what makes Solution 2 thrash."""
+    """Short read stalls go round all brokers: what makes Solution 2 flap."""
     brokers = draw.scenario.cluster.brokers
     first = int(draw.uniform() * len(brokers))
     return [

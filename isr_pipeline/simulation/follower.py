@@ -30,7 +30,7 @@ from isr_pipeline.simulation.measures import (
     emit,
     rearm,
     row_of,
-    watch_missed_lag,
+    watch_detection_delay,
 )
 from isr_pipeline.simulation.network import append_end, transit
 from isr_pipeline.simulation.produces import note_bad_dir
@@ -545,7 +545,7 @@ def _append_one(w, rules, t):
         w[r + R_TOUCH_FROM] = INF  # the fault of a moment is over
         rearm(w, r)
     else:
-        watch_missed_lag(w, r)
+        watch_detection_delay(w, r)
     return False
 
 

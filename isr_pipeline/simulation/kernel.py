@@ -29,7 +29,7 @@ from isr_pipeline.simulation.measures import (
     count_untracked,
     hw_moved,
     row_of,
-    watch_missed_lag,
+    watch_detection_delay,
 )
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
@@ -245,7 +245,7 @@ def finish(w):
         hw_moved(w, p, False)
         close_ledgers(w, p)
     for i in range(w[H_ROWS]):
-        watch_missed_lag(w, w[H_ROW] + i * R_SIZE)
+        watch_detection_delay(w, w[H_ROW] + i * R_SIZE)
     count_failed(w, 0)
     count_dead(w, 0)
     count_untracked(w, 0)

@@ -45,7 +45,7 @@ from isr_pipeline.simulation.measures import (
     refresh,
     row_of,
     touches,
-    watch_missed_lag,
+    watch_detection_delay,
 )
 from isr_pipeline.simulation.network import link
 from isr_pipeline.simulation.responses import respond
@@ -384,7 +384,7 @@ def commit_isr(w, rec, rules, r):
         w[p + P_LEPOCH] += 1
         publish(w, p)
     for pos in range(w[p + P_RF]):
-        watch_missed_lag(w, row_of(w, p, pos))
+        watch_detection_delay(w, row_of(w, p, pos))
     refresh(w, rules, p)
     raise_hw(w, rec, rules, r, w[G_NOW])
 
@@ -728,4 +728,4 @@ def watch_followers(w, p):
     """The LEO of the leader of ``p`` has moved: followers that are overdue may be behind now."""
     if w[p + P_WATCHED] > 0:
         for pos in range(w[p + P_RF]):
-            watch_missed_lag(w, row_of(w, p, pos))
+            watch_detection_delay(w, row_of(w, p, pos))

@@ -26,6 +26,7 @@ from isr_pipeline.simulation.world.layout import (
     FLAG_UNDER_REPLICATED,
     G_DEAD,
     G_DEAD_MAX,
+    G_DETECTION_DELAY,
     G_EVENT_COUNT,
     G_EVENTS_DROPPED,
     G_FAILED,
@@ -34,7 +35,6 @@ from isr_pipeline.simulation.world.layout import (
     G_FAILED_TIME,
     G_LATENCY_BATCHES,
     G_LATENCY_MAX,
-    G_MISSED_LAG,
     G_NOW,
     G_UNAVAILABLE,
     G_UNTRACKED,
@@ -275,7 +275,7 @@ def count_untracked(w, change):
 
 
 @compiled
-def watch_missed_lag(w, r):
+def watch_detection_delay(w, r):
     """Book the time in which the faulty follower ``r`` should have been out of the ISR already.
 
     It counts from R_ML_ARMED (fault start + replica.lag.time.max.ms) on, while the replica is in
@@ -284,7 +284,7 @@ def watch_missed_lag(w, r):
     if w[r + R_ML_SINCE] >= 0:
         begin = max(w[r + R_ML_SINCE], w[r + R_ML_ARMED])
         if w[G_NOW] > begin:
-            w[G_MISSED_LAG] += _since(w, begin)
+            w[G_DETECTION_DELAY] += _since(w, begin)
         w[r + R_ML_SINCE] = -1
     if w[r + R_ML_ARMED] == INF:
         return
@@ -351,14 +351,14 @@ def rearm(w, r):
 
     Its detection is overdue from the fault's start + replica.lag.time.max.ms on.
     """
-    watch_missed_lag(w, r)
+    watch_detection_delay(w, r)
     since = _fault_since(w, r)
     armed = INF if since == INF else since + w[C_LAG]
     if (armed == INF) != (w[r + R_ML_ARMED] == INF):
         w[w[r + R_PART] + P_WATCHED] += -1 if armed == INF else 1
     w[r + R_ML_ARMED] = armed
     w[r + R_ML_SINCE] = -1
-    watch_missed_lag(w, r)
+    watch_detection_delay(w, r)
 
 
 @compiled

@@ -289,7 +289,7 @@ def _read(folder: Path, name: str, record: BaselineRecord) -> pd.DataFrame:
         raise BaselineDamaged(f"baseline is damaged: {file.name} is missing")
     if _file_digest(file) != record.digests.get(name):
         raise BaselineDamaged(f"baseline is damaged: {file.name} is not what was accepted")
-    frame = pq.read_table(file).to_pandas()
+    frame = store.with_names_of_today(pq.read_table(file)).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     return frame
 

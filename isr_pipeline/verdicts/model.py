@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.scenarios.former_names import column_now
 
 
 class Status(StrEnum):
@@ -67,7 +69,7 @@ class MetricVerdict(_Record):
         p_confirm: one-sided p on the confirm panel, if it was run.
     """
 
-    metric: str
+    metric: Annotated[str, BeforeValidator(column_now)]
     status: Status
     reason: str
     total: float | None = None

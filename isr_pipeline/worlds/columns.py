@@ -147,7 +147,7 @@ COLUMNS: tuple[Column, ...] = (
     _per_hour("isr_expands", "Returns to the ISR by a leader's leave.", at.G_EXPANDS, worse=0),
     _per_hour(
         "isr_flaps",
-        "ISR thrash: replicas removed by a leader and back within 60 s.",
+        "Flaps: replicas removed by a leader and back within 60 s.",
         at.G_FLAPS,
         tested=True,
     ),
@@ -157,10 +157,10 @@ COLUMNS: tuple[Column, ...] = (
         at.G_SPURIOUS,
     ),
     _mean(
-        "missed_lag_ms",
+        "detection_delay_ms",
         "replica-ms",
         "Time that faulty, lagging followers stayed in the ISR past the lag limit.",
-        lambda m: m.cell[at.G_MISSED_LAG] / 1000,
+        lambda m: m.cell[at.G_DETECTION_DELAY] / 1000,
         type_="float",
     ),
     _per_hour("leader_changes", "Changes of a leader's id.", at.G_LEADER_CHANGES),

@@ -30,12 +30,12 @@ from isr_pipeline.verdicts.settings import load_settings
 
 SIZE = 2_000
 METRICS = list(load_settings().metrics)
-OFFLINE, THRASH = "offline_partition_rate", "isr_flaps_per_partition_hour"
+OFFLINE, FLAPS = "offline_partition_rate", "isr_flaps_per_partition_hour"
 
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    """A pool of numbers: one harmless arm that re-draws a tenth, and thrash half as high again."""
+    """A pool of numbers: one harmless arm that re-draws a tenth, and flaps half as high again."""
     random = np.random.default_rng(5)
     experiment = load_contest().drawn_from(SIZE)
     drawn = places(experiment.profile.strata, SIZE)
@@ -51,7 +51,7 @@ def pool() -> Pool:
         for name, values in before.items()
     }
     harmless["failed"] = np.zeros(SIZE)
-    worse = {**before, THRASH: before[THRASH] * 1.5}
+    worse = {**before, FLAPS: before[FLAPS] * 1.5}
     arms = (
         Arm("one", BASELINE, "baseline", {}),
         Arm("one", HARMLESS[0], "harmless", {}),
@@ -153,9 +153,9 @@ class TestTruth:
     def test_the_pool_says_how_large_an_effect_is(self, pool: Pool) -> None:
         """The ratio of weighted means, whatever the injection was meant to be."""
         worse = pool.arms[-1]
-        assert pool.ratio(worse, THRASH) == pytest.approx(1.5)
+        assert pool.ratio(worse, FLAPS) == pytest.approx(1.5)
         assert pool.ratio(worse, OFFLINE) == 1.0
-        assert planted_arms(pool, Kind(200, THRASH, "x1.5")) == (worse,)
+        assert planted_arms(pool, Kind(200, FLAPS, "x1.5")) == (worse,)
         assert planted_arms(pool, Kind(200, OFFLINE, "x1.5")) == ()
 
     @pytest.mark.parametrize(
@@ -174,16 +174,16 @@ class TestTruth:
         """An effect that fewer scenarios show than any paired test needs is counted apart."""
         few = dict(pool.outcomes["one", BASELINE])
         largest = np.argsort(-pool.weights)[:30]
-        few[THRASH] = few[THRASH].copy()
-        few[THRASH][largest] += 0.5 * (pool.weights @ few[THRASH]) / pool.weights[largest].sum()
+        few[FLAPS] = few[FLAPS].copy()
+        few[FLAPS][largest] += 0.5 * (pool.weights @ few[FLAPS]) / pool.weights[largest].sum()
         rare = replace(pool, outcomes={**pool.outcomes, ("one", "worse"): few})
-        assert planted_arms(rare, Kind(200, THRASH, "x1.5")) == ()
-        assert planted_arms(rare, Kind(200, THRASH, "x1.5", beyond=True)) == (rare.arms[-1],)
+        assert planted_arms(rare, Kind(200, FLAPS, "x1.5")) == ()
+        assert planted_arms(rare, Kind(200, FLAPS, "x1.5", beyond=True)) == (rare.arms[-1],)
 
     def test_one_configuration_in_ten_regresses(self, pool: Pool) -> None:
         """A night has forty configurations; four are planted, none is left as it was."""
         random = np.random.default_rng(6)
-        kinds = [arm.kind for arm in choose_arms(pool, Kind(200, THRASH, "x1.5"), METRICS, random)]
+        kinds = [arm.kind for arm in choose_arms(pool, Kind(200, FLAPS, "x1.5"), METRICS, random)]
         assert len(kinds) == CONFIGURATIONS
         assert kinds.count("injection") == PLANTED
         assert kinds.count("harmless") == CONFIGURATIONS - PLANTED
@@ -210,7 +210,7 @@ class TestContestants:
         """Thrash x 1.5 everywhere: nobody misses it, and the confirm panel agrees."""
         arms = (pool.arms[-1], pool.arms[1])
         night = draw_night(pool, arms, 500, METRICS, np.random.default_rng(7))
-        row = METRICS.index(THRASH)
+        row = METRICS.index(FLAPS)
         for alarms in (
             own(night, load_settings()),
             rise(night, METRICS, 0.25),
@@ -225,7 +225,7 @@ class TestContestants:
     def test_a_threshold_is_a_threshold(self, pool: Pool) -> None:
         """Half as much again is above +10 % and +25 %, and not above +60 %."""
         night = draw_night(pool, pool.arms[-1:], 200, METRICS, np.random.default_rng(8))
-        row = METRICS.index(THRASH)
+        row = METRICS.index(FLAPS)
         said = [bool(rise(night, METRICS, share).flagged[row, 0]) for share in (0.1, 0.25, 0.6)]
         assert said == [True, True, False]
 
@@ -251,13 +251,13 @@ class TestCounting:
             for arm in arms
         }
         said = np.zeros((len(METRICS), 2), dtype=bool)
-        said[METRICS.index(THRASH), :] = True
+        said[METRICS.index(FLAPS), :] = True
         said[METRICS.index(OFFLINE), 0] = True
         score = Score()
         alarms = Alarms(said, said, np.zeros_like(said))
-        score.night(alarms, arms, METRICS, (THRASH, "thrash_x1.5"), truth)
+        score.night(alarms, arms, METRICS, (FLAPS, "flaps_x1.5"), truth)
         assert (score.precision.hits, score.precision.tries) == (1, 3)
-        assert (score.flagged["thrash_x1.5"].hits, score.flagged["thrash_x1.5"].tries) == (1, 1)
+        assert (score.flagged["flaps_x1.5"].hits, score.flagged["flaps_x1.5"].tries) == (1, 1)
 
     def test_one_confirmed_test_makes_a_false_alarm_night(self) -> None:
         """A suspicion that is not confirmed is counted, and is no false alarm."""

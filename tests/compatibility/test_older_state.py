@@ -27,6 +27,7 @@ from isr_pipeline.outcomes import pairs, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
+from isr_pipeline.scenarios.former_names import STRATA
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.judge import judge_night
@@ -131,6 +132,26 @@ class TestShown:
         loaded = baseline.load(EXPERIMENT)
         assert loaded is not None
         assert set(OUTCOME_COLUMNS) <= set(loaded.outcomes.columns)
+
+    def test_strata_and_metrics_have_the_names_of_today(self) -> None:
+        """A stratum or metric that has another name now is not found under its former one."""
+        summary = store.read_table("summary", EXPERIMENT, LATER)
+        assert set(METRICS) == set(summary["metric"])
+        now = set(plan_of(LATER).definition.profile.strata) - set(STRATA) | set(STRATA.values())
+        assert set(summary["stratum"]) - {"all"} <= now
+        loaded = baseline.load(EXPERIMENT)
+        assert loaded is not None
+        assert not set(loaded.scenarios["stratum"]) & set(STRATA)
+
+    def test_digests_are_those_that_were_written(self) -> None:
+        """A new name changes no digest: the outcomes are still those that were judged."""
+        rows = store.read_table("outcomes", EXPERIMENT, LATER)
+        regression = rows[rows["panel"] == "regression"]
+        written = json.loads(
+            (Home.from_environment().night_dir(EXPERIMENT, LATER) / "verdict.json").read_text()
+        )
+        digest = store.digest(regression, store.TABLES["outcomes"])
+        assert digest == written["outcomes_digest"]
 
     def test_baseline_show(self) -> None:
         """Who accepted what, and why."""

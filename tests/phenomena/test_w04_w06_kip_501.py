@@ -94,7 +94,7 @@ def test_w6_a_healthy_replica_takes_over() -> None:
     assert elected["leader"] == 1002
 
 
-def test_w6_stalls_that_go_round_make_it_thrash() -> None:
+def test_w6_stalls_that_go_round_make_it_flap() -> None:
     """Each of the seven stalls costs a leadership; the base rules change none."""
     assert len(events(play("w6"), ELECTED)) == 7
     assert not events(play("w6", BASE), ELECTED, "leader_resigned", SHRINK)

@@ -64,7 +64,7 @@ def regressed(home: Path) -> World:
 
 
 def write_fresh_nights(world: World, level: float) -> None:
-    """Twelve nights of the fresh panel; from the seventh on lag-20s thrashes at another level."""
+    """Twelve nights of the fresh panel; from the seventh on lag-20s flaps at another level."""
     rng = np.random.default_rng(11)
     for night in range(1, 13):
         rows = [
@@ -267,7 +267,7 @@ class TestFigures:
         assert {path.stem for path in paths} == {
             "verdicts",
             "heat_offline",
-            "heat_thrash",
+            "heat_flaps",
             "pareto",
             "against_reference",
         }

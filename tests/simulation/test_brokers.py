@@ -146,7 +146,7 @@ def test_a_link_cut_expels_the_follower_and_its_end_brings_it_back() -> None:
     shrunk = at(result, "isr_shrink")
     assert 14000 - 60 < shrunk <= 16000 + 30
     assert 30000 < at(result, "isr_expand") < 30100
-    assert result.outcome["missed_lag_ms"] == pytest.approx(shrunk - 14000)
+    assert result.outcome["detection_delay_ms"] == pytest.approx(shrunk - 14000)
     assert result.outcome["spurious_shrinks_per_partition_hour"] == 0
 
 

@@ -61,7 +61,7 @@ def test_corrupt_batches_in_a_window_delay_until_its_end() -> None:
 
 def test_a_delayed_partition_is_overdue_no_longer_once_it_appends_again() -> None:
     """A single corrupt batch, healed a back-off later, adds no detection delay for ever."""
-    assert world(_fails("corrupt_record")).outcome["missed_lag_ms"] == 0
+    assert world(_fails("corrupt_record")).outcome["detection_delay_ms"] == 0
 
 
 def test_a_failure_in_the_warm_up_counts_only_if_it_lasts() -> None:

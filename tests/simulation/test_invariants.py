@@ -352,7 +352,7 @@ class TestNoticing:
             ("any_offline", 1, "any_offline says whether offline_partition_rate is more than 0"),
             ("records_lost", 10**9, "records_lost <= records_acked"),
             ("under_min_isr_rate", 1.5, "under_min_isr_rate is at most 1"),
-            ("missed_lag_ms", -1.0, "missed_lag_ms is finite and not negative"),
+            ("detection_delay_ms", -1.0, "detection_delay_ms is finite and not negative"),
             ("commit_latency_p50_ms", 1e9, "commit latencies: p50 <= p99 <= max"),
             ("unclean_elections", 1, "unclean_elections counts its events"),
         ],

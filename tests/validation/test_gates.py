@@ -42,9 +42,9 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
     "failed": ({"failed": 2}, {"failed_not_0_or_1", "failed_with_values"}),
     "failed-with-values": ({"failed": 1}, {"failed_with_values"}),
     "null": ({"records_lost": None}, {"values_missing", "more_lost_than_acked"}),
-    "nan": ({"missed_lag_ms": np.nan}, {"values_missing"}),
-    "negative": ({"missed_lag_ms": -1.0}, {"values_missing"}),
-    "infinite": ({"missed_lag_ms": np.inf}, {"values_missing"}),
+    "nan": ({"detection_delay_ms": np.nan}, {"values_missing"}),
+    "negative": ({"detection_delay_ms": -1.0}, {"values_missing"}),
+    "infinite": ({"detection_delay_ms": np.inf}, {"values_missing"}),
     "share": (
         {"produce_unavailable_rate": 1.5, "produce_unavailable_partition_seconds": 5400.0},
         {"share_outside_0_1"},
@@ -110,7 +110,7 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
 SUMMARY_CORRUPTIONS: dict[str, tuple[str, Corruption, set[str]]] = {
     "unit": ("any_offline", {"unit": "%"}, {"metric_unknown"}),
     "stratum": (
-        "missed_lag_ms",
+        "detection_delay_ms",
         {"stratum": "none"},
         {"metric_unknown", "scenarios_unlike_panel", "total_unlike_outcomes"}
         | {"value_unlike_outcomes"},
@@ -118,7 +118,7 @@ SUMMARY_CORRUPTIONS: dict[str, tuple[str, Corruption, set[str]]] = {
     "count": ("any_offline", {"scenarios": 5}, {"scenarios_unlike_panel"}),
     "weight": ("any_offline", {"weight": 5.0}, {"scenarios_unlike_panel"}),
     "missing": (
-        "missed_lag_ms",
+        "detection_delay_ms",
         {"value": None},
         {"value_missing", "value_unlike_outcomes"},
     ),

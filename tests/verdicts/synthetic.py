@@ -136,7 +136,7 @@ class World:
         columns["under_min_isr_rate"] = rng.beta(1, 30, count)
         columns["produce_unavailable_rate"] = rng.beta(1, 30, count)
         columns["commit_latency_p99_ms"] = rng.gamma(2.0, 20.0, count)
-        columns["missed_lag_ms"] = rng.gamma(1.0, 900.0, count)
+        columns["detection_delay_ms"] = rng.gamma(1.0, 900.0, count)
         columns["simulated_ms"] = np.full(count, 120_000.0)
         columns["kernel_events"] = np.full(count, 50_000.0)
         if change is not None:

@@ -162,10 +162,10 @@ class TestStatuses:
 
     def test_change_in_an_untested_column_is_not_unchanged(self) -> None:
         """Tested metrics alike and another column changed: ok, and it is named."""
-        verdict = judged(accepted(World()), scaled("missed_lag_ms", 1.5, "today"))
+        verdict = judged(accepted(World()), scaled("detection_delay_ms", 1.5, "today"))
         one = verdict.configuration("id-today")
         assert one.status is Status.OK
-        assert one.reason == "tested metrics are bit-identical; changed: missed_lag_ms"
+        assert one.reason == "tested metrics are bit-identical; changed: detection_delay_ms"
 
     def test_from_zero_is_judged_by_the_floor(self) -> None:
         """Losing records where none were lost has no ratio and is a regression."""

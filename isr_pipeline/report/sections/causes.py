@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import (
+    FLAPS,
     OFFLINE,
-    THRASH,
     NightData,
 )
 from isr_pipeline.report.page import LABELS, Page
@@ -21,7 +21,7 @@ def body(page: Page, data: NightData) -> str:
         page.figure(
             charts.causes(data, metric, by), f"<strong>{LABELS[metric]}</strong> by {words}"
         )
-        for metric in (OFFLINE, THRASH)
+        for metric in (OFFLINE, FLAPS)
         for by, words in (("fault_kinds", "fault kind"), ("strata", "stratum"))
     )
     return f"<p class=lead>{lead}</p>{figures}"

@@ -6,9 +6,9 @@ from html import escape
 
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import (
+    FLAPS,
     LATENCY,
     OFFLINE,
-    THRASH,
     NightData,
 )
 from isr_pipeline.report.page import Page, badge, table
@@ -53,7 +53,7 @@ def _configuration_row(one: ConfigVerdict) -> str:
     shown = {metric.metric: metric for metric in one.metrics}
     cells = "".join(
         f'<td class="n">{_with_ratio(shown.get(name))}</td>'
-        for name in (OFFLINE, THRASH, LATENCY, "records_lost")
+        for name in (OFFLINE, FLAPS, LATENCY, "records_lost")
     )
     return (
         f'<tr><th scope="row">{escape(one.name)}</th><td>{badge(one.status)}</td>{cells}'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import (
+    FLAPS,
     OFFLINE,
-    THRASH,
     NightData,
 )
 from isr_pipeline.report.page import LABELS, Page
@@ -19,7 +19,7 @@ def body(page: Page, data: NightData) -> str:
     why_not = "Fewer than two keys vary among configurations of the reference's release."
     figures = [
         page.figure(charts.heat(data, name), f"<strong>{LABELS[name]}</strong>, dark is worse")
-        for name in (OFFLINE, THRASH)
+        for name in (OFFLINE, FLAPS)
     ]
     if not any(figures):
         return f"<p class=lead>{why_not}</p>"

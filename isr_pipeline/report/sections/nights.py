@@ -6,8 +6,8 @@ from html import escape
 
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import (
+    FLAPS,
     OFFLINE,
-    THRASH,
     NightData,
 )
 from isr_pipeline.report.page import LABELS, Page, table
@@ -29,7 +29,7 @@ def body(page: Page, data: NightData) -> str:
     shown = list(dict.fromkeys(shown))[:TREND_LINES]
     figures = "".join(
         page.figure(charts.trend(data, metric, shown), f"<strong>{LABELS[metric]}</strong>")
-        for metric in (OFFLINE, THRASH)
+        for metric in (OFFLINE, FLAPS)
     )
     if not figures:
         return "<p class=lead>A trend takes at least two nights.</p>"

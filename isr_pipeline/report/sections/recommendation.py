@@ -36,7 +36,7 @@ def body(page: Page, data: NightData) -> str:
         f"<blockquote>{escape(chosen.text)}</blockquote>"
         + page.figure(
             charts.pareto(data, between),
-            "<strong>Offline rate, thrash and commit latency</strong> (size); lower left is better",
+            "<strong>Offline rate, flaps and commit latency</strong> (size); lower left is better",
         )
         + f"<p>On the Pareto front: {front}.</p><p class=lead>{lead}</p>"
         + f'<div class="pair">{forests}</div>'

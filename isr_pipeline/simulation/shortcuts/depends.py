@@ -1,7 +1,7 @@
 """What of its configuration a run's course has depended on.
 
 Two configurations of a scenario often lead to the very same run: a limit that no read reaches, an
-election that never takes place. So that such a run is simulated once (see `scenarios.shared`), the
+election that never takes place. So that such a run is simulated once (see `worlds.reuse`), the
 kernel notes where a setting decided something: G_LEAST_ISR, G_LONGEST_READ and, in G_DEPENDS, one
 bit a question.
 

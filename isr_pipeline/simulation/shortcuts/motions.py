@@ -46,7 +46,7 @@ _HEADER = {
         at.G_FAILED_TIME,
         at.G_LATENCY_BATCHES,
         at.G_LOCKED_READS,
-        at.G_MISSED_LAG,
+        at.G_DETECTION_DELAY,
         at.G_UNAVAILABLE,
         at.G_UNTRACKED_TIME,
     ),
