@@ -35,6 +35,7 @@ from isr_pipeline.orchestration.wiring import (
     SparkJob,
     Tag,
     broken_tasks,
+    check_ground,
     claim,
     claim_if_flagged,
     night_of,
@@ -66,6 +67,7 @@ with DAG(
         """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
         from isr_pipeline.night.life import begin  # noqa: PLC0415
 
+        check_ground()
         claim(context)
         params = context["params"]
         file, shards = begin(

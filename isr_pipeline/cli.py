@@ -16,8 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from isr_pipeline.errors import USER_ERRORS, InputError
+from isr_pipeline.errors import LINE_MAX, USER_ERRORS, InputError, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
+from isr_pipeline.host.surroundings import enter
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,11 +63,11 @@ def _options(
 
 def main() -> None:
     """Run a command; never a traceback for a user's mistake."""
+    enter("isr_pipeline.cli", sys.argv[1:])
     try:
         app()
     except USER_ERRORS as error:
-        sys.stdout.flush()
-        sys.stderr.write(f"{error}\n")
+        _refuse(str(error))
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -74,6 +75,25 @@ def main() -> None:
         # The reader of a pipe (head, less) had enough; Python would complain once more at exit.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _refuse(f"{error.filename}: {str(error.strerror).lower()}; nothing more was done")
+        sys.exit(1)
+
+
+def _refuse(text: str) -> None:
+    """Say in one line why a command ends."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{shortened(' '.join(text.split()), LINE_MAX)}\n")
+
+
+def _check_home() -> None:
+    """Refuse a home that cannot hold compiled kernels, before any is compiled elsewhere."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.host.ground import check_home  # noqa: PLC0415
+
+    check_home(Home.from_environment())
 
 
 # -- nights -----------------------------------------------------------------------------------
@@ -100,6 +120,7 @@ def night_run(
     wait: Annotated[bool, typer.Option(help="Wait for another night that is running.")] = True,
 ) -> None:
     """Run the Airflow DAG isr_nightly once, and show the night."""
+    _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.night.runner import run_night  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
@@ -169,6 +190,7 @@ def night_prune(
     """Remove old nights: tables, MLflow runs, Data Docs and reports. Baselines stay."""
     from isr_pipeline.night.keep import prune  # noqa: PLC0415
 
+    _check_home()
     removed = prune(keep, experiment)
     for name, night in removed:
         typer.echo(f"removed {night} of {name}")
@@ -206,6 +228,7 @@ def baseline_accept(
     who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
 ) -> None:
     """Make a finished night the one that others are compared with."""
+    _check_home()
     from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
@@ -221,6 +244,7 @@ def experiment_check(
     name: Annotated[str, typer.Argument(help="Name or file of an experiment.")],
 ) -> None:
     """Read an experiment file strictly and say what it would run."""
+    _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
 
@@ -252,6 +276,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
+    _check_home()
     from isr_pipeline.scenarios.model import load_scenario  # noqa: PLC0415
     from isr_pipeline.worlds.encoder import EVENT_BUDGET  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415
@@ -309,6 +334,7 @@ def replay(
     ] = None,
 ) -> None:
     """Run timelines of rule calls through the very functions that the kernel runs."""
+    _check_home()
     from isr_pipeline.replay import replay as run_replay  # noqa: PLC0415
 
     raise typer.Exit(run_replay(file, check=check, json_out=json_out))
@@ -326,6 +352,7 @@ def conform(
     ] = False,
 ) -> None:
     """Compare the simulator with what real brokers were seen to do."""
+    _check_home()
     from isr_pipeline.lab.conform import conform as run_conform  # noqa: PLC0415
     from isr_pipeline.report.trace import write_page  # noqa: PLC0415
 
@@ -370,6 +397,7 @@ def airflow(
     from isr_pipeline.home import Home  # noqa: PLC0415
     from isr_pipeline.host.stack import environment  # noqa: PLC0415
 
+    _check_home()
     variables = environment(Home.from_environment())
     os.execvpe("airflow", ["airflow", *(arguments or [])], variables)  # noqa: S606 - takes over
 

@@ -2,6 +2,40 @@
 
 from __future__ import annotations
 
+import difflib
+
+LINE_MAX = 400
+"""Characters of a refusal: a person reads it on a terminal."""
+
+_PART_MAX = 110
+_NEAREST = 5
+
+
+def shortened(text: str, most: int) -> str:
+    """Leave out the middle of a text that is longer; what it ends with says more than that."""
+    if len(text) <= most:
+        return text
+    head = (most - 5) // 3
+    return f"{text[:head]} ... {text[-(most - 5 - head) :]}"
+
+
+def _nearest(allowed: str, given: str, most: int) -> str:
+    """Of a long list of words the nearest few to what was given, and how many more there are."""
+    words = allowed.split(", ")
+    if len(allowed) <= most or len(words) <= _NEAREST:
+        return shortened(allowed, most)
+
+    def distance(word: str) -> float:
+        return -difflib.SequenceMatcher(None, given.casefold(), word.casefold()).ratio()
+
+    near = [shortened(word, most // 8) for word in sorted(words, key=distance)[:_NEAREST]]
+    return f"{', '.join(near)} and {len(words) - _NEAREST} more"
+
+
+def _line(where: str, field: str, given: str, allowed: str) -> str:
+    place = f"{where}: {field}" if field else where
+    return " ".join(f"{place}: {given}; allowed: {allowed}".splitlines())
+
 
 class InputError(ValueError):
     """Something the user wrote cannot be used.
@@ -24,8 +58,14 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         """``FILE: faults[2].broker: 1044; allowed: 1001, 1002, 1003``."""
-        place = f"{self.where}: {self.field}" if self.field else self.where
-        return " ".join(f"{place}: {self.given}; allowed: {self.allowed}".splitlines())
+        line = _line(self.where, self.field, str(self.given), self.allowed)
+        if len(line) <= LINE_MAX:
+            return line
+        # A mistyped key is told by its place, a mistyped word by itself.
+        mistyped = self.field.rpartition(".")[2] if "unknown" in str(self.given) else self.given
+        parts = [shortened(text, _PART_MAX) for text in (self.where, self.field, str(self.given))]
+        room = LINE_MAX - len(_line(parts[0], parts[1], parts[2], ""))
+        return _line(parts[0], parts[1], parts[2], _nearest(self.allowed, str(mistyped), room))
 
 
 class BudgetSpent(RuntimeError):

@@ -1,6 +1,6 @@
 """Set-up: everything this checkout needs, into this checkout.
 
-Run by every ``make`` target. Needs Python 3.11 or 3.12 and the package index; root, Docker, Java
+Run by every ``make`` target. Needs Python 3.11 to 3.14 and the package index; root, Docker, Java
 and a home directory are not needed. Creates ``.tools/`` (uv, if none is on PATH), ``.venv/`` (the
 locked environment) and ``.state/`` (whatever a night makes). A second run compares one stamp and
 ends: no network, nothing reinstalled.
@@ -22,7 +22,27 @@ STATE = ROOT / ".state"
 STAMP = VENV / ".set-up"
 UV_VERSION = "0.13.9"
 UV_OLDEST = (0, 9, 0)  # knows [tool.uv] exclude-dependencies
-PYTHON_OLDEST, PYTHON_TOO_NEW = (3, 11), (3, 13)
+PYTHON_OLDEST, PYTHON_TOO_NEW = (3, 11), (3, 15)
+SURROUNDINGS = ROOT / "isr_pipeline" / "host" / "surroundings.py"
+PATH_REFUSED = {
+    ":": "separates folders in PATH and in Java's class path",
+    ",": "separates folders in Spark's settings",
+    ";": "separates folders in Spark's settings",
+    "%": "begins a variable in Airflow's settings",
+    "?": "begins the options of a database's address",
+    "#": "begins a comment in settings",
+    "*": "stands for any name in Spark",
+    "[": "stands for names in Spark",
+    "]": "stands for names in Spark",
+    "{": "stands for names in Spark",
+    "}": "stands for names in Spark",
+    "$": "begins a variable in make",
+    "`": "begins a command in shells",
+    '"': "ends a quoted path",
+    "\\": "hides the next letter",
+    "\n": "ends a line",
+}
+"""Letters of a path that some program of the stack reads as something else."""
 
 
 class SetUpError(Exception):
@@ -41,6 +61,7 @@ def main() -> int:
 
 def set_up() -> None:
     """Do only what the stamp says is missing."""
+    check_path(str(ROOT))
     wanted = fingerprint()
     if STAMP.is_file() and STAMP.read_text() == wanted and (VENV / "bin" / "isr-pipeline").exists():
         return
@@ -53,9 +74,9 @@ def set_up() -> None:
         UV_PYTHON_DOWNLOADS="never",
         UV_CACHE_DIR=str(cache_folder()),
     )
-    for name in ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH"):
-        environment.pop(name, None)
-    command = [uv, "sync", "--frozen", "--quiet", "--compile-bytecode", "--python", python]
+    environment.pop("VIRTUAL_ENV", None)
+    own = [python, "-I", "-X", "utf8", str(SURROUNDINGS), "--quiet"]
+    command = own + [uv, "sync", "--frozen", "--quiet", "--compile-bytecode", "--python", python]
     run(
         command,
         "the locked environment could not be installed; check that the package index can be "
@@ -63,10 +84,22 @@ def set_up() -> None:
         "`make setup` again",
         env=environment,
     )
-    check_java()
+    make_own_path_relative()
+    check_java(own)
     STATE.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
     say("ready")
+
+
+def check_path(path: str) -> None:
+    """Refuse a checkout whose path some program of the stack would read as something else."""
+    for letter, why in PATH_REFUSED.items():
+        if letter in path:
+            raise SetUpError(
+                f"the path of the checkout, {path!r}, holds {letter!r}, which {why}; "
+                "move the checkout to a path without it (spaces, quotes like ' and any alphabet "
+                "are fine)"
+            )
 
 
 def fingerprint() -> str:
@@ -79,13 +112,14 @@ def fingerprint() -> str:
 
 def find_python() -> str:
     """First interpreter the environment can be built on: this one, else one on PATH."""
-    for candidate in (sys.executable, "python3", "python3.12", "python3.11", "python"):
+    names = ["python3." + str(minor) for minor in (12, 11, 13, 14)]
+    for candidate in [sys.executable, "python3"] + names + ["python"]:
         path = shutil.which(candidate) if candidate else None
         if path and PYTHON_OLDEST <= python_version(path) < PYTHON_TOO_NEW:
             return path
     raise SetUpError(
-        f"Python 3.11 or 3.12 is missing (this is {sys.version_info[0]}.{sys.version_info[1]}); "
-        "install one, or name it: make setup PYTHON=/path/to/python3.11"
+        f"Python 3.11 to 3.14 is missing (this is {sys.version_info[0]}.{sys.version_info[1]}); "
+        "install one, or name it: make setup PYTHON=/path/to/python3.13"
     )
 
 
@@ -93,7 +127,9 @@ def python_version(path: str) -> "tuple[int, int]":
     """``(3, 11)``, or ``(0, 0)`` if the file does not run."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
-        text = subprocess.check_output([path, "-c", code], stderr=subprocess.DEVNULL, timeout=60)
+        text = subprocess.check_output(
+            [path, "-I", "-c", code], stderr=subprocess.DEVNULL, timeout=60
+        )
         major, minor = text.split()
         return int(major), int(minor)
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -110,9 +146,10 @@ def find_uv(python: str) -> str:
         return str(own)
     say(f"fetching uv {UV_VERSION} into .tools")
     shutil.rmtree(str(TOOLS / "uv"), ignore_errors=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--no-input", "--no-warn-script-location"]
+    install = [python, "-I", "-m", "pip", "install", "--quiet", "--no-input"]
+    install.append("--no-warn-script-location")
     if has_module(python, "ensurepip"):
-        run([python, "-m", "venv", str(TOOLS / "uv")], f"`{python} -m venv` failed")
+        run([python, "-I", "-m", "venv", str(TOOLS / "uv")], f"`{python} -m venv` failed")
         install[0] = str(TOOLS / "uv" / "bin" / "python")
     elif has_module(python, "pip"):
         install += ["--target", str(TOOLS / "uv")]
@@ -139,7 +176,7 @@ def uv_version(path: str) -> "tuple[int, ...]":
 
 def has_module(python: str, name: str) -> bool:
     """Whether that interpreter can import a module (Debian ships venv without ensurepip)."""
-    command = [python, "-c", "import " + name]
+    command = [python, "-I", "-c", "import " + name]
     return subprocess.call(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
@@ -153,9 +190,20 @@ def cache_folder() -> Path:
     return base / "uv" if writable and base.is_absolute() else TOOLS / "uv-cache"
 
 
-def check_java() -> None:
+def make_own_path_relative() -> None:
+    """Say where the checkout is without the letters of its path.
+
+    Python before 3.13 reads that file in the shell's encoding, and in the plain C locale would
+    not start below a folder that is called ``Übung``.
+    """
+    for file in VENV.glob("lib/python3*/site-packages/*isr_pipeline*.pth"):
+        if set(file.read_text(encoding="utf-8").splitlines()) == {str(ROOT)}:
+            file.write_text(os.path.relpath(str(ROOT), str(file.parent)) + "\n", encoding="utf-8")
+
+
+def check_java(own: "list[str]") -> None:
     """Ask the installed package which Java Spark will use."""
-    command = [str(VENV / "bin" / "python"), "-m", "isr_pipeline.host.java"]
+    command = own + [str(VENV / "bin" / "python"), "-m", "isr_pipeline.host.java"]
     run(command, "no Java runtime for Spark was found; set JAVA_HOME to a Java 17 or 21")
 
 

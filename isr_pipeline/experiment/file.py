@@ -362,6 +362,9 @@ def known_experiments() -> list[str]:
 def _find(kind: str, name: str) -> Path:
     if re.search(r"[/\\]|\.ya?ml$", name):
         return Path(name)
+    if not config_dir().is_dir():
+        allowed = "a folder that holds experiments, clusters and faults"
+        raise InputError("ISR_PIPELINE_CONFIG", "", f"{config_dir()} (no folder)", allowed)
     path = config_dir() / kind / f"{name}.yaml"
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -20,9 +20,14 @@ from isr_pipeline.files.checks import Path_
 from isr_pipeline.files.scalars import read_number, scalar
 from isr_pipeline.files.words import dotted, kind_of, one_line
 
-BYTES_MAX = 16 * 2**20
-"""Larger files are refused: no scenario or experiment is written by hand at that size."""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BYTES_MAX = 2 * 2**20
+"""Larger files are refused: 10 000 partitions, each with its replicas, are a quarter of a MB."""
 DEPTH_MAX = 50
+NODES_MAX = 100_000
+"""Keys and values of a file; reading so many takes about two seconds."""
 ALIASED_NODES_MAX = 20_000
 DOCUMENT = "one YAML or JSON mapping"
 
@@ -48,8 +53,8 @@ def read_mapping(path: Path | str) -> dict[str, Any]:
     same key, hence duplicates of each other).
 
     Raises:
-        InputError: the file is missing, empty, unreadable, no YAML, no mapping, or holds a tag, a
-            duplicate key or aliases that multiply.
+        InputError: the file is missing, empty, unreadable, no YAML, no mapping, too large or too
+            deep, or holds a tag, a duplicate key or aliases that multiply.
     """
     where = str(path)
     try:
@@ -116,26 +121,28 @@ def _plain(value: Any, path: Path_) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    """Compose one document from YAML events."""
+    """Compose one document from YAML events, as they come: a limit ends the reading at once."""
+    values = text.count("\n") + text.count(",")
+    if values > NODES_MAX:
+        raise _NotReadable("", f"{values} lines and commas", f"at most {NODES_MAX}")
     try:
-        events = list(YAML(typ="safe", pure=True).parse(text))
+        return _Composer(YAML(typ="safe", pure=True).parse(text)).document()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         reason = one_line(error.problem or error.context or "syntax")
         raise _NotReadable(place, f"no YAML ({reason})") from None
-    except RecursionError:
+    except (_NotReadable, RecursionError):
         raise
     except Exception as error:  # a broken byte stream can end anywhere in the YAML library
         raise _NotReadable("", f"no YAML ({one_line(str(error)) or 'syntax'})") from None
-    return _Composer(events).document()
 
 
 class _Composer:
-    """Builds values from YAML events, counting what aliases would unfold to."""
+    """Builds values from YAML events, counting nodes and what aliases would unfold to."""
 
-    def __init__(self, events: list[Any]) -> None:
-        self.events = iter(events)
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
         self.anchors: dict[str, tuple[Any, int] | None] = {}
         self.nodes = 0
         self.aliased = 0
@@ -161,7 +168,7 @@ class _Composer:
         if event.tag is not None:
             raise _NotReadable(_line(event), f"the tag {event.tag}", "values without a tag")
         before = self.nodes
-        self.nodes += 1
+        self.count(event)
         if event.anchor is not None:
             self.anchors[event.anchor] = None
         value: Any
@@ -175,6 +182,12 @@ class _Composer:
             self.anchors[event.anchor] = (value, self.nodes - before)
         return value
 
+    def count(self, event: Any) -> None:
+        self.nodes += 1
+        if self.nodes > NODES_MAX:
+            allowed = "fewer, or several files"
+            raise _NotReadable(_line(event), f"more than {NODES_MAX} keys and values", allowed)
+
     def sequence(self, depth: int) -> list[Any]:
         items: list[Any] = []
         while type(event := next(self.events)).__name__ != "SequenceEndEvent":
@@ -186,7 +199,7 @@ class _Composer:
         while type(event := next(self.events)).__name__ != "MappingEndEvent":
             if type(event).__name__ != "ScalarEvent" or event.tag is not None:
                 raise _NotReadable(_line(event), "a key that is no plain text", "texts as keys")
-            self.nodes += 1
+            self.count(event)
             pairs.append((event.value, self.node(next(self.events), depth + 1)))
         return pairs
 

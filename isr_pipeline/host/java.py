@@ -10,15 +10,22 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host.surroundings import own
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FOLDER = REPOSITORY / ".tools" / "java"
 
@@ -49,7 +56,7 @@ while [ "$count" -gt 0 ]; do
   esac
   set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -102,7 +109,7 @@ def _packaged(home: Home) -> Path:
             "(none is packaged for this platform)"
         ) from None
     shim = home.path / "java" / "bin" / "java"
-    text = _SHIM.format(java=Path(JAVA_HOME) / "bin" / "java")
+    text = _SHIM.format(java=shlex.quote(str(Path(JAVA_HOME) / "bin" / "java")))
     if not (shim.is_file() and shim.read_text() == text):
         shim.parent.mkdir(parents=True, exist_ok=True)
         fresh = shim.with_name(f"java.{os.getpid()}")
@@ -122,10 +129,36 @@ def driver_variables(java: Path) -> dict[str, str]:
     shared = [f"-XX:SharedArchiveFile={':'.join(archives)}"] if archives else []
     # An archive that does not fit is passed over; Spark's scripts must not read words about that.
     quiet = ["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    return _launcher_variables(java, [*_LIGHT, *shared, *quiet])
+
+
+def _launcher_variables(java: Path, options: Sequence[str]) -> dict[str, str]:
+    """Variables for Spark's scripts: which Java with which options, which Spark.
+
+    Its place is told because the script that would look for it cannot live with a space in a path.
+    """
     return {
-        "SPARK_SUBMIT_OPTS": " ".join([*_LIGHT, *shared, *quiet]),
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_SUBMIT_OPTS": " ".join(_quoted(option) for option in options),
         "SPARK_CONF_DIR": str(_configuration_folder()),
     }
+
+
+def _quoted(option: str) -> str:
+    """Write an option so that Spark's launcher reads it as one, whatever letters it holds."""
+    if re.fullmatch(r"[\w:=./+@%,-]+", option, re.ASCII):
+        return option
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def spark_home() -> Path:
+    """Return the folder of the Spark that is installed beside us."""
+    found = find_spec("pyspark")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent
 
 
 def write_class_archive(home: Home) -> None:
@@ -145,7 +178,7 @@ def write_class_archive(home: Home) -> None:
             subprocess.run(command, capture_output=True, check=False)
         draft = Path(folder) / top.name
         shared = [f"-XX:SharedArchiveFile={file}" for file in base]
-        options = " ".join([*_LIGHT, *shared, f"-XX:ArchiveClassesAtExit={draft}"])
+        options = [*_LIGHT, *shared, f"-XX:ArchiveClassesAtExit={draft}"]
         binaries = Path(sys.executable).parent
         subprocess.run(
             [
@@ -156,12 +189,11 @@ def write_class_archive(home: Home) -> None:
                 str(Path(folder) / "rows"),
             ],
             env={
-                **os.environ,
+                **own(os.environ),
+                **_launcher_variables(java, options),
                 "PATH": os.pathsep.join([str(binaries), os.environ.get("PATH", os.defpath)]),
-                "JAVA_HOME": str(java),
                 "PYSPARK_PYTHON": sys.executable,
-                "SPARK_SUBMIT_OPTS": options,
-                "SPARK_CONF_DIR": str(_configuration_folder()),
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
                 "SPARK_LOCAL_IP": "127.0.0.1",
                 "SPARK_LOCAL_DIRS": folder,
             },

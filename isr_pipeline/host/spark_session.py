@@ -7,15 +7,18 @@ import hashlib
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host import spark_place
-from isr_pipeline.host.java import java_home
+from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
 
 if TYPE_CHECKING:
@@ -49,6 +52,9 @@ spark-submit starts Java, the environment variable ``SPARK_SUBMIT_OPTS`` has to 
 
 LOOPBACK = "127.0.0.1"
 
+STARTED = "ISR_PIPELINE_SPARK_STARTED"
+"""Environment variable: file to make once a session has started, for whoever submitted the job."""
+
 _WORKER_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -70,6 +76,7 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
+        os.environ.setdefault("SPARK_HOME", str(spark_home()))
         os.environ["JAVA_HOME"] = str(java_home(Home.from_environment()))
         os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
     chosen = master or os.environ.get("SPARK_MASTER") or ("" if submitted else "local[*]")
@@ -86,9 +93,31 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         builder = builder.config("spark.driver.bindAddress", LOOPBACK)
         builder = builder.config("spark.driver.host", LOOPBACK)
-    session = builder.getOrCreate()
+    session = _started(builder)
     session.sparkContext.setLogLevel("WARN")
+    sign = os.environ.get(STARTED)
+    if sign:
+        Path(sign).touch()
     return session
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """Start the session, or join the one of this process.
+
+    Raises:
+        Refused: there is no Spark or no Java to start: another try would find none either.
+    """
+    try:
+        return builder.getOrCreate()
+    except (FileNotFoundError, PermissionError) as error:
+        raise Refused(f"Spark cannot be started: {error.filename}: {error.strerror}") from None
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise Refused(
+            f"Spark's Java ({os.environ.get('JAVA_HOME', 'java on PATH')}) ended before it "
+            "answered; what it said is above"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.java import driver_variables, java_home
+from isr_pipeline.host.surroundings import own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isr_pipeline.home import Home
+
+CONNECTION = "AIRFLOW_CONN_SPARK_DEFAULT"
+_CONNECTIONS = 'a URI, or JSON such as {"conn_type": "spark", "host": "local[*]"}'
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -38,22 +42,24 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
 
     A variable that the caller has set wins where it names a place or a server (``AIRFLOW_HOME``,
     ``AIRFLOW_CONN_SPARK_DEFAULT``, ``MLFLOW_TRACKING_URI``, ...); what correctness depends on
-    (UTC, the interpreter of the workers) is always set.
+    (UTC, the interpreter of the workers, which Spark) is always set.
 
     Args:
         home: where state lives.
-        spark_master: Spark master URL, ``local[*]`` if None and no connection is set.
+        spark_master: Spark master URL; if None ``SPARK_MASTER``, else the connection that is set,
+            else ``local[*]``.
 
     Raises:
         Refused: no Java that Spark runs on.
     """
     binaries = Path(sys.executable).parent
     java = java_home(home)
+    spark_master = spark_master or os.environ.get("SPARK_MASTER") or None
     chosen = {
         "ISR_PIPELINE_HOME": str(home.path),
         "ISR_PIPELINE_ROOT": home.root,
         "PATH": os.pathsep.join([str(binaries), os.environ.get("PATH", os.defpath)]),
-        "JAVA_HOME": str(java),
+        **driver_variables(java),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",
@@ -65,7 +71,6 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
     defaults = {
         "HOME": str(home.path),
-        **driver_variables(java),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(home.path / "spark"),
         "MLFLOW_TRACKING_URI": home.mlflow_uri,
@@ -84,7 +89,7 @@ def _inherited(home: Home) -> dict[str, str]:
     Its name holds a digest of the kernel's sources: Airflow may run for days, and each task has to
     look at the sources again.
     """
-    given = {name: value for name, value in os.environ.items() if value}
+    given = {name: value for name, value in own(os.environ).items() if value}
     if given.get("NUMBA_CACHE_DIR", "").startswith(f"{home.numba_cache}{os.sep}"):
         del given["NUMBA_CACHE_DIR"]
     return given
@@ -165,6 +170,29 @@ def spark_master(variables: Mapping[str, str]) -> str | None:
     except (KeyError, TypeError, ValueError):
         return None
     return str(host)
+
+
+def wanted_master(named: str | None) -> str | None:
+    """Master URL that a night will be given; None if a connection says it as a URI.
+
+    Args:
+        named: on the command line.
+
+    Raises:
+        InputError: the connection that is set is no connection.
+    """
+    master = named or os.environ.get("SPARK_MASTER")
+    connection = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT", "")
+    if master or not connection:
+        return master or "local[*]"
+    if not connection.lstrip().startswith("{"):
+        if "://" not in connection:
+            raise InputError(CONNECTION, "", connection, _CONNECTIONS)
+        return None
+    found = spark_master({CONNECTION: connection})
+    if found is None:
+        raise InputError(CONNECTION, "", connection, _CONNECTIONS)
+    return found
 
 
 def stop_on_signals() -> None:

@@ -14,10 +14,11 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.night.life import interrupt
 
@@ -64,10 +65,12 @@ def run_night(
         Whether the run succeeded.
 
     Raises:
+        InputError: a variable names a place, a server or a Java that cannot be used.
         Refused: another night is running and ``wait`` is off, or Airflow did not start.
         Interrupted: Ctrl-C.
     """
     home = Home.from_environment()
+    check_night_can_start(home, stack.wanted_master(spark_master))
     conf = {
         "night": night,
         "experiment": experiment,
@@ -167,7 +170,9 @@ class _Run:
                 self._spark.end()
         if not ended:
             self._give_up()
-            raise Refused(f"Airflow ended before the run did; its messages are in {self._log}")
+            raise Refused(
+                f"Airflow ended before the run did: {self._why()}; its messages are in {self._log}"
+            )
         return ended == "success"
 
     def _end_with_it(self) -> None:
@@ -184,6 +189,11 @@ class _Run:
         command += ["--log", str(self._log.with_name("night-given-up.log"))]
         subprocess.run(command, env=self._variables, stdin=subprocess.DEVNULL, check=False)
         interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
+
+    def _why(self) -> str:
+        """Say why the program ended."""
+        status = self._process.returncode
+        return f"killed by signal {-status}" if status < 0 else _last_line(self._log)
 
     def _events(self) -> Iterator[dict[str, Any]]:
         assert self._process.stdout is not None
@@ -272,6 +282,15 @@ def last_words(file: Path, count: int = 8) -> list[str]:
         elif details:
             lines.append(f"{details[-1].get('exc_type')}: {details[-1].get('exc_value')}")
     return [line[:300] for line in lines]
+
+
+def _last_line(file: Path) -> str:
+    """Last thing a program said; ``no message`` if it said nothing."""
+    try:
+        lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
+    except OSError:
+        lines = []
+    return shortened(next((line for line in reversed(lines) if line), "no message"), 200)
 
 
 def _entries(file: Path) -> Iterator[dict[str, Any]]:

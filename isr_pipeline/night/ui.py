@@ -20,6 +20,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ def serve() -> int:
         0 after Ctrl-C, 1 if a program ended by itself.
 
     Raises:
+        InputError: a variable names a place, a server or a Java that cannot be used.
         Refused: a port is in use, or a night is running on this home.
     """
     home = Home.from_environment()
+    check_night_can_start(home, stack.wanted_master(None))
     ports = {name: stack.ui_port(name) for name in stack.UI_PORTS}
     for name, port in ports.items():
         if stack.port_in_use(port):

@@ -6,23 +6,28 @@ import datetime
 import functools
 import importlib
 import os
+import re
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import (
+    AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
     AirflowRuntimeError,
     AirflowSkipException,
 )
 
-from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.errors import USER_ERRORS, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT, REPOSITORY, Home, config_dir
 
 JOBS = REPOSITORY / "spark_jobs"
@@ -30,6 +35,9 @@ JOBS = REPOSITORY / "spark_jobs"
 TURN = datetime.timedelta(seconds=20)
 """How long a task is put off while another run writes: the scheduler has to hear that it ended
 before its time comes again, or it takes the news for a lost task."""
+
+CONN_ID = "spark_default"
+"""The Airflow connection that says where Spark is."""
 
 GATE_MAY_SKIP = frozenset({"confirm"})
 """Tasks that a good night may leave out."""
@@ -199,6 +207,44 @@ def claim_if_flagged(context: Mapping[str, Any]) -> None:
         raise AirflowSkipException("no configuration was flagged: nothing to confirm")
 
 
+@one_line_errors
+def check_ground() -> None:
+    """Refuse at once what every later task would find out by itself, some of them after minutes.
+
+    Raises:
+        AirflowFailException: a folder, MLflow's store or Spark cannot be used.
+    """
+    from isr_pipeline.host import ground, spark_place  # noqa: PLC0415 - parse fast
+
+    home = Home.from_environment()
+    ground.check_places(home)
+    ground.check_store(home)
+    connection = SparkSubmitHook(conn_id=CONN_ID)._connection
+    master, binary = str(connection["master"]), str(connection["spark_binary"])
+    if spark_place.find(master) is not None:
+        return
+    if master.startswith(("local", "spark://")):
+        ground.check_master(master, f"connection {CONN_ID}")
+    if shutil.which(binary) is None:
+        raise Refused(f"connection {CONN_ID}: {binary} is not on the PATH of Airflow's workers")
+
+
+def killed(status: int) -> bool:
+    """Whether an exit status says that a signal ended the program, as when memory is short."""
+    return status < 0 or status > 128
+
+
+def why_not(text: str) -> str:
+    """Of what spark-submit said before it gave up, the line that says why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = re.compile(
+        r"not found|no such file|error:|exception|unrecognized|unsupported|denied|cannot|could not",
+        re.IGNORECASE,
+    )
+    found = next((line for line in lines[1:] if telling.search(line)), lines[-1])
+    return shortened(found, 300)
+
+
 class SparkJob(SparkSubmitOperator):
     """One of our Spark jobs: on the Spark that serves the whole run, else by spark-submit.
 
@@ -214,15 +260,43 @@ class SparkJob(SparkSubmitOperator):
 
         master = self._get_hook()._connection["master"]
         if spark_place.find(master) is None:
-            return super().execute(context)
+            return self._submit(context)
         from isr_pipeline.host.spark_session import joined  # noqa: PLC0415 - reads pyspark
 
         with joined(self.task_id, master) as spark:
             if spark is None:
-                return super().execute(context)
+                return self._submit(context)
             self._cancel = functools.partial(spark.sparkContext.cancelJobGroup, self.task_id)
             self._run(spark)
         return None
+
+    def _submit(self, context: Any) -> Any:
+        """Run the job by spark-submit.
+
+        Raises:
+            AirflowFailException: it could not even start: a second try would not either.
+        """
+        from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415 - reads pyspark
+
+        hook = self._get_hook()
+        with tempfile.TemporaryDirectory() as folder:
+            sign = Path(folder) / "started"
+            self.env_vars: dict[str, Any] = {**(self.env_vars or {}), STARTED: str(sign)}
+            try:
+                return super().execute(context)
+            except OSError as error:
+                program = hook._connection["spark_binary"]
+                raise AirflowFailException(
+                    f"{program} cannot be started: {str(error.strerror).lower()}"
+                ) from None
+            except AirflowException as error:
+                status = re.search(r"Error code is: (-?\d+)", str(error))
+                elsewhere = hook._connection["deploy_mode"] == "cluster"
+                if sign.exists() or elsewhere or status is None or killed(int(status[1])):
+                    raise
+                raise AirflowFailException(
+                    f"the job did not start (exit status {status[1]}): {why_not(str(error))}"
+                ) from None
 
     @one_line_errors
     def _run(self, spark: Any) -> None:

@@ -66,12 +66,11 @@ def root_path(root: str | None = None) -> Path:
             writes any Hadoop URI, but the rename that makes a table whole is a local one.
     """
     text = root or Home.from_environment().root
-    if "://" in text or text.startswith("file:"):
-        filesystem, path = pafs.FileSystem.from_uri(text)
-        if not isinstance(filesystem, pafs.LocalFileSystem):
-            msg = f"{text}: the table root must be a mounted folder; mount the store and name it"
-            raise ValueError(msg)
-        return Path(path)
+    if text.startswith("file:"):
+        return Path(pafs.FileSystem.from_uri(text)[1])
+    if "://" in text:
+        msg = f"{text}: the table root must be a mounted folder; mount the store and name it"
+        raise ValueError(msg)
     return Path(text).resolve()
 
 

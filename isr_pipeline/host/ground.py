@@ -1,0 +1,236 @@
+"""What a night stands on, asked before it starts: folders, Java, Spark's master, MLflow's store.
+
+Each takes a moment to ask and, when it is missing, minutes to find out half-way through a night.
+Every answer is one line that names the variable, what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.host.java import java_home, spark_home
+
+if TYPE_CHECKING:
+    from isr_pipeline.home import Home
+
+ANSWER_SECONDS_MAX = 2.0
+"""How long a server may take to be heard of."""
+
+MASTERS = "local, local[2], local[*], spark://HOST:PORT, yarn, k8s://URL"
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d{0,4})(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]")
+_STANDALONE = re.compile(r"spark://[\w.-]+:\d+(,[\w.-]+:\d+)*", re.ASCII)
+_OTHER = re.compile(r"yarn|k8s://\S+")
+
+STORES = "sqlite:///FILE, postgresql://…, mysql://…, mssql://…, http://HOST:PORT, https://HOST"
+_DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+
+
+def check_night_can_start(home: Home, master: str | None) -> None:
+    """Ask for everything that ``make nightly`` and ``make ui`` need on this machine.
+
+    Args:
+        home: where state lives.
+        master: Spark master URL; None where a connection says it in another form.
+
+    Raises:
+        InputError: a variable names what cannot be used.
+        Refused: no Java, or no Spark.
+    """
+    check_places(home)
+    if master is not None:
+        check_master(master)
+    check_java(home)
+    check_store(home)
+
+
+def check_places(home: Home) -> None:
+    """Ask whether state and tables can be written.
+
+    Raises:
+        InputError: naming the variable that says where.
+    """
+    check_home(home)
+    from isr_pipeline.outcomes.store import root_path  # noqa: PLC0415 - reads Arrow
+
+    named = "ISR_PIPELINE_ROOT" if os.environ.get("ISR_PIPELINE_ROOT") else "ISR_PIPELINE_HOME"
+    try:
+        root = root_path(home.root)
+    except ValueError:
+        raise InputError(named, "", home.root, "a mounted folder, or a file: URI of one") from None
+    _check_folder(root, named)
+
+
+def check_home(home: Home) -> None:
+    """Ask whether the home, and what is in it, can be written.
+
+    Raises:
+        InputError: naming ``ISR_PIPELINE_HOME``, or ``NUMBA_CACHE_DIR`` if that is another place.
+    """
+    _check_folder(home.path, "ISR_PIPELINE_HOME")
+    for name in ("airflow", "baselines", "data_docs", "java", "locks", "nights", "numba", "spark"):
+        below = home.path / name
+        if below.exists():
+            _check_folder(below, "ISR_PIPELINE_HOME")
+    kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or home.numba_cache)
+    named = "ISR_PIPELINE_HOME" if home.path in kernels.parents else "NUMBA_CACHE_DIR"
+    _check_folder(kernels, named)
+
+
+def _check_folder(folder: Path, named: str) -> None:
+    """Make a folder if it is not there, and write something into it.
+
+    Raises:
+        InputError: that cannot be done.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = "a file" if folder.is_file() else (error.strerror or str(error)).lower()
+        raise InputError(
+            named, "", f"{folder} ({reason})", "a folder that can be written"
+        ) from None
+
+
+def check_master(master: str, named: str = "SPARK_MASTER") -> None:
+    """Ask whether a Spark master is written as one, and answers if it is a server.
+
+    Args:
+        master: its URL.
+        named: the variable or connection that names it.
+
+    Raises:
+        InputError: it is not, or does not.
+    """
+    if _LOCAL.fullmatch(master) or _OTHER.fullmatch(master):
+        return
+    if not _STANDALONE.fullmatch(master):
+        raise InputError(named, "", master or "empty", MASTERS)
+    reason = ""
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        reason = _refusal(host, int(port))
+        if not reason:
+            return
+    raise InputError(named, "", f"{master} ({reason})", f"a master that answers, or {MASTERS}")
+
+
+def _refusal(host: str, port: int) -> str:
+    """Why nothing answers at a port, ``""`` if something does."""
+    try:
+        with socket.create_connection((host, port), timeout=ANSWER_SECONDS_MAX):
+            return ""
+    except TimeoutError:
+        return f"no answer in {ANSWER_SECONDS_MAX:g} s"
+    except (OSError, OverflowError, UnicodeError) as error:
+        return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def check_java(home: Home) -> None:
+    """Ask whether Spark's launcher is there and its Java starts.
+
+    Raises:
+        InputError: the Java that ``JAVA_HOME`` (or PATH) names does not start.
+        Refused: there is no Java, no Spark or no shell for its launcher.
+    """
+    launcher = spark_home() / "bin" / "spark-submit"
+    if not os.access(launcher, os.X_OK):
+        raise Refused(
+            f"{launcher} is missing or cannot be run; run `make setup` after `make clean`"
+        )
+    if shutil.which("bash") is None:
+        raise Refused("bash, which Spark's launcher is written for, is not on PATH; install it")
+    java = java_home(home) / "bin" / "java"
+    try:
+        subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, check=True, timeout=4
+        )
+    except subprocess.CalledProcessError as error:
+        said = " ".join(f"{error.stdout} {error.stderr}".split())
+        reason = said or f"exit status {error.returncode}"
+    except subprocess.TimeoutExpired:
+        reason = "no word in 4 s"
+    except OSError as error:
+        reason = str(error.strerror).lower()
+    else:
+        return
+    raise InputError("JAVA_HOME", "", f"{java} ({reason})", "a Java 17 or 21 that starts")
+
+
+def check_store(home: Home) -> None:
+    """Ask whether MLflow's store is written as one, and answers if it is a server.
+
+    Raises:
+        InputError: it is not, or does not.
+    """
+    uri = home.mlflow_uri
+    try:
+        parts = urlsplit(uri)
+        port = parts.port
+    except ValueError as error:
+        raise _not_a_store(uri, str(error).lower()) from None
+    kind = parts.scheme.partition("+")[0]
+    if kind == "sqlite":
+        _check_sqlite(uri)
+    elif kind in _DATABASE_PORTS:
+        reason = _refusal(parts.hostname or "localhost", port or _DATABASE_PORTS[kind])
+        if reason:
+            raise _not_a_store(uri, reason)
+    elif kind in ("http", "https") and parts.hostname:
+        reason = _http_refusal(uri)
+        if reason:
+            raise _not_a_store(uri, reason)
+    elif kind not in ("databricks", "databricks-uc"):
+        raise _not_a_store(uri, "")
+
+
+def _not_a_store(uri: str, reason: str) -> InputError:
+    shown = re.sub(r"//[^/@\s]*@", "//", uri)
+    given = f"{shown} ({reason})" if reason else shown
+    return InputError("MLFLOW_TRACKING_URI", "", given, STORES)
+
+
+def _check_sqlite(uri: str) -> None:
+    path = uri.partition("://")[2].removeprefix("/").partition("?")[0]
+    file = Path(unquote(path)) if "%" in path else Path(path)
+    if not path:
+        raise _not_a_store(uri, "no file")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_file() and file.stat().st_size:
+            with file.open("r+b") as content:
+                if content.read(16) != b"SQLite format 3\0":
+                    raise _not_a_store(uri, "no SQLite database")
+        else:
+            with tempfile.TemporaryFile(dir=file.parent):
+                pass
+    except OSError as error:
+        raise _not_a_store(uri, (error.strerror or str(error)).lower()) from None
+
+
+def _http_refusal(uri: str) -> str:
+    """Why no server answers; any answer counts, and so does one over a certificate of its own."""
+    try:
+        with urllib.request.urlopen(uri, timeout=ANSWER_SECONDS_MAX):  # noqa: S310 - http(s) only
+            return ""
+    except urllib.error.HTTPError:
+        return ""
+    except urllib.error.URLError as error:
+        reason = error.reason
+        if "ssl" in type(reason).__name__.lower():
+            return ""
+        return str(getattr(reason, "strerror", None) or reason).lower()
+    except (OSError, ValueError) as error:
+        return (getattr(error, "strerror", None) or str(error)).lower()
