@@ -18,7 +18,9 @@ from isr_pipeline.host import java
 def checkout(folder: Path) -> Path:
     """A checkout with nothing in it but what set-up reads."""
     (folder / "tools").mkdir(parents=True)
-    for name in ("pyproject.toml", "uv.lock", "tools/setup.py"):
+    (folder / "isr_pipeline" / "host").mkdir(parents=True)
+    surroundings = "isr_pipeline/host/surroundings.py"
+    for name in ("pyproject.toml", "uv.lock", "tools/setup.py", surroundings):
         shutil.copy(REPOSITORY / name, folder / name)
     return folder
 
@@ -26,7 +28,7 @@ def checkout(folder: Path) -> Path:
 def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run set-up there, with these variables and no others."""
     return subprocess.run(
-        [sys.executable, str(folder / "tools" / "setup.py")],
+        [sys.executable, *("-E", "-X", "utf8"), str(folder / "tools" / "setup.py")],
         env=variables,
         capture_output=True,
         text=True,
@@ -79,7 +81,7 @@ class TestSetUp:
         own = program(project / ".tools" / "uv" / "bin" / "uv", "echo uv 0.13.9; exit 0")
         done = set_up(project, PATH=f"{old.parent}:/usr/bin:/bin")
         # Our own uv "succeeded" without making an environment: the next step notices.
-        assert done.stderr.startswith("make setup: no Java runtime for Spark was found")
+        assert "make setup: no Java runtime for Spark was found" in done.stderr
         assert own.exists()
 
     def test_no_python_is_said_in_one_line(self, tmp_path: Path) -> None:
@@ -93,9 +95,35 @@ class TestSetUp:
         )
         assert done.returncode == 2
         assert done.stderr.splitlines()[0] == (
-            "make setup: python9.9 is missing; install Python 3.11 or 3.12, "
-            "or name one: make setup PYTHON=/path/to/python3.11"
+            "make setup: python9.9 is missing; install Python 3.11 to 3.14, "
+            "or name one: make setup PYTHON=/path/to/python3.13"
         )
+
+    def test_a_path_that_no_java_can_read(self, tmp_path: Path) -> None:
+        """Said before anything is fetched, with what to do."""
+        project = checkout(tmp_path / "a:b")
+        done = set_up(project, PATH="/usr/bin:/bin")
+        assert done.returncode == 1
+        assert done.stderr == (
+            f"make setup: the path of the checkout, '{project}', holds ':', which separates "
+            "folders in PATH and in Java's class path; move the checkout to a path without it "
+            "(spaces, quotes like ' and any alphabet are fine)\n"
+        )
+
+    def test_any_other_path(self, tmp_path: Path) -> None:
+        """Spaces, umlauts and a quote: set-up goes on to its next step, in the plain C locale."""
+        uv = program(
+            tmp_path / "bin" / "uv", '[ "$1" = --version ] && echo uv 0.13.9 && exit; exit 0'
+        )
+        project = checkout(tmp_path / "My Projekte ü" / "it's x")
+        done = set_up(project, PATH=f"{uv.parent}:/usr/bin:/bin", LC_ALL="C", PYTHONHOME="/none")
+        assert "make setup: no Java runtime for Spark was found" in done.stderr
+
+    def test_where_the_checkout_is_needs_no_letters(self) -> None:
+        """The file that leads Python to the package holds no letter of the checkout's path."""
+        (file,) = (Path(sys.prefix) / "lib").glob("python3*/site-packages/*isr_pipeline*.pth")
+        assert (file.parent / file.read_text().strip()).resolve() == REPOSITORY
+        assert file.read_text() == "../../../..\n"
 
 
 class TestJava:
@@ -143,6 +171,11 @@ class TestJava:
         monkeypatch.setenv("PATH", "/usr/bin:/bin")
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert said == "<-a b>\n<c>\n<>\n"
+
+    def test_options_reach_java_as_they_are(self) -> None:
+        """Spark's launcher takes apart what is between quotes no further."""
+        variables = java._launcher_variables(Path("/jdk"), ["-Xa", '-Xb=/My "x\\y/ü'])
+        assert variables["SPARK_SUBMIT_OPTS"] == r'''-Xa "-Xb=/My \"x\\y/ü"'''
 
     def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """On a platform without a packaged one: what to install."""

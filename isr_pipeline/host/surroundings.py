@@ -142,7 +142,16 @@ def main() -> NoReturn:
         sys.stderr.write(told(names))
         sys.stderr.flush()
     command = command[quiet:]
-    os.execvpe(command[0], command, own(os.environ))  # noqa: S606 - takes over
+    try:
+        os.execvpe(command[0], command, own(os.environ))  # noqa: S606 - takes over
+    except OSError as error:
+        sys.exit(_cannot_start(command[0], error))
+
+
+def _cannot_start(program: str, error: OSError) -> int:
+    """Say why a program does not start; the exit status that a shell would give."""
+    sys.stderr.write(f"{program} cannot be started: {str(error.strerror).lower()}\n")
+    return 127
 
 
 if __name__ == "__main__":

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowFailException, ParamValidationError
+from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from isr_pipeline.host.java import spark_home
 from isr_pipeline.orchestration.wiring import (
     SparkJob,
     Tag,
     broken_tasks,
+    check_ground,
     experiment_names,
     night_of,
 )
+
+STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
 DAG_IDS = ("isr_baseline_accept", "isr_nightly")
 
@@ -235,3 +241,73 @@ class TestGate:
     def test_state_missing(self) -> None:
         """A task without a state did not run."""
         assert self.broken(self.good() | {"report": None}) == ["report never ran"]
+
+
+class TestSparkJobThatCannotStart:
+    """By the real spark-submit: what cannot start is failed at once, what broke off is not."""
+
+    def submit(self, monkeypatch: pytest.MonkeyPatch, application: Path, **variables: str) -> None:
+        """Run a job outside Airflow, on this Python's Spark."""
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
+        monkeypatch.delenv("ISR_PIPELINE_SPARK", raising=False)
+        programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        settings = {"PATH": programs, "SPARK_HOME": str(spark_home()), **variables}
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        job = SparkJob(task_id="job", name="job", application=str(application))
+        job.execute({})
+
+    def test_no_launcher(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No spark-submit on PATH."""
+        with pytest.raises(AirflowFailException) as failed:
+            self.submit(monkeypatch, tmp_path / "job.py", PATH="/none")
+        assert str(failed.value) == "spark-submit cannot be started: no such file or directory"
+
+    def test_no_java(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exit status 127, and the shell's reason in the first line."""
+        with pytest.raises(AirflowFailException) as failed:
+            self.submit(monkeypatch, tmp_path / "job.py", JAVA_HOME="/none")
+        assert str(failed.value).startswith("the job did not start (exit status 1")
+        assert "/none/bin/java: No such file or directory" in str(failed.value)
+
+    def test_no_job(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Python has nothing to run."""
+        file = tmp_path / "job.py"
+        with pytest.raises(AirflowFailException) as failed:
+            self.submit(monkeypatch, file)
+        assert str(failed.value).startswith("the job did not start (exit status 2): ")
+        assert f"{file}" in str(failed.value)
+
+    def test_broke_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A job that had its session may be tried again."""
+        file = tmp_path / "job.py"
+        file.write_text(
+            "from isr_pipeline.host.spark_session import spark_session\n"
+            "spark_session('job')\nraise SystemExit(1)\n"
+        )
+        with pytest.raises(AirflowException) as failed:
+            self.submit(monkeypatch, file)
+        assert not isinstance(failed.value, AirflowFailException)
+
+
+class TestCheckGround:
+    """The first task finds what every later one would."""
+
+    def test_no_launcher(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The connection and its program are named."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
+        monkeypatch.delenv("ISR_PIPELINE_SPARK", raising=False)
+        monkeypatch.setenv("PATH", "/none")
+        with pytest.raises(AirflowFailException) as failed:
+            check_ground()
+        assert str(failed.value) == (
+            "connection spark_default: spark-submit is not on the PATH of Airflow's workers"
+        )
+
+    def test_no_store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Before the night has run, not after."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense")
+        with pytest.raises(AirflowFailException, match=r"^MLFLOW_TRACKING_URI: nonsense; allowed:"):
+            check_ground()

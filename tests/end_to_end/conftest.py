@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,18 @@ from isr_pipeline.home import REPOSITORY
 EXPERIMENT = "smoke"
 COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
 SECONDS_MAX = 900
+
+ANOTHER_SPARK = {
+    "SPARK_HOME": "/opt/spark",
+    "SPARK_CONF_DIR": "/opt/spark/conf",
+    "PYSPARK_PYTHON": "/usr/bin/python2",
+    "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell",
+    "PYTHONPATH": "/opt/spark/python",
+    "JAVA_TOOL_OPTIONS": "-Dnot=ours",
+    "LC_ALL": "C",
+    "http_proxy": "http://127.0.0.1:9",
+}
+"""A shell as somebody has it who uses Spark, behind a proxy: every night runs in it."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +47,13 @@ class Site:
     home: Path
     variables: dict[str, str]
 
-    def run(self, *arguments: str, status: int | None = 0) -> str:
+    def run(
+        self, *arguments: str, status: int | None = 0, more: Mapping[str, str] | None = None
+    ) -> str:
         """Run a command to its end and return what it said; fails with it if the status differs."""
         done = subprocess.run(
             [*COMMAND, *arguments],
-            env=self.variables,
+            env={**self.variables, **(more or {})},
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -70,7 +84,7 @@ class Site:
     def night(self, night: str, *more: str, status: int = 0) -> str:
         """Run a smoke night."""
         return self.run("night", "run", "--experiment", EXPERIMENT, "--night", night, *more,
-                        status=status)  # fmt: skip
+                        status=status, more=ANOTHER_SPARK)  # fmt: skip
 
     def show(self, night: str) -> dict[str, Any]:
         """Return a night's JSON."""
@@ -138,7 +152,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One home for all end-to-end tests, with compiled kernels shared with the other tests."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp("it's a home ü")
     kept = {
         name: value
         for name, value in os.environ.items()

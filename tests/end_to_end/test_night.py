@@ -171,7 +171,9 @@ class TestKilled:
 
     def test_says_so(self, killed: str) -> None:
         """The last line says that Airflow ended, and where its messages are."""
-        assert killed.splitlines()[-1].startswith("Airflow ended before the run did; its messages")
+        assert killed.splitlines()[-1].startswith(
+            "Airflow ended before the run did: killed by signal 9; its messages are in "
+        )
 
     def test_leaves_no_debris(self, site: Site, killed: str) -> None:
         """No process, no half table, and a run that is failed, not running for ever."""
@@ -282,6 +284,22 @@ class TestMistakes:
     def test_one_line(self, site: Site, arguments: list[str], line: str) -> None:
         """One line on standard error, exit status 2."""
         assert site.run(*arguments, status=2) == f"{line}\n"
+
+    @pytest.mark.parametrize(
+        ("variable", "value", "found"),
+        [
+            ("MLFLOW_TRACKING_URI", "nonsense", "nonsense"),
+            ("SPARK_MASTER", "spark://127.0.0.1:9", "spark://127.0.0.1:9 (connection refused)"),
+            ("ISR_PIPELINE_HOME", "/proc/x", "/proc/x (no such file or directory)"),
+            ("ISR_PIPELINE_ROOT", "/proc/x", "/proc/x (no such file or directory)"),
+        ],
+    )
+    def test_nothing_to_stand_on(self, site: Site, variable: str, value: str, found: str) -> None:
+        """One line that names the variable, before Airflow starts."""
+        command = ["night", "run", "--experiment", EXPERIMENT]
+        said = site.run(*command, status=2, more={variable: value})
+        assert said.startswith(f"{variable}: {found}; allowed: ")
+        assert said.count("\n") == 1
 
     def test_no_such_night(self, site: Site) -> None:
         """A night that never ran is refused with a hint."""

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.files import reading
 from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.model import (
@@ -492,6 +493,65 @@ def test_alias_bomb(tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match=r"the alias \*a3 multiplies; allowed: aliases that"):
         load_scenario(path)
+
+
+HURTING = [
+    ("[" * 20_000, "line 1: nested too deeply; allowed: at most 50 levels"),
+    ("- " * 20_000 + "1", "line 1: nested too deeply; allowed: at most 50 levels"),
+    ('{"a":' * 20_000, "nested too deeply; allowed: at most 50 levels"),
+    ("- 1\n" * 100_001, "100001 lines and commas; allowed: at most 100000"),
+    ("a" * 2_200_000, "2200000 bytes; allowed: at most 2097152 bytes"),
+]
+
+
+@pytest.mark.parametrize(("content", "line"), HURTING, ids=range(len(HURTING)))
+def test_made_to_hurt(tmp_path: Path, content: str, line: str) -> None:
+    """Depth, length and number of values have limits that end the reading at once."""
+    path = tmp_path / "f.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    assert str(caught.value).startswith(f"{path}: {line}")
+
+
+def test_values_are_counted_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line may hold a key and a value."""
+    monkeypatch.setattr(reading, "NODES_MAX", 100)
+    path = tmp_path / "f.yaml"
+    path.write_text("".join(f"k{i}: 1\n" for i in range(60)))
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    assert str(caught.value) == (
+        f"{path}: line 50: more than 100 keys and values; allowed: fewer, or several files"
+    )
+
+
+class TestLength:
+    """A refusal is one line that fits a terminal."""
+
+    def test_nearest_words(self) -> None:
+        """Of a long list of allowed words the nearest five, and how many more there are."""
+        words = ", ".join(f"release-{n:03}" for n in range(90))
+        line = str(InputError("f.yaml", "cluster.release", "release-042", words))
+        assert line == (
+            "f.yaml: cluster.release: release-042; allowed: release-042, release-002, "
+            "release-004, release-012, release-014 and 85 more"
+        )
+
+    def test_short_lists_are_whole(self) -> None:
+        """Nothing is left out that fits."""
+        words = ", ".join(f"w{n}" for n in range(60))
+        assert str(InputError("f", "", "x", words)).endswith(words)
+
+    @pytest.mark.parametrize("allowed", ["word " * 200, ", ".join(["w" * 300] * 30), "x" * 5000])
+    def test_at_most_400(self, allowed: str) -> None:
+        """Whatever is long: place, field, value or what is allowed; the file's name stays."""
+        line = str(InputError("folder/" * 80 + "mine.yaml", "a." * 300, "v" * 900, allowed))
+        assert len(line) <= 400
+        assert "mine.yaml: a." in line
+        assert "; allowed: " in line
 
 
 def test_not_utf8(tmp_path: Path) -> None:
