@@ -23,6 +23,7 @@ from isr_pipeline.kafka.releases import (
     CLOCK,
     ELR,
     KIP501,
+    LOG_END_EXEMPT,
     TRUNCATE_TO_HW,
     UNKNOWN,
     Clock,
@@ -521,7 +522,7 @@ def _excused(w, r):
 def _laggards_out(w, rec, rules, seen, r):
     """15: a whole tick after its last excuse, and the lag limit after the last catch-up."""
     i = row_index(w, r)
-    if rules[CLOCK] != _ISSUE_TEXT or rules[KIP501] != _NO_KIP501:
+    if rules[CLOCK] != _ISSUE_TEXT or rules[LOG_END_EXEMPT] != 0 or rules[KIP501] != _NO_KIP501:
         return True
     if seen[i, _EXCUSED] == 1 or _excused(w, r):
         return True

@@ -61,6 +61,40 @@ def simple(**more: object) -> Scenario:
     )
 
 
+class TestElectionFromTheElr:
+    """KIP-966: the last member of an ISR goes, and a replica of the ELR leads, in one change."""
+
+    def test_the_change_lists_the_new_leader(self) -> None:
+        """The event of the removal has the ISR that the election made of it."""
+        raw = {
+            "scenario_id": "elr",
+            "horizon_ms": 4000,
+            "warmup_ms": 0,
+            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+            "topics": [{"name": "a", "assignment": {0: [2, 1]}}],
+            "config": {
+                "replica.lag.time.max.ms": 500,
+                "min.insync.replicas": 2,
+                "eligible.leader.replicas.version": 1,
+                "broker.session.timeout.ms": 500,
+                "broker.heartbeat.interval.ms": 100,
+            },
+            "faults": [
+                {
+                    "kind": "stop_replica",
+                    "start_ms": 0,
+                    "broker": 1,
+                    "topic": "a",
+                    "partition": 0,
+                },
+                {"kind": "crash", "start_ms": 1500, "broker": 2},
+            ],
+        }
+        events = checked_run(parse_scenario(raw, "elr"), events=True).events
+        removed = next(one for one in events if one["kind"] == "controller_isr_remove")
+        assert (removed["leader"], removed["isr"]) == (1, [1])
+
+
 class TestRandomScenarios:
     """Whatever is drawn, the simulator keeps its word."""
 
