@@ -262,8 +262,8 @@ class _Story:
             removed = set(json.loads(event["cause"])["removed"])
             holds(removed <= self.isr, "only a member is removed from the ISR", t_ms)
             self.isr -= removed
-            if not self.isr and event["leader"] >= 0:
-                self.isr = {event["leader"]}  # the same change elects it, out of the ELR (KIP-966)
+            if not self.isr and len(event["isr"]) == 1:
+                self.isr = set(event["isr"])  # the same change elects from the ELR (KIP-966)
         elif kind == "unclean_election" or (
             kind in ("partition_online", "leader_elected") and not self.isr
         ):
