@@ -58,7 +58,9 @@ def environment(folder: Path) -> dict[str, str]:
     """Commands of the copy: `isr-pipeline` and `python` run its sources, without the compiler."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
-    for name, arguments in (("python", ""), ("isr-pipeline", "-m isr_pipeline.cli")):
+    # The command itself would leave PYTHONPATH aside, and run the sources that are installed.
+    call = "-c 'from isr_pipeline.cli import app; app()'"
+    for name, arguments in (("python", ""), ("isr-pipeline", call)):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         program.chmod(0o755)
