@@ -174,7 +174,7 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
     """Give every Kafka key and rule switch that a scenario has in effect, defaults included."""
     cluster, rules = scenario.cluster, scenario.rules
     rule_set = rule_set_of(cluster.release)
-    bumps = rules.shrink_bumps_leader_epoch
+    bumps, backs_off = rules.shrink_bumps_leader_epoch, rules.registration_backs_off
     switches: dict[str, Param] = {
         "cluster.release": cluster.release,
         "cluster.controller": cluster.controller,
@@ -185,6 +185,9 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
         "rules.isr_lock": rules.isr_lock or rule_set.isr_lock,
         "rules.shrink_bumps_leader_epoch": (
             default_shrink_bumps(rule_set, cluster.controller) if bumps is None else bumps
+        ),
+        "rules.registration_backs_off": (
+            rule_set.registration_backs_off if backs_off is None else backs_off
         ),
     }
     service: dict[str, Param] = {
@@ -226,6 +229,7 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
         unread |= {"zookeeper.session.timeout.ms", "service.isr_zk_write_ms"}
     else:
         unread |= {"broker.session.timeout.ms", "broker.heartbeat.interval.ms"}
+        unread.add("rules.registration_backs_off")
     if not rule_set.async_isr:
         unread.add("service.alter_partition_ms")
     if not rule_set.response_limit:

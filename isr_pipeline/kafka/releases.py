@@ -167,6 +167,10 @@ class RuleSet:
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
             (metadata.version < 3.6).
         controller_checks_isr: the controller refuses a proposed ISR with ineligible members (3.3).
+        registration_backs_off: under KRaft a refused registration is tried again after 100 ms,
+            doubling; otherwise every heartbeat interval (KAFKA-19294, 4.1).
+        start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
+            session waits a session's length for it; otherwise its process ends (KAFKA-1387, 0.9).
     """
 
     name: str
@@ -206,6 +210,8 @@ class RuleSet:
     kraft: bool
     kraft_shrink_bumps: bool
     controller_checks_isr: bool
+    registration_backs_off: bool
+    start_waits_for_session: bool
 
 
 _V082: Final = RuleSet(
@@ -247,6 +253,8 @@ _V082: Final = RuleSet(
     kraft=False,
     kraft_shrink_bumps=False,
     controller_checks_isr=False,
+    registration_backs_off=False,
+    start_waits_for_session=True,
 )
 
 # KAFKA-1546 measures lag in time alone; the fetcher learns to wait and to retry a corrupt batch.
@@ -263,6 +271,7 @@ _V09: Final = replace(
     corrupt_kills_thread=False,
     backoff_none=False,
     double_backoff=True,
+    start_waits_for_session=False,
 )
 
 # KAFKA-4485 as its text words it (S003): a pseudo-ISR that joining and the HW both obey. Never
@@ -321,6 +330,7 @@ _V27: Final = replace(
     fetcher="kip-461",
     kraft=True,
     kraft_shrink_bumps=True,
+    registration_backs_off=True,
 )
 
 # ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
@@ -344,8 +354,8 @@ _V33: Final = replace(
     controller_checks_isr=True,
 )
 
-# KAFKA-15583, KAFKA-15221, KIP-966 (4.0).
-# cluster/Partition.scala @ 3.7, server/replica/Replica.java @ 4.x
+# KAFKA-15583, KAFKA-15221, KIP-966 (4.0), KAFKA-19294 (4.1).
+# cluster/Partition.scala @ 3.7; server/replica/Replica.java, BrokerLifecycleManager.java @ 4.x
 _V37: Final = replace(
     _V33,
     name="3.7+",
@@ -355,6 +365,7 @@ _V37: Final = replace(
     has_elr=True,
     hw_frozen_under_min_isr=True,
     min_isr_capped=True,
+    registration_backs_off=False,
 )
 
 RULE_SETS: Final[dict[str, RuleSet]] = {
@@ -419,6 +430,8 @@ DOUBLE_BACKOFF: Final = _INDEX["double_backoff"]
 TRUNCATE_TO_HW: Final = _INDEX["truncate_to_hw"]
 METADATA_BY_EPOCH: Final = _INDEX["metadata_by_epoch"]
 CONTROLLER_CHECKS_ISR: Final = _INDEX["controller_checks_isr"]
+REGISTRATION_BACKS_OFF: Final = _INDEX["registration_backs_off"]
+START_WAITS_FOR_SESSION: Final = _INDEX["start_waits_for_session"]
 CONTROLLER: Final = _INDEX["controller"]
 SHRINK_BUMPS_LEADER_EPOCH: Final = _INDEX["shrink_bumps_leader_epoch"]
 ELECTION: Final = _INDEX["election"]
@@ -452,6 +465,7 @@ def switches(
     shrink_bumps_leader_epoch: bool | None = None,
     controller: str | None = None,
     elr: bool = False,
+    registration_backs_off: bool | None = None,
 ) -> npt.NDArray[np.int64]:
     """The vector that every compiled rule function takes first.
 
@@ -465,6 +479,7 @@ def switches(
         shrink_bumps_leader_epoch: None is the default of release and controller.
         controller: a key of `CONTROLLERS`; None is KRaft where the release has it.
         elr: eligible.leader.replicas.version = 1 (KIP-966).
+        registration_backs_off: None is the release's own.
 
     Returns:
         int64 array of `N_SWITCHES` values, one for each index constant of this module.
@@ -473,7 +488,7 @@ def switches(
         KeyError: a name that is not among the keys named above.
     """
     chosen = default_controller(rule_set) if controller is None else controller
-    bumps = shrink_bumps_leader_epoch
+    bumps, backs_off = shrink_bumps_leader_epoch, registration_backs_off
     values = {name: getattr(rule_set, name, 0) for name in SWITCHES} | {
         "isr_lock": LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock],
         "fetcher": FETCHERS[rule_set.fetcher if fetcher is None else fetcher],
@@ -485,5 +500,8 @@ def switches(
         "kip501": KIP501_VARIANTS[kip501],
         "kip501_enabled": kip501_enabled,
         "elr": elr,
+        "registration_backs_off": rule_set.registration_backs_off
+        if backs_off is None
+        else backs_off,
     }
     return np.array([int(values[name]) for name in SWITCHES], dtype=np.int64)

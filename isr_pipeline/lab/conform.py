@@ -14,7 +14,7 @@ from rich.table import Table
 from isr_pipeline.errors import InputError
 from isr_pipeline.lab.comparison import Report, compare_all
 from isr_pipeline.lab.observations import (
-    OBSERVATIONS,
+    SHIPPED,
     Observation,
     load_observations,
     save_agreement,
@@ -84,7 +84,7 @@ def conform(
     """The command: compare, print, and draw if asked.
 
     Args:
-        path: file of observations; those that ship with the project if None.
+        path: file of observations; all those that ship with the project if None.
         json_out: where the report goes as JSON, ``-`` for standard output; a table is printed if
             it goes to a file or nowhere.
         trace_id: draw this repetition instead of comparing all.
@@ -97,7 +97,8 @@ def conform(
     Raises:
         InputError: a file that cannot be used, an unknown id, a place that cannot be written.
     """
-    observations = load_observations(path or OBSERVATIONS)
+    files = SHIPPED if path is None else (path,)
+    observations = [one for file in files for one in load_observations(file)]
     console = Console()
     if trace_id is not None and draw is not None:
         console.print(f"wrote {_trace(observations, trace_id, draw, Path.cwd())}")

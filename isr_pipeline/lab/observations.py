@@ -14,6 +14,11 @@ RECORDINGS = Path(__file__).resolve().parent / "recordings"
 OBSERVATIONS = RECORDINGS / "observations.jsonl"
 """One repetition of an experiment on real brokers a line."""
 
+RETURNS = RECORDINGS / "returns.jsonl"
+"""The same of brokers that were started again before their session was over."""
+
+SHIPPED = (OBSERVATIONS, RETURNS)
+
 AGREEMENT = RECORDINGS / "agreement.json"
 """Rule set -> repetitions that agree, as `isr-pipeline conform --record` last wrote it."""
 

@@ -25,6 +25,11 @@ MS_OR_NEVER = Check(
     "milliseconds >= 0 (below 2^50 microseconds), or null (never)",
     lambda value: None if value is None else _within(MS, value),
 )
+RETRY = number(1, MS_LIMIT, "milliseconds >= 1 (below 2^50 microseconds)")
+RETRY_OR_NEVER = Check(
+    "milliseconds >= 1 (below 2^50 microseconds), or null (never)",
+    lambda value: None if value is None else _within(RETRY, value),
+)
 US = number(0, TIME_LIMIT_US, "microseconds >= 0 (below 2^50)")
 RATE = number(0, RATE_MAX, "a number >= 0 (below 1e9)")
 POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
@@ -225,12 +230,16 @@ class Crash(FaultBase):
     """Kill -9.
 
     Attributes:
-        restart_after_ms: from ``start_ms`` to its registration; null: it never comes back.
+        restart_after_ms: from ``start_ms`` to its first try to register, which is refused while
+            its old session is valid; null: it never comes back.
+        retry_ms: under ZooKeeper, where the process ends with the refusal: from there to the next
+            try, by whatever supervises it; null: it is not started again.
     """
 
     kind: Literal["crash"]
     broker: Broker
     restart_after_ms: Annotated[float | None, MS_OR_NEVER] = None
+    retry_ms: Annotated[float | None, RETRY_OR_NEVER] = 5000
 
 
 class ControlledRestart(FaultBase):

@@ -150,6 +150,7 @@ class Rules(Strict):
         one_of("none", "completion", "rw_always", "rw_precheck"),
     ] = None
     shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = None
+    registration_backs_off: Annotated[bool | None, BOOLEAN] = None
 
 
 _PAIR = "two numbers of milliseconds [low, high], low <= high"

@@ -8,6 +8,7 @@ win, factors multiply.
 from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import end_read
+from isr_pipeline.kafka.registration import is_refused, retry_after
 from isr_pipeline.kafka.releases import Fetcher
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
@@ -48,6 +49,7 @@ from isr_pipeline.simulation.network import (
 )
 from isr_pipeline.simulation.produces import append_records
 from isr_pipeline.simulation.purgatory import complete_without_handler
+from isr_pipeline.simulation.shortcuts.depends import setting
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
@@ -59,6 +61,8 @@ from isr_pipeline.simulation.world.layout import (
     B_DIRS_OK,
     B_EPOCH,
     B_FAULTS_ON,
+    B_FENCE_AT,
+    B_FENCED,
     B_HB_PHASE,
     B_IO_IDLE,
     B_MDHEAD,
@@ -92,11 +96,14 @@ from isr_pipeline.simulation.world.layout import (
     B_WALK,
     B_WALK_N,
     C_HALF_RTT,
+    C_HEARTBEAT,
+    C_SESSION,
     D_REQ,
     D_ROW,
     D_SIZE,
     D_SLOT,
     D_STATE,
+    DEP_SESSION,
     DS_IDLE,
     E_OFFSET,
     E_SIZE,
@@ -204,11 +211,13 @@ from isr_pipeline.simulation.world.layout import (
     X_KIND,
     X_ONCE,
     X_PART,
+    X_RETRY,
     X_SIZE,
     X_SLOT,
     X_START,
     X_STATE,
     X_TO,
+    X_TRIES,
     X_VALUE,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
@@ -688,20 +697,44 @@ def _crash(w, rules, fault, x):
 def _come_back(w, rules, fault, x):
     """A stopped broker starts again, unless the controller or another fault keeps it down."""
     b = w[x + X_BROKER]
-    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-        schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+    if 0 < w[G_NOW] <= w[G_CTL_OUT_UNTIL]:  # at its very end sessions may begin anew
+        schedule(w, w[x + X_SLOT], max(w[G_CTL_OUT_UNTIL], w[G_NOW] + 1))
+        return
+    returns = w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0 and not _another_return(w, fault, b)
+    if returns and _refused(w, rules, x, b):
         return
     w[x + X_STATE] = 3
     cancel(w, w[x + X_SLOT])
+    if returns:
+        start_broker(w, rules, b)
+    _rearm_all(w)
+
+
+@compiled
+def _another_return(w, fault, b):
+    """Whether another fault keeps broker ``b`` down: the later end wins."""
     for i in range(w[H_FAULTS]):
         y = w[H_FLT] + i * X_SIZE
         if i != fault and w[y + X_BROKER] == b and w[y + X_STATE] in (1, 2):
-            if w[y + X_KIND] in (X_CRASH, X_CONTROLLED) and w[b + B_UP] == 0:
-                _rearm_all(w)
-                return  # the later end wins
-    if w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0:
-        start_broker(w, rules, b)
-    _rearm_all(w)
+            if w[y + X_KIND] in (X_CRASH, X_CONTROLLED):
+                return True
+    return False
+
+
+@compiled
+def _refused(w, rules, x, b):
+    """Whether the controller refuses the registration of broker ``b``; plans its next try."""
+    now = w[G_NOW]
+    fenced = w[b + B_FENCED] == 1
+    killed = w[x + X_KIND] == X_CRASH and w[b + B_CRASH_UNCLEAN] == 1
+    if not is_refused(rules, fenced, w[b + B_FENCE_AT], now, killed):
+        return False
+    session = setting(w, C_SESSION, DEP_SESSION)
+    wait = retry_after(rules, w[x + X_TRIES], w[C_HEARTBEAT], session, w[x + X_RETRY])
+    w[x + X_TRIES] += 1
+    w[x + X_END] = now + wait if wait >= 0 else INF
+    schedule(w, w[x + X_SLOT], w[x + X_END])
+    return True
 
 
 @compiled

@@ -74,6 +74,7 @@ def choices_of(
         isr_lock=rules.isr_lock,
         shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
         controller=controller,
+        registration_backs_off=rules.registration_backs_off,
         elr=_elr(keys, rule_set, controller),
     )
     cells = np.zeros(at.CONFIG_END, dtype=np.int64)

@@ -104,6 +104,7 @@ def _crash(row: list[int], fault: Any, _: Entities) -> None:
     never = fault.restart_after_ms is None
     row[at.X_ARG] = -1 if never else us(fault.restart_after_ms)
     row[at.X_END] = at.INF if never else min(at.INF, row[at.X_START] + row[at.X_ARG])
+    row[at.X_RETRY] = -1 if fault.retry_ms is None else us(fault.retry_ms)
 
 
 def _controlled_restart(row: list[int], fault: Any, _: Entities) -> None:

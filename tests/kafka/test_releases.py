@@ -38,10 +38,12 @@ OFF_FROM = {
     "backoff_none": "0.9-0.10.1",
     "truncate_to_hw": "2.1-2.6",
     "failed_read_applied": "2.7-3.2",
+    "start_waits_for_session": "0.9-0.10.1",
 }
 ONLY_IN = {
     "expand_needs_lag": {"4485-doc"},
     "kraft_shrink_bumps": {"2.7-3.2"},
+    "registration_backs_off": {"2.7-3.2", "3.3-3.6"},
     "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
 }
 

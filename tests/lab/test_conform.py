@@ -11,7 +11,7 @@ import pytest
 from isr_pipeline.errors import InputError
 from isr_pipeline.lab.comparison import Agreement, ComparedCase, Report, compare_all, measure
 from isr_pipeline.lab.conform import conform
-from isr_pipeline.lab.observations import OBSERVATIONS, Observation, load_observations
+from isr_pipeline.lab.observations import OBSERVATIONS, SHIPPED, Observation, load_observations
 from isr_pipeline.report.trace import write_page
 
 KNOWN_EXCEPTIONS = {
@@ -21,13 +21,17 @@ KNOWN_EXCEPTIONS = {
     "E9-corrupt-3.9.1-3",
     # ZooKeeper's controller ran on a paused broker; which one is not recorded.
     "z6_leader_alone_killed-2.2.2-2",
+    # The killed leader's heartbeat, whose phase is not recorded, was 1.8 s later than here.
+    "K1-return-in-session-4.3.1-0",
+    # A controller of 4.x looks for stale sessions only now and then: 1.8 s after this one's end.
+    "K1-return-in-session-4.3.1-1",
 }
 
 
 @pytest.fixture(scope="module")
 def observations() -> list[Observation]:
     """Every repetition that ships with the project."""
-    return load_observations(OBSERVATIONS)
+    return [one for file in SHIPPED for one in load_observations(file)]
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +56,8 @@ class TestRealBrokers:
         assert [r.id for r in report.timeline if not r.agrees] == []
 
     def test_every_release_takes_part(self, observations: list[Observation]) -> None:
-        """All 204 repetitions of ten releases are read."""
-        assert len(observations) == 204
+        """All 208 repetitions of ten releases are read, returns within the session among them."""
+        assert len(observations) == 208
         assert len({one.release for one in observations}) == 10
 
 

@@ -93,6 +93,7 @@ _RULES: dict[str, Sequence[Any]] = {
     "election": ("assignment_order", "isr_order"),
     "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
     "shrink_bumps_leader_epoch": (False, True),
+    "registration_backs_off": (False, True),
 }
 _SERVICE: dict[str, Sequence[Any]] = {
     "handler_read_us": (80, 0, 2000),
@@ -212,7 +213,10 @@ class _Faults:
         return {**self._window(fault), **how}
 
     def crash(self, fault: dict[str, Any]) -> dict[str, Any]:
-        after = {"restart_after_ms": self.source.of((1500, 0, 100, 4000, None))}
+        after = {
+            "restart_after_ms": self.source.of((1500, 0, 100, 4000, None)),
+            "retry_ms": self.source.of((500, 20, None)),
+        }
         return {**self._broker(), **after}
 
     def controlled_restart(self, fault: dict[str, Any]) -> dict[str, Any]:

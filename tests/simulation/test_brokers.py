@@ -30,12 +30,6 @@ def test_a_returned_broker_is_unfenced_2_to_6_ms_later(seed: int) -> None:
     assert 30002 <= at(result, "broker_unfenced") <= 30006
 
 
-def test_a_broker_back_before_its_session_ended_is_fenced_by_its_registration() -> None:
-    """The new registration ends the old one: the election comes with it."""
-    result = world(fault("crash", 10000, broker=1, restart_after_ms=1000))
-    assert told(result)[:3] == [(kind, 11000) for kind in MOVE]
-
-
 def test_offline_time_is_the_gap_between_the_two_events() -> None:
     """The only replica dies: offline from the fence, not from the crash, to the return."""
     result = world(

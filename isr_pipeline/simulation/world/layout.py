@@ -493,7 +493,7 @@ SEND_SURGE = -3
 X_KIND = 0
 X_BROKER = 1  # row pointer, -1 none
 X_START = 2
-X_END = 3
+X_END = 3  # enc; flt: later where a registration is refused
 X_STAGE = 4  # 0 handler, 1 send
 X_READS = 5  # 1 direct, 2 completion, 4 visits
 X_VALUE = 6  # read_ms, append_ms (us), factor (millionths), records
@@ -512,7 +512,9 @@ X_STATE = 18  # 0 to begin, 1 running, 2 the second step of running, 3 over
 X_ALL_PARTS = 19
 X_ONCE = 20
 X_TOUCHES = 21  # TOUCH_ bits
-X_SIZE = 22
+X_RETRY = 22  # enc: crash: from a refused start under ZooKeeper to the next, -1 none
+X_TRIES = 23  # flt: refused registrations so far
+X_SIZE = 24
 
 # TOUCH_ bits: whose removal from the ISR a fault explains
 TOUCH_PROCESS = 1  # followers on the broker

@@ -1,0 +1,65 @@
+"""A broker that is back before its old session is over: refused, and when it tries again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from isr_pipeline.kafka.compiling import rule
+from isr_pipeline.kafka.releases import (
+    CONTROLLER,
+    REGISTRATION_BACKS_OFF,
+    START_WAITS_FOR_SESSION,
+    Controller,
+)
+
+FIRST_RETRY_US: Final = 100_000
+"""`resendExponentialBackoff` of BrokerLifecycleManager.scala @ 2.8.2 to 3.9; its jitter of 2 % is
+left out."""
+
+DOUBLINGS_MAX: Final = 20
+"""More would pass any session."""
+
+_KRAFT: Final = int(Controller.KRAFT)
+
+
+@rule
+def is_refused(rules, fenced, session_end, now, killed):
+    """Whether the session of the broker's last life stands against its registration.
+
+    KRaft answers DUPLICATE_BROKER_REGISTRATION while it is valid, whatever ended that life
+    (ClusterControlManager.registerBroker, BrokerHeartbeatManager.hasValidSession @ 3.3, 3.9). Under
+    ZooKeeper the znode is there as long; who stops in order closes the session himself
+    (KafkaZkClient.CheckedEphemeral @ 3.9).
+
+    Args:
+        rules: the switches.
+        fenced: whether the controller has ended the session already.
+        session_end: when it is over, in microseconds; still valid at that very moment.
+        now: in microseconds.
+        killed: whether that life ended by a kill.
+    """
+    if fenced or now > session_end:
+        return False
+    return rules[CONTROLLER] == _KRAFT or killed
+
+
+@rule
+def retry_after(rules, tries, heartbeat, session, supervisor):
+    """How long after a refusal the broker tries again, in microseconds.
+
+    KRaft: after 100 ms, doubling up to the session's length; from 4.1 on after every heartbeat
+    interval (KAFKA-19294). ZooKeeper: the process ends and its supervisor starts it again; 0.8.2
+    waits a session within the process (ZkUtils.createEphemeralPathExpectConflictHandleZKBug).
+
+    Args:
+        rules: the switches.
+        tries: refusals before this one.
+        heartbeat: broker.heartbeat.interval.ms, in microseconds.
+        session: the session's timeout, in microseconds.
+        supervisor: time from the process's end to its next try, in microseconds.
+    """
+    if rules[CONTROLLER] == _KRAFT:
+        if rules[REGISTRATION_BACKS_OFF] == 0:
+            return heartbeat
+        return min(FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), session)
+    return session if rules[START_WAITS_FOR_SESSION] != 0 else supervisor

@@ -1,0 +1,73 @@
+"""A registration within the session of the broker's last life."""
+
+from __future__ import annotations
+
+import pytest
+
+from isr_pipeline.kafka.registration import FIRST_RETRY_US, is_refused, retry_after
+from isr_pipeline.kafka.releases import RULE_SETS, switches
+
+SECOND = 1_000_000
+HEARTBEAT = 2 * SECOND
+SESSION = 9 * SECOND
+SUPERVISOR = 5 * SECOND
+KRAFT = switches(RULE_SETS["3.7+"])
+ZOOKEEPER = switches(RULE_SETS["3.7+"], controller="zookeeper")
+
+
+class TestRefusal:
+    """While the controller's session is valid."""
+
+    @pytest.mark.parametrize(("now", "refused"), [(8, True), (9, True), (10, False)])
+    def test_a_session_is_valid_up_to_its_last_moment(self, now: int, refused: bool) -> None:
+        """Last contact + session >= now: hasValidSession @ 3.9."""
+        assert bool(is_refused(KRAFT, False, 9, now, True)) is refused
+
+    def test_a_fenced_broker_has_no_session(self) -> None:
+        """Whoever is fenced may register at once."""
+        assert not is_refused(KRAFT, True, 9, 5, True)
+
+    @pytest.mark.parametrize(("killed", "refused"), [(True, True), (False, False)])
+    def test_zookeepers_znode_is_gone_after_a_shutdown(self, killed: bool, refused: bool) -> None:
+        """Only a kill leaves the old session's znode behind."""
+        assert bool(is_refused(ZOOKEEPER, False, 9, 5, killed)) is refused
+
+    def test_kraft_asks_for_the_session_alone(self) -> None:
+        """How the last life ended does not matter to it."""
+        assert is_refused(KRAFT, False, 9, 5, False)
+
+
+class TestRetry:
+    """When the broker tries again."""
+
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6"])
+    def test_kraft_up_to_4_0_doubles_from_100_ms_to_the_session(self, release: str) -> None:
+        """0.1, 0.2, 0.4, ... seconds; never more than the session."""
+        rules = switches(RULE_SETS[release])
+        waits = [retry_after(rules, n, HEARTBEAT, SESSION, SUPERVISOR) for n in range(9)]
+        doubled = [FIRST_RETRY_US * 2**n for n in range(7)]
+        assert waits == [*doubled, SESSION, SESSION]
+
+    def test_no_number_of_tries_overflows(self) -> None:
+        """After a thousand refusals it is still a session."""
+        rules = switches(RULE_SETS["3.3-3.6"])
+        assert retry_after(rules, 1000, HEARTBEAT, SESSION, SUPERVISOR) == SESSION
+
+    def test_kraft_from_4_1_waits_a_heartbeat_interval(self) -> None:
+        """KAFKA-19294 took the back-off away."""
+        waits = {retry_after(KRAFT, n, HEARTBEAT, SESSION, SUPERVISOR) for n in range(9)}
+        assert waits == {HEARTBEAT}
+
+    def test_3_9_is_the_newest_rule_set_with_its_back_off(self) -> None:
+        """`rules.registration_backs_off` makes 3.7 to 4.0 of it."""
+        rules = switches(RULE_SETS["3.7+"], registration_backs_off=True)
+        assert retry_after(rules, 3, HEARTBEAT, SESSION, SUPERVISOR) == 8 * FIRST_RETRY_US
+
+    def test_under_zookeeper_the_supervisor_decides(self) -> None:
+        """The process ends with the refusal."""
+        assert retry_after(ZOOKEEPER, 3, HEARTBEAT, SESSION, SUPERVISOR) == SUPERVISOR
+
+    def test_0_8_2_waits_a_session_in_its_process(self) -> None:
+        """It takes the znode for one of its own that ZooKeeper has forgotten to delete."""
+        rules = switches(RULE_SETS["0.8.2"])
+        assert retry_after(rules, 3, HEARTBEAT, SESSION, SUPERVISOR) == SESSION

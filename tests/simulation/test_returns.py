@@ -1,0 +1,89 @@
+"""Brokers that are back before their old session is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.worlds import at, fault, told, world
+
+MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
+LONG = {"broker.session.timeout.ms": 20000, "broker.heartbeat.interval.ms": 2000}
+BACK = fault("crash", 10000, broker=1, restart_after_ms=2000)
+
+
+class TestKRaft:
+    """DUPLICATE_BROKER_REGISTRATION until the session has ended."""
+
+    @pytest.mark.parametrize("seed", range(1, 5))
+    def test_a_quick_return_changes_nothing_before_the_sessions_end(self, seed: int) -> None:
+        """Fenced a session after its last heartbeat, though its process is back after 2 s."""
+        result = world(BACK, config=LONG, seed=seed)
+        assert [kind for kind, _ in told(result)[:3]] == MOVE
+        assert 28000 <= at(result, "broker_fenced") <= 30000
+
+    def test_from_4_1_on_it_is_in_at_the_next_heartbeat_interval(self) -> None:
+        """Its tries come every 2 s from 12 s on; the first after the session's end succeeds."""
+        result = world(BACK, config=LONG)
+        waited = -(-(at(result, "broker_fenced") - 12000) // 2000) * 2000
+        assert 2 <= at(result, "broker_unfenced") - (12000 + waited) <= 6
+
+    def test_up_to_4_0_its_tries_are_further_and_further_apart(self) -> None:
+        """Tries 0.1, 0.3, 0.7, ... 12.7 s after the first; the next waits for 12.8 s."""
+        result = world(BACK, config=LONG, rules={"registration_backs_off": True})
+        assert at(result, "broker_fenced") < 37500
+        assert 2 <= at(result, "broker_unfenced") - (12000 + 25500) <= 6
+
+    def test_a_return_after_the_session_is_let_in_at_once(self) -> None:
+        """Nothing stands against it."""
+        result = world(fault("crash", 10000, broker=1, restart_after_ms=21000), config=LONG)
+        assert 2 <= at(result, "broker_unfenced") - 31000 <= 6
+
+    def test_a_new_controller_begins_the_session_anew(self) -> None:
+        """Back in the outage of a controller that lost its clock: refused for one session more."""
+        outage = fault("controller_outage", 10500, duration_ms=5000)
+        result = world(BACK, outage, config=LONG)
+        assert at(result, "broker_fenced") == 35500
+
+    def test_a_second_kill_in_between_counts(self) -> None:
+        """The later return wins, and its tries begin anew."""
+        again = fault("crash", 15000, broker=1, restart_after_ms=30500)
+        result = world(BACK, again, config=LONG)
+        assert 2 <= at(result, "broker_unfenced") - 45500 <= 6
+
+    def test_a_partition_has_no_leader_for_the_session(self) -> None:
+        """Produce stands still from the kill to the election, not to the return."""
+        result = world(BACK, config=LONG)
+        dead = at(result, "leader_elected") - 10000
+        assert dead > 18000
+        assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead / 60000)
+
+
+class TestZooKeeper:
+    """The start fails on the old session's znode."""
+
+    SESSION = {"zookeeper.session.timeout.ms": 18000}  # noqa: RUF012 - a constant of the tests
+
+    def test_the_supervisors_interval_decides_when_it_is_in(self) -> None:
+        """Tries at 12, 15, 18, ... s: the first after the session's end registers."""
+        back = fault("crash", 10000, broker=1, restart_after_ms=2000, retry_ms=3000)
+        result = world(back, config=self.SESSION, controller="zookeeper")
+        waited = -(-(at(result, "broker_fenced") - 12000) // 3000) * 3000
+        assert 2 <= at(result, "broker_unfenced") - (12000 + waited) <= 6
+
+    def test_without_a_supervisor_it_stays_away(self) -> None:
+        """`retry_ms: null`: the refused start was the last."""
+        back = fault("crash", 10000, broker=1, restart_after_ms=2000, retry_ms=None)
+        result = world(back, config=self.SESSION, controller="zookeeper")
+        assert [kind for kind, _ in told(result)] == MOVE
+
+    def test_0_8_2_waits_a_session_whatever_supervises_it(self) -> None:
+        """Its own process tries again."""
+        back = fault("crash", 10000, broker=1, restart_after_ms=2000, retry_ms=None)
+        result = world(back, config=self.SESSION, controller="zookeeper", release="0.8.2")
+        assert 2 <= at(result, "broker_unfenced") - 30000 <= 6
+
+    def test_a_controlled_restart_finds_no_znode(self) -> None:
+        """It closed its session: back within what would have been left of it."""
+        restart = fault("controlled_restart", 10000, broker=1, downtime_ms=3000)
+        result = world(restart, config=self.SESSION, controller="zookeeper")
+        assert 2 <= at(result, "broker_unfenced") - 13000 <= 6
