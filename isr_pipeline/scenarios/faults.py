@@ -245,9 +245,13 @@ class Crash(FaultBase):
 class ControlledRestart(FaultBase):
     """A controlled shutdown and the return at ``start_ms + downtime_ms``.
 
+    Under KRaft a broker that leads anything waits until every other active broker has reported in a
+    heartbeat that it knows where the leads went, and is then fenced.
+
     Attributes:
-        downtime_ms: from ``start_ms``; at least ``shutdown_ms``.
-        shutdown_ms: how long it goes on fetching and answering.
+        downtime_ms: from ``start_ms``; at least ``shutdown_ms``; longer if it stops later.
+        shutdown_ms: what is left until the process ends: under KRaft after it was let go (closing
+            logs), under ZooKeeper from ``start_ms`` on.
     """
 
     kind: Literal["controlled_restart"]

@@ -15,6 +15,7 @@ from isr_pipeline.kafka.releases import (
     Controller,
     ElectionOrder,
 )
+from isr_pipeline.kafka.shutdown import has_reported
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.log import lose_from
 from isr_pipeline.simulation.measures import (
@@ -42,6 +43,8 @@ from isr_pipeline.simulation.world.layout import (
     B_FENCE_AT,
     B_FENCED,
     B_HB_PHASE,
+    B_MD_DONE,
+    B_MD_SENT,
     B_MDBASE,
     B_MDCAP,
     B_MDHEAD,
@@ -82,6 +85,7 @@ from isr_pipeline.simulation.world.layout import (
     H_MD,
     H_PART,
     H_PARTITIONS,
+    H_SEEN,
     H_WALK,
     INF,
     M_DUE,
@@ -113,6 +117,7 @@ from isr_pipeline.simulation.world.queue import cancel, schedule
 
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12
+PURPOSE_MOVE_SEEN = 13
 UNFENCE_LOW_US = 2_000  # [R 4.3.1] 2-6 ms from registration to being unfenced
 UNFENCE_HIGH_US = 6_000
 
@@ -175,6 +180,7 @@ def _send_record(w, p, b, full):
         due = max(due, w[previous + M_DUE])
         if (tail + 1) % cap == head:
             tail = (tail - 1) % cap  # full: the newest record stands for the one before
+            w[b + B_MD_SENT] -= 1
     m = base + tail * M_SIZE
     w[m + M_DUE] = due
     w[m + M_PART] = p
@@ -184,6 +190,7 @@ def _send_record(w, p, b, full):
     w[m + M_PEPOCH] = w[p + P_PEPOCH]
     w[m + M_FULL] = full
     w[b + B_MDTAIL] = (tail + 1) % cap
+    w[b + B_MD_SENT] += 1
     if head == tail:
         schedule(w, w[b + B_SLOT_MD], due)
 
@@ -520,6 +527,75 @@ def move_away(w, rules, b):
 
 
 @compiled
+def leads_any(w, b):
+    """Whether broker ``b`` leads a partition, as the controller sees it."""
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        leader = w[p + P_LEADER]
+        if leader >= 0 and w[row_of(w, p, leader) + R_BROKER] == b:
+            return True
+    return False
+
+
+@compiled
+def _seen(w, b):
+    """Pointer of what the brokers have seen of the controlled shutdown of ``b``."""
+    return w[H_SEEN] + broker_index(w, b) * w[H_BROKERS]
+
+
+@compiled
+def await_reports(w, b):
+    """The leads of broker ``b`` have moved: from here on the others may report that they know.
+
+    Of each, the time at which it has applied the move; below 0, how many records it must have
+    applied for that. Who holds none of its partitions gets no record here, but the metadata log
+    reaches him as well.
+    """
+    ctl = w[H_BROKERS]
+    for k in range(w[H_BROKERS]):
+        o = w[H_BRK] + k * B_SIZE
+        if w[o + B_MD_SENT] > w[o + B_MD_DONE]:
+            w[_seen(w, b) + k] = -w[o + B_MD_SENT]
+            continue
+        way = link(w, ctl, k)
+        purpose = PURPOSE_MOVE_SEEN + (broker_index(w, b) << 8)
+        delay = jitter(w, purpose, k, w[b + B_EPOCH], w[C_MD_LOW], w[C_MD_HIGH])
+        w[_seen(w, b) + k] = max(w[G_NOW], w[way + 1]) + w[way] + delay
+
+
+@compiled
+def note_applied(w, o):
+    """Broker ``o`` has applied metadata records: those of a move may be among them."""
+    for k in range(w[H_BROKERS]):
+        cell = _seen(w, w[H_BRK] + k * B_SIZE) + broker_index(w, o)
+        if w[cell] < 0 and w[o + B_MD_DONE] >= -w[cell]:
+            w[cell] = w[G_NOW]
+
+
+@compiled
+def _last_heartbeat(w, b):
+    """When the last heartbeat of broker ``b`` reached the controller."""
+    until = min(w[G_NOW], w[b + B_CUT_SINCE])
+    beats = max(0, until - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
+    return w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
+
+
+@compiled
+def all_reported(w, b):
+    """Whether every active broker but ``b`` has reported that it knows where its leads went.
+
+    Active is who is neither fenced nor stopping: one that hangs holds it up until it is fenced.
+    """
+    for k in range(w[H_BROKERS]):
+        o = w[H_BRK] + k * B_SIZE
+        if o != b and w[o + B_FENCED] == 0 and w[o + B_STOPPING] == 0:
+            applied = w[_seen(w, b) + k]
+            if applied < 0 or not has_reported(applied, _last_heartbeat(w, o)):
+                return False
+    return True
+
+
+@compiled
 def dir_failed(w, rules, b, log_dir, dir_field):
     """The controller hears of a failed log dir: its replicas leave the ISRs, leaders move."""
     for i in range(w[H_PARTITIONS]):
@@ -593,6 +669,9 @@ def controller_back(w, rules, resumed):
     run: it fences at most one live broker whose session seems over [R 4.3.1].
     """
     now = w[G_NOW]
+    if resumed == 0:  # it has marked no shutdown: whoever asks may go
+        for k in range(w[H_BROKERS] * w[H_BROKERS]):
+            w[w[H_SEEN] + k] = 0
     fenced_one = False
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE

@@ -10,14 +10,19 @@ from __future__ import annotations
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.registration import is_refused, retry_after
 from isr_pipeline.kafka.releases import Fetcher
+from isr_pipeline.kafka.shutdown import FIRST_ASK_US, SHUTDOWN_LIMIT_US, must_wait
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
+    all_reported,
+    await_reports,
     controller_back,
     controller_gone,
     dir_failed,
     elect_preferred,
     fence,
     hear,
+    is_kraft,
+    leads_any,
     leave_elr,
     move_away,
     publish,
@@ -65,6 +70,8 @@ from isr_pipeline.simulation.world.layout import (
     B_FENCED,
     B_HB_PHASE,
     B_IO_IDLE,
+    B_MD_DONE,
+    B_MD_SENT,
     B_MDHEAD,
     B_MDTAIL,
     B_PAUSED_UNTIL,
@@ -95,6 +102,7 @@ from isr_pipeline.simulation.world.layout import (
     B_UP,
     B_WALK,
     B_WALK_N,
+    C_ALTER,
     C_HALF_RTT,
     C_HEARTBEAT,
     C_SESSION,
@@ -200,6 +208,7 @@ from isr_pipeline.simulation.world.layout import (
     X_ALL_PARTS,
     X_ARG,
     X_ARG2,
+    X_ASKED,
     X_BOTH,
     X_BROKER,
     X_DIR,
@@ -340,6 +349,7 @@ def stop_broker(w, rules, b):
     w[b + B_STAIL] = 0
     w[b + B_MDHEAD] = 0
     w[b + B_MDTAIL] = 0
+    w[b + B_MD_DONE] = w[b + B_MD_SENT]
     w[b + B_SURGE_OUT] = 0
     w[b + B_SURGE_GATHERED] = 0
     w[b + B_TICK_POS] = -1
@@ -738,8 +748,71 @@ def _refused(w, rules, x, b):
 
 
 @compiled
+def _wants_to_go(w, rules, x, b):
+    """Broker ``b`` asks for a controlled shutdown: its leads move."""
+    now = w[G_NOW]
+    led = leads_any(w, b)
+    w[b + B_STOPPING] = 1
+    w[x + X_ASKED] = -1
+    note_eligible(w)
+    if must_wait(rules, led):
+        move_away(w, rules, b)
+        await_reports(w, b)
+        w[x + X_ASKED] = now
+        # the first answer comes when the move is committed
+        schedule(w, w[x + X_SLOT], now + w[C_ALTER] + FIRST_ASK_US)
+    elif is_kraft(rules):
+        _may_go(w, rules, x, b)
+    else:
+        move_away(w, rules, b)
+        schedule(w, w[x + X_SLOT], max(now, w[x + X_START] + w[x + X_ARG2]))
+
+
+@compiled
+def _may_go(w, rules, x, b):
+    """The controller fences broker ``b``, which stops."""
+    fence(w, rules, b, True)
+    _goes(w, rules, x, b)
+
+
+@compiled
+def _goes(w, rules, x, b):
+    """Broker ``b`` serves and fetches no longer; back when its logs are closed, or later."""
+    w[x + X_ASKED] = -1
+    w[x + X_STATE] = 2
+    stop_broker(w, rules, b)
+    _plan_return(w, x, w[G_NOW] + w[x + X_ARG2])
+
+
+@compiled
+def _plan_return(w, x, stopped):
+    """The process of a controlled restart ends at ``stopped``: when it starts again."""
+    back = max(stopped, w[x + X_START] + w[x + X_ARG])
+    w[x + X_END] = back
+    schedule(w, w[x + X_SLOT], back)
+
+
+@compiled
+def _asks_to_go(w, rules, x, b):
+    """Broker ``b``, whose leads have moved, asks once more whether it may go."""
+    now = w[G_NOW]
+    to_controller = w[link(w, broker_index(w, b), w[H_BROKERS]) + 1]
+    hindered = max(max(w[b + B_PAUSED_UNTIL], to_controller), w[G_CTL_OUT_UNTIL])
+    limit = w[x + X_ASKED] + SHUTDOWN_LIMIT_US
+    if now >= limit and w[b + B_PAUSED_UNTIL] <= now:
+        _goes(w, rules, x, b)  # without leave
+    elif hindered > now:
+        then = max(w[b + B_PAUSED_UNTIL], min(hindered, limit))
+        schedule(w, w[x + X_SLOT], then + 1)  # when it is over: a controller may begin anew
+    elif w[b + B_FENCED] == 1 or all_reported(w, b):
+        _may_go(w, rules, x, b)
+    else:
+        schedule(w, w[x + X_SLOT], min(now + w[C_HEARTBEAT], limit))
+
+
+@compiled
 def _controlled(w, rules, fault, x):
-    """Controlled restart: 0 leaves the ISRs, 1 stops, 2 starts again."""
+    """Controlled restart: 0 wants to go, 1 asks again or (ZooKeeper) stops, 2 starts again."""
     b = w[x + X_BROKER]
     if w[x + X_STATE] == 0:
         if w[b + B_UP] == 0:
@@ -750,18 +823,18 @@ def _controlled(w, rules, fault, x):
             schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
             return
         w[x + X_STATE] = 1
-        w[b + B_STOPPING] = 1
-        note_eligible(w)
-        move_away(w, rules, b)
+        _wants_to_go(w, rules, x, b)
         _rearm_all(w)
-        schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG2]))
     elif w[x + X_STATE] == 1:
+        if w[x + X_ASKED] >= 0 and w[b + B_UP] == 1:
+            _asks_to_go(w, rules, x, b)
+            return
         w[x + X_STATE] = 2
         if w[b + B_UP] == 1:
             stop_broker(w, rules, b)
             if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
                 fence(w, rules, b, True)
-        schedule(w, w[x + X_SLOT], max(w[G_NOW], w[x + X_START] + w[x + X_ARG]))
+        _plan_return(w, x, w[G_NOW])
     else:
         _come_back(w, rules, fault, x)
 

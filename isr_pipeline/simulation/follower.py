@@ -15,6 +15,7 @@ from isr_pipeline.kafka.releases import (
     Reset,
 )
 from isr_pipeline.kafka.replica import create, reset, resets_records
+from isr_pipeline.simulation.controller import note_applied
 from isr_pipeline.simulation.leader import (
     answer_produces,
     leads_officially,
@@ -48,6 +49,7 @@ from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_e
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
+    B_MD_DONE,
     B_MDBASE,
     B_MDCAP,
     B_MDHEAD,
@@ -715,6 +717,7 @@ def metadata_fires(w, rec, rules, b):
         if w[m + M_DUE] > now:
             break
         w[b + B_MDHEAD] = (head + 1) % w[b + B_MDCAP]
+        w[b + B_MD_DONE] += 1
         p = w[m + M_PART]
         for pos in range(w[p + P_RF]):
             r = row_of(w, p, pos)
@@ -729,6 +732,7 @@ def metadata_fires(w, rec, rules, b):
                 _become_leader(w, rec, rules, r, m)
             else:
                 _become_follower(w, rec, rules, r, m)
+    note_applied(w, b)
     reap_idle_threads(w, b)
     if w[b + B_MDHEAD] != w[b + B_MDTAIL]:
         m = w[H_MD] + (w[b + B_MDBASE] + w[b + B_MDHEAD]) * M_SIZE

@@ -171,6 +171,7 @@ class Template:
             at.H_FLT: tables.place(shape.faults * at.X_SIZE),
             at.H_FPART: tables.place(shape.faults * npart),
             at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
+            at.H_SEEN: tables.place(nb * nb),
             at.H_HIST: tables.place(at.HIST_SIZE),
             # Everything up to here is what `cycles` compares.
             at.H_BYKIND: tables.place(self.n_slots),

@@ -317,6 +317,19 @@ MUTANTS: tuple[Mutant, ...] = (
         ("rules[START_WAITS_FOR_SESSION] != 0", "True"),
     ),
     *_in(
+        "shutdown.py",
+        "must_wait",
+        ("and led", ""),
+        ("rules[CONTROLLER] == _KRAFT and", ""),
+    ),
+    *_in(
+        "shutdown.py",
+        "has_reported",
+        ("applied <= max(last_heartbeat, 0)", "applied < max(last_heartbeat, 0)"),
+        ("applied <= max(last_heartbeat, 0)", "applied <= last_heartbeat"),
+        ("applied <= max(last_heartbeat, 0)", "True"),
+    ),
+    *_in(
         "releases.py",
         "",
         ("    tick_divisor=2,", "    tick_divisor=5,"),

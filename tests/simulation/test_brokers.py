@@ -47,17 +47,6 @@ def test_produce_is_unavailable_from_the_crash_on() -> None:
     assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead / 60000)
 
 
-def test_a_controlled_restart_moves_first_and_fences_when_it_is_down() -> None:
-    """Leader and ISR move at its start, the fence comes shutdown_ms later, the return on time."""
-    result = world(fault("controlled_restart", 10000, broker=1, downtime_ms=20000))
-    assert told(result)[:3] == [
-        ("controller_isr_remove", 10000),
-        ("leader_elected", 10000),
-        ("broker_fenced", 11000),
-    ]
-    assert 30002 <= at(result, "broker_unfenced") <= 30006
-
-
 def test_kraft_leaves_a_last_members_partition_leaderless_at_its_shutdown() -> None:
     """Nobody else to lead: offline at the shutdown's begin, ISR kept."""
     result = world(

@@ -62,6 +62,7 @@ H_LEDGER = 36
 H_HIST = 37
 H_EVENTS = 38
 H_WALK = 39
+H_SEEN = 40  # broker that stops x other broker: see `controller.await_reports`
 H_BFLIST = 43  # brokers' faults of disk and log: others are never scanned for a read
 H_SAMPLE = 44
 H_LOCKED = 45  # ring of the last reads that held a lock
@@ -238,6 +239,8 @@ B_SLOT_DIR = 65  # a noticed log-dir failure reaches the controller
 B_CUT_SINCE = 66  # since when the controller has not heard it, INF while it does
 B_FAULT0 = 67  # enc: its faults of disk and log in H_BFLIST: first, number
 B_FAULTS = 68
+B_MD_SENT = 69  # ctl: metadata records sent to it so far
+B_MD_DONE = 70  # fol: of these, those that it has applied
 B_SIZE = 72
 
 # ---------------------------------------------------------------- a partition, to the controller
@@ -514,7 +517,8 @@ X_ONCE = 20
 X_TOUCHES = 21  # TOUCH_ bits
 X_RETRY = 22  # enc: crash: from a refused start under ZooKeeper to the next, -1 none
 X_TRIES = 23  # flt: refused registrations so far
-X_SIZE = 24
+X_ASKED = 24  # flt: controlled restart under KRaft: since when it wants to go, -1 once it may
+X_SIZE = 28
 
 # TOUCH_ bits: whose removal from the ISR a fault explains
 TOUCH_PROCESS = 1  # followers on the broker

@@ -1,0 +1,42 @@
+"""Controlled shutdown under KRaft: when the controller lets a broker go."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from isr_pipeline.kafka.compiling import rule
+from isr_pipeline.kafka.releases import CONTROLLER, Controller
+
+FIRST_ASK_US: Final = 50_000
+"""From the first answer, "not yet", to the next heartbeat; later ones come at the ordinary interval
+(BrokerLifecycleManager, PENDING_CONTROLLED_SHUTDOWN @ 2.8.2, 3.9)."""
+
+SHUTDOWN_LIMIT_US: Final = 300_000_000
+"""After so long the broker stops without leave (BrokerServer.shutdown @ 3.9: five minutes)."""
+
+_KRAFT: Final = int(Controller.KRAFT)
+
+
+@rule
+def must_wait(rules, led):
+    """Whether a broker that wants to stop has to wait for what the others report.
+
+    KRaft lets one go at once that leads nothing; ZooKeeper's controller answers when the leads have
+    moved (BrokerHeartbeatManager.calculateNextBrokerState @ 2.8.2, 3.9).
+
+    Args:
+        rules: the switches.
+        led: whether it led any partition when it asked first.
+    """
+    return rules[CONTROLLER] == _KRAFT and led
+
+
+@rule
+def has_reported(applied, last_heartbeat):
+    """Whether the last heartbeat of another broker named an offset at least that of the move.
+
+    Args:
+        applied: when it applied that offset; 0: nobody waits for it, as with a new controller.
+        last_heartbeat: when its last heartbeat reached the controller, in microseconds.
+    """
+    return applied <= max(last_heartbeat, 0)
