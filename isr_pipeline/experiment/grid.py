@@ -175,6 +175,7 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
     cluster, rules = scenario.cluster, scenario.rules
     rule_set = rule_set_of(cluster.release)
     bumps, backs_off = rules.shrink_bumps_leader_epoch, rules.registration_backs_off
+    from_imbalance = rules.check_from_imbalance
     switches: dict[str, Param] = {
         "cluster.release": cluster.release,
         "cluster.controller": cluster.controller,
@@ -188,6 +189,9 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
         ),
         "rules.registration_backs_off": (
             rule_set.registration_backs_off if backs_off is None else backs_off
+        ),
+        "rules.check_from_imbalance": (
+            rule_set.check_from_imbalance if from_imbalance is None else from_imbalance
         ),
     }
     service: dict[str, Param] = {
@@ -227,9 +231,10 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
         unread.add("eligible.leader.replicas.version")
     if kraft:
         unread |= {"zookeeper.session.timeout.ms", "service.isr_zk_write_ms"}
+        unread.add("leader.imbalance.per.broker.percentage")
     else:
         unread |= {"broker.session.timeout.ms", "broker.heartbeat.interval.ms"}
-        unread.add("rules.registration_backs_off")
+        unread |= {"rules.registration_backs_off", "rules.check_from_imbalance"}
     if not rule_set.async_isr:
         unread.add("service.alter_partition_ms")
     if not rule_set.response_limit:

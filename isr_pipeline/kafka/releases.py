@@ -171,6 +171,8 @@ class RuleSet:
             doubling; otherwise every heartbeat interval (KAFKA-19294, 4.1).
         start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
             session waits a session's length for it; otherwise its process ends (KAFKA-1387, 0.9).
+        check_from_imbalance: under KRaft leader.imbalance.check.interval.seconds is counted from
+            the first imbalance on; otherwise from the controller's start (4.0).
     """
 
     name: str
@@ -212,6 +214,7 @@ class RuleSet:
     controller_checks_isr: bool
     registration_backs_off: bool
     start_waits_for_session: bool
+    check_from_imbalance: bool
 
 
 _V082: Final = RuleSet(
@@ -255,6 +258,7 @@ _V082: Final = RuleSet(
     controller_checks_isr=False,
     registration_backs_off=False,
     start_waits_for_session=True,
+    check_from_imbalance=False,
 )
 
 # KAFKA-1546 measures lag in time alone; the fetcher learns to wait and to retry a corrupt batch.
@@ -331,6 +335,7 @@ _V27: Final = replace(
     kraft=True,
     kraft_shrink_bumps=True,
     registration_backs_off=True,
+    check_from_imbalance=True,
 )
 
 # ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
@@ -366,6 +371,7 @@ _V37: Final = replace(
     hw_frozen_under_min_isr=True,
     min_isr_capped=True,
     registration_backs_off=False,
+    check_from_imbalance=False,
 )
 
 RULE_SETS: Final[dict[str, RuleSet]] = {
@@ -432,6 +438,7 @@ METADATA_BY_EPOCH: Final = _INDEX["metadata_by_epoch"]
 CONTROLLER_CHECKS_ISR: Final = _INDEX["controller_checks_isr"]
 REGISTRATION_BACKS_OFF: Final = _INDEX["registration_backs_off"]
 START_WAITS_FOR_SESSION: Final = _INDEX["start_waits_for_session"]
+CHECK_FROM_IMBALANCE: Final = _INDEX["check_from_imbalance"]
 CONTROLLER: Final = _INDEX["controller"]
 SHRINK_BUMPS_LEADER_EPOCH: Final = _INDEX["shrink_bumps_leader_epoch"]
 ELECTION: Final = _INDEX["election"]
@@ -466,6 +473,7 @@ def switches(
     controller: str | None = None,
     elr: bool = False,
     registration_backs_off: bool | None = None,
+    check_from_imbalance: bool | None = None,
 ) -> npt.NDArray[np.int64]:
     """The vector that every compiled rule function takes first.
 
@@ -480,6 +488,7 @@ def switches(
         controller: a key of `CONTROLLERS`; None is KRaft where the release has it.
         elr: eligible.leader.replicas.version = 1 (KIP-966).
         registration_backs_off: None is the release's own.
+        check_from_imbalance: likewise.
 
     Returns:
         int64 array of `N_SWITCHES` values, one for each index constant of this module.
@@ -488,7 +497,7 @@ def switches(
         KeyError: a name that is not among the keys named above.
     """
     chosen = default_controller(rule_set) if controller is None else controller
-    bumps, backs_off = shrink_bumps_leader_epoch, registration_backs_off
+    bumps = shrink_bumps_leader_epoch
     values = {name: getattr(rule_set, name, 0) for name in SWITCHES} | {
         "isr_lock": LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock],
         "fetcher": FETCHERS[rule_set.fetcher if fetcher is None else fetcher],
@@ -500,8 +509,10 @@ def switches(
         "kip501": KIP501_VARIANTS[kip501],
         "kip501_enabled": kip501_enabled,
         "elr": elr,
-        "registration_backs_off": rule_set.registration_backs_off
-        if backs_off is None
-        else backs_off,
     }
+    own = {
+        "registration_backs_off": registration_backs_off,
+        "check_from_imbalance": check_from_imbalance,
+    }
+    values |= {name: value for name, value in own.items() if value is not None}
     return np.array([int(values[name]) for name in SWITCHES], dtype=np.int64)

@@ -151,6 +151,7 @@ class Rules(Strict):
     ] = None
     shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = None
     registration_backs_off: Annotated[bool | None, BOOLEAN] = None
+    check_from_imbalance: Annotated[bool | None, BOOLEAN] = None
 
 
 _PAIR = "two numbers of milliseconds [low, high], low <= high"

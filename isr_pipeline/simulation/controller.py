@@ -8,6 +8,7 @@ records, each at its own time, in order.
 from __future__ import annotations
 
 from isr_pipeline.kafka.election import Election, elect_zk, partition_change_kraft
+from isr_pipeline.kafka.preferred import NEW_CONTROLLER_CHECK_US, waits_for_imbalance
 from isr_pipeline.kafka.releases import (
     CONTROLLER,
     ELECTION,
@@ -62,6 +63,7 @@ from isr_pipeline.simulation.world.layout import (
     C_HEARTBEAT,
     C_MD_HIGH,
     C_MD_LOW,
+    C_REBALANCE,
     C_SCRATCH,
     C_SESSION,
     C_UNCLEAN,
@@ -86,6 +88,7 @@ from isr_pipeline.simulation.world.layout import (
     H_PART,
     H_PARTITIONS,
     H_SEEN,
+    H_SLOT_REBALANCE,
     H_WALK,
     INF,
     M_DUE,
@@ -113,7 +116,7 @@ from isr_pipeline.simulation.world.layout import (
     R_ONLINE,
     R_PART,
 )
-from isr_pipeline.simulation.world.queue import cancel, schedule
+from isr_pipeline.simulation.world.queue import cancel, due, schedule
 
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12
@@ -170,19 +173,19 @@ def _send_record(w, p, b, full):
         w[C_MD_LOW],
         w[C_MD_HIGH],
     )
-    due = max(w[G_NOW], w[place + 1]) + w[place] + delay
+    arrives = max(w[G_NOW], w[place + 1]) + w[place] + delay
     head = w[b + B_MDHEAD]
     tail = w[b + B_MDTAIL]
     cap = w[b + B_MDCAP]
     base = w[H_MD] + w[b + B_MDBASE] * M_SIZE
     if head != tail:
         previous = base + ((tail - 1) % cap) * M_SIZE
-        due = max(due, w[previous + M_DUE])
+        arrives = max(arrives, w[previous + M_DUE])
         if (tail + 1) % cap == head:
             tail = (tail - 1) % cap  # full: the newest record stands for the one before
             w[b + B_MD_SENT] -= 1
     m = base + tail * M_SIZE
-    w[m + M_DUE] = due
+    w[m + M_DUE] = arrives
     w[m + M_PART] = p
     w[m + M_LEADER] = w[p + P_LEADER]
     w[m + M_LEPOCH] = w[p + P_LEPOCH]
@@ -192,7 +195,7 @@ def _send_record(w, p, b, full):
     w[b + B_MDTAIL] = (tail + 1) % cap
     w[b + B_MD_SENT] += 1
     if head == tail:
-        schedule(w, w[b + B_SLOT_MD], due)
+        schedule(w, w[b + B_SLOT_MD], arrives)
 
 
 @compiled
@@ -208,6 +211,34 @@ def publish_all_to(w, b):
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
         _send_record(w, w[r + R_PART], b, 1)
+
+
+# ------------------------------------------------------------------ the check's timer
+
+
+@compiled
+def plan_check(w, rules):
+    """A write may have left a partition without its preferred leader: plan KRaft's check to 3.9."""
+    if not waits_for_imbalance(rules) or due(w, w[H_SLOT_REBALANCE]) < INF:
+        return
+    for i in range(w[H_PARTITIONS]):
+        p = w[H_PART] + i * P_SIZE
+        if w[p + P_LEADER] != w[p + P_PREFERRED]:
+            schedule(w, w[H_SLOT_REBALANCE], min(w[G_NOW] + w[C_REBALANCE], INF))
+            return
+
+
+@compiled
+def _check_anew(w, rules):
+    """A new controller: its timer begins anew."""
+    if w[C_REBALANCE] == INF:
+        return
+    cancel(w, w[H_SLOT_REBALANCE])
+    if waits_for_imbalance(rules):
+        plan_check(w, rules)
+    else:
+        wait = w[C_REBALANCE] if is_kraft(rules) else NEW_CONTROLLER_CHECK_US
+        schedule(w, w[H_SLOT_REBALANCE], w[G_NOW] + wait)
 
 
 # ------------------------------------------------------------------ one partition's change
@@ -292,6 +323,7 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
     w[p + P_RECOVERING] = 1 if unclean else 0
     if leader != old_leader or (bump and leader >= 0 and unclean):
         _set_leader(w, p, leader, unclean)
+        plan_check(w, rules)
     for pos in range(w[p + P_RF]):
         rearm(w, row_of(w, p, pos))
     refresh(w, rules, p)
@@ -447,6 +479,7 @@ def elect_after_resignation(w, rules, p, exclude_self):
         emit(w, EV_ELECTED, p, broker_index(w, w[row_of(w, p, chosen) + R_BROKER]), -1, 0)
     else:
         _set_leader(w, p, chosen, False)
+        plan_check(w, rules)
     refresh(w, rules, p)
     publish(w, p)
 
@@ -669,7 +702,9 @@ def controller_back(w, rules, resumed):
     run: it fences at most one live broker whose session seems over [R 4.3.1].
     """
     now = w[G_NOW]
-    if resumed == 0:  # it has marked no shutdown: whoever asks may go
+    if resumed == 0:
+        _check_anew(w, rules)
+        # it has marked no shutdown: whoever asks may go
         for k in range(w[H_BROKERS] * w[H_BROKERS]):
             w[w[H_SEEN] + k] = 0
     fenced_one = False

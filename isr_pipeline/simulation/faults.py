@@ -25,6 +25,7 @@ from isr_pipeline.simulation.controller import (
     leads_any,
     leave_elr,
     move_away,
+    plan_check,
     publish,
     publish_all_to,
 )
@@ -678,6 +679,7 @@ def _moment(w, rec, rules, x):
             schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
             return
         elect_preferred(w, rules, p)
+        plan_check(w, rules)
     elif kind == X_LOG_DIR:
         b = w[x + X_BROKER]
         if w[b + B_DIR_BAD_BASE + w[x + X_DIR]] == 0:

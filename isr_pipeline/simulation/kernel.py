@@ -12,11 +12,7 @@ from isr_pipeline.simulation.clients import (
     stream_fires,
     surge_fires,
 )
-from isr_pipeline.simulation.controller import (
-    elect_preferred,
-    is_kraft,
-    session_fires,
-)
+from isr_pipeline.simulation.controller import session_fires
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
 from isr_pipeline.simulation.handlers import handler_fires, request_arrives
@@ -31,6 +27,7 @@ from isr_pipeline.simulation.measures import (
     row_of,
     watch_detection_delay,
 )
+from isr_pipeline.simulation.preferred import check_fires
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
@@ -45,11 +42,9 @@ from isr_pipeline.simulation.world.layout import (
     C_BUDGET,
     C_HORIZON,
     C_PERIOD,
-    C_REBALANCE,
     C_SAMPLE,
     C_SAMPLES_MAX,
     G_BUDGET_SPENT,
-    G_CTL_OUT_UNTIL,
     G_EVENTS,
     G_NOW,
     G_RARE,
@@ -62,10 +57,8 @@ from isr_pipeline.simulation.world.layout import (
     H_ROW,
     H_ROWS,
     H_SAMPLE,
-    H_SLOT_REBALANCE,
     H_SLOT_SAMPLE,
     P_LEADER,
-    P_PREFERRED,
     P_SIZE,
     Q_KIND,
     Q_OWNER,
@@ -76,7 +69,6 @@ from isr_pipeline.simulation.world.layout import (
     QS_PURGATORY,
     QS_TO_BROKER,
     QS_TO_OWNER,
-    R_BROKER,
     R_HW,
     R_LEO,
     R_SIZE,
@@ -104,8 +96,6 @@ from isr_pipeline.simulation.world.layout import (
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
 
-IMBALANCE_PERCENT = 10
-
 
 @compiled
 def _request_fires(w, rec, rules, q):
@@ -130,36 +120,6 @@ def _request_fires(w, rec, rules, q):
         expire_steps(w, rec, rules, q)
     else:
         cancel(w, w[q + Q_SLOT])
-
-
-@compiled
-def _rebalance(w, rules):
-    """leader.imbalance.check: preferred leaders take over again.
-
-    KRaft moves every partition whose preferred replica may lead; ZooKeeper's controller only those
-    of brokers that lead too few of the partitions they should (more than 10 % missing).
-    """
-    schedule(w, w[H_SLOT_REBALANCE], w[G_NOW] + w[C_REBALANCE])
-    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-        return
-    for k in range(w[H_BROKERS]):
-        b = w[H_BRK] + k * B_SIZE
-        preferred = 0
-        missing = 0
-        for i in range(w[H_PARTITIONS]):
-            p = w[H_PART] + i * P_SIZE
-            if w[row_of(w, p, w[p + P_PREFERRED]) + R_BROKER] == b:
-                preferred += 1
-                if w[p + P_LEADER] != w[p + P_PREFERRED]:
-                    missing += 1
-        if missing == 0:
-            continue
-        if not is_kraft(rules) and missing * 100 <= preferred * IMBALANCE_PERCENT:
-            continue
-        for i in range(w[H_PARTITIONS]):
-            p = w[H_PART] + i * P_SIZE
-            if w[row_of(w, p, w[p + P_PREFERRED]) + R_BROKER] == b:
-                elect_preferred(w, rules, p)
 
 
 @compiled
@@ -230,7 +190,7 @@ def _act_rarely(w, rec, rules, kind, who):
     elif kind == SK_DIR:
         dir_fires(w, rec, rules, who)
     elif kind == SK_CONTROLLER:
-        _rebalance(w, rules)
+        check_fires(w, rules)
     else:
         _sample(w)
 

@@ -75,6 +75,7 @@ def choices_of(
         shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
         controller=controller,
         registration_backs_off=rules.registration_backs_off,
+        check_from_imbalance=rules.check_from_imbalance,
         elr=_elr(keys, rule_set, controller),
     )
     cells = np.zeros(at.CONFIG_END, dtype=np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.preferred import waits_for_imbalance
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.faults import ClientSurge, Window
 from isr_pipeline.scenarios.model import us
@@ -473,7 +474,8 @@ class _Encoder:
         rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)
         fill(rows, {at.B_HB_PHASE: heartbeats, at.B_TICK_DUE: ticks})
         due[slot0[at.SK_TICK] : slot0[at.SK_TICK] + len(brokers)] = ticks
-        due[slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
+        if not waits_for_imbalance(self.settings.rules):
+            due[slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
         partitions = rows_of(w, at.H_PART, len(self.entities.partitions), at.P_SIZE)
         partitions[:, at.P_FLAGS] = self.choices.flags[partitions[:, at.P_RF]]
 

@@ -44,6 +44,7 @@ ONLY_IN = {
     "expand_needs_lag": {"4485-doc"},
     "kraft_shrink_bumps": {"2.7-3.2"},
     "registration_backs_off": {"2.7-3.2", "3.3-3.6"},
+    "check_from_imbalance": {"2.7-3.2", "3.3-3.6"},
     "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
 }
 

@@ -317,6 +317,25 @@ MUTANTS: tuple[Mutant, ...] = (
         ("rules[START_WAITS_FOR_SESSION] != 0", "True"),
     ),
     *_in(
+        "preferred.py",
+        "waits_for_imbalance",
+        ("and rules[CHECK_FROM_IMBALANCE] != 0", ""),
+        ("rules[CONTROLLER] == _KRAFT and", ""),
+    ),
+    *_in(
+        "preferred.py",
+        "moves_back",
+        ("missing > 0", "missing > 1"),
+        ("missing * 100 > preferred", "missing * 100 >= preferred"),
+        ("rules[CONTROLLER] == _KRAFT", "False"),
+    ),
+    *_in(
+        "preferred.py",
+        "go_limit",
+        ("else -1", "else 0"),
+        ("GO_MAX if", "-1 if"),
+    ),
+    *_in(
         "shutdown.py",
         "must_wait",
         ("and led", ""),
@@ -345,6 +364,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("    kraft_shrink_bumps=True,", "    kraft_shrink_bumps=False,"),
         ("    registration_backs_off=True,", "    registration_backs_off=False,"),
         ("    start_waits_for_session=True,", "    start_waits_for_session=False,"),
+        ("    check_from_imbalance=True,", "    check_from_imbalance=False,"),
         ('    isr_lock="rw_always",', '    isr_lock="rw_precheck",'),
         ("NEVER: Final = -(1 << 60)", "NEVER: Final = 0"),
     ),

@@ -82,6 +82,7 @@ _CONFIG: dict[str, Sequence[Any]] = {
     "broker.heartbeat.interval.ms": (100, 300, 2000),
     "auto.leader.rebalance.enable": (False, True),
     "leader.imbalance.check.interval.seconds": (1, 2),
+    "leader.imbalance.per.broker.percentage": (10, 0, 50),
     "eligible.leader.replicas.version": (0, 1),
     "follower.fetch.pending.reads.insync.enable": (False, True),
     "follower.fetch.process.time.max.ms": (500, 50, 200),
@@ -94,6 +95,7 @@ _RULES: dict[str, Sequence[Any]] = {
     "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
     "shrink_bumps_leader_epoch": (False, True),
     "registration_backs_off": (False, True),
+    "check_from_imbalance": (False, True),
 }
 _SERVICE: dict[str, Sequence[Any]] = {
     "handler_read_us": (80, 0, 2000),

@@ -711,7 +711,7 @@ BOUNDED = {
 
 PLANNED = frozenset(
     {
-        "FIRST_ASK_US", "SHUTDOWN_LIMIT_US",
+        "FIRST_ASK_US", "SHUTDOWN_LIMIT_US", "NEXT_GO_US", "NEW_CONTROLLER_CHECK_US",
         "C_FETCH_WAIT", "C_BACKOFF", "C_SOCKET_TIMEOUT", "C_REQUEST_TIMEOUT", "C_SESSION",
         "C_HEARTBEAT", "C_S2_LIMIT", "C_READ", "C_PRODUCE", "C_SEND", "C_APPEND", "C_HALF_RTT",
         "C_ALTER", "C_ZK_WRITE", "C_MD_LOW", "C_MD_HIGH", "C_CLIENT", "C_REBALANCE", "C_SAMPLE",
@@ -723,7 +723,7 @@ PLANNED = frozenset(
 REPEATS = frozenset(
     {
         "C_FETCH_MAX_BYTES", "C_RESPONSE_MAX_BYTES", "C_QUEUED_MAX", "C_MIN_ISR", "C_UNCLEAN",
-        "FLAP_WINDOW_US",
+        "FLAP_WINDOW_US", "C_IMBALANCE",
     }
 )  # fmt: skip
 """Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a

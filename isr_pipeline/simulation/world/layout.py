@@ -146,6 +146,7 @@ C_MIN_ISR = KEY_CELLS["min.insync.replicas"]
 C_UNCLEAN = KEY_CELLS["unclean.leader.election.enable"]
 C_QUEUED_MAX = KEY_CELLS["queued.max.requests"]
 C_REQUEST_TIMEOUT = KEY_CELLS["request.timeout.ms"]
+C_IMBALANCE = KEY_CELLS["leader.imbalance.per.broker.percentage"]
 C_S2_LIMIT = KEY_CELLS["follower.fetch.process.time.max.ms"]
 
 # what follows from several keys, service times, and what a scenario has of its own
