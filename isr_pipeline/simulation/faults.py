@@ -59,6 +59,7 @@ from isr_pipeline.simulation.shortcuts.depends import setting
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
+    B_ALTER_ANSWERED,
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_CPU,
@@ -356,6 +357,7 @@ def stop_broker(w, rules, b):
     w[b + B_TICK_POS] = -1
     w[b + B_TICK_STATE] = 0
     w[b + B_ALTER_DUE] = INF
+    w[b + B_ALTER_ANSWERED] = 0
     w[b + B_ALTER_QUEUED] = 0
     cancel(w, w[b + B_SLOT_TICK])
     cancel(w, w[b + B_SLOT_ALTER])

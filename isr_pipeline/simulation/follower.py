@@ -17,8 +17,12 @@ from isr_pipeline.kafka.releases import (
 from isr_pipeline.kafka.replica import create, reset, resets_records
 from isr_pipeline.simulation.controller import note_applied
 from isr_pipeline.simulation.leader import (
+    LOCK_METADATA_WAIT,
+    LOCK_TICK_WAITS,
     answer_produces,
     leads_officially,
+    leave_lock,
+    lock_is_busy,
     raise_hw,
     record_base,
 )
@@ -676,7 +680,7 @@ def stop_leading(w, rec, rules, r):
     w[r + R_RESIGN] = 0
     complete_without_handler(w, r)
     answer_produces(w, rec, rules, r)
-    if w[r + R_WRITER] == 1:
+    if w[r + R_WRITER] & LOCK_TICK_WAITS:
         schedule(w, w[w[r + R_BROKER] + B_SLOT_TICK], w[G_NOW])
     base = record_base(w, r)
     for pos in range(w[w[r + R_PART] + P_RF]):
@@ -705,8 +709,37 @@ def _become_follower(w, rec, rules, r, m):
 
 
 @compiled
+def _row_of_record(w, m, b):
+    """Row pointer of the replica on broker ``b`` that a metadata record sent there concerns."""
+    p = w[m + M_PART]
+    r = row_of(w, p, 0)
+    for pos in range(1, w[p + P_RF]):
+        if w[r + R_BROKER] != b:
+            r = row_of(w, p, pos)
+    return r
+
+
+@compiled
+def _apply_record(w, rec, rules, r, m):
+    """The replica ``r`` leads or follows as the metadata record says, unless it knows better."""
+    older = w[m + M_LEPOCH] < w[r + R_EPOCH] or (
+        w[m + M_LEPOCH] == w[r + R_EPOCH] and w[m + M_PEPOCH] < w[r + R_PEPOCH]
+    )
+    if older and w[m + M_FULL] == 0:
+        return
+    if w[m + M_LEADER] == w[r + R_POS]:
+        _become_leader(w, rec, rules, r, m)
+    else:
+        _become_follower(w, rec, rules, r, m)
+
+
+@compiled
 def metadata_fires(w, rec, rules, b):
-    """Broker ``b`` applies the metadata records that are due."""
+    """Broker ``b`` applies the metadata records that are due, each under its partition's lock.
+
+    A stuck read of one partition holds up the records of all that come behind.
+    """
+    waits = False
     now = w[G_NOW]
     if w[b + B_PAUSED_UNTIL] > now:
         schedule(w, w[b + B_SLOT_MD], w[b + B_PAUSED_UNTIL])
@@ -716,25 +749,17 @@ def metadata_fires(w, rec, rules, b):
         m = w[H_MD] + (w[b + B_MDBASE] + head) * M_SIZE
         if w[m + M_DUE] > now:
             break
+        r = _row_of_record(w, m, b)
+        waits = lock_is_busy(w, r, LOCK_METADATA_WAIT)
+        if waits:
+            break
         w[b + B_MDHEAD] = (head + 1) % w[b + B_MDCAP]
         w[b + B_MD_DONE] += 1
-        p = w[m + M_PART]
-        for pos in range(w[p + P_RF]):
-            r = row_of(w, p, pos)
-            if w[r + R_BROKER] != b:
-                continue
-            older = w[m + M_LEPOCH] < w[r + R_EPOCH] or (
-                w[m + M_LEPOCH] == w[r + R_EPOCH] and w[m + M_PEPOCH] < w[r + R_PEPOCH]
-            )
-            if older and w[m + M_FULL] == 0:
-                continue
-            if w[m + M_LEADER] == pos:
-                _become_leader(w, rec, rules, r, m)
-            else:
-                _become_follower(w, rec, rules, r, m)
+        _apply_record(w, rec, rules, r, m)
+        leave_lock(w, r, LOCK_METADATA_WAIT)
     note_applied(w, b)
     reap_idle_threads(w, b)
-    if w[b + B_MDHEAD] != w[b + B_MDTAIL]:
+    if w[b + B_MDHEAD] != w[b + B_MDTAIL] and not waits:
         m = w[H_MD] + (w[b + B_MDBASE] + w[b + B_MDHEAD]) * M_SIZE
         schedule(w, w[b + B_SLOT_MD], max(now, w[m + M_DUE]))
     else:

@@ -7,10 +7,10 @@ from isr_pipeline.kafka.partition import append_refused, size_of
 from isr_pipeline.kafka.releases import ANSWERS_BEFORE_DELAYED
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
 from isr_pipeline.simulation.leader import (
-    LOCK_FREE,
+    LOCK_HELD,
     append_must_wait,
     finish_sync_write,
-    wake_lock_waiters,
+    leave_lock,
 )
 from isr_pipeline.simulation.network import service
 from isr_pipeline.simulation.produces import append_records, finish_produce, note_bad_dir
@@ -89,7 +89,6 @@ from isr_pipeline.simulation.world.layout import (
     R_LEO,
     R_ONLINE,
     R_PART,
-    R_WRITER,
     REQ_FETCH,
     SEND_CLIENT,
     SEND_SURGE,
@@ -251,8 +250,7 @@ def handler_fires(w, rec, rules, d):
         w[d + D_ROW] = -1
         w[d + D_STATE] = DS_FETCH
         finish_sync_write(w, rec, rules, lr)
-        w[lr + R_WRITER] = LOCK_FREE
-        wake_lock_waiters(w, lr)
+        leave_lock(w, lr, LOCK_HELD)
         fetch_steps(w, rec, rules, b, d)
     elif state == DS_CLIENT:
         push_response(w, b, SEND_CLIENT)

@@ -33,8 +33,13 @@ from isr_pipeline.simulation.eligible import eligible_now
 from isr_pipeline.simulation.follower import expects, nothing_against, of_thread
 from isr_pipeline.simulation.kernel import finish, take_until
 from isr_pipeline.simulation.leader import (
+    ITEM_ANSWERED,
+    ITEM_IN_FLIGHT,
+    ITEM_QUEUED,
+    LOCK_ANSWER_WAITS,
     LOCK_FREE,
     LOCK_HELD,
+    LOCK_METADATA_WAIT,
     LOCK_TICK_WAITS,
     PENDING_NONE,
     TICK_WAITS,
@@ -55,6 +60,7 @@ from isr_pipeline.simulation.shortcuts.dirty import (
 from isr_pipeline.simulation.world.cells import cells, records
 from isr_pipeline.simulation.world.jit import compiled, entry
 from isr_pipeline.simulation.world.layout import (
+    B_ALTER_ANSWERED,
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_EPOCH,
@@ -63,6 +69,9 @@ from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
     B_FENCED,
     B_IO_IDLE,
+    B_MDBASE,
+    B_MDHEAD,
+    B_MDTAIL,
     B_PAUSED_UNTIL,
     B_QBASE,
     B_QCAP,
@@ -72,6 +81,7 @@ from isr_pipeline.simulation.world.layout import (
     B_SENDERS_BUSY,
     B_SIZE,
     B_SLOT_ALTER,
+    B_SLOT_MD,
     B_SLOT_TICK,
     B_TICK_POS,
     B_TICK_STATE,
@@ -130,6 +140,7 @@ from isr_pipeline.simulation.world.layout import (
     H_IO,
     H_LEDGER,
     H_MAX_RF,
+    H_MD,
     H_NET,
     H_PART,
     H_PARTITIONS,
@@ -151,6 +162,8 @@ from isr_pipeline.simulation.world.layout import (
     K_SIZE,
     L_END,
     L_SIZE,
+    M_PART,
+    M_SIZE,
     N_REQ,
     N_SIZE,
     N_SLOT,
@@ -618,6 +631,25 @@ def _waits_for_lock(w, d):
 
 
 @compiled
+def _writers_in_line(w, b, r):
+    """Whether an answer and metadata wait for the lock of ``r`` only while it is held."""
+    writer = w[r + R_WRITER]
+    free = w[r + R_READERS] == 0 and writer & LOCK_HELD == 0
+    if writer & LOCK_ANSWER_WAITS:
+        if w[b + B_ALTER_ANSWERED] == 0 or w[r + R_ITEM] != ITEM_ANSWERED:
+            return False
+        if free and due(w, w[b + B_SLOT_ALTER]) == INF:
+            return False
+    if writer & LOCK_METADATA_WAIT:
+        m = w[H_MD] + (w[b + B_MDBASE] + w[b + B_MDHEAD]) * M_SIZE
+        if w[b + B_MDHEAD] == w[b + B_MDTAIL] or w[m + M_PART] != w[r + R_PART]:
+            return False
+        if free and due(w, w[b + B_SLOT_MD]) == INF:
+            return False
+    return True
+
+
+@compiled
 def _locks(w):
     """20."""
     handlers = w[H_BROKERS] * w[H_IO]
@@ -639,9 +671,11 @@ def _locks(w):
         if w[b + B_TICK_POS] >= 0 and w[w[H_WALK] + w[b + B_WALK] + w[b + B_TICK_POS]] == r:
             writers += w[b + B_TICK_STATE] == TICK_WRITES
             waits = w[b + B_TICK_STATE] == TICK_WAITS
-        if readers != w[r + R_READERS] or writers != (w[r + R_WRITER] == LOCK_HELD):
+        if readers != w[r + R_READERS] or writers != (w[r + R_WRITER] & LOCK_HELD != 0):
             return False
-        if w[r + R_WRITER] == LOCK_TICK_WAITS and not waits:
+        if w[r + R_WRITER] & LOCK_TICK_WAITS and not waits:
+            return False
+        if not _writers_in_line(w, b, r):
             return False
     for i in range(handlers):
         d = w[H_HND] + i * D_SIZE
@@ -815,11 +849,14 @@ def _changes_counted(w, b):
     flying = 0
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
-        queued += w[r + R_ITEM] == 1
-        flying += w[r + R_ITEM] == 2
+        queued += w[r + R_ITEM] == ITEM_QUEUED
+        flying += w[r + R_ITEM] == ITEM_IN_FLIGHT
     if flying > 0 and w[b + B_ALTER_DUE] == INF:
         return False
-    if w[b + B_ALTER_DUE] < INF and due(w, w[b + B_SLOT_ALTER]) == INF:
+    answered = w[b + B_ALTER_ANSWERED] == 1
+    if answered and (flying > 0 or w[b + B_ALTER_DUE] == INF):
+        return False
+    if w[b + B_ALTER_DUE] < INF and due(w, w[b + B_SLOT_ALTER]) == INF and not answered:
         return False
     return queued == w[b + B_ALTER_QUEUED]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.election import grown_elr
 from isr_pipeline.kafka.kip501 import transfers_instead_of_shrinking
+from isr_pipeline.kafka.locks import write_waits
 from isr_pipeline.kafka.partition import (
     Alter,
     Produce,
@@ -61,11 +62,13 @@ from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.state import set_high_watermark, set_isr
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
+    B_ALTER_ANSWERED,
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_HANDLERS,
     B_PAUSED_UNTIL,
     B_SLOT_ALTER,
+    B_SLOT_MD,
     B_SLOT_TICK,
     B_TICK_DUE,
     B_TICK_POS,
@@ -134,6 +137,9 @@ from isr_pipeline.simulation.world.layout import (
     Q_SIZE,
     Q_STATE,
     QS_WAIT_HW,
+    R_ANSWER,
+    R_ANSWER_ISR,
+    R_ANSWER_PEPOCH,
     R_BROKER,
     R_CAUSE0,
     R_DECIDED,
@@ -187,7 +193,19 @@ TICK_WRITES = 2
 
 LOCK_FREE = 0
 LOCK_TICK_WAITS = 1
-LOCK_HELD = 2
+LOCK_HELD = 2  # by a synchronous ISR write
+LOCK_METADATA_WAIT = 4
+LOCK_ANSWER_WAITS = 8
+
+ITEM_QUEUED = 1
+ITEM_IN_FLIGHT = 2
+ITEM_ANSWERED = 3
+
+ANSWER_NONE = 0  # nothing follows: it stays pending until the metadata arrive
+ANSWER_COMMIT = 1
+ANSWER_REVERT = 2
+ANSWER_RESUBMIT = 3
+ANSWER_HANDED_OVER = 4
 
 _COMMIT = int(Alter.COMMIT)
 _REVERT = int(Alter.REVERT)
@@ -356,13 +374,28 @@ def _count_change(w, r, removed, added):
 
 @compiled
 def commit_isr(w, rec, rules, r):
-    """The pending change of the leader ``r`` is committed now, by ZooKeeper or the controller."""
+    """The pending change of the leader ``r`` is committed now, and the leader knows."""
+    _commit(w, rules, r)
+    _take_commit(w, rec, rules, r, w[r + R_PENDING_ISR], w[w[r + R_PART] + P_PEPOCH])
+
+
+@compiled
+def _take_commit(w, rec, rules, r, isr, partition_epoch):
+    """The leader ``r`` learns that its change is committed."""
+    w[r + R_PENDING] = PENDING_NONE
+    set_isr(w, r, isr)
+    w[r + R_PEPOCH] = partition_epoch
+    raise_hw(w, rec, rules, r, w[G_NOW])
+
+
+@compiled
+def _commit(w, rules, r):
+    """ZooKeeper or the controller commits the pending change of the leader ``r``."""
     p = w[r + R_PART]
     shrink = w[r + R_PENDING] == PENDING_SHRINK
     isr = w[r + R_PENDING_ISR]
     changed = w[r + R_DECIDED_MASK]
     old_isr = w[p + P_ISR]
-    w[r + R_PENDING] = PENDING_NONE
     w[p + P_ISR] = isr
     w[p + P_PEPOCH] += 1
     _order_with(w, p, isr)
@@ -371,8 +404,6 @@ def commit_isr(w, rec, rules, r):
         # with a leader there is no last known one, and nobody here stopped uncleanly
         w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, fewest, 0)
     bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
-    set_isr(w, r, isr)
-    w[r + R_PEPOCH] = w[p + P_PEPOCH]
     node = broker_index(w, w[r + R_BROKER])
     e = emit(w, EV_SHRINK if shrink else EV_EXPAND, p, node, w[r + R_DECIDED], changed)
     if e >= 0:
@@ -386,7 +417,6 @@ def commit_isr(w, rec, rules, r):
     for pos in range(w[p + P_RF]):
         watch_detection_delay(w, row_of(w, p, pos))
     refresh(w, rules, p)
-    raise_hw(w, rec, rules, r, w[G_NOW])
 
 
 @compiled
@@ -414,10 +444,10 @@ def submit(w, r):
     """Hand the proposal of ``r`` to the broker's AlterPartition manager: one request in flight."""
     b = w[r + R_BROKER]
     if w[b + B_ALTER_DUE] == INF:
-        w[r + R_ITEM] = 2
+        w[r + R_ITEM] = ITEM_IN_FLIGHT
         _send_alter(w, b)
     else:
-        w[r + R_ITEM] = 1
+        w[r + R_ITEM] = ITEM_QUEUED
         w[b + B_ALTER_QUEUED] += 1
 
 
@@ -440,9 +470,10 @@ def _send_alter(w, b):
 
 
 @compiled
-def _answer_item(w, rec, rules, r):
-    """The controller answers the item of ``r``."""
-    w[r + R_ITEM] = 0
+def _decide_item(w, rules, r):
+    """The controller decides on the item of ``r``, and answers."""
+    w[r + R_ITEM] = ITEM_ANSWERED
+    w[r + R_ANSWER] = ANSWER_NONE
     p = w[r + R_PART]
     kind = w[r + R_PENDING]
     if kind == PENDING_NONE or w[r + R_IS_LEADER] == 0:
@@ -450,10 +481,8 @@ def _answer_item(w, rec, rules, r):
     leads = leads_officially(w, r)
     if kind == PENDING_HANDOVER:
         if leads:
-            w[r + R_PENDING] = PENDING_NONE
-            exclude = w[r + R_RESIGN] == 2
-            w[r + R_RESIGN] = 0
-            elect_after_resignation(w, rules, p, exclude)
+            w[r + R_ANSWER] = ANSWER_HANDED_OVER
+            elect_after_resignation(w, rules, p, w[r + R_RESIGN] == 2)
         return
     answer = alter_response(
         rules,
@@ -471,40 +500,88 @@ def _answer_item(w, rec, rules, r):
         w[r + R_PEPOCH],
     )
     if answer == _COMMIT:
-        commit_isr(w, rec, rules, r)
+        _commit(w, rules, r)
+        w[r + R_ANSWER] = ANSWER_COMMIT
+        w[r + R_ANSWER_ISR] = w[r + R_PENDING_ISR]
+        w[r + R_ANSWER_PEPOCH] = w[p + P_PEPOCH]
     elif answer == _REVERT:
-        w[r + R_PENDING] = PENDING_NONE
+        w[r + R_ANSWER] = ANSWER_REVERT
     elif answer == _RESUBMIT:
+        w[r + R_ANSWER] = ANSWER_RESUBMIT
+
+
+@compiled
+def _take_answer(w, rec, rules, r):
+    """The leader ``r`` takes the controller's answer, under the partition's lock."""
+    w[r + R_ITEM] = 0
+    answer = w[r + R_ANSWER]
+    if w[r + R_PENDING] == PENDING_NONE or w[r + R_IS_LEADER] == 0 or answer == ANSWER_NONE:
+        return
+    # it may have resigned while the answer waited: then that has still to be asked for
+    resigns = w[r + R_PENDING] == PENDING_HANDOVER and answer != ANSWER_HANDED_OVER
+    if answer == ANSWER_COMMIT:
+        _take_commit(w, rec, rules, r, w[r + R_ANSWER_ISR], w[r + R_ANSWER_PEPOCH])
+    elif answer == ANSWER_REVERT:
+        w[r + R_PENDING] = PENDING_NONE
+    elif answer == ANSWER_HANDED_OVER:
+        w[r + R_PENDING] = PENDING_NONE
+        w[r + R_RESIGN] = 0
+    if resigns:
+        w[r + R_PENDING] = PENDING_HANDOVER
+    if resigns or answer == ANSWER_RESUBMIT:
         submit(w, r)
-    # else it stays pending until the metadata arrive
+
+
+@compiled
+def _answer_arrives(w, b):
+    """Whether the answer to broker ``b`` arrives now; if not, when it will is planned."""
+    now = w[G_NOW]
+    place = link(w, broker_index(w, b), w[H_BROKERS])
+    if w[G_CTL_OUT_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[G_CTL_OUT_UNTIL] + w[C_ALTER])
+    elif w[b + B_PAUSED_UNTIL] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[b + B_PAUSED_UNTIL])
+    elif w[place + 1] > now:
+        schedule(w, w[b + B_SLOT_ALTER], w[place + 1] + w[C_ALTER])
+    else:
+        return True
+    return False
 
 
 @compiled
 def alter_fires(w, rec, rules, b):
-    """The broker's AlterPartition request is answered."""
-    now = w[G_NOW]
-    if w[G_CTL_OUT_UNTIL] > now:
-        schedule(w, w[b + B_SLOT_ALTER], w[G_CTL_OUT_UNTIL] + w[C_ALTER])
+    """The broker's AlterPartition request is answered.
+
+    The controller has decided on all its items. The broker takes them one by one, each under its
+    partition's lock: a stuck read holds up those behind it, and the next request.
+    """
+    if w[b + B_ALTER_ANSWERED] == 0 and not _answer_arrives(w, b):
         return
-    if w[b + B_PAUSED_UNTIL] > now:
+    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
         schedule(w, w[b + B_SLOT_ALTER], w[b + B_PAUSED_UNTIL])
         return
-    place = link(w, broker_index(w, b), w[H_BROKERS])
-    if w[place + 1] > now:
-        schedule(w, w[b + B_SLOT_ALTER], w[place + 1] + w[C_ALTER])
-        return
-    w[b + B_ALTER_DUE] = INF
+    w[b + B_ALTER_ANSWERED] = 1
     cancel(w, w[b + B_SLOT_ALTER])
+    waits = False
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
-        if w[r + R_ITEM] == 2:
-            _answer_item(w, rec, rules, r)
+        if w[r + R_ITEM] == ITEM_IN_FLIGHT:
+            _decide_item(w, rules, r)
+        if w[r + R_ITEM] == ITEM_ANSWERED and not waits:
+            waits = lock_is_busy(w, r, LOCK_ANSWER_WAITS)
+            if not waits:
+                _take_answer(w, rec, rules, r)
+                leave_lock(w, r, LOCK_ANSWER_WAITS)
+    if waits:
+        return
+    w[b + B_ALTER_ANSWERED] = 0
+    w[b + B_ALTER_DUE] = INF
     if w[b + B_ALTER_QUEUED] > 0:
         w[b + B_ALTER_QUEUED] = 0
         for i in range(w[b + B_WALK_N]):
             r = w[w[H_WALK] + w[b + B_WALK] + i]
-            if w[r + R_ITEM] == 1:
-                w[r + R_ITEM] = 2
+            if w[r + R_ITEM] == ITEM_QUEUED:
+                w[r + R_ITEM] = ITEM_IN_FLIGHT
         _send_alter(w, b)
 
 
@@ -521,7 +598,7 @@ def resign(w, rec, rules, r, exclude_self):
         w[e + V_CAUSE0] = w[p + P_ORDER]
     if w[G_NOW] >= w[C_WARMUP]:
         w[G_RESIGNATIONS] += 1
-    if w[r + R_ITEM] == 1:
+    if w[r + R_ITEM] == ITEM_QUEUED:
         # the manager holds one item a partition: the resignation takes the queued one's place
         propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
         return
@@ -601,23 +678,58 @@ def begin_locked_read(w, r, end):
 
 @compiled
 def release_read(w, r):
-    """A read that held the lock of ``r`` is over; a tick that waits for it goes first."""
+    """A read that held the lock of ``r`` is over; True if whoever waits to write goes first."""
     w[r + R_READERS] -= 1
-    if w[r + R_READERS] == 0 and w[r + R_WRITER] == LOCK_TICK_WAITS:
-        schedule(w, w[w[r + R_BROKER] + B_SLOT_TICK], w[G_NOW])
-        return True
-    return False
+    return w[r + R_WRITER] != LOCK_FREE and w[r + R_READERS] == 0 and _call_writers(w, r)
+
+
+@cold
+def _call_writers(w, r):
+    """Nobody reads ``r`` any longer: who waits to write goes on now. False if nobody does.
+
+    At one instant a tick comes before an answer, that before metadata.
+    """
+    b = w[r + R_BROKER]
+    if w[r + R_WRITER] & LOCK_TICK_WAITS:
+        schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
+    if w[r + R_WRITER] & LOCK_ANSWER_WAITS:
+        schedule(w, w[b + B_SLOT_ALTER], w[G_NOW])
+    if w[r + R_WRITER] & LOCK_METADATA_WAIT:
+        schedule(w, w[b + B_SLOT_MD], w[G_NOW])
+    return w[r + R_WRITER] & ~LOCK_HELD != 0
+
+
+@compiled
+def lock_is_busy(w, r, mark):
+    """Whether a writer has to wait for the lock of ``r``; it then stands in line (a LOCK_ bit)."""
+    if not write_waits(w[r + R_READERS], w[r + R_WRITER] & LOCK_HELD != 0):
+        return False
+    note(w, DEP_LOCK)
+    w[r + R_WRITER] |= mark
+    return True
+
+
+@compiled
+def leave_lock(w, r, mark):
+    """A writer that held the lock of ``r``, or waited for it (LOCK_ bits), is done."""
+    if w[r + R_WRITER] & mark == 0:
+        return
+    w[r + R_WRITER] &= ~mark
+    if w[r + R_WRITER] == LOCK_FREE:
+        wake_lock_waiters(w, r)
+    elif w[r + R_READERS] == 0:
+        _call_writers(w, r)
 
 
 @compiled
 def append_must_wait(w, r):
-    """Whether an append to ``r`` has to wait for a tick or an ISR write."""
+    """Whether an append to ``r`` has to wait for a writer, or one that waits itself."""
     return w[r + R_WRITER] != LOCK_FREE
 
 
 @compiled
 def read_must_wait(w, rules, r):
-    """Whether a new handler-stage read of ``r`` has to wait for a tick or an ISR write."""
+    """Whether a new handler-stage read of ``r`` has to wait for a writer, or one that waits."""
     return w[r + R_WRITER] != LOCK_FREE and switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS
 
 
@@ -651,8 +763,7 @@ def _tick_visits(w, rec, rules, b, r):
     if w[b + B_TICK_STATE] == TICK_WRITES:
         w[b + B_TICK_STATE] = TICK_READY
         finish_sync_write(w, rec, rules, r)
-        w[r + R_WRITER] = LOCK_FREE
-        wake_lock_waiters(w, r)
+        leave_lock(w, r, LOCK_HELD)
         return True
     expired = _expired(w, rec, rules, r)
     if expired != 0:
@@ -661,17 +772,13 @@ def _tick_visits(w, rec, rules, b, r):
     wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (
         mode != _LOCK_NONE and expired != 0
     )
-    if wants_lock and (w[r + R_READERS] > 0 or w[r + R_WRITER] == LOCK_HELD):
-        note(w, DEP_LOCK)
-        if w[r + R_WRITER] == LOCK_FREE:
-            w[r + R_WRITER] = LOCK_TICK_WAITS
+    if wants_lock and lock_is_busy(w, r, LOCK_TICK_WAITS):
         w[b + B_TICK_STATE] = TICK_WAITS
         w[G_TICKS_HELD_UP] += 1
         return False
     if w[b + B_TICK_STATE] == TICK_WAITS:
         w[b + B_TICK_STATE] = TICK_READY
-        w[r + R_WRITER] = LOCK_FREE
-        wake_lock_waiters(w, r)
+        leave_lock(w, r, LOCK_TICK_WAITS)
     if expired == 0:
         return True
     left = w[r + R_ISR] & ~expired
@@ -684,7 +791,7 @@ def _tick_visits(w, rec, rules, b, r):
     if rules[ASYNC_ISR] != 0:
         submit(w, r)
         return True
-    w[r + R_WRITER] = LOCK_HELD
+    w[r + R_WRITER] |= LOCK_HELD
     w[b + B_TICK_STATE] = TICK_WRITES
     schedule(w, w[b + B_SLOT_TICK], sync_write_end(w, b))
     return False
@@ -716,8 +823,7 @@ def tick_fires(w, rec, rules, b):
                 return
         elif w[b + B_TICK_STATE] != TICK_READY:
             w[b + B_TICK_STATE] = TICK_READY
-            w[r + R_WRITER] = LOCK_FREE
-            wake_lock_waiters(w, r)
+            leave_lock(w, r, LOCK_TICK_WAITS | LOCK_HELD)
         w[b + B_TICK_POS] += 1
     w[b + B_TICK_POS] = -1
     schedule(w, slot, max(now, w[b + B_TICK_DUE]))

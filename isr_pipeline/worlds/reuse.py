@@ -193,9 +193,9 @@ def _nothing_depended(done: _Done, other: Settings, keys: set[int], rules: set[i
         locks = {int(done.settings.rules[ISR_LOCK]), int(other.rules[ISR_LOCK])}
         if locks != {Lock.NONE, Lock.RW_PRECHECK} or not other.rules[ASYNC_ISR]:
             return False  # a synchronous ISR write holds the lock as well
-        # without the lock nobody counts the readers that a tick would have waited for
-        held = done.settings.rules[ISR_LOCK] == Lock.RW_PRECHECK
-        questions |= at.DEP_LOCK if held else at.DEP_EXPIRED
+        if done.settings.rules[ISR_LOCK] != Lock.RW_PRECHECK:
+            return False  # without the lock nobody counts the readers that others would wait for
+        questions |= at.DEP_LOCK
     return not done.depends & questions
 
 

@@ -317,6 +317,13 @@ MUTANTS: tuple[Mutant, ...] = (
         ("rules[START_WAITS_FOR_SESSION] != 0", "True"),
     ),
     *_in(
+        "locks.py",
+        "write_waits",
+        ("readers > 0 or held", "held"),
+        ("readers > 0 or held", "readers > 0"),
+        ("readers > 0", "readers > 1"),
+    ),
+    *_in(
         "preferred.py",
         "waits_for_imbalance",
         ("and rules[CHECK_FROM_IMBALANCE] != 0", ""),

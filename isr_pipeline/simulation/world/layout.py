@@ -242,6 +242,7 @@ B_FAULT0 = 67  # enc: its faults of disk and log in H_BFLIST: first, number
 B_FAULTS = 68
 B_MD_SENT = 69  # ctl: metadata records sent to it so far
 B_MD_DONE = 70  # fol: of these, those that it has applied
+B_ALTER_ANSWERED = 71  # the answer is there, and waits for a partition's lock
 B_SIZE = 72
 
 # ---------------------------------------------------------------- a partition, to the controller
@@ -295,7 +296,7 @@ R_ISR = 3  # ldr: committed ISR as it knows it
 R_PART = 4  # enc
 R_POS = 5  # enc
 R_IS_LEADER = 6
-R_WRITER = 7  # 0 free, 1 a tick waits, 2 held by an ISR write
+R_WRITER = 7  # 0 free; bits: who waits for the write lock, or holds it (see leader.LOCK_)
 R_GONE = 8  # log lost for good
 R_ONLINE = 9  # flt: its log dir works
 R_DIR = 10  # enc: log dir
@@ -315,7 +316,7 @@ R_LEADER = 23  # leader's position as applied, -1 none
 R_NEED_TRUNC = 24  # fol: the first fetch must find out where the logs part
 R_EPOCHS = 25  # enc: its leader epochs in H_EPOCHS
 R_NEP = 26  # log: number of leader epochs in the log
-R_ITEM = 27  # alter manager: 0 none, 1 queued, 2 in flight
+R_ITEM = 27  # alter manager: 0 none, 1 queued, 2 in flight, 3 answered, not yet taken
 R_RESIGN = 28  # ldr: a resignation was asked for and is on its way
 R_PEPOCH = 29
 R_EPOCH_START = 30
@@ -326,6 +327,9 @@ R_INJECT_UNTIL = 34  # flt: with a window, its end
 R_REMOVED_AT = 35  # msr: removed by a leader at, NEVER if not
 R_LOGDIR_FAILED = 36  # flt: its log-dir fetcher has failed the partition
 R_CAUSE0 = 37  # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
+R_ANSWER = 45  # ldr: what was answered (see leader.ANSWER_)
+R_ANSWER_ISR = 46
+R_ANSWER_PEPOCH = 47
 R_SIZE = 48
 
 F_NONE = 0  # not a follower here
