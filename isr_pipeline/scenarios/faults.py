@@ -234,12 +234,15 @@ class Crash(FaultBase):
             its old session is valid; null: it never comes back.
         retry_ms: under ZooKeeper, where the process ends with the refusal: from there to the next
             try, by whatever supervises it; null: it is not started again.
+        restart_load_us: of each replica it holds: loading the logs at a start. Under KRaft that
+            comes after the registration, under ZooKeeper before it.
     """
 
     kind: Literal["crash"]
     broker: Broker
     restart_after_ms: Annotated[float | None, MS_OR_NEVER] = None
     retry_ms: Annotated[float | None, RETRY_OR_NEVER] = 5000
+    restart_load_us: Us = 0
 
 
 class ControlledRestart(FaultBase):
@@ -252,12 +255,14 @@ class ControlledRestart(FaultBase):
         downtime_ms: from ``start_ms``; at least ``shutdown_ms``; longer if it stops later.
         shutdown_ms: what is left until the process ends: under KRaft after it was let go (closing
             logs), under ZooKeeper from ``start_ms`` on.
+        restart_load_us: as of a crash.
     """
 
     kind: Literal["controlled_restart"]
     broker: Broker
     downtime_ms: Ms
     shutdown_ms: Ms = 1000
+    restart_load_us: Us = 0
 
     def amiss(self, log_dirs: int) -> Amiss | None:
         """It returns after it has gone."""

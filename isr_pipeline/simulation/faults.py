@@ -220,6 +220,8 @@ from isr_pipeline.simulation.world.layout import (
     X_FETCHER,
     X_FROM,
     X_KIND,
+    X_LOAD,
+    X_LOADED,
     X_ONCE,
     X_PART,
     X_RETRY,
@@ -715,7 +717,9 @@ def _come_back(w, rules, fault, x):
         schedule(w, w[x + X_SLOT], max(w[G_CTL_OUT_UNTIL], w[G_NOW] + 1))
         return
     returns = w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0 and not _another_return(w, fault, b)
-    if returns and _refused(w, rules, x, b):
+    if returns and (_loads_first(w, rules, x, b) or _refused(w, rules, x, b)):
+        return
+    if returns and _loads_later(w, rules, x, b):
         return
     w[x + X_STATE] = 3
     cancel(w, w[x + X_SLOT])
@@ -736,6 +740,34 @@ def _another_return(w, fault, b):
 
 
 @compiled
+def _loads(w, x, b):
+    """Whether the process that starts has to load its logs now; plans the end of that."""
+    if w[x + X_LOADED] == 1 or w[x + X_LOAD] == 0:
+        return False
+    w[x + X_LOADED] = 1
+    w[x + X_END] = min(w[G_NOW] + w[x + X_LOAD] * w[b + B_WALK_N], INF)
+    schedule(w, w[x + X_SLOT], w[x + X_END])
+    return True
+
+
+@compiled
+def _loads_first(w, rules, x, b):
+    """Under ZooKeeper a broker loads its logs before it registers."""
+    return not is_kraft(rules) and _loads(w, x, b)
+
+
+@compiled
+def _loads_later(w, rules, x, b):
+    """Under KRaft it registers first, which ends its old session, and is unfenced afterwards."""
+    if not is_kraft(rules) or not _loads(w, x, b):
+        return False
+    fence(w, rules, b, True)
+    if w[b + B_CRASH_UNCLEAN] == 1:
+        leave_elr(w, b)
+    return True
+
+
+@compiled
 def _refused(w, rules, x, b):
     """Whether the controller refuses the registration of broker ``b``; plans its next try."""
     now = w[G_NOW]
@@ -746,6 +778,7 @@ def _refused(w, rules, x, b):
     session = setting(w, C_SESSION, DEP_SESSION)
     wait = retry_after(rules, w[x + X_TRIES], w[C_HEARTBEAT], session, w[x + X_RETRY])
     w[x + X_TRIES] += 1
+    w[x + X_LOADED] = 0  # under ZooKeeper another process begins anew
     w[x + X_END] = now + wait if wait >= 0 else INF
     schedule(w, w[x + X_SLOT], w[x + X_END])
     return True

@@ -105,11 +105,13 @@ def _crash(row: list[int], fault: Any, _: Entities) -> None:
     row[at.X_ARG] = -1 if never else us(fault.restart_after_ms)
     row[at.X_END] = at.INF if never else min(at.INF, row[at.X_START] + row[at.X_ARG])
     row[at.X_RETRY] = -1 if fault.retry_ms is None else us(fault.retry_ms)
+    row[at.X_LOAD] = round(fault.restart_load_us)
 
 
 def _controlled_restart(row: list[int], fault: Any, _: Entities) -> None:
     row[at.X_ARG] = us(fault.downtime_ms)
     row[at.X_ARG2] = us(fault.shutdown_ms)
+    row[at.X_LOAD] = round(fault.restart_load_us)
     row[at.X_END] = row[at.X_START] + us(fault.downtime_ms)
 
 

@@ -218,6 +218,7 @@ class _Faults:
         after = {
             "restart_after_ms": self.source.of((1500, 0, 100, 4000, None)),
             "retry_ms": self.source.of((500, 20, None)),
+            "restart_load_us": self.source.of((0, 0, 50000)),
         }
         return {**self._broker(), **after}
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from isr_pipeline.worlds.results import Run
 from tests.simulation.worlds import at, fault, told, world
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
@@ -87,3 +90,41 @@ class TestZooKeeper:
         restart = fault("controlled_restart", 10000, broker=1, downtime_ms=3000)
         result = world(restart, config=self.SESSION, controller="zookeeper")
         assert 2 <= at(result, "broker_unfenced") - 13000 <= 6
+
+
+class TestLoading:
+    """A broker's way back grows with its partitions: `restart_load_us` of each."""
+
+    def back(self, controller: str, **more: Any) -> Run:
+        """Broker 1, which holds 500 partitions, is back long after its session."""
+        crash = fault("crash", 5000, broker=1, restart_after_ms=25000, restart_load_us=1300, **more)
+        return world(crash, partitions=500, produce=(), controller=controller)
+
+    @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
+    def test_half_a_thousand_partitions_take_650_ms_more(self, controller: str) -> None:
+        """1.3 ms each, before it counts as alive again."""
+        assert 30652 <= at(self.back(controller), "broker_unfenced") <= 30656
+
+    def test_kraft_ends_the_old_session_before_it_loads(self) -> None:
+        """Registered at the first try after the session: the fence does not wait for the logs."""
+        crash = fault("crash", 10000, broker=1, restart_after_ms=2000, restart_load_us=10000)
+        result = world(crash, partitions=500, produce=())
+        tried = -(-(at(result, "broker_fenced") - 12000) // 500) * 500 + 12000
+        assert tried + 5002 <= at(result, "broker_unfenced") <= tried + 5006
+
+    def test_under_zookeeper_each_start_loads_anew(self) -> None:
+        """Refused at 13 s after a second of loading; 3 s later the next process loads as long."""
+        crash = fault(
+            "crash", 10000, broker=1, restart_after_ms=2000, retry_ms=3000, restart_load_us=2000
+        )
+        session = {"zookeeper.session.timeout.ms": 4500}
+        result = world(crash, partitions=500, produce=(), controller="zookeeper", config=session)
+        assert 17002 <= at(result, "broker_unfenced") <= 17006
+
+    def test_a_controlled_restart_loads_as_well(self) -> None:
+        """Down for 10 s, then 650 ms of loading."""
+        restart = fault(
+            "controlled_restart", 10000, broker=3, downtime_ms=10000, restart_load_us=1300
+        )
+        result = world(restart, partitions=500, produce=())
+        assert 20652 <= at(result, "broker_unfenced") <= 20656

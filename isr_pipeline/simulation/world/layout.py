@@ -523,6 +523,8 @@ X_TOUCHES = 21  # TOUCH_ bits
 X_RETRY = 22  # enc: crash: from a refused start under ZooKeeper to the next, -1 none
 X_TRIES = 23  # flt: refused registrations so far
 X_ASKED = 24  # flt: controlled restart under KRaft: since when it wants to go, -1 once it may
+X_LOAD = 25  # enc: time to load one replica's log at a start
+X_LOADED = 26  # flt: whether the process that starts has begun to load its logs
 X_SIZE = 28
 
 # TOUCH_ bits: whose removal from the ISR a fault explains
