@@ -32,7 +32,7 @@ from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance
 from tests.simulation.print_runs import entries_of, visit_all
-from tests.simulation.random_scenarios import FromSeed, raw_scenario
+from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
 ENOUGH = 3000
 """Fetches of each kind."""
@@ -134,7 +134,7 @@ def main() -> None:
         raw["config"]["follower.fetch.pending.reads.insync.enable"] = True
         scenario = parse_scenario(raw, f"seed {seed}")
         releases.add(scenario.cluster.release)
-        advance(encode(scenario, jumps=False))
+        advance(encode(scenario, jumps=False, budget=BUDGET))
         seed += 1
     print(counts, sorted(releases))  # noqa: T201 - its output is its purpose
 
