@@ -57,11 +57,11 @@ def unseen(
     given: npt.NDArray[np.float64], fired: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """What fits to the other four fifths of the scenarios say of each."""
-    said = np.zeros_like(fired)
+    predicted = np.zeros_like(fired)
     fold = np.arange(len(fired)) % FOLDS
     for k in range(FOLDS):
-        said[fold == k] = given[fold == k] @ nnls(given[fold != k], fired[fold != k])[0]
-    return said
+        predicted[fold == k] = given[fold == k] @ nnls(given[fold != k], fired[fold != k])[0]
+    return predicted
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """The command line, ``isr-pipeline``: thin; every command calls a function of a room.
 
 Heavy imports are inside the commands, so that ``--help`` and a refused argument answer at once.
-What a user can mend is one line on standard error: exit status 2 for what was written wrongly, 1
+A mistake of the user is one line on standard error: exit status 2 for what was written wrongly, 1
 for what is refused or did not succeed, 3 for a spent event budget.
 """
 
@@ -173,13 +173,13 @@ def night_show(
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
-    told = show(find_experiment(date, experiment), date)
+    shown = show(find_experiment(date, experiment), date)
     if as_json:
-        _print_json(told)
+        _print_json(shown)
         return
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
 
-    print_night(told)
+    print_night(shown)
 
 
 @night_app.command("prune")

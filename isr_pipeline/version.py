@@ -22,7 +22,7 @@ def version() -> str:
 def commit() -> str:
     """Name of the checkout's commit as ``git describe`` gives it; empty outside a checkout."""
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             ["git", "describe", "--always", "--tags"],
             cwd=REPOSITORY,
             capture_output=True,
@@ -32,7 +32,7 @@ def commit() -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return said.stdout.strip()
+    return done.stdout.strip()
 
 
 def version_line() -> str:

@@ -24,7 +24,7 @@ from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.scenarios.generator import draw_scenario
-from spark_jobs.progress import say
+from spark_jobs.progress import print_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ def run(spark: SparkSession, config: GenerateConfig) -> None:
             # Appended to this run's own folder, which no one else sees before it is whole.
             drawn.write.mode("append").parquet(str(writing))
         store.write_lineage(writing, {"plan": parts.plan_key(plan)})
-    say(f"scenarios: {', '.join(f'{size} {panel}' for panel, size in panels)}")
+    print_line(f"scenarios: {', '.join(f'{size} {panel}' for panel, size in panels)}")
 
 
 def _worker(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 3.0
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Write a line to standard output at once (a task log shows it as it comes)."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -31,7 +31,7 @@ class Progress:
         spark: the session whose workers count.
         what: first words of each line, such as the shard's name.
         pairs: how many pairs there are.
-        cost: their expected cost in any unit; time left is told from it.
+        cost: their expected cost in any unit; time left follows from it.
     """
 
     def __init__(self, spark: SparkSession, what: str, pairs: int, cost: float) -> None:
@@ -57,7 +57,7 @@ class Progress:
     ) -> None:
         self._stopped.set()
         self._thread.join()
-        say(self.line())
+        print_line(self.line())
 
     def line(self) -> str:
         """``regression/kraft: pairs 1200/8000, 310 pairs/s, 22 s left``."""
@@ -73,5 +73,5 @@ class Progress:
 
     def _talk(self) -> None:
         while not self._stopped.wait(SECONDS_BETWEEN_LINES):
-            if self.pairs_done.value < self._pairs:  # the last line is said at the end
-                say(self.line())
+            if self.pairs_done.value < self._pairs:  # the last line is printed at the end
+                print_line(self.line())

@@ -29,7 +29,7 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import pairs, parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
-from spark_jobs.progress import Progress, say
+from spark_jobs.progress import Progress, print_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -161,7 +161,7 @@ def simulate_part(
     wanted = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     tasks = pairs.plan_tasks(costs, len(configurations), wanted)
     count = sum(task.pairs for task in tasks)
-    say(
+    print_line(
         f"{panel}/{part}: {len(costs)} scenarios x {len(configurations)} configurations = "
         f"{count} pairs in {len(tasks)} tasks"
     )
@@ -170,8 +170,10 @@ def simulate_part(
         raw = writing / "raw"
         for table in SIMULATED:
             (raw / table).mkdir(parents=True)
-        with Progress(spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)) as told:
-            worker = _worker(plan, panel, tasks, configurations, told=told, folder=raw)
+        with Progress(
+            spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
+        ) as progress:
+            worker = _worker(plan, panel, tasks, configurations, progress=progress, folder=raw)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             written = sum(row.pairs for row in numbers.mapInArrow(worker, "pairs long").collect())
         if written != count:
@@ -202,7 +204,7 @@ def _worker(
     tasks: list[pairs.Task],
     configurations: list[pairs.Configured],
     *,
-    told: Progress,
+    progress: Progress,
     folder: Path,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark runs in a worker: numbers of tasks in, pairs written out.
@@ -212,7 +214,7 @@ def _worker(
     all else that it does in a task.
     """
     experiment, night, root = plan.experiment, plan.night, plan.root
-    pairs_done, cost_done = told.pairs_done, told.cost_done
+    pairs_done, cost_done = progress.pairs_done, progress.cost_done
 
     def done(count: int, cost: float) -> None:
         pairs_done.add(count)

@@ -25,7 +25,7 @@ from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SUMMARY
 from isr_pipeline.outcomes.summary import RESAMPLES, summarize
-from spark_jobs.progress import say
+from spark_jobs.progress import print_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def run(spark: SparkSession, config: SummarizeConfig) -> None:
         ordered = rows.repartition(1).sortWithinPartitions(*store.TABLES["summary"])
         ordered.write.mode("append").parquet(str(writing))
         store.write_lineage(writing, {"plan": parts.plan_key(plan)})
-    say(f"summary: {len(work)} configurations, {', '.join(held)}")
+    print_line(f"summary: {len(work)} configurations, {', '.join(held)}")
 
 
 def _cores(spark: SparkSession) -> int:

@@ -67,7 +67,7 @@ def set_up() -> None:
         return
     python = find_python()
     uv = find_uv(python)
-    say("installing the locked environment into .venv (the first time 1 to 3 minutes)")
+    print_line("installing the locked environment into .venv (the first time 1 to 3 minutes)")
     environment = dict(
         os.environ,
         UV_PROJECT_ENVIRONMENT=str(VENV),
@@ -88,7 +88,7 @@ def set_up() -> None:
     check_java(own)
     STATE.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
-    say("ready")
+    print_line("ready")
 
 
 def check_path(path: str) -> None:
@@ -144,7 +144,7 @@ def find_uv(python: str) -> str:
     own = TOOLS / "uv" / "bin" / "uv"
     if own.exists() and uv_version(str(own)) >= UV_OLDEST:
         return str(own)
-    say(f"fetching uv {UV_VERSION} into .tools")
+    print_line(f"fetching uv {UV_VERSION} into .tools")
     shutil.rmtree(str(TOOLS / "uv"), ignore_errors=True)
     install = [python, "-I", "-m", "pip", "install", "--quiet", "--no-input"]
     install.append("--no-warn-script-location")
@@ -217,7 +217,7 @@ def run(command: "list[str]", failure: str, env: "dict[str, str] | None" = None)
         raise SetUpError(failure)
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """One line of progress."""
     sys.stdout.write(f"make setup: {text}\n")
     sys.stdout.flush()

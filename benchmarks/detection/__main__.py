@@ -159,20 +159,20 @@ def _contest(pool: Pool, given: argparse.Namespace, console: Console) -> Result:
         strict=True,
     ):
         for night, alarms in zip(asked, answers, strict=True):
-            said = {name: Alarms(alarms, alarms, np.zeros_like(alarms))}
-            _count(result, night, said, metrics, truth)
+            raised = {name: Alarms(alarms, alarms, np.zeros_like(alarms))}
+            _count(result, night, raised, metrics, truth)
     return result
 
 
 def _count(
     result: Result,
     night: Played,
-    said: Mapping[str, Alarms],
+    raised: Mapping[str, Alarms],
     metrics: list[str],
     truth: Mapping[tuple[str, str], Mapping[str, float]],
 ) -> None:
     kind = night.kind
-    for name, alarms in said.items():
+    for name, alarms in raised.items():
         score = result.scores.setdefault(name, Score())
         if kind.metric is None:
             score.null_night(alarms)
@@ -181,7 +181,7 @@ def _count(
             if kind.scenarios != SIZES[kind.metric]:
                 target += f"_on_{kind.scenarios}"
             score.night(alarms, night.arms, metrics, (kind.metric, target), truth)
-    own = said.get(OWN)
+    own = raised.get(OWN)
     if own is None:
         return
     if kind.metric is None:
@@ -231,7 +231,7 @@ def _record(pool: Pool, result: Result) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    raised: dict[str, Any] = {}
     for prefix, counts in (
         ("recall", score.flagged),
         ("recall_regressed", score.confirmed),
@@ -239,10 +239,10 @@ def _score(score: Score) -> dict[str, Any]:
     ):
         for target, share in counts.items():
             if prefix != "underpowered" or share.hits:
-                said[f"{prefix}_{target}"] = share.value
-                said[f"{prefix}_{target}_interval"] = _interval(share)
-                said[f"{prefix}_{target}_tries"] = share.tries
-    said |= {
+                raised[f"{prefix}_{target}"] = share.value
+                raised[f"{prefix}_{target}_interval"] = _interval(share)
+                raised[f"{prefix}_{target}_tries"] = share.tries
+    raised |= {
         "precision_confirmed": score.precision.value,
         "precision_confirmed_interval": _interval(score.precision),
         "confirmed": score.precision.tries,
@@ -251,7 +251,7 @@ def _score(score: Score) -> dict[str, Any]:
         "null_nights": score.alarms.tries,
         "suspect_null_nights": score.suspicions.hits,
     }
-    return said
+    return raised
 
 
 def _interval(share: Share) -> list[float]:
@@ -274,11 +274,11 @@ def _injections(pool: Pool, result: Result) -> list[dict[str, Any]]:
                 "what": injection.what,
             }
             for metric, size in SIZES.items():
-                said = result.by_injection.get(f"{one.name} {injection.name} {metric}", {})
+                raised = result.by_injection.get(f"{one.name} {injection.name} {metric}", {})
                 row[WORDS[metric]] = {
                     "true_ratio": round(pool.ratio(arm, metric), 3),
                     "scenarios_that_show_it": round(shown(pool, arm, Kind(size, metric)), 1),
-                    **{name: share.value for name, share in said.items()},
+                    **{name: share.value for name, share in raised.items()},
                 }
             listed.append(row)
     return listed

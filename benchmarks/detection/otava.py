@@ -56,8 +56,8 @@ def set_up() -> None:
         except OSError as problem:
             raise OtavaMissing(f"{uv}: {problem.strerror}; run `make setup` first") from None
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or ["no reason given"]
-            raise OtavaMissing(said[-1])
+            reasons = done.stderr.strip().splitlines() or ["no reason given"]
+            raise OtavaMissing(reasons[-1])
     (place / "ready").touch()
 
 
@@ -78,8 +78,8 @@ def rises(
         OtavaMissing: it does not run.
     """
     with ThreadPoolExecutor(processes) as asking:
-        said = list(asking.map(_ask, nights))
-    return [one[..., 0] for one in said], [one[..., 1] for one in said]
+        answers = list(asking.map(_ask, nights))
+    return [one[..., 0] for one in answers], [one[..., 1] for one in answers]
 
 
 def _ask(night: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ LOAD_MAX = 0.5
 PAIRS, RUNS, PANEL_SCENARIOS = 60, 5, 200
 STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
 QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS, QUICK_STRETCH_MS = 8, 2, 4, 500.0
-_SAID_MAX = 500
+_REASON_MAX = 500
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
         try:
             setattr(found, name, measure())
         except Exception as error:
-            found.not_run[name] = f"{type(error).__name__}: {error}"[:_SAID_MAX]
+            found.not_run[name] = f"{type(error).__name__}: {error}"[:_REASON_MAX]
             console.print(f"[red]{name} could not be measured:[/] {error}")
             failed = True
         console.print(f"  {time.monotonic() - started:.0f} s")

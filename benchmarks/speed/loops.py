@@ -102,12 +102,12 @@ def measure(horizon_ms: float, runs: int) -> LoopFigures:
     others: list[dict[str, float]] = []
     for _ in range(runs):
         kernel.append(_kernel_rate(scenario))
-        told = _python_arms(horizon_ms)
+        timed = _python_arms(horizon_ms)
         for arm in ("python", "simpy"):
-            if told["outcomes"][arm] != json.loads(json.dumps(expected)):
+            if timed["outcomes"][arm] != json.loads(json.dumps(expected)):
                 msg = f"{arm}: another outcome than the kernel's"
                 raise LoopsDiffer(msg)
-        others.append(told["events_per_s"])
+        others.append(timed["events_per_s"])
     arms = {name: [one[name] for one in others] for name in others[0]}
     return LoopFigures(
         events=int(expected["kernel_events"]),

@@ -27,7 +27,7 @@ KERNEL_WALL = "kernel_wall"
 """The kernel by the clock on the wall, as Spark counts its tasks."""
 
 _seconds: dict[str, float] = defaultdict(float)
-_told_until = 0.0
+_reported_until = 0.0
 
 
 def install() -> None:
@@ -64,13 +64,13 @@ def _timed(function: Callable[..., Any], part: str) -> Callable[..., Any]:
 def _noted(simulate: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     @wraps(simulate)
     def noted(*given: Any, **named: Any) -> Iterator[Any]:
-        global _told_until
+        global _reported_until
         _seconds.clear()
         started = time.process_time()
         yield from simulate(*given, **named)
         now = time.process_time()
         # A worker is a fork whose clock begins at 0, and runs only while it has a task.
-        worker, _told_until = now - _told_until, now
+        worker, _reported_until = now - _reported_until, now
         note = {
             "worker_cpu": worker,
             "task_cpu": now - started,

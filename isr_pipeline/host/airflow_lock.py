@@ -49,10 +49,10 @@ class AirflowLock:
     def holder(self) -> dict[str, Any]:
         """Return what the holder wrote; empty while it has not written yet."""
         try:
-            said: dict[str, Any] = json.loads(self._path.read_text() or "{}")
+            holder: dict[str, Any] = json.loads(self._path.read_text() or "{}")
         except (OSError, ValueError):
             return {}
-        return said
+        return holder
 
     def release(self) -> None:
         """Free the lock."""

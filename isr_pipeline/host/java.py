@@ -91,12 +91,12 @@ def _major_version(java_home: Path) -> int:
         found = re.search(r'^JAVA_VERSION="(\d+)', text, re.MULTILINE)
     else:
         try:
-            said = subprocess.run(
+            output = subprocess.run(
                 [str(java), "-version"], capture_output=True, text=True, check=False, timeout=60
             ).stderr
         except (OSError, subprocess.SubprocessError):
             return 0
-        found = re.search(r'version "(\d+)', said)
+        found = re.search(r'version "(\d+)', output)
     return int(found.group(1)) if found else 0
 
 

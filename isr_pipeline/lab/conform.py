@@ -31,20 +31,22 @@ def _table(report: Report) -> Table:
     table = Table("experiment", "release", "compared", "agrees", "simulated against observed")
     for e in report.experiments:
         if e.compare == "timeline":
-            said = ", ".join(
+            values = ", ".join(
                 f"{r.isr_ms_per_change:.0f} ms a change"
                 + (f", leader {r.leader_ms:.0f} ms" if r.leader_changes else "")
                 + ("" if r.agrees else " (!)")
                 for r in e.repetitions
             )
         else:
-            said = ", ".join(
+            values = ", ".join(
                 f"{r.shrinks[0]}:{r.shrinks[1]} shrinks {r.elections[0]}:{r.elections[1]} elections"
                 for r in e.repetitions
             )
         good = sum(r.agrees for r in e.repetitions)
         counted = f"{good} of {len(e.repetitions)}" if e.compare == "timeline" else ""
-        table.add_row(e.case, e.release, e.compare, counted or ("yes" if e.agrees else "no"), said)
+        table.add_row(
+            e.case, e.release, e.compare, counted or ("yes" if e.agrees else "no"), values
+        )
     return table
 
 

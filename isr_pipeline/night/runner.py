@@ -94,7 +94,7 @@ def _wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool
     Raises:
         Refused: another night is running and waiting is not wanted.
     """
-    said = False
+    announced = False
     while not lock.try_hold(NIGHTLY, experiment=experiment, night=night):
         holder = lock.holder()
         if holder.get("program") == UI:
@@ -105,9 +105,9 @@ def _wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool
         )
         if not wait and holder:
             raise Refused(f"{text}; wait until it ends")
-        if not said and holder:
-            said = True
-            _say(f"{text}; waiting for it to end (Ctrl-C to give up)")
+        if not announced and holder:
+            announced = True
+            _print_line(f"{text}; waiting for it to end (Ctrl-C to give up)")
         time.sleep(1)
     return False
 
@@ -127,7 +127,7 @@ class _Run:
         variables = stack.environment(home, spark_master=spark_master)
         self._spark: SharedSpark | None = None
         if follow_only:
-            _say("`make ui` is running: the run goes to its Airflow")
+            _print_line("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
             variables |= _own_airflow(stack.free_port())
@@ -149,14 +149,14 @@ class _Run:
         )
         threading.Thread(target=self._end_with_it, daemon=True).start()
         self._tail = _Tail()
-        self._told: set[tuple[str, str, int]] = set()
+        self._shown: set[tuple[str, str, int]] = set()
 
     def to_its_end(self) -> bool:
         """Tell events until there are no more."""
         ended = ""
         try:
             for event in self._events():
-                ended = self._tell(event) or ended
+                ended = self._show(event) or ended
             self._process.wait()
         except KeyboardInterrupt:
             self._stop()
@@ -200,44 +200,44 @@ class _Run:
         for line in self._process.stdout:
             yield json.loads(line)
 
-    def _tell(self, event: dict[str, Any]) -> str:
+    def _show(self, event: dict[str, Any]) -> str:
         """Say one event; return the run's state if it is the last."""
         kind = event["event"]
         if kind == "stage":
-            _say(event["text"])
+            _print_line(event["text"])
         elif kind == "run":
             self._run_id = event["run_id"]
-            _say(f"DAG run {self._run_id}")
+            _print_line(f"DAG run {self._run_id}")
         elif kind == "task" and event["state"] not in QUIET_TASKS:
-            self._tell_task(event)
+            self._show_task(event)
         return str(event["state"]) if kind == "end" else ""
 
-    def _tell_task(self, event: dict[str, Any]) -> None:
+    def _show_task(self, event: dict[str, Any]) -> None:
         name = event["task"]
         if event["map_index"] >= 0:
             name += f" [{event['name'] or event['map_index']}]"
         file = task_log(self._home, self._run_id, event)
         state = event["state"]
-        if (name, state, event["attempt"]) in self._told:
+        if (name, state, event["attempt"]) in self._shown:
             return  # a task that waits for another night asks again and again
-        self._told.add((name, state, event["attempt"]))
+        self._shown.add((name, state, event["attempt"]))
         if state == WAITING:
-            _say(f"{name:<34} waits for another night to end")
+            _print_line(f"{name:<34} waits for another night to end")
             return
         if state == "running":
             self._tail.follow(file)
         else:
-            self._tail.end(file)  # the next task may have begun before this one's end is told
+            self._tail.end(file)  # the next task may have begun before this one's end is shown
         took = f"  {event['seconds']:.1f} s" if event["seconds"] and state != "running" else ""
-        _say(f"{name:<34} {state}{took}")
+        _print_line(f"{name:<34} {state}{took}")
         if state in ("failed", "up_for_retry"):
             for line in last_words(file):
-                _say(f"    {line}")
-            _say(f"    log: {file}")
+                _print_line(f"    {line}")
+            _print_line(f"    log: {file}")
 
     def _stop(self) -> None:
         """Stop the run and everything below it, and remove what it was writing."""
-        _say("stopping …")
+        _print_line("stopping …")
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS_MAX)
@@ -343,21 +343,21 @@ class _Tail:
                     for line in log:
                         if line.endswith("\n"):
                             place += len(line.encode())
-                            _say_progress(line)
+                            _print_progress(line)
             except (OSError, UnicodeDecodeError):
                 continue
 
 
-def _say_progress(line: str) -> None:
+def _print_progress(line: str) -> None:
     """Repeat a log line if it says how far a job is."""
     try:
         text = str(json.loads(line).get("event", ""))
     except (ValueError, AttributeError):
         return
     if "pairs/s" in text or text.startswith("compiling"):
-        _say(f"    {text}")
+        _print_line(f"    {text}")
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{time.strftime('%H:%M:%S')}  {text}\n")
     sys.stdout.flush()

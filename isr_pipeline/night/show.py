@@ -25,7 +25,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     home = Home.from_environment()
     folder = home.night_dir(experiment, night)
     status = read_status(experiment, night)
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "night": night,
         "experiment": experiment,
         "panel_digest": None,
@@ -44,9 +44,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     }
     if (folder / "plan.json").is_file():
         plan = Plan.load(folder / "plan.json")
-        told |= {"panel_digest": plan.panel_digest, "root": plan.root}
-        told |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
-    return told
+        shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
+        shown |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
+    return shown
 
 
 def headline_of(experiment: str, night: str) -> str:

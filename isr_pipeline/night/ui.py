@@ -86,14 +86,16 @@ def serve() -> int:
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
         spark = SharedSpark(home, variables)
         variables |= spark.variables
-        _say("starting Airflow and MLflow (about half a minute) …")
+        _print_line("starting Airflow and MLflow (about half a minute) …")
         programs.append(_start_airflow(home, variables, ports["airflow"]))
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
         _wait_until_ready(programs)
-        _say_how_to_use(home, ports)
+        _print_how_to_use(home, ports)
         if variables["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] == "False":
-            _say("the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on")
-        _say("Ctrl-C stops both")
+            _print_line(
+                "the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on"
+            )
+        _print_line("Ctrl-C stops both")
         _watch(programs)
     except KeyboardInterrupt:
         return 0
@@ -104,13 +106,13 @@ def serve() -> int:
         for number in stack.STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         if programs:
-            _say("stopping …")
+            _print_line("stopping …")
             family = _ask_to_stop(programs)
         if spark is not None:
             spark.end()
         if programs:
             _make_stop(programs, family)
-            _say("stopped")
+            _print_line("stopped")
         lock.release()
 
 
@@ -182,13 +184,13 @@ def _answers(url: str) -> bool:
     return all(parts.get(name, {}).get("status") == "healthy" for name in wanted)
 
 
-def _say_how_to_use(home: Home, ports: dict[str, int]) -> None:
-    _say(f"Airflow  http://127.0.0.1:{ports['airflow']}")
+def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
+    _print_line(f"Airflow  http://127.0.0.1:{ports['airflow']}")
     password = _password(home)
     if password:
-        _say(f"         user {ADMIN}, password {password}")
-    _say(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
-    _say("         choose Model training, upper left, to see the nights")
+        _print_line(f"         user {ADMIN}, password {password}")
+    _print_line(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
+    _print_line("         choose Model training, upper left, to see the nights")
 
 
 def _password(home: Home) -> str:
@@ -265,6 +267,6 @@ def _send(signal_of: Callable[[psutil.Process], None], processes: Iterable[psuti
             signal_of(one)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

@@ -69,7 +69,7 @@ class Stopped(BaseException):
     """The parent asks to stop, or is gone."""
 
 
-class Teller:
+class EventWriter:
     """Writes events for the parent; everything else this process says goes to a log file."""
 
     def __init__(self, log: Path) -> None:
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--follow-only", action="store_true", help="another program schedules")
     parser.add_argument("--give-up", metavar="RUN", help="mark a run as failed, do nothing else")
     options = parser.parse_args()
-    tell = Teller(options.log)
+    emit = EventWriter(options.log)
     if options.give_up:
         _fail_run(options.give_up)
         return 0
@@ -104,13 +104,13 @@ def main() -> int:
         if options.follow_only:
             _trigger(options.conf, run_id, now)
             _stop_with_parent()
-            return 0 if _follow(run_id, tell, waits=True) == "success" else 1
-        return 0 if _run_here(options.conf, run_id, now, tell) == "success" else 1
+            return 0 if _follow(run_id, emit, waits=True) == "success" else 1
+        return 0 if _run_here(options.conf, run_id, now, emit) == "success" else 1
     except Stopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _fail_run(run_id)
         with contextlib.suppress(BrokenPipeError):
-            tell("end", state="failed")
+            emit("end", state="failed")
         _end_children()  # who still writes, before what was written is removed
         _note_interrupted(options.conf, run_id)
         return 130
@@ -135,11 +135,11 @@ def _stop_with_parent() -> None:
 # -- scheduling the run here ------------------------------------------------------------------
 
 
-def _run_here(conf: dict[str, Any], run_id: str, now: datetime, tell: Teller) -> str:
+def _run_here(conf: dict[str, Any], run_id: str, now: datetime, emit: EventWriter) -> str:
     """Be the scheduler of this one run; return its final state."""
     from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - takes seconds
 
-    tell("stage", text="starting Airflow")
+    emit("stage", text="starting Airflow")
     _migrate()
     _fork.Process(target=_serve_api, daemon=True).start()
     folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
@@ -147,7 +147,7 @@ def _run_here(conf: dict[str, Any], run_id: str, now: datetime, tell: Teller) ->
     if bag.import_errors:
         raise SystemExit("\n".join(bag.import_errors.values()))
     _in_child(_queue, bag, conf, run_id, now)
-    follower = _fork.Process(target=_follow, args=(run_id, tell), daemon=True)
+    follower = _fork.Process(target=_follow, args=(run_id, emit), daemon=True)
     follower.start()
     _import_what_tasks_need()
     _wait_for_api()
@@ -335,12 +335,12 @@ def _trigger(conf: dict[str, Any], run_id: str, now: datetime) -> None:
 # -- following --------------------------------------------------------------------------------
 
 
-def _follow(run_id: str, tell: Teller, *, waits: bool = False) -> str:
+def _follow(run_id: str, emit: EventWriter, *, waits: bool = False) -> str:
     """Tell every change of a task's state until the run ends; return the run's state.
 
     Args:
         run_id: of the DAG run.
-        tell: whom to tell.
+        emit: writes each event.
         waits: whether the run may have to wait for another.
     """
     from airflow.models.dagrun import DagRun  # noqa: PLC0415 - takes seconds
@@ -348,7 +348,7 @@ def _follow(run_id: str, tell: Teller, *, waits: bool = False) -> str:
     from sqlalchemy import select  # noqa: PLC0415
 
     parent = os.getppid()
-    told: dict[tuple[str, int], tuple[Any, ...]] = {}
+    emitted: dict[tuple[str, int], tuple[Any, ...]] = {}
     began = time.monotonic()
     waiting, started = not waits, False
     while os.getppid() == parent:
@@ -359,30 +359,32 @@ def _follow(run_id: str, tell: Teller, *, waits: bool = False) -> str:
             state = str(run.state) if run else "none"
             if run and not started:
                 started = True
-                tell("run", run_id=run_id)
+                emit("run", run_id=run_id)
             if state == "queued" and not waiting and time.monotonic() - began > QUEUED_SECONDS:
                 waiting = True
-                tell("stage", text="queued: Airflow is busy with another night, waiting for it")
+                emit("stage", text="queued: Airflow is busy with another night, waiting for it")
             for instance in run.get_task_instances(session=session) if run else ():
-                _tell_change(instance, told, tell)
+                _emit_change(instance, emitted, emit)
         if state in ("success", "failed"):
-            tell("end", state=state)
+            emit("end", state=state)
             return state
         time.sleep(POLL_SECONDS)
     return "none"
 
 
-def _tell_change(instance: Any, told: dict[tuple[str, int], tuple[Any, ...]], tell: Teller) -> None:
-    """Tell a task's state if it is not the one told last."""
+def _emit_change(
+    instance: Any, emitted: dict[tuple[str, int], tuple[Any, ...]], emit: EventWriter
+) -> None:
+    """Write a task's state if it is not the one written last."""
     key = (instance.task_id, instance.map_index)
     now = (instance.state, instance.try_number)
-    if instance.state is None or told.get(key) == now:
+    if instance.state is None or emitted.get(key) == now:
         return
     number = str(instance.map_index)
     if instance.state == "running" and instance.rendered_map_index == number:
         return  # its worker is about to say the shard's name
-    told[key] = now
-    tell(
+    emitted[key] = now
+    emit(
         "task",
         task=instance.task_id,
         map_index=instance.map_index,

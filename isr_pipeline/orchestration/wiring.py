@@ -148,13 +148,13 @@ def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Say what a person can fix as the last line of the log, and do not retry."""
 
     @functools.wraps(function)
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except USER_ERRORS as error:
             raise AirflowFailException(str(error)) from None
 
-    return told
+    return wrapped
 
 
 def plan_of(context: Mapping[str, Any]) -> Any:

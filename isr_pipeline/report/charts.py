@@ -321,7 +321,7 @@ def timeline(one: Deciding) -> Chart:
                 "name": kind,
                 "x": [round(float(event["t_ms"]) / 1000.0, 3) for event in events],
                 "y": [_place(event) for event in events],
-                "text": [_say(event) for event in events],
+                "text": [_description(event) for event in events],
                 "marker": {
                     "symbol": MARKERS.get(kind, "diamond"),
                     "size": 10,
@@ -353,7 +353,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _say(event: dict[str, Any]) -> str:
+def _description(event: dict[str, Any]) -> str:
     words = [str(event["kind"])]
     if _is_number(event.get("leader")):
         words.append(f"leader {int(event['leader'])}")

@@ -34,21 +34,21 @@ COLUMNS = {
 EVENTS_MAX = 60
 
 
-def print_night(told: dict[str, Any]) -> None:
+def print_night(shown: dict[str, Any]) -> None:
     """Print what :func:`isr_pipeline.night.show.show` tells."""
     console = _console()
-    title = f"night {told['night']} of {told['experiment']}: "
+    title = f"night {shown['night']} of {shown['experiment']}: "
     console.print()
-    console.print(Text(title, "bold") + Text(told["status"], COLOURS.get(told["status"], "")))
-    for line in (told["headline"], told["reason"]):
+    console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
+    for line in (shown["headline"], shown["reason"]):
         if line:
             console.print(Text(line))
-    if told["configs"]:
-        console.print(_configurations(told["configs"]))
-    if told["tables"]:
-        rows = "  ".join(f"{name} {one['rows']}" for name, one in told["tables"].items())
+    if shown["configs"]:
+        console.print(_configurations(shown["configs"]))
+    if shown["tables"]:
+        rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
-    _print_places(console, told["places"])
+    _print_places(console, shown["places"])
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:

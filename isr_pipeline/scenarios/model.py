@@ -398,8 +398,8 @@ class _Checker:
 
     def refuse(self, name: str | int, given: object, allowed: str, *more: str | int) -> None:
         path = (*self.at, name, *more) if name != "" else (*self.at, *more)
-        said = given if isinstance(given, _Said) else shown(given)
-        raise InputError(self.where, dotted(path), said, allowed)
+        description = given if isinstance(given, _Description) else shown(given)
+        raise InputError(self.where, dotted(path), description, allowed)
 
     def run(self) -> None:
         scenario = self.scenario
@@ -431,7 +431,7 @@ class _Checker:
         period = int(keys["replica.lag.time.max.ms"]) // rule_set.tick_divisor
         for broker, first in cluster.isr_expiration_phase_ms.items():
             if broker not in cluster.brokers:
-                given = _Said("unknown broker")
+                given = _Description("unknown broker")
                 self.refuse("isr_expiration_phase_ms", given, self.brokers(), str(broker))
             if first >= period:
                 allowed = f"0 <= first tick < {period} (the tick's period)"
@@ -478,7 +478,7 @@ class _Checker:
         self.window(fault.start_ms, fault.duration_ms if has_window else None)
         amiss = fault.amiss(self.scenario.cluster.log_dirs_per_broker)
         if amiss is not None:
-            given = _Said("missing") if amiss.given is None else amiss.given
+            given = _Description("missing") if amiss.given is None else amiss.given
             self.refuse(amiss.field, given, amiss.allowed)
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
@@ -509,7 +509,7 @@ class _Checker:
                 self.refuse("partitions", name, close_or_all(name, here) + words, i)
 
 
-class _Said(str):
+class _Description(str):
     """Words about a value, as against a value."""
 
     __slots__ = ()

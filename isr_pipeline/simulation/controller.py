@@ -273,7 +273,7 @@ def _walk_order(w, rules, p, isr):
 
 @compiled
 def _set_leader(w, p, leader, unclean):
-    """Give partition ``p`` another leader (or none) and say so."""
+    """Give partition ``p`` another leader (or none) and emit the event."""
     before = w[p + P_LEADER]
     w[p + P_LEADER] = leader
     if leader < 0:
@@ -497,13 +497,13 @@ def _replica_here(w, p, b):
 
 
 @compiled
-def fence(w, rules, b, say):
+def fence(w, rules, b, announce):
     """Broker ``b`` is regarded as dead: out of every ISR it shares, its leaderships move."""
     if w[b + B_FENCED] == 1:
         return
     w[b + B_FENCED] = 1
     note_eligible(w)
-    if say:
+    if announce:
         emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE

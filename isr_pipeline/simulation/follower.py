@@ -182,11 +182,11 @@ def set_failed(w, r):
 
 
 @compiled
-def clear_follower(w, r, say):
+def clear_follower(w, r, announce):
     """The replica is not fetched any longer; a failed one is un-failed by that."""
     if w[r + R_FSTATE] == F_FAILED:
         count_failed(w, -1)
-        if say:
+        if announce:
             emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
     elif w[r + R_FSTATE] == F_DEAD:
         count_untracked(w, -1)
@@ -216,7 +216,7 @@ def log_dir_fetcher_fails(w, rules, r, error):
 
 
 @compiled
-def forget_log_dir_failure(w, r, say, stopped):
+def forget_log_dir_failure(w, r, announce, stopped):
     """A new leader epoch, StopReplica or the broker's end un-fails what the log-dir mover gave up.
 
     ``stopped``: the broker's process ends, and a dead thread with it; otherwise that stays dead.
@@ -224,7 +224,7 @@ def forget_log_dir_failure(w, r, say, stopped):
     if w[r + R_LOGDIR_FAILED] == 1:
         w[r + R_LOGDIR_FAILED] = 0
         count_failed(w, -1)
-        if say:
+        if announce:
             emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
     elif w[r + R_LOGDIR_FAILED] == 2 and stopped:
         w[r + R_LOGDIR_FAILED] = 0

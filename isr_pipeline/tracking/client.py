@@ -36,7 +36,7 @@ def connect() -> MlflowClient:
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
     home = Home.from_environment()
-    with told_in_one_line():
+    with refused_in_one_line():
         home.path.mkdir(parents=True, exist_ok=True)
         from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and the settings above
 
@@ -104,11 +104,11 @@ def remove_runs(client: MlflowClient, run_ids: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def told_in_one_line() -> Iterator[None]:
+def refused_in_one_line() -> Iterator[None]:
     """Turn whatever goes wrong with the store into one line that a person can act on.
 
     Raises:
-        Refused: naming the store and what it said.
+        Refused: naming the store and what it answered.
     """
     try:
         yield
@@ -138,8 +138,8 @@ def _is_store_trouble(problem: Exception) -> bool:
 
 def _first_words(problem: Exception) -> str:
     text = str(problem)
-    said = re.search(r"OperationalError\) ([^\n]*)", text) or re.search(
+    found = re.search(r"OperationalError\) ([^\n]*)", text) or re.search(
         r"establish a new connection: (?:\[Errno \d+\] )?([\w ]+)", text
     )
-    words = said.group(1) if said else next(iter(text.splitlines()), type(problem).__name__)
+    words = found.group(1) if found else next(iter(text.splitlines()), type(problem).__name__)
     return words.strip().rstrip(".")

@@ -22,8 +22,8 @@ from isr_pipeline.tracking.client import (
     connect,
     experiment_id,
     find_runs,
+    refused_in_one_line,
     remove_runs,
-    told_in_one_line,
 )
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
@@ -64,7 +64,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     verdict = load_verdict(plan.experiment, plan.night)
     client = connect()
     made: list[str] = []
-    with told_in_one_line(), _undone_if_it_fails(client, made):
+    with refused_in_one_line(), _undone_if_it_fails(client, made):
         replaced = [run.info.run_id for run in find_runs(client, plan.experiment, night=plan.night)]
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
         _log_children(client, plan, verdict, dag_run_id, made)
@@ -90,7 +90,7 @@ def attach_report(plan: Plan) -> str | None:
         Refused: the store cannot be written.
     """
     client = connect()
-    with told_in_one_line():
+    with refused_in_one_line():
         parent = find_parent(client, plan.experiment, plan.night)
         if parent is not None:
             _attach_files(client, parent, plan)
@@ -113,7 +113,7 @@ def pin_baseline(experiment: str) -> str | None:
         Refused: the store cannot be written.
     """
     client = connect()
-    with told_in_one_line():
+    with refused_in_one_line():
         return _pin(client, experiment)
 
 

@@ -34,8 +34,8 @@ def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) ->
 def run_page(experiment: str, night: str) -> str | None:
     """Address of the night's parent run; None if the night was not logged."""
     try:
-        told = json.loads(_file(experiment, night).read_text())
-        place = f"#/experiments/{told['experiment_id']}/runs/{told['run_id']}"
+        kept = json.loads(_file(experiment, night).read_text())
+        place = f"#/experiments/{kept['experiment_id']}/runs/{kept['run_id']}"
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return f"{server()}/{place}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isr_pipeline.tracking.client import connect, find_runs, remove_runs, told_in_one_line
+from isr_pipeline.tracking.client import connect, find_runs, refused_in_one_line, remove_runs
 
 
 def delete_night(experiment: str, night: str) -> int:
@@ -15,7 +15,7 @@ def delete_night(experiment: str, night: str) -> int:
         Refused: the store cannot be read or written.
     """
     client = connect()
-    with told_in_one_line():
+    with refused_in_one_line():
         runs = [run.info.run_id for run in find_runs(client, experiment, night=night)]
         remove_runs(client, runs)
     return len(runs)

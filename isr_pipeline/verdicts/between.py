@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 CLEARLY_BETTER = 0.02
 """Gain (sum of log ratios over the axes) below which the reference is kept."""
 
-SURELY, TOLD_FROM = 0.05, 0.005
+SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, an axis counts as gained or paid."""
 
 WEIGHT_FACTORS = (0.5, 2.0)
@@ -247,13 +247,13 @@ def _in_words(
     for axis in (*(name for name in settings.pareto if name in versus.metrics), *others):
         at = versus.metrics.index(axis), column
         sure = min(versus.worse[at], versus.better[at]) < SURELY
-        moves = sure and abs(versus.ratio[at] - 1.0) >= TOLD_FROM
+        moves = sure and abs(versus.ratio[at] - 1.0) >= MENTIONED_FROM
         bucket = same if not moves else gains if versus.ratio[at] < 1 else prices
         if axis in settings.pareto or bucket is prices:
             bucket.append(f"{axis} {_change(versus, at)}")
     overrides = configurations[chosen].overrides
     setting = (
-        ", ".join(f"{key}={_said(value)}" for key, value in overrides.items()) or "no override"
+        ", ".join(f"{key}={_in_text(value)}" for key, value in overrides.items()) or "no override"
     )
     text = f"With {setting} ({configurations[chosen].name}), against {name}: "
     text += ", ".join(gains) or "no single axis surely better"
@@ -272,7 +272,7 @@ def _change(versus: Comparison, at: tuple[int, int]) -> str:
     return f"{versus.ratio[at]:.2f} x ({low:.2f} to {high:.2f})"
 
 
-def _said(value: object) -> str:
+def _in_text(value: object) -> str:
     """A value as Kafka's configuration files have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -151,15 +151,15 @@ def _confirmed_metric(
     assert metric.baseline_value is not None, "what is suspect was compared"
     at = (found.metrics.index(metric.metric), column)
     p = float(found.worse[at])
-    said = f"confirmed (p {p:.2g})" if p < settings.confirm_p else f"not confirmed (p {p:.2g})"
+    words = f"confirmed (p {p:.2g})" if p < settings.confirm_p else f"not confirmed (p {p:.2g})"
     value = (metric.value + float(found.value[at])) / 2.0
     before = (metric.baseline_value + float(found.baseline_value[at])) / 2.0
-    said = f"{said}, on both panels {judge.describe_change(value, before)}"
+    words = f"{words}, on both panels {judge.describe_change(value, before)}"
     rise = settings.ratio_min - 1.0
     least = max(settings.metrics[metric.metric].floor, rise * before)
     if value <= before or value - before < least:
-        status, said = Status.OK, f"{said}: too small to matter"
+        status, words = Status.OK, f"{words}: too small to matter"
     else:
         status = Status.REGRESSED if p < settings.confirm_p else Status.SUSPECT
-    reason = metric.reason.replace(judge.AWAITS_CONFIRM, said)
+    reason = metric.reason.replace(judge.AWAITS_CONFIRM, words)
     return metric.model_copy(update={"status": status, "reason": reason, "p_confirm": p})

@@ -57,8 +57,8 @@ def change_points(trend: pd.DataFrame, limit: float) -> list[ChangePoint]:
     """
     names: list[tuple[str, str]] = []
     series: list[tuple[list[str], Floats]] = []
-    told = trend.dropna(subset="value").sort_values("night")
-    for (config_name, metric), rows in told.groupby(["config_name", "metric"], sort=True):
+    known = trend.dropna(subset="value").sort_values("night")
+    for (config_name, metric), rows in known.groupby(["config_name", "metric"], sort=True):
         values = rows["value"].to_numpy(float)
         if len(values) >= NIGHTS_MIN and values.min() < values.max():
             names.append((str(config_name), str(metric)))

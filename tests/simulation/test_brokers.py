@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, kinds, told, world
+from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
 
@@ -20,7 +20,7 @@ def test_one_change_fences_removes_and_elects_at_one_time() -> None:
     """broker_fenced, then controller_isr_remove, then the election, all at the fence."""
     result = world(fault("crash", 10000, broker=1))
     assert kinds(result) == MOVE
-    assert len({t_ms for _, t_ms in told(result)}) == 1
+    assert len({t_ms for _, t_ms in happened(result)}) == 1
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
@@ -76,7 +76,7 @@ def test_a_log_dir_fails_at_the_next_append_and_50_ms() -> None:
     """The leader's produce meets it; one change moves the leadership; the broker stays."""
     result = world(fault("log_dir_failure", 10000, broker=1, log_dir=0), log_dirs=2)
     assert kinds(result) == ["controller_isr_remove", "leader_elected"]
-    assert 10050 <= told(result)[0][1] <= 10101
+    assert 10050 <= happened(result)[0][1] <= 10101
 
 
 def test_an_idle_log_dirs_failure_is_not_noticed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, kinds, told, world
+from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
 
 LEGACY = {"fetcher": "legacy"}
 
@@ -94,7 +94,7 @@ def test_bootstrap_takes_the_replica_out_and_lets_it_catch_up() -> None:
     """The controller removes it at once; it returns with its whole log copied."""
     lacks = fault("bootstrap", 10000, broker=3, topic="t", partition=0, records=100000)
     result = world(lacks)
-    assert told(result)[0] == ("controller_isr_remove", 10000)
+    assert happened(result)[0] == ("controller_isr_remove", 10000)
     assert 10030 < at(result, "isr_expand") < 11000
 
 
@@ -180,9 +180,9 @@ def test_a_cool_down_spares_the_second_resignation() -> None:
     stalls = [fault("read_stall", 10000 + 6000 * k, broker=1 + k, duration_ms=3000) for k in (0, 1)]
     base = {"kip501": "s2", "isr_lock": "none", "election": "isr_order"}
     on = {"follower.fetch.pending.reads.insync.enable": True}
-    assert len(told(world(*stalls, config=on, rules=base), "leader_resigned")) == 2
+    assert len(happened(world(*stalls, config=on, rules=base), "leader_resigned")) == 2
     cool = {**base, "s2_cooldown_ms": 20000}
-    assert len(told(world(*stalls, config=on, rules=cool), "leader_resigned")) == 1
+    assert len(happened(world(*stalls, config=on, rules=cool), "leader_resigned")) == 1
 
 
 def test_solution_1_does_not_cover_the_queue() -> None:
@@ -198,5 +198,5 @@ def test_solution_1_does_not_cover_the_queue() -> None:
     )
     on = {"follower.fetch.pending.reads.insync.enable": True, "num.io.threads": 4}
     result = world(surge, config=on, rules={"kip501": "s1-doc", "isr_lock": "none"})
-    assert told(result, "isr_shrink")
+    assert happened(result, "isr_shrink")
     assert "broker_fenced" not in kinds(result)

@@ -62,7 +62,7 @@ def world(
     return run(parse_scenario(raw, "small"), events=True)
 
 
-def told(result: Run, *kinds: str) -> list[tuple[str, float]]:
+def happened(result: Run, *kinds: str) -> list[tuple[str, float]]:
     """(kind, time) of the events of some kinds, in order; all but stopped threads if none given."""
     return [
         (e["kind"], e["t_ms"])
@@ -73,10 +73,10 @@ def told(result: Run, *kinds: str) -> list[tuple[str, float]]:
 
 def kinds(result: Run) -> list[str]:
     """Kinds of all events in order, without stopped threads."""
-    return [kind for kind, _ in told(result)]
+    return [kind for kind, _ in happened(result)]
 
 
 def at(result: Run, kind: str) -> float:
     """Time of the only event of a kind."""
-    ((_, t_ms),) = told(result, kind)
+    ((_, t_ms),) = happened(result, kind)
     return t_ms

@@ -41,9 +41,9 @@ def _backing(data: NightData) -> str:
     for one in data.plan.configurations:
         groups.setdefault(backing(one, data.reference), []).append(one.name)
     rows = [
-        f'<tr><th scope="row">{escape(said)}</th><td class="n">{len(names)}</td>'
+        f'<tr><th scope="row">{escape(source)}</th><td class="n">{len(names)}</td>'
         f'<td class="why">{escape(", ".join(names))}</td></tr>'
-        for said, names in groups.items()
+        for source, names in groups.items()
     ]
     head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]
     return "<h3>How the rules are backed</h3>" + table("What stands behind them", head, rows)
