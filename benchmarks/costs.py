@@ -35,12 +35,12 @@ FOLDS = 5
 
 def thousands_fired(scenario: Scenario, configurations: Sequence[Configuration]) -> float:
     """Events that fire in a scenario under some configurations, for each, in thousands."""
-    from isr_pipeline.worlds.reuse import Runs, reuse_order  # noqa: PLC0415 - loads the kernel
+    from isr_pipeline.worlds.reuse import Simulations, reuse_order  # noqa: PLC0415 - loads the kernel
 
-    runs = Runs()
+    runs = Simulations()
     configured = (apply(scenario, one.overrides) for one in configurations)
     for each in sorted(configured, key=reuse_order):
-        runs.of(each)
+        runs.result_for(each)
     return runs.events_fired / 1000 / len(configurations)
 
 

@@ -13,7 +13,7 @@ import json
 from benchmarks import reference
 from isr_pipeline.scenarios.former_names import first_column
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.worlds.reuse import Runs, reuse_order
+from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
 _HOW = "kernel_events"
 """A column that says how the kernel came to an outcome, not what the outcome is."""
@@ -29,11 +29,11 @@ def digest(scenarios: int) -> tuple[int, str]:
     configurations = reference.configurations()
     for row in reference.scenarios()[:scenarios]:
         scenario = scenario_from_json(row.scenario_json)
-        runs = Runs()
+        runs = Simulations()
         for configured in sorted(
             (apply(scenario, one.overrides) for one in configurations), key=reuse_order
         ):
-            outcome, events = runs.of(configured)
+            outcome, events = runs.result_for(configured)
             kept = {first_column(name): value for name, value in outcome.items() if name != _HOW}
             found.update(json.dumps(kept, sort_keys=True, default=str).encode())
             found.update(json.dumps(events.named(), default=str).encode())

@@ -29,7 +29,7 @@ from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
-from isr_pipeline.worlds.reuse import Runs
+from isr_pipeline.worlds.reuse import Simulations
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,7 +129,7 @@ def _simulate(task: _Task) -> int:
         scenario_from_json(draw_scenario(task.experiment.source, PANEL, NIGHT, index).scenario_json)
         for index in range(task.start, task.stop)
     ]
-    runs = [Runs() for _ in scenarios]
+    runs = [Simulations() for _ in scenarios]
     for arm, path in task.arms:
         rows = [_outcome(*pair, arm) for pair in zip(runs, scenarios, strict=True)]
         columns = {name: [row[name] for row in rows] for name in OUTCOME_COLUMNS}
@@ -140,8 +140,8 @@ def _simulate(task: _Task) -> int:
     return len(task.arms)
 
 
-def _outcome(runs: Runs, scenario: Scenario, arm: Arm) -> dict[str, Any]:
-    return runs.of(apply(refactored(scenario, arm.change), arm.overrides))[0]
+def _outcome(runs: Simulations, scenario: Scenario, arm: Arm) -> dict[str, Any]:
+    return runs.result_for(apply(refactored(scenario, arm.change), arm.overrides))[0]
 
 
 def refactored(scenario: Scenario, change: str) -> Scenario:

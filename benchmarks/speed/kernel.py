@@ -1,9 +1,9 @@
 """The kernel on the reference panel: brute force, with jumps, runs shared, beside the bare tree.
 
 On a sample of pairs: processor time of `advance` alone, brute force and with jumps; a world is
-encoded before and its outcome read after the clock. On the whole panel: processor time of `Runs`,
-with all that it does for a pair; brute force would take hours there, so its time is the panel's
-events, which are counted exactly, over the rate measured in the same run.
+encoded before and its outcome read after the clock. On the whole panel: processor time of
+`Simulations`, with all that it does for a pair; brute force would take hours there, so its time is
+the panel's events, which are counted exactly, over the rate measured in the same run.
 
 An event is a slot that fires and runs a handler; events that were jumped over, or that another
 configuration's run stands for, are counted as in the brute-force run, where they did fire.
@@ -181,14 +181,14 @@ def run_panel(scenarios: int) -> Panel:
     """Run scenarios of the reference panel under all configurations, as a task of a night does."""
     panel = Panel()
     configurations = reference.configurations()
-    runs = reuse.Runs()
+    runs = reuse.Simulations()
     for row in reference.scenarios()[:scenarios]:
         scenario = scenario_from_json(row.scenario_json)
         configured = [apply(scenario, one.overrides) for one in configurations]
         started = time.process_time()
-        runs = reuse.Runs(spare=runs.spare)
+        runs = reuse.Simulations(spare=runs.spare)
         for one in sorted(configured, key=reuse.reuse_order):
-            outcome, _ = runs.of(one)
+            outcome, _ = runs.result_for(one)
             panel.all_events += outcome["kernel_events"]
         panel.seconds += time.process_time() - started
         panel.pairs += len(configured)

@@ -19,7 +19,7 @@ from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.results import failed_outcome
-from isr_pipeline.worlds.reuse import Runs, reuse_order
+from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -117,12 +117,12 @@ def simulate(
     kept: list[Kept] = []
     waiting_events = 0
     order: list[int] = []
-    runs = Runs()
+    runs = Simulations()
     for given in scenarios.to_pylist():
         scenario = scenario_from_json(given["scenario_json"])
         configured = [apply(scenario, c.overrides) for c in configurations]
         order = order or sorted(range(len(configured)), key=lambda i: reuse_order(configured[i]))
-        runs = Runs(spare=runs.spare)
+        runs = Simulations(spare=runs.spare)
         for i in order:
             row, events = simulate_pair(given, configured[i], configurations[i], runs)
             rows.append(row)
@@ -141,9 +141,9 @@ def simulate(
 
 
 def simulate_pair(
-    given: Mapping[str, Any], configured: Scenario, configuration: Configured, runs: Runs
+    given: Mapping[str, Any], configured: Scenario, configuration: Configured, runs: Simulations
 ) -> tuple[dict[str, Any], Events | None]:
-    """Simulate one pair, unless another configuration's run answers for it.
+    """Simulate one pair, unless another configuration's result can be reused.
 
     A pair that spends its event budget is a row with ``failed`` = 1 and no values.
 
@@ -151,7 +151,7 @@ def simulate_pair(
         given: the scenario's row.
         configured: the same, parsed, with the configuration laid over it.
         configuration: which one that is.
-        runs: those of the scenario under other configurations.
+        runs: simulations of the scenario under other configurations.
 
     Returns:
         Its row of the outcomes table; its events, if they are to be kept.
@@ -163,7 +163,7 @@ def simulate_pair(
     kept: Events | None = None
     outcome: dict[str, float | int | None]
     try:
-        outcome, events = runs.of(configured)
+        outcome, events = runs.result_for(configured)
         if is_notable(outcome) or is_sampled(configured.scenario_id, configuration.config_id):
             kept = events.first(EVENTS_PER_PAIR)
     except BudgetSpent as spent:

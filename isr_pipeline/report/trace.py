@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.results import Run, Samples
+    from isr_pipeline.worlds.results import Result, Samples
 
 HERE = Path(__file__).parent
 SAMPLES = 800
@@ -26,7 +26,7 @@ def sample_period_ms(scenario: Scenario) -> float:
     return max(1.0, scenario.horizon_ms / SAMPLES)
 
 
-def write_trace(scenario: Scenario, run: Run, path: Path) -> Path:
+def write_trace(scenario: Scenario, run: Result, path: Path) -> Path:
     """Write a self-contained HTML page of one run.
 
     A lane per replica, faults shaded, offline periods in red; HW and LEO and queue depth if the run

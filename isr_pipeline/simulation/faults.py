@@ -581,7 +581,7 @@ def _stop_replica(w, x):
 
 @compiled
 def _withdraw_fetches(w, rec, rules, r):
-    """No fetch of the replica ``r`` that is on its way speaks for the log that it has now."""
+    """Withdraw in-flight fetches of ``r``: they describe the log it had before it was reset."""
     for i in range(w[H_REQUESTS]):
         q = w[H_REQ] + i * Q_SIZE
         if w[q + Q_KIND] != REQ_FETCH or w[q + Q_STATE] == QS_FREE:

@@ -20,7 +20,7 @@ from isr_pipeline.worlds.run import result_of
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.results import Run
+    from isr_pipeline.worlds.results import Result
 
 SLACK = 1e-9  # sums of floats in another order
 
@@ -48,7 +48,7 @@ class InvariantBroken(AssertionError):
         return f"scenario {self.scenario_id}{when}: does not hold: {self.invariant}"
 
 
-def checked_run(scenario: Scenario, *, events: bool = False, budget: int = EVENT_BUDGET) -> Run:
+def checked_run(scenario: Scenario, *, events: bool = False, budget: int = EVENT_BUDGET) -> Result:
     """Simulate a scenario in the debug build: every invariant after every event.
 
     Args:
@@ -82,7 +82,7 @@ def run_checked(scenario_id: str, world: World) -> None:
         )
 
 
-def check_run(scenario: Scenario, world: World, run: Run) -> None:
+def check_run(scenario: Scenario, world: World, run: Result) -> None:
     """Check the outcome of a run, and its events if all were listed.
 
     Raises:
@@ -99,7 +99,7 @@ def check_run(scenario: Scenario, world: World, run: Run) -> None:
 class _Checker:
     """One run against what must hold of it."""
 
-    def __init__(self, scenario: Scenario, world: World, run: Run) -> None:
+    def __init__(self, scenario: Scenario, world: World, run: Result) -> None:
         self.scenario = scenario
         self.world = world
         self.run = run

@@ -107,11 +107,12 @@ def _array(size: int, used: Array | None) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What tells the worlds of a scenario's configurations apart.
+    """What distinguishes the worlds of a scenario's configurations.
 
     Attributes:
-        same, equal: the rest. Worlds in which it is the same objects, and equal values, have the
-            same places and the same cells but for keys and rules and what follows from them.
+        same, equal: all else. If two worlds agree here (by identity, by value), they have the
+            same layout and the same initial cells, except for `keys`, `rules` and cells derived
+            from them.
         keys: the header up to CONFIG_END, of which its cells from CONFIG_FIRST on are filled in.
         rules: the switches.
     """

@@ -32,7 +32,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Result:
     """What one scenario gave: the outcome row and, if asked for, the events and curves."""
 
     outcome: dict[str, Any]

@@ -1,14 +1,14 @@
-"""One run for all configurations of a scenario that lead to it.
+"""Reuse a simulation for every configuration that provably produces the same result.
 
-Two configurations that differ in a limit which no read reached, or in how an election walks that
-never took place, have the same run: the same outcome, the same events. The kernel notes what a
-run's course depended on (`simulation.depends`); from that alone `Runs` tells whether a run also
-answers for another configuration. Where it cannot tell, the other one is simulated. The proof is
-the comparison with runs of their own: `tests/worlds/test_reuse.py`.
+Two configurations may differ in a limit that no read reached, or in the order of an election that
+never took place. Then they have the same outcome and the same events. The kernel notes what a
+simulation depended on (`shortcuts.depends`); from that alone `Simulations` decides whether its
+result can be reused for another configuration. Where it cannot prove that, it simulates. The check
+is the comparison with a simulation of its own: `tests/worlds/test_reuse.py`.
 
-A run may answer for another and not the other way round: under today's rules it says that nobody
-was ever found out of sync, and with the later clocks of KIP-501 nobody would have been. So the
-plainest configuration comes first (`reuse_order`).
+Reuse may hold in one direction only. A simulation under today's rules may show that no follower was
+ever found out of sync; then none would be under the later clocks of KIP-501. So the configuration
+whose result others can reuse comes first (`reuse_order`).
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ _OTHER_KEYS = np.array(
 )
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
-"""Which rules credit a follower with a later time: of two runs in which nobody is ever late and
-nobody is outside the ISR, the one with the earlier times answers for the other."""
+"""Which rules credit a follower with a later time. If no follower is ever late or outside the ISR,
+the result with the earlier times can be reused for the later ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What is kept of a run: its settings, what it depended on, what came out."""
+    """One finished simulation: its settings, what it depended on, its result."""
 
     settings: Settings
     depends: int
@@ -81,12 +81,12 @@ class _Names:
     brokers: tuple[int, ...]
 
 
-class Runs:
-    """Runs of one scenario under several configurations.
+class Simulations:
+    """Simulations of one scenario under several configurations.
 
     Args:
-        budget: events after which a run is given up.
-        spare: `spare` of the runs of another scenario, which nobody asks any more.
+        budget: events after which a simulation is given up.
+        spare: `spare` of another scenario's simulations, which are no longer used.
     """
 
     def __init__(
@@ -100,9 +100,9 @@ class Runs:
         self.simulated = 0
         """How many configurations had to be simulated."""
         self.events_fired = 0
-        """Events of these runs that were simulated one by one."""
+        """Events that were simulated one by one."""
 
-    def of(self, scenario: Scenario) -> tuple[dict[str, Any], Events]:
+    def result_for(self, scenario: Scenario) -> tuple[dict[str, Any], Events]:
         """Outcome row of the scenario, and its events.
 
         Args:
@@ -114,7 +114,7 @@ class Runs:
         settings, lay_out = prepare(scenario, events=True, budget=self._budget)
         comparable = self._done.setdefault(settings.keys[_OTHER_KEYS].tobytes(), [])
         for done in comparable:
-            if _answers(done, settings):
+            if _can_reuse(done, settings):
                 return dict(done.outcome), done.events
         world = lay_out(self.spare)
         spare_cells = 0 if self.spare is None else self.spare.size
@@ -139,7 +139,7 @@ class Runs:
 
 
 def reuse_order(scenario: Scenario) -> tuple[int, ...]:
-    """Sort key by which the configurations of a scenario come: who may answer for others first."""
+    """Sort key of a scenario's configurations: those whose result others can reuse come first."""
     settings, _ = prepare(scenario, events=True)
     keys, rules = settings.keys, settings.rules
     return (
@@ -151,10 +151,10 @@ def reuse_order(scenario: Scenario) -> tuple[int, ...]:
     )
 
 
-def _answers(done: _Done, other: Settings) -> bool:
-    """Whether a run has the course that it would have had under other settings.
+def _can_reuse(done: _Done, other: Settings) -> bool:
+    """Whether a simulation would have the same result under other settings.
 
-    Of its keys, those of _KEYS may be others.
+    Only keys of _KEYS, and switches of _RULES, may differ.
     """
     mine = done.settings
     rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - REPLAY_ONLY
@@ -181,7 +181,7 @@ def _nothing_depended(done: _Done, other: Settings, keys: set[int], rules: set[i
     questions = 0
     if at.C_UNCLEAN in keys:
         if done.settings.keys[at.C_UNCLEAN]:
-            return False  # whoever was elected uncleanly might have been elected anyway
+            return False  # the uncleanly elected replica might have been elected anyway
         questions |= at.DEP_NOBODY
     if at.C_SESSION in keys:
         questions |= at.DEP_SESSION
@@ -208,7 +208,7 @@ def _kip501(rules: npt.NDArray[np.int64]) -> Kip501:
 
 
 def _same_proposal(done: _Done, other: Settings) -> bool:
-    """Whether the proposals of both configurations lead to this course."""
+    """Whether the proposals of both configurations lead to this result."""
     mine, its = (_kip501(settings.rules) for settings in (done.settings, other))
     if _CLOCKS[mine] > _CLOCKS[its]:
         return False
@@ -222,7 +222,7 @@ def _same_proposal(done: _Done, other: Settings) -> bool:
 
 
 def _same_timer(done: _Done, other: Settings) -> bool:
-    """Whether Solution 2's timer, which runs even where its key is off, fires alike, or never."""
+    """Whether Solution 2's timer fires at the same times, or never: its key may be off."""
     mine, its = _timer(done.settings), _timer(other)
     if all(timer is None or done.longest_read_us <= timer[0] for timer in (mine, its)):
         return True

@@ -12,7 +12,7 @@ from isr_pipeline.simulation.shortcuts.motions import Z_SIZE, memory_size
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import EVENT_BUDGET, World, encode
 from isr_pipeline.worlds.events import events_of
-from isr_pipeline.worlds.results import Run, outcome_of, samples_of
+from isr_pipeline.worlds.results import Result, outcome_of, samples_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ def run(
     sample_ms: float = 0,
     budget: int = EVENT_BUDGET,
     jumps: bool = True,
-) -> Run:
+) -> Result:
     """Simulate one scenario to its horizon.
 
     Args:
@@ -45,7 +45,7 @@ def run(
     return result_of(scenario, world, events=events, samples=bool(sample_ms))
 
 
-def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) -> Run:
+def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) -> Result:
     """Read the result of a world that ran to its horizon.
 
     Raises:
@@ -53,7 +53,7 @@ def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) 
     """
     if world.w[at.G_BUDGET_SPENT]:
         raise BudgetSpent(scenario.scenario_id, int(world.w[at.C_BUDGET]))
-    return Run(
+    return Result(
         outcome=outcome_of(world),
         events=events_of(world).named() if events else [],
         samples=samples_of(world) if samples else None,
@@ -69,7 +69,7 @@ _memory = np.zeros(Z_SIZE, dtype=np.int64)
 
 
 def _memory_for(world: World) -> npt.NDArray[np.int64]:
-    """Memory for the search for repetitions, kept from run to run."""
+    """Memory for the search for cycles, kept from simulation to simulation."""
     global _memory  # noqa: PLW0603 - one buffer a process
     size = memory_size(world.w)
     if _memory.size < size:

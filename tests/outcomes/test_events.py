@@ -14,7 +14,7 @@ from isr_pipeline.outcomes.schemas import EVENTS
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.world.layout import EVENT_NAMES
 from isr_pipeline.worlds.events import Events
-from isr_pipeline.worlds.reuse import Runs
+from isr_pipeline.worlds.reuse import Simulations
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
 SCHEMA = to_arrow_schema(EVENTS)
@@ -27,7 +27,7 @@ def many_events() -> list[Events]:
     for seed in range(400):
         try:
             scenario = parse_scenario(raw_scenario(FromSeed(seed)), "random")
-            found.append(Runs(BUDGET).of(scenario)[1])
+            found.append(Simulations(BUDGET).result_for(scenario)[1])
         except (BudgetSpent, InputError):
             continue
     return found

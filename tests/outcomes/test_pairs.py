@@ -20,7 +20,7 @@ from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.columns import METRICS, TOTALS
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events
-from isr_pipeline.worlds.reuse import Runs
+from isr_pipeline.worlds.reuse import Simulations
 
 SCENARIO = parse_scenario(
     {
@@ -35,14 +35,14 @@ SCENARIO = parse_scenario(
 Simulated = tuple[dict[str, Any], Events]
 
 
-class Ran(Runs):
-    """Runs that are known beforehand."""
+class Known(Simulations):
+    """Simulations whose results are known beforehand."""
 
     def __init__(self, run: Callable[[Any], Simulated]) -> None:
         super().__init__()
         self._run = run
 
-    def of(self, scenario: Scenario) -> Simulated:
+    def result_for(self, scenario: Scenario) -> Simulated:
         """Give what is known."""
         return self._run(scenario)
 
@@ -81,7 +81,7 @@ class TestSimulatePair:
 
     def test_columns(self) -> None:
         """The row is keyed, has its partition-hours, and is the outcome with its totals."""
-        row, _ = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Runs())
+        row, _ = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Simulations())
         assert (row["panel"], row["config_name"], row["weight"]) == ("fresh", "today", 2.0)
         assert row["partition_hours"] == pytest.approx(5 * 36 / 3600)
         assert row["failed"] == 0
@@ -92,7 +92,7 @@ class TestSimulatePair:
         def run(scenario: Any) -> Simulated:
             raise BudgetSpent(scenario.scenario_id, 1000)
 
-        row, events = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
+        row, events = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Known(run))
         assert (row["failed"], row["kernel_events"], events) == (1, 1000, None)
         assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
 
@@ -105,7 +105,7 @@ class TestSimulatePair:
         with pytest.raises(
             RuntimeError, match=r"^scenario s, configuration today: IndexError: slot 7$"
         ):
-            pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Ran(run))
+            pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Known(run))
 
     def test_events_of_a_notable_pair(self) -> None:
         """Events of a pair with something offline are kept, of a quiet one they are not."""
@@ -113,7 +113,7 @@ class TestSimulatePair:
 
         def run(any_offline: int) -> Events | None:
             outcome = {**dict.fromkeys(METRICS, 0), "any_offline": any_offline, "failed": 0}
-            ran = Ran(lambda _: (outcome, events))
+            ran = Known(lambda _: (outcome, events))
             return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 
         kept = run(1)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from isr_pipeline.scenarios.model import parse_scenario, with_settings
-from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.results import Result
 from isr_pipeline.worlds.run import run
 
 SHRINK = "isr_shrink"
@@ -24,14 +24,14 @@ REMOVED = "controller_isr_remove"
 
 
 @cache
-def play(name: str, *settings: str, sample_ms: float = 0) -> Run:
+def play(name: str, *settings: str, sample_ms: float = 0) -> Result:
     """The library's scenario ``name`` with ``KEY=VALUE`` settings, with its events."""
     text = (files("isr_pipeline.scenarios") / "library" / f"{name}.yaml").read_text("utf-8")
     raw = with_settings(yaml.safe_load(text), list(settings), name)
     return run(parse_scenario(raw, name), events=True, sample_ms=sample_ms)
 
 
-def events(result: Run, *kinds: str, partition: int | None = None) -> list[dict[str, Any]]:
+def events(result: Result, *kinds: str, partition: int | None = None) -> list[dict[str, Any]]:
     """The events of some kinds, of one partition if that is named."""
     return [
         e
@@ -40,17 +40,19 @@ def events(result: Run, *kinds: str, partition: int | None = None) -> list[dict[
     ]
 
 
-def times(result: Run, kind: str, partition: int | None = None) -> list[float]:
+def times(result: Result, kind: str, partition: int | None = None) -> list[float]:
     """When events of a kind happened."""
     return [e["t_ms"] for e in events(result, kind, partition=partition)]
 
 
-def partitions(result: Run, kind: str) -> set[int]:
+def partitions(result: Result, kind: str) -> set[int]:
     """The partitions that an event of the kind concerns."""
     return {e["partition"] for e in events(result, kind)}
 
 
-def isr_at(result: Run, partition: int, t_ms: float, initial: tuple[int, ...]) -> tuple[int, ...]:
+def isr_at(
+    result: Result, partition: int, t_ms: float, initial: tuple[int, ...]
+) -> tuple[int, ...]:
     """The committed ISR of a partition just after a moment."""
     isr = initial
     for e in result.events:

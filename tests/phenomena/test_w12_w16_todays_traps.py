@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.results import Result
 from tests.phenomena.playing import EXPAND, FENCED, REMOVED, SHRINK, events, play, times
 
 
@@ -28,7 +28,7 @@ def test_w12_before_3_7_they_stay_out(release: str) -> None:
     assert min(times(result, EXPAND)) > 55000
 
 
-def _stands(result: Run, after_ms: float, until_ms: float) -> float:
+def _stands(result: Result, after_ms: float, until_ms: float) -> float:
     """Longest time in the window over which sampled HWs of the partition do not move."""
     assert result.samples is not None
     (hw,) = result.samples.hw.values()

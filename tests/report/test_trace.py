@@ -7,7 +7,7 @@ from pathlib import Path
 from isr_pipeline.report.lanes import IN_ISR, LEADER, OUT, Segment, draw, lanes_of
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.results import Result
 
 SCENARIO = {
     "scenario_id": "one",
@@ -25,7 +25,7 @@ EVENT = {
 
 def test_shows_outcome_and_events(tmp_path: Path) -> None:
     """Every event is a row, every outcome column a row."""
-    run = Run(
+    run = Result(
         outcome={"offline_partition_rate": 0.25, "commit_latency_p50_ms": None}, events=[EVENT]
     )
     path = write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "deep" / "trace.html")

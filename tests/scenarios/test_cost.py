@@ -10,7 +10,7 @@ import pytest
 from benchmarks import reference
 from isr_pipeline.scenarios.cost import QUIET, expected_cost
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, scenario_from_json
-from isr_pipeline.worlds.reuse import Runs
+from isr_pipeline.worlds.reuse import Simulations
 
 EVERY = 5
 
@@ -47,8 +47,8 @@ class TestExpectedCost:
         some = [scenario_from_json(row.scenario_json) for row in reference.scenarios()[::EVERY]]
         fired = []
         for each in some:
-            runs = Runs()
-            runs.of(each)
+            runs = Simulations()
+            runs.result_for(each)
             fired.append(runs.events_fired)
         expected = [expected_cost(each) for each in some]
         assert np.corrcoef(expected, fired)[0, 1] > 0.7

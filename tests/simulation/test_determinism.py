@@ -15,7 +15,7 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
-from isr_pipeline.worlds.results import Run, failed_outcome
+from isr_pipeline.worlds.results import Result, failed_outcome
 from isr_pipeline.worlds.run import run
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
@@ -106,7 +106,7 @@ class TestBudget:
             run(busy(), budget=events - 1)
 
     @pytest.mark.parametrize("simulate", [run, checked_run])
-    def test_the_error_names_scenario_and_budget(self, simulate: Callable[..., Run]) -> None:
+    def test_the_error_names_scenario_and_budget(self, simulate: Callable[..., Result]) -> None:
         """Whoever reads the line knows which scenario, and what to change."""
         with pytest.raises(BudgetSpent) as caught:
             simulate(busy(), budget=10)

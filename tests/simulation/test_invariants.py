@@ -22,7 +22,7 @@ from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
-from isr_pipeline.worlds.results import Run, outcome_of
+from isr_pipeline.worlds.results import Result, outcome_of
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import BUDGET, scenarios
 
@@ -431,7 +431,7 @@ def _seen(world: World) -> Any:
     return remembered(world.w)
 
 
-def finished() -> tuple[Scenario, World, Run]:
+def finished() -> tuple[Scenario, World, Result]:
     """A run in which a paused follower leaves the ISR and comes back."""
     scenario = simple(
         config={"replica.lag.time.max.ms": 500, "broker.session.timeout.ms": 9000},
@@ -439,6 +439,6 @@ def finished() -> tuple[Scenario, World, Run]:
     )
     world = encode(scenario, events=True)
     run_checked(scenario.scenario_id, world)
-    done = Run(outcome=outcome_of(world), events=events_of(world).named())
+    done = Result(outcome=outcome_of(world), events=events_of(world).named())
     check_run(scenario, world, done)
     return scenario, world, done

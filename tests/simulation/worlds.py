@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.results import Result
 from isr_pipeline.worlds.run import run
 
 FAST = {
@@ -33,7 +33,7 @@ def world(
     partitions: int = 1,
     replicas: tuple[int, ...] = (1, 2, 3),
     **more: Any,
-) -> Run:
+) -> Result:
     """Run a minute (``horizon_ms``) of topic t, partition 0 led by broker 1, with events."""
     cluster = {
         "release": release,
@@ -62,7 +62,7 @@ def world(
     return run(parse_scenario(raw, "small"), events=True)
 
 
-def happened(result: Run, *kinds: str) -> list[tuple[str, float]]:
+def happened(result: Result, *kinds: str) -> list[tuple[str, float]]:
     """(kind, time) of the events of some kinds, in order; all but stopped threads if none given."""
     return [
         (e["kind"], e["t_ms"])
@@ -71,12 +71,12 @@ def happened(result: Run, *kinds: str) -> list[tuple[str, float]]:
     ]
 
 
-def kinds(result: Run) -> list[str]:
+def kinds(result: Result) -> list[str]:
     """Kinds of all events in order, without stopped threads."""
     return [kind for kind, _ in happened(result)]
 
 
-def at(result: Run, kind: str) -> float:
+def at(result: Result, kind: str) -> float:
     """Time of the only event of a kind."""
     ((_, t_ms),) = happened(result, kind)
     return t_ms

@@ -16,7 +16,7 @@ import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
-from isr_pipeline.worlds.reuse import Runs, reuse_order
+from isr_pipeline.worlds.reuse import Simulations, reuse_order
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import repeating
@@ -60,11 +60,11 @@ def variants(seed: int) -> list[Scenario]:
 
 def shared_and_wrong(scenarios: list[Scenario]) -> tuple[int, list[str]]:
     """How many configurations others' runs answered for, and where the answer was wrong."""
-    runs, shared, wrong = Runs(BUDGET), 0, []
+    runs, shared, wrong = Simulations(BUDGET), 0, []
     for scenario in scenarios:
         before = runs.simulated
         try:
-            outcome, events = runs.of(scenario)
+            outcome, events = runs.result_for(scenario)
         except BudgetSpent:
             continue
         shared += runs.simulated == before
@@ -99,9 +99,9 @@ class TestExact:
 
 def simulated(scenario: Scenario, *overrides: dict[str, Any]) -> int:
     """How many of the configurations of a scenario have to be simulated."""
-    runs = Runs()
+    runs = Simulations()
     for scenario_under in sorted((apply(scenario, o) for o in overrides), key=reuse_order):
-        runs.of(scenario_under)
+        runs.result_for(scenario_under)
     return runs.simulated
 
 
