@@ -1,4 +1,4 @@
-"""The rule sets: which of Kafka's rules each release has, told as differences.
+"""The rule sets: which of Kafka's rules each release has, as differences.
 
 A rule set is a frozen :class:`RuleSet`; every release is `dataclasses.replace` of the one before,
 so that reading this file downwards is reading Kafka's history. The proposals (KIP-501 and its

@@ -106,7 +106,7 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
 
 
 def _announce(experiment: str, night: str) -> None:
-    """Give the line to whoever asked for it; a notifier that fails is no failure of the night."""
+    """Send the headline to the configured notifier. A failing one does not fail the night."""
     from isr_pipeline.verdicts.notify import announce  # noqa: PLC0415 - reads pydantic
 
     try:

@@ -31,7 +31,7 @@ DAG_ID = "isr_nightly"
 NIGHTLY, UI = "make nightly", "make ui"
 STOP_SECONDS_MAX = 25.0
 QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
-"""States that are no news."""
+"""States that are not printed."""
 WAITING = "up_for_reschedule"
 """State of a task that was put off because another run writes."""
 

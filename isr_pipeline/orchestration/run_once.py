@@ -4,8 +4,8 @@ A program of its own, started by `isr-pipeline night run`, because it is Airflow
 
 * Nobody runs Airflow on this home: this program schedules this one run, with LocalExecutor's
   workers and an execution API server below it. Tasks run, log and are recorded as under any
-  scheduler; no other run is touched. The loop is that of Airflow's `dag.test`, which looks for news
-  once a second; this one looks at once.
+  scheduler; no other run is touched. The loop is that of Airflow's `dag.test`, which polls once a
+  second; this one waits for its workers' messages.
 * `make ui` runs: the run is triggered there, and followed.
 * Another one of these was killed: its run is marked as failed, so that nothing resumes it.
 

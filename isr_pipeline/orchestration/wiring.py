@@ -34,7 +34,7 @@ JOBS = REPOSITORY / "spark_jobs"
 
 TURN = datetime.timedelta(seconds=20)
 """How long a task is put off while another run writes: the scheduler has to hear that it ended
-before its time comes again, or it takes the news for a lost task."""
+before its time comes again, or it takes the message for a lost task."""
 
 CONN_ID = "spark_default"
 """The Airflow connection that says where Spark is."""

@@ -63,7 +63,7 @@ class Configured:
 
 
 def plan_tasks(costs: Sequence[float], configurations: int, wanted: int) -> list[Task]:
-    """Cut scenarios x configurations into tasks of alike cost, the dearest first.
+    """Cut scenarios x configurations into tasks of similar cost, the dearest first.
 
     A task holds all configurations of its scenarios as long as there are enough scenarios to
     make the wanted number of tasks: a scenario is then read and prepared once.
@@ -86,7 +86,7 @@ def plan_tasks(costs: Sequence[float], configurations: int, wanted: int) -> list
 
 
 def _blocks(costs: Sequence[float], count: int) -> list[tuple[float, list[int]]]:
-    """Blocks of scenarios of alike total cost: each scenario, dearest first, to the cheapest."""
+    """Blocks of scenarios of similar total cost: each scenario, dearest first, to the cheapest."""
     heap: list[tuple[float, int]] = [(0.0, number) for number in range(count)]
     blocks: list[list[int]] = [[] for _ in range(count)]
     for index in sorted(range(len(costs)), key=lambda index: (-costs[index], index)):

@@ -296,7 +296,7 @@ def _rearm_all(w):
 
 @compiled
 def _drop_connections(w, b):
-    """Broker ``b`` has died: whoever waits for an answer of it learns so by a reset connection."""
+    """Broker ``b`` has died: clients that wait for its answer see a reset connection."""
     for i in range(w[H_REQUESTS]):
         q = w[H_REQ] + i * Q_SIZE
         if w[q + Q_STATE] == QS_FREE:

@@ -406,7 +406,7 @@ def fetch_after_read(w, rec, rules, b, d):
 def _fetch_done(w, rec, rules, b, d, q, empty):
     """All partitions of the fetch are read: answer it, or let it wait in purgatory.
 
-    ``empty``: nothing stands against it and no partition had data for it at this very moment.
+    ``empty``: the fetch is validated, and no partition had data for it at this moment.
     """
     if w[q + Q_PENDING] != 0 and switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
         forget_pending(w, rec, rules, q)  # the pull request's finally block
@@ -417,7 +417,7 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
     if not empty and satisfied(w, q):
         w[d + D_CREQ] = q
         w[d + D_ROW] = -1
-        w[d + D_POS] = 1 << 20  # nobody else to look for afterwards
+        w[d + D_POS] = 1 << 20  # no other follower to visit afterwards
         w[d + D_REQ] = -1
         begin_completion(w, q)
         w[d + D_IDX] = 0

@@ -1,7 +1,7 @@
 """What must hold after every event, in every scenario: checked by a debug build of the kernel.
 
 `run_checked_world` is the loop of `kernel.run_world` with a check behind every event; it calls the
-very same compiled functions, and nobody who does not ask for it ever compiles it. Each invariant is
+very same compiled functions, and is compiled only on request. Each invariant is
 one function over the world, numbered and named in `INVARIANTS`; the number of the first that breaks
 is left in ``G_BROKEN``, and the run stops there.
 
@@ -248,7 +248,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         2: "epochs never fall, and another leader is another epoch",
         3: "at most one leader acts in a leader epoch, none in a future one",
         4: "a leader is in its own ISR",
-        5: "the ISR is part of the assignment, not empty (but with ELR), and apart from the ELR",
+        5: "the ISR is part of the assignment, not empty (but with ELR), disjoint from the ELR",
         6: "the controller's leader is on a broker that it has not fenced",
         7: "the maximal ISR contains the committed ISR",
         8: "no high watermark lies outside its log",
@@ -256,19 +256,19 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         10: "every ISR member that is alive has the log up to the high watermark",
         11: "no ISR member has only ever been known to be behind the high watermark",
         12: "the ledger ends within the log of the controller's leader, once that acts",
-        13: "acknowledged records are lost by an unclean election only (but before KIP-101)",
+        13: "only an unclean election loses acknowledged records (from KIP-101 on)",
         14: "KAFKA-4485, 1: the high watermark does not pass a replica within its lag",
-        15: "KAFKA-4485, 2: who lags is out of the ISR by the next tick",
+        15: "KAFKA-4485, 2: a lagging replica is out of the ISR by the next tick",
         16: "failed partitions, dead threads and lost replicas are as many as counted",
         17: "what a partition is counted for is what it is",
         18: "totals agree with one another",
         19: "queues, handlers and network threads are as busy as counted",
-        20: "a partition's lock is held by those who hold it, and nobody waits for a free one",
-        21: "whoever is at work has a next moment",
+        20: "a partition's lock is held by its holders, and no request waits for a free one",
+        21: "an entity at work has a next event",
         22: "a replica that is to fetch is fetched",
         23: "ISR changes on their way are as many as counted",
-        24: "nothing stands against a fetch that is not checked any more",
-        25: "what is kept is so: who is eligible, newest epochs, how many disk faults go on",
+        24: "a validated fetch would pass every check",
+        25: "cached values are right: eligible brokers, newest epochs, number of disk faults",
         26: "a partition whose dirty bit is clear has nothing new for its follower",
         27: "a partition marked unchanged needs nothing but times in the leader's record",
         28: "pending reads are deferred by validated fetches only, and for ISR members only",
@@ -306,7 +306,7 @@ def remembered(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 @compiled
 def _clock(w, seen):
-    """1."""
+    """Invariant 1: the clock never goes back, and the earliest plan comes next."""
     first = w[leaf(slot_of(w, 0))]
     for number in range(1, w[H_SLOTS]):
         first = min(first, w[leaf(slot_of(w, number))])
@@ -319,7 +319,7 @@ def _clock(w, seen):
 
 @compiled
 def _faults_counted(w, b):
-    """25, of a broker."""
+    """Invariant 25, of a broker: cached values are right."""
     running = 0
     for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + w[b + B_FAULTS]):
         running += w[w[H_FLT] + w[k] * X_SIZE + X_STATE] == 1
@@ -328,7 +328,7 @@ def _faults_counted(w, b):
 
 @compiled
 def _kept(w, p):
-    """25, of a partition."""
+    """Invariant 25, of a partition: cached values are right."""
     for pos in range(w[p + P_RF]):
         r = row_of(w, p, pos)
         if w[r + R_NEP] > 0 and w[r + R_NEWEST] != w[w[r + R_EPOCHS] + 2 * (w[r + R_NEP] - 1)]:
@@ -338,7 +338,7 @@ def _kept(w, p):
 
 @compiled
 def _epochs(w, seen, p):
-    """2."""
+    """Invariant 2: epochs never fall, and another leader is another epoch."""
     i = row_index(w, w[p + P_ROW0])
     if w[p + P_LEPOCH] < seen[i, _LEPOCH] or w[p + P_PEPOCH] < seen[i, _PEPOCH]:
         return False
@@ -348,7 +348,7 @@ def _epochs(w, seen, p):
 
 @compiled
 def _one_leader(w, p):
-    """3."""
+    """Invariant 3: at most one leader acts in a leader epoch, none in a future one."""
     for a in range(w[p + P_RF]):
         r = row_of(w, p, a)
         if w[r + R_EPOCH] > w[p + P_LEPOCH]:
@@ -366,7 +366,7 @@ def _one_leader(w, p):
 
 @compiled
 def _leader_in_isr(w, p):
-    """4."""
+    """Invariant 4: a leader is in its own ISR."""
     leader = w[p + P_LEADER]
     if leader >= 0 and not (w[p + P_ISR] >> leader) & 1:
         return False
@@ -379,7 +379,7 @@ def _leader_in_isr(w, p):
 
 @compiled
 def _isr_sound(w, rules, p):
-    """5."""
+    """Invariant 5: the ISR is part of the assignment, not empty, and disjoint from the ELR."""
     isr = w[p + P_ISR]
     elr = w[p + P_ELR]
     everybody = (1 << w[p + P_RF]) - 1
@@ -392,7 +392,7 @@ def _isr_sound(w, rules, p):
 
 @compiled
 def _leader_alive(w, p):
-    """6: but a last-known leader, which KIP-966 elects whatever it is."""
+    """Invariant 6: but a last-known leader, which KIP-966 elects whatever it is."""
     leader = w[p + P_LEADER]
     if leader < 0 or w[p + P_RECOVERING] == 1:
         return True
@@ -404,7 +404,7 @@ def _leader_alive(w, p):
 
 @compiled
 def _maximal(w, r):
-    """7."""
+    """Invariant 7: the maximal ISR contains the committed ISR."""
     p = w[r + R_PART]
     if w[r + R_ISR] & ~maximal_isr(w, r):
         return False
@@ -415,13 +415,13 @@ def _maximal(w, r):
 
 @compiled
 def _hw_in_log(w, r):
-    """8."""
+    """Invariant 8: no high watermark lies outside its log."""
     return 0 <= w[r + R_HW] <= w[r + R_LEO] or w[r + R_GONE] == 1
 
 
 @compiled
 def _hw_rises(w, seen, r):
-    """9."""
+    """Invariant 9: a high watermark never decreases within a leader epoch."""
     i = row_index(w, r)
     if w[r + R_IS_LEADER] == 0 or seen[i, _EPOCH] != w[r + R_EPOCH]:
         return True
@@ -443,7 +443,7 @@ def _may_truncate_committed(w, rules, p):
 
 @compiled
 def _members_have_hw(w, rules, r):
-    """10."""
+    """Invariant 10: every ISR member that is alive has the log up to the high watermark."""
     p = w[r + R_PART]
     if not leads_officially(w, r) or _may_truncate_committed(w, rules, p):
         return True
@@ -459,7 +459,7 @@ def _members_have_hw(w, rules, r):
 
 @compiled
 def _members_known(w, rec, rules, seen, r):
-    """11: UNKNOWN is no knowledge. Guarantee 4 of KAFKA-4485.
+    """Invariant 11: UNKNOWN is no knowledge. Guarantee 4 of KAFKA-4485.
 
     What is known goes back when a fetch that its follower gave up is read after a later one.
     """
@@ -479,7 +479,7 @@ def _members_known(w, rec, rules, seen, r):
 
 @compiled
 def _ledger_in_log(w, p):
-    """12: once that leader acts; until then it may still truncate as a follower."""
+    """Invariant 12: once that leader acts; until then it may still truncate as a follower."""
     leader = w[p + P_LEADER]
     tail = w[p + P_LED_TAIL]
     if leader < 0 or tail == w[p + P_LED_HEAD]:
@@ -492,7 +492,7 @@ def _ledger_in_log(w, p):
 
 @compiled
 def _losses(w, rules, seen):
-    """13."""
+    """Invariant 13: only an unclean election loses acknowledged records (from KIP-101 on)."""
     world = w[H_ROWS]
     if w[G_LOST] == seen[world, _LOST] or rules[TRUNCATE_TO_HW] != 0:
         return True
@@ -504,7 +504,7 @@ def _losses(w, rules, seen):
 
 @compiled
 def _hw_waits(w, rec, rules, seen, r):
-    """14."""
+    """Invariant 14: KAFKA-4485, 1: the high watermark does not pass a replica within its lag."""
     i = row_index(w, r)
     risen = seen[i, _EPOCH] == w[r + R_EPOCH] and w[r + R_HW] > seen[i, _HW]
     if rules[CLOCK] != _ISSUE_TEXT or not risen:
@@ -533,7 +533,7 @@ def _excused(w, r):
 
 @compiled
 def _laggards_out(w, rec, rules, seen, r):
-    """15: a whole tick after its last excuse, and the lag limit after the last catch-up."""
+    """Invariant 15: a tick after its last excuse, and the lag limit after the last catch-up."""
     i = row_index(w, r)
     if rules[CLOCK] != _ISSUE_TEXT or rules[LOG_END_EXEMPT] != 0 or rules[KIP501] != _NO_KIP501:
         return True
@@ -553,7 +553,7 @@ def _laggards_out(w, rec, rules, seen, r):
 
 @compiled
 def _fetchers_counted(w):
-    """16."""
+    """Invariant 16: failed partitions, dead threads and lost replicas are as many as counted."""
     failed = 0
     dead = 0
     untracked = 0
@@ -569,7 +569,7 @@ def _fetchers_counted(w):
 
 @compiled
 def _flags_true(w, rules, p):
-    """17: at the very end of a pause the fault's own event is still to come."""
+    """Invariant 17: at the very end of a pause the fault's own event is still to come."""
     flags = 0
     ending = 0
     leader = w[p + P_LEADER]
@@ -591,7 +591,7 @@ def _flags_true(w, rules, p):
 
 @compiled
 def _totals(w):
-    """18."""
+    """Invariant 18: totals agree with one another."""
     return (
         0 <= w[G_LOST] <= w[G_ACKED]
         and w[G_FLAPS] >= 0
@@ -606,7 +606,7 @@ def _totals(w):
 
 @compiled
 def _broker_counted(w, b):
-    """19."""
+    """Invariant 19: queues, handlers and network threads are as busy as counted."""
     node = broker_index(w, b)
     idle = 0
     for i in range(w[H_IO]):
@@ -651,7 +651,7 @@ def _writers_in_line(w, b, r):
 
 @compiled
 def _locks(w):
-    """20."""
+    """Invariant 20: a lock is held by its holders, and no request waits for a free one."""
     handlers = w[H_BROKERS] * w[H_IO]
     for i in range(w[H_ROWS]):
         r = w[H_ROW] + i * R_SIZE
@@ -687,7 +687,7 @@ def _locks(w):
 
 @compiled
 def _at_work(w):
-    """21."""
+    """Invariant 21: an entity at work has a next event."""
     for i in range(w[H_BROKERS] * w[H_IO]):
         d = w[H_HND] + i * D_SIZE
         if w[d + D_STATE] != DS_IDLE and not _waits_for_lock(w, d):
@@ -719,7 +719,7 @@ def _at_work(w):
 
 @compiled
 def _fetched(w, r):
-    """22."""
+    """Invariant 22: a replica that is to fetch is fetched."""
     if w[r + R_FSTATE] not in (F_FETCHING, F_DELAYED):
         return True
     if w[r + R_LEADER] < 0 or w[r + R_LEADER] == w[r + R_POS]:
@@ -775,7 +775,7 @@ def _sent_validated(w, t):
 
 @compiled
 def _nothing_missed(w):
-    """26."""
+    """Invariant 26: a partition whose dirty bit is clear has nothing new for its follower."""
     for i in range(w[H_THREADS]):
         t = w[H_THR] + i * T_SIZE
         if w[t + T_VALIDATED] != w[G_RARE]:
@@ -796,7 +796,7 @@ def _nothing_missed(w):
 
 @compiled
 def _unchanged(w, rec):
-    """27."""
+    """Invariant 27: a partition marked unchanged needs nothing but times in the leader's record."""
     for number in range(w[H_THREADS]):
         t = w[H_THR] + number * T_SIZE
         if w[t + T_VALIDATED] != w[G_RARE]:
@@ -814,7 +814,7 @@ def _unchanged(w, rec):
 
 @compiled
 def _owed(w):
-    """28."""
+    """Invariant 28: only validated fetches defer pending reads, and only for ISR members."""
     for number in range(w[H_REQUESTS]):
         q = w[H_REQ] + number * Q_SIZE
         if w[q + Q_KIND] != REQ_FETCH or w[q + Q_PENDING] <= 1:
@@ -834,7 +834,7 @@ def _owed(w):
 
 @compiled
 def _validated(w):
-    """24."""
+    """Invariant 24: a validated fetch would pass every check."""
     for i in range(w[H_THREADS]):
         t = w[H_THR] + i * T_SIZE
         if not _asks_validated(w, t) or not _sent_validated(w, t):
@@ -844,7 +844,7 @@ def _validated(w):
 
 @compiled
 def _changes_counted(w, b):
-    """23."""
+    """Invariant 23: ISR changes on their way are as many as counted."""
     queued = 0
     flying = 0
     for i in range(w[b + B_WALK_N]):

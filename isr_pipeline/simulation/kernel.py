@@ -145,10 +145,10 @@ def _sample(w):
 
 @hot
 def act(w, rec, rules, kind, who):
-    """Let the entity of a slot act: its kind is asked for bit by bit, what is frequent first.
+    """Let the entity of a slot act. Its kind is tested bit by bit, frequent kinds first.
 
-    Of a chain of equalities the optimiser would make a balanced tree of comparisons, in which every
-    event passes as many.
+    LLVM would turn a chain of equalities into a balanced tree, so frequent events would cost as
+    many comparisons as rare ones; bit tests keep the order.
     """
     if kind & SK_HANDLER:
         handler_fires(w, rec, rules, who)

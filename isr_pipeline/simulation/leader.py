@@ -401,7 +401,7 @@ def _commit(w, rules, r):
     _order_with(w, p, isr)
     if switch(w, rules, ELR, NOT_HERE) != 0:
         fewest = min_isr_for(w, rules, p, isr)
-        # with a leader there is no last known one, and nobody here stopped uncleanly
+        # with a leader there is no last known one, and no replica here stopped uncleanly
         w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, fewest, 0)
     bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
     node = broker_index(w, w[r + R_BROKER])

@@ -1,7 +1,7 @@
 """Fetches that found nothing: they wait, and are completed by *the thread that appends*.
 
-That thread reads the log again for each of them. A fetch that nobody completes is answered when its
-wait is over.
+That thread reads the log again for each of them. A fetch that no append completes is answered when
+its wait is over.
 """
 
 from __future__ import annotations

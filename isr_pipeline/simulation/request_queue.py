@@ -81,5 +81,5 @@ def handler_free(w, b, d):
     w[d + D_REQ] = -1
     w[d + D_ROW] = -1
     w[b + B_IO_IDLE] += 1
-    if due(w, w[d + D_SLOT]) < INF:  # it fires now; one that was done at once was never planned
+    if due(w, w[d + D_SLOT]) < INF:  # only if scheduled: a request finished at once never was
         retire(w, w[d + D_SLOT])

@@ -1,4 +1,4 @@
-"""The tracking store: opened once, its troubles told in one line."""
+"""The tracking store: opened once, its errors refused in one line."""
 
 from __future__ import annotations
 

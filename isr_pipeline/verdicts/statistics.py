@@ -26,7 +26,7 @@ RANK_DIGITS = 9
 """Digits to which two differences must agree to share a rank: the rest is rounding."""
 
 CLEARLY_NOTHING = 10
-"""A tenth of the first batch settles what a tenth of its flips or more outdo: p above 0.1."""
+"""Early stop: after a tenth of the first batch, drop tests whose estimated p exceeds 0.1."""
 
 ROWS_PER_PRODUCT = 2_000
 """Flips per matrix product: 2 000 x 1 000 scenarios are 16 MB of doubles."""

@@ -29,7 +29,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a configuration decides by itself. Worlds share it: nobody changes it.
+    """What a configuration decides by itself. Worlds share it: no code changes it.
 
     Attributes:
         keys: `Settings.keys`, but for what every scenario has of its own.

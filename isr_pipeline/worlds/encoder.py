@@ -91,7 +91,7 @@ def _digests(seed: int, purpose: str, names: tuple[str, ...]) -> npt.NDArray[np.
 
 
 def _array(size: int, used: Array | None) -> Array:
-    """An array for a world: new, or the first cells of one that nobody needs any more.
+    """An array for a world: new, or the first cells of one that is no longer used.
 
     It begins at a cache line, which numpy does not promise.
 
@@ -408,7 +408,7 @@ class _Encoder:
         """Fill an array.
 
         Args:
-            used: the array of a world that nobody needs any more.
+            used: the array of a world that is no longer used.
         """
         structure, entities = self._structure(), self.entities
         w, due = _array(structure.size, used), structure.due.copy()
@@ -521,7 +521,7 @@ def prepare(
 ) -> tuple[Settings, Callable[[Array | None], World]]:
     """As `encode`, in two steps: the settings, and what lays the world out if that is needed.
 
-    What lays it out is given the array of a world that nobody needs any more, if there is one.
+    What lays it out is given the array of a world that is no longer used, if there is one.
     """
     encoder = _Encoder(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
     return encoder.settings, encoder.encode

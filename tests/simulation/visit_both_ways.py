@@ -1,7 +1,7 @@
 """Handle validated fetches with partitions passed over, and partition by partition; compare.
 
 `python -m tests.simulation.visit_both_ways` needs the JIT to be off. It runs a few scenarios and
-stops at every step of a fetch that nothing stands against. What the leaders know is changed there
+stops at every step of a validated fetch. What the leaders know is changed there
 at random, in a copy, so that rare states come too; the step is then taken in both ways: the other
 one visits all, in the release's own order. Prints how many fetches were compared; the first
 difference ends it with exit status 1.

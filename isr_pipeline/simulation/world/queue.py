@@ -23,7 +23,7 @@ from isr_pipeline.simulation.world.layout import (
 def _carry(w, i, v, wins):
     """Put the key ``v`` at leaf ``i``, and carry it up as far as it changes a winner.
 
-    That is tested every other level only: where it will end nobody can foresee, so each test costs
+    That is tested every other level only: where it ends is unpredictable, so each test costs
     about as much as the level it may spare. ``wins``: the key at the leaf has won all the way up,
     so nothing there can stay as it is, and nothing is tested.
     """
