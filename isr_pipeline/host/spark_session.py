@@ -158,8 +158,8 @@ def _join(place: spark_place.Place, app: str) -> SparkSession | None:
     logging.getLogger("py4j").setLevel(logging.WARNING)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # What spark-submit tells the Python that it starts; gone again so that none is misled by it.
-    gateway = {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.secret}
-    os.environ.update(gateway)
+    variables = {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.secret}
+    os.environ.update(variables)
     try:
         gateway = launch_gateway()
         java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
@@ -170,7 +170,7 @@ def _join(place: spark_place.Place, app: str) -> SparkSession | None:
         logging.getLogger(__name__).warning("the run's Spark does not answer: %s", error)
         return None
     finally:
-        for name in gateway:
+        for name in variables:
             del os.environ[name]
     context.environment.update(_worker_environment(place.preload))
     context.setJobGroup(app, app, interruptOnCancel=True)
