@@ -21,7 +21,7 @@ PARTS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test test-slow lint format soak mutants conform contest bench bench-plot env clean
+.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,11 @@ lint: setup  ## ruff and mypy
 format: setup  ## let ruff rewrite the files
 	@$(RUN) $(BIN)/ruff check --fix --quiet . ; $(RUN) $(BIN)/ruff format .
 
-soak: setup  ## 10 000 random scenarios through the debug build of the kernel (EXAMPLES=)
-	@ISR_PIPELINE_EXAMPLES=$(EXAMPLES) $(RUN) $(BIN)/pytest tests/simulation/test_invariants.py
+arch-test: setup  ## the library's scenarios on ARM64, by qemu and Debian's packages: the same bytes? (ten minutes)
+	@$(RUN) $(BIN)/python tools/arch_test.py
+
+soak: setup  ## 10 000 random scenarios through the debug build of the kernel, and 10 000 damaged files (EXAMPLES=)
+	@ISR_PIPELINE_EXAMPLES=$(EXAMPLES) $(RUN) $(BIN)/pytest tests/simulation/test_invariants.py tests/fuzz
 
 mutants: setup  ## change one rule at a time: every change must fail some test
 	@$(RUN) $(BIN)/python -m tests.mutation

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isr_pipeline.errors import LINE_MAX, USER_ERRORS, InputError, shortened
+from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
 from isr_pipeline.host.surroundings import enter
 
@@ -62,8 +62,13 @@ def _options(
 
 
 def main() -> None:
-    """Run a command; never a traceback for a user's mistake."""
+    """Run a command, in an environment of our own."""
     enter("isr_pipeline.cli", sys.argv[1:])
+    run()
+
+
+def run() -> None:
+    """Run the command in ``sys.argv``; never a traceback for a user's mistake."""
     try:
         app()
     except USER_ERRORS as error:
@@ -293,7 +298,10 @@ def simulate(
 
         sample_ms = sample_period_ms(chosen)
     budget = EVENT_BUDGET if event_budget is None else event_budget
-    done = run(chosen, events=True, sample_ms=sample_ms, budget=budget)
+    try:
+        done = run(chosen, events=True, sample_ms=sample_ms, budget=budget)
+    except BudgetSpent as spent:
+        raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     if json_out is not None:
         _write_json({"outcome": done.outcome, "events": done.events}, json_out)
     if trace is not None:

@@ -73,16 +73,19 @@ class BudgetSpent(RuntimeError):
 
     exit_status = 3
 
-    def __init__(self, scenario_id: str, budget: int) -> None:
+    def __init__(self, scenario_id: str, budget: int, where: str = "") -> None:
         self.scenario_id = scenario_id
         self.budget = budget
-        super().__init__(scenario_id, budget)
+        self.where = where
+        super().__init__(scenario_id, budget, where)
 
     def __str__(self) -> str:
-        """Name the scenario and the budget."""
+        """Name the file if there is one, the scenario and the budget."""
+        place = f"{shortened(self.where, _PART_MAX)}: " if self.where else ""
         return (
-            f"scenario {self.scenario_id}: event budget of {self.budget} events spent before the "
-            "horizon; allowed: a shorter horizon_ms, less load, or a larger --event-budget"
+            f"{place}scenario {self.scenario_id}: event budget of {self.budget} events spent "
+            "before the horizon; allowed: a shorter horizon_ms, less load, "
+            "or a larger --event-budget"
         )
 
 

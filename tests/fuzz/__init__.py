@@ -1,0 +1,1 @@
+"""Tests of files that are damaged in every way."""

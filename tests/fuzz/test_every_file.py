@@ -1,0 +1,174 @@
+"""Every kind of file that a person writes, damaged: one line that names it, or a result."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isr_pipeline import cli
+from isr_pipeline.home import REPOSITORY
+from tests.fuzz.damage import damaged_texts, damaged_values
+
+EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "140"))
+"""Of all kinds together."""
+
+HANGS = timedelta(seconds=60)
+EVENTS = "200000"
+LIBRARY = REPOSITORY / "isr_pipeline" / "scenarios" / "library"
+RECORDINGS = REPOSITORY / "isr_pipeline" / "lab" / "recordings" / "observations.jsonl"
+VECTORS = REPOSITORY / "tests" / "data" / "oracle" / "vectors.jsonl"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        file: where it is, below the folder of a test.
+        command: arguments that read it; ``OUT`` stands for a file that they may write.
+        whole: contents to damage.
+    """
+
+    file: str
+    command: tuple[str, ...]
+    whole: tuple[str, ...]
+
+
+def _lines(file: Path, count: int) -> tuple[str, ...]:
+    lines = file.read_text().splitlines()
+    return tuple(lines[:: max(1, len(lines) // count)])
+
+
+SIMULATE = ("--event-budget", EVENTS, "--json", "OUT")
+KINDS = {
+    "experiment": Kind(
+        "config/experiments/smoke.yaml",
+        ("experiment", "check", "smoke"),
+        tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/experiments/*.yaml"))),
+    ),
+    "cluster": Kind(
+        "config/clusters/tiny.yaml",
+        ("experiment", "check", "smoke"),
+        tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/clusters/*.yaml"))),
+    ),
+    "faults": Kind(
+        "config/faults/smoke.yaml",
+        ("experiment", "check", "smoke"),
+        tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/faults/*.yaml"))),
+    ),
+    "scenario": Kind(
+        "mine.yaml",
+        ("simulate", "mine.yaml", *SIMULATE),
+        tuple(file.read_text() for file in sorted(LIBRARY.glob("*.yaml"))),
+    ),
+    "rule set": Kind(
+        "config/rule-sets/joins-in-time.yaml",
+        ("simulate", "sound.yaml", "--set", "cluster.release=joins-in-time", *SIMULATE),
+        tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/rule-sets/*.yaml"))),
+    ),
+    "timelines": Kind("mine.jsonl", ("replay", "mine.jsonl", "--json", "OUT"), _lines(VECTORS, 60)),
+    "observations": Kind("seen.jsonl", ("conform", "seen.jsonl"), _lines(RECORDINGS, 12)),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder to work in, with a configuration of its own; put right after each example."""
+    place = tmp_path_factory.mktemp("damaged")
+    before = Path.cwd()
+    os.chdir(place)
+    sound(place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISR_PIPELINE_CONFIG", str(place / "config"))
+        yield place
+    os.chdir(before)
+
+
+def sound(place: Path) -> None:
+    """Make everything whole again."""
+    shutil.copytree(REPOSITORY / "config", place / "config", dirs_exist_ok=True)
+    shutil.copy(LIBRARY / "w12.yaml", place / "sound.yaml")
+
+
+def run(arguments: list[str]) -> tuple[int, str]:
+    """Run the command line in this process; its exit status and what it said of errors."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["isr-pipeline", *arguments]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.run()
+        status: Any = 0
+    except SystemExit as end:
+        status = end.code or 0
+    finally:
+        sys.argv = before
+    return int(status), err.getvalue()
+
+
+def damaged(kind: Kind) -> st.SearchStrategy[bytes]:
+    """Contents of a file of this kind, damaged one way or the other."""
+    in_lines = kind.file.endswith(".jsonl")
+
+    def of(text: str) -> st.SearchStrategy[bytes]:
+        data = json.loads(text) if in_lines else yaml.safe_load(text)
+        return damaged_values(data, json.dumps if in_lines else None) | damaged_texts(text)
+
+    return st.sampled_from(kind.whole).flatmap(of)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_damaged(name: str, folder: Path) -> None:
+    """Never a traceback, a hang or half a result; what is refused is one line with its name."""
+    kind = KINDS[name]
+
+    @settings(
+        max_examples=max(1, EXAMPLES // len(KINDS)),
+        deadline=HANGS,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(content=damaged(kind))
+    def refused_or_done(content: bytes) -> None:
+        file, out = folder / kind.file, folder / "out.json"
+        file.write_bytes(content)
+        try:
+            status, said = run([str(out) if one == "OUT" else one for one in kind.command])
+            assert status in (0, 1, 2, 3)
+            if out.exists():
+                json.loads(out.read_text())
+            if status in (2, 3) or said:
+                assert said.count("\n") == 1
+                assert len(said) <= 401
+                # A budget is spent by a scenario, whatever else was read.
+                named = "sound.yaml" if status == 3 and name == "rule set" else file.stem
+                assert named in said
+                assert not out.exists()
+        finally:
+            out.unlink(missing_ok=True)
+            sound(folder)
+
+    refused_or_done()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_whole(name: str, folder: Path) -> None:
+    """Undamaged, each is read: the commands of the other test reach what they are meant to."""
+    kind = KINDS[name]
+    if not (folder / kind.file).exists():
+        (folder / kind.file).write_text(kind.whole[0])
+    out = str(folder / "whole.json")
+    status, said = run([out if one == "OUT" else one for one in kind.command])
+    assert status != 2, said
