@@ -40,6 +40,8 @@ PATH_REFUSED = {
     "`": "begins a command in shells",
     '"': "ends a quoted path",
     "\\": "hides the next letter",
+    "!/": "ends an archive's name in Java",
+    "\t": "ends a word",
     "\n": "ends a line",
 }
 """Letters of a path that some program of the stack reads as something else."""
@@ -61,6 +63,8 @@ def main() -> int:
 
 def set_up() -> None:
     """Do only what the stamp says is missing."""
+    if os.name != "posix":
+        raise SetUpError("Linux or macOS is needed; on Windows use WSL 2, there it is Linux")
     check_path(str(ROOT))
     wanted = fingerprint()
     if STAMP.is_file() and STAMP.read_text() == wanted and (VENV / "bin" / "isr-pipeline").exists():

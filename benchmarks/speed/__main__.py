@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -31,6 +32,9 @@ _REASON_MAX = 500
 def main() -> int:
     """Measure; 1 if a part that was asked for could not be measured."""
     given = _arguments()
+    if not Path("/proc/self/status").exists():
+        sys.stderr.write("make bench needs Linux: it reads the memory of processes from /proc\n")
+        return 1
     console = Console(width=None if sys.stdout.isatty() else 120)
     load = os.getloadavg()[0]
     if load > LOAD_MAX:

@@ -198,12 +198,12 @@ def read(file: Path = RESULTS) -> list[dict[str, Any]]:
 
 def machine() -> str:
     """System, processor and number of cores."""
-    name = platform.machine()
-    with Path("/proc/cpuinfo").open() as known:
-        for text in known:
-            if text.startswith("model name"):
-                name = text.split(":", 1)[1].strip()
-                break
+    name = platform.processor() or platform.machine()
+    known = Path("/proc/cpuinfo")  # Linux
+    for text in known.read_text().splitlines() if known.exists() else ():
+        if text.startswith("model name"):
+            name = text.split(":", 1)[1].strip()
+            break
     return f"{platform.system()} {platform.machine()}, {name}, {os.cpu_count()} cores"
 
 

@@ -32,6 +32,9 @@ _LOCAL = re.compile(r"local(\[(\*|[1-9]\d{0,4})(,\d+)?\])?|local-cluster\[\d+,\d
 _STANDALONE = re.compile(r"spark://[\w.-]+:\d+(,[\w.-]+:\d+)*", re.ASCII)
 _OTHER = re.compile(r"yarn|k8s://\S+")
 
+PATH_REFUSED = (*':,;%?#*[]{}$`"\\\t\n', "!/")
+"""What some program of the stack reads as something else; set-up says of a checkout what as."""
+
 STORES = "sqlite:///FILE, postgresql://…, mysql://…, mssql://…, http://HOST:PORT, https://HOST"
 _DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 
@@ -77,6 +80,10 @@ def check_home(home: Home) -> None:
     Raises:
         InputError: naming ``ISR_PIPELINE_HOME``, or ``NUMBA_CACHE_DIR`` if that is another place.
     """
+    holds = next((letter for letter in PATH_REFUSED if letter in str(home.path)), "")
+    if holds:
+        allowed = f"a path without {holds!r} (spaces, quotes like ' and any alphabet are fine)"
+        raise InputError("ISR_PIPELINE_HOME", "", home.path, allowed)
     _check_folder(home.path, "ISR_PIPELINE_HOME")
     for name in ("airflow", "baselines", "data_docs", "java", "locks", "nights", "numba", "spark"):
         below = home.path / name

@@ -87,6 +87,9 @@ def own(variables: Mapping[str, str]) -> dict[str, str]:
         given = [part for part in kept.get(name, "").split(",") if part.strip()]
         kept[name] = ",".join([*given, *(host for host in _LOOPBACK if host not in given)])
     kept["LC_ALL"] = LOCALE
+    if sys.platform == "darwin":
+        # Airflow's workers are forked, which macOS breaks off unless it is told that this is meant.
+        kept["OBJC_DISABLE_INITIALIZE_FORK_SAFETY"] = "YES"
     return kept
 
 

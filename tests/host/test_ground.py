@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.home import Home
+from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host import ground, stack
 
 FOLDER = "a folder that can be written"
@@ -64,6 +65,20 @@ class TestPlaces:
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: /proc/x (no such file or directory); allowed: {FOLDER}"
         )
+
+    def test_letters_that_mean_something_else(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A home is refused for the same letters as a checkout."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path / "a,b"))
+        with pytest.raises(InputError) as refused:
+            ground.check_home(Home.from_environment())
+        assert str(refused.value) == (
+            f"ISR_PIPELINE_HOME: {tmp_path}/a,b; allowed: a path without ',' "
+            "(spaces, quotes like ' and any alphabet are fine)"
+        )
+        setup = runpy.run_path(str(REPOSITORY / "tools" / "setup.py"))
+        assert set(ground.PATH_REFUSED) == set(setup["PATH_REFUSED"])
 
     def test_a_folder_of_it_is_a_file(self, home: Home) -> None:
         """What is below counts too."""
