@@ -58,12 +58,13 @@ def read_mapping(path: Path | str) -> dict[str, Any]:
     """
     where = str(path)
     try:
-        raw = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            raw = file.read(BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(where, "", reason.lower(), "a readable YAML or JSON file") from None
     if len(raw) > BYTES_MAX:
-        raise InputError(where, "", f"{len(raw)} bytes", f"at most {BYTES_MAX} bytes")
+        raise InputError(where, "", f"more than {BYTES_MAX} bytes", "a smaller file, or several")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -45,6 +45,7 @@ _HARMLESS = frozenset(
         "PYTHONDONTWRITEBYTECODE",
         "PYTHONFAULTHANDLER",
         "PYTHONPYCACHEPREFIX",
+        "PYTEST_ARGS",  # of make test
         "PYTEST_CURRENT_TEST",
         "PYTEST_XDIST_WORKER",
         "PYTEST_XDIST_WORKER_COUNT",

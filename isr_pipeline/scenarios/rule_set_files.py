@@ -138,6 +138,14 @@ def release_named(value: Any, folder: Path) -> Any:
         path = folder / value
         return read_rule_set(path, str(path))
     path = config_dir() / "rule-sets" / f"{value}.yaml"
-    if "/" not in value and path.is_file():
+    if "/" not in value and _is_file(path):
         return read_rule_set(path, str(path))
     return value
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; a name too long for one is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -46,6 +46,7 @@ class TestLeftAside:
             "SPARK_MASTER",
             "PYTHON",
             "PYTHONUNBUFFERED",
+            "PYTEST_ARGS",
             "JAVA_HOME",
             "MLFLOW_TRACKING_URI",
             "MLFLOW_TRACKING_PASSWORD",

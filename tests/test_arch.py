@@ -1,0 +1,57 @@
+"""`make arch-test`: what it compares, and what it says where it cannot be tried."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.home import REPOSITORY
+from tools import arch_test
+
+
+class TestCompare:
+    """Two processors."""
+
+    @pytest.mark.parametrize(
+        ("here", "there", "said", "status"),
+        [
+            ({"a": "1", "b": "2"}, {"a": "1", "b": "2"}, "2 scenarios, byte for byte the same", 0),
+            ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, "not the same on ARM64: b", 1),
+            ({"a": "1", "b": "2"}, {"a": "1"}, "not the same on ARM64: b", 1),
+            ({}, {}, "not the same on ARM64: nothing", 1),
+        ],
+    )
+    def test_told(
+        self,
+        here: dict[str, str],
+        there: dict[str, str],
+        said: str,
+        status: int,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """The scenarios that differ or are missing are named."""
+        assert arch_test.compare(here, there) == status
+        assert said in capsys.readouterr().out
+
+
+class TestCannotTry:
+    """A machine without Debian's tools."""
+
+    def test_skipped(self, tmp_path: Path) -> None:
+        """It says what is missing, and is no failure."""
+        (tmp_path / "tools").mkdir()
+        script = tmp_path / "tools" / "arch_test.py"
+        script.write_text((REPOSITORY / "tools" / "arch_test.py").read_text())
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env={**os.environ, "PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert done.stdout.splitlines()[-1] == "arch-test skipped: apt-get is missing"
