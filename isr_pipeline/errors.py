@@ -7,8 +7,9 @@ import difflib
 LINE_MAX = 400
 """Characters of a refusal: a person reads it on a terminal."""
 
-_PART_MAX = 110
+_PART_MAX = 75
 _NEAREST = 5
+_LISTED = "docs/scenario-format.md lists them"
 
 
 def shortened(text: str, most: int) -> str:
@@ -28,8 +29,11 @@ def _nearest(allowed: str, given: str, most: int) -> str:
     def distance(word: str) -> float:
         return -difflib.SequenceMatcher(None, given.casefold(), word.casefold()).ratio()
 
-    near = [shortened(word, most // 8) for word in sorted(words, key=distance)[:_NEAREST]]
-    return f"{', '.join(near)} and {len(words) - _NEAREST} more"
+    near = [
+        shortened(word, (most - 60) // _NEAREST - 2)
+        for word in sorted(words, key=distance)[:_NEAREST]
+    ]
+    return f"{', '.join(near)} and {len(words) - _NEAREST} more ({_LISTED})"
 
 
 def _line(where: str, field: str, given: str, allowed: str) -> str:

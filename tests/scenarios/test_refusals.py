@@ -537,7 +537,8 @@ class TestLength:
         line = str(InputError("f.yaml", "cluster.release", "release-042", words))
         assert line == (
             "f.yaml: cluster.release: release-042; allowed: release-042, release-002, "
-            "release-004, release-012, release-014 and 85 more"
+            "release-004, release-012, release-014 and 85 more "
+            "(docs/scenario-format.md lists them)"
         )
 
     def test_short_lists_are_whole(self) -> None:
