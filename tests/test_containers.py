@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import configparser
+import json
 import os
 import re
 import shutil
@@ -69,6 +71,55 @@ class TestServices:
         assert ports
         assert all(port.startswith("127.0.0.1:") for port in ports)
 
+    def test_every_service_is_limited(self, compose: dict[str, Any]) -> None:
+        """Each has a limit of memory and of its log, no needless capability, time to end."""
+        for name, service in compose["services"].items():
+            assert service["mem_limit"], name
+            assert service["logging"]["options"]["max-size"], name
+            assert service["cap_drop"] == ["ALL"], name
+            assert "cap_add" not in service or name == "postgres"
+            assert service["security_opt"] == ["no-new-privileges:true"], name
+            assert service["stop_grace_period"], name
+
+    def test_executors_see_no_store(self, compose: dict[str, Any]) -> None:
+        """No network of a Spark worker holds PostgreSQL, MLflow or Airflow's server."""
+        services = compose["services"]
+        theirs = set(services["spark-worker-1"]["networks"])
+        assert theirs == set(services["spark-worker-2"]["networks"])
+        for name in ("postgres", "mlflow", "airflow-apiserver"):
+            assert not theirs & set(services[name]["networks"]), name
+        assert services["postgres"]["networks"] == ["stores"]
+        assert compose["networks"]["stores"]["internal"] is True
+
+    def test_config_is_mounted(self, compose: dict[str, Any]) -> None:
+        """Whoever reads an experiment reads the checkout's, which nobody in a container changes."""
+        for name in ("airflow-scheduler", "airflow-dag-processor", "spark-worker-1"):
+            assert "./config:/opt/isr/config:ro" in compose["services"][name]["volumes"], name
+
+    def test_all_wait_for_what_is_healthy(self, compose: dict[str, Any]) -> None:
+        """No service starts on another that merely runs."""
+        for name, service in compose["services"].items():
+            for other, wanted in service.get("depends_on", {}).items():
+                ends = other == "airflow-init"
+                said = "service_completed_successfully" if ends else "service_healthy"
+                assert wanted == {"condition": said}, name
+
+    def test_each_application_has_its_own_database(self, compose: dict[str, Any]) -> None:
+        """Airflow and MLflow log in to PostgreSQL under two names, neither its superuser's."""
+        found = re.findall(
+            r"postgresql\+psycopg2://(\w+):\$\{(\w+)[^@]*@postgres/(\w+)",
+            (ROOT / "docker-compose.yaml").read_text(),
+        )
+        assert set(found) == {
+            ("airflow", "AIRFLOW_DB_PASSWORD", "airflow"),
+            ("mlflow", "MLFLOW_DB_PASSWORD", "mlflow"),
+            ("mlflow", "MLFLOW_DB_PASSWORD", "mlflow_users"),
+        }
+        made = (ROOT / "tools" / "containers" / "databases.sql").read_text()
+        for role, variable, database in found:
+            assert f"CREATE DATABASE {database} OWNER {role};" in made
+            assert f"\\getenv {role}_password {variable}" in made
+
     def test_workers_write_where_they_may(self, compose: dict[str, Any]) -> None:
         """Spark's workers have a folder of their own: the default one belongs to root."""
         for name in ("spark-worker-1", "spark-worker-2"):
@@ -92,9 +143,21 @@ class TestServices:
             assert marks == {":?run `make env`"}, name
 
     def test_secrets_stay_with_airflow(self, compose: dict[str, Any]) -> None:
-        """Spark and MLflow never see Airflow's keys."""
+        """Spark and MLflow never see Airflow's keys, Spark none of MLflow's."""
         for name in ("spark-master", "spark-worker-1", "spark-worker-2", "mlflow"):
             assert not [key for key in compose["services"][name]["environment"] if "AIRFLOW" in key]
+        for name in ("spark-master", "spark-worker-1", "spark-worker-2"):
+            keys = compose["services"][name]["environment"]
+            assert not [key for key in keys if re.search("PASSWORD|_URI", key)], name
+
+    def test_admin_password_is_the_servers(self, compose: dict[str, Any]) -> None:
+        """Only the API server is told Airflow's login, and keeps it in its own memory."""
+        for name, service in compose["services"].items():
+            told = "AIRFLOW_ADMIN_PASSWORD" in service["environment"]
+            assert told == (name == "airflow-apiserver")
+        variables = compose["services"]["airflow-apiserver"]["environment"]
+        file = variables["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"]
+        assert file.startswith(f"{compose['x-image']['tmpfs'][0]}/")
 
     def test_every_command_exists(self, compose: dict[str, Any]) -> None:
         """Each service starts a program of the environment, or a file of the checkout."""
@@ -154,10 +217,87 @@ def compose_command() -> list[str] | None:
     return None
 
 
+class TestEnter:
+    """The entry point of every container."""
+
+    def enter(
+        self, folder: Path, *command: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it with these variables."""
+        return subprocess.run(
+            [sys.executable, str(ROOT / "tools" / "containers" / "enter.py"), *command],
+            env={"PATH": os.environ["PATH"], "ISR_PIPELINE_SECRETS": str(folder), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_becomes_the_command(self, tmp_path: Path) -> None:
+        """Its output and exit status are the command's; without secrets it writes nothing."""
+        done = self.enter(tmp_path, "sh", "-c", "echo here; exit 3")
+        assert (done.returncode, done.stdout) == (3, "here\n")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_writes_what_only_the_container_reads(self, tmp_path: Path) -> None:
+        """Spark's secret, Airflow's login, MLflow's store of users: files of their owner alone."""
+        done = self.enter(
+            tmp_path,
+            "true",
+            SPARK_AUTH_SECRET="s3cret",
+            SPARK_DRIVER_NAME="driver",
+            AIRFLOW_ADMIN_PASSWORD='a"b',
+            MLFLOW_USERS_URI="postgresql://u:p%40@h/d",
+        )
+        assert done.returncode == 0, done.stderr
+        spark = (tmp_path / "spark" / "spark-defaults.conf").read_text().splitlines()
+        assert "spark.authenticate true" in spark
+        assert "spark.authenticate.secret s3cret" in spark
+        assert "spark.driver.host driver" in spark
+        logins = json.loads((tmp_path / "airflow" / "passwords.json").read_text())
+        assert logins == {"admin": 'a"b'}
+        users = configparser.ConfigParser()
+        users.read(tmp_path / "mlflow" / "auth.ini")
+        assert users["mlflow"]["database_uri"] == "postgresql://u:p%40@h/d"
+        assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.rglob("*"))
+
+    def test_mistakes_are_one_line(self, tmp_path: Path) -> None:
+        """No command, and one that is not there."""
+        none, unknown = self.enter(tmp_path), self.enter(tmp_path, "no-such-program")
+        assert none.returncode == 2
+        assert none.stderr == (
+            "enter.py: no command was given; allowed: a program and its arguments\n"
+        )
+        assert unknown.returncode == 127
+        assert unknown.stderr == (
+            "enter.py: no-such-program cannot be run: No such file or directory\n"
+        )
+
+
+class TestRehearsal:
+    """`make compose-test`."""
+
+    def test_says_that_it_was_skipped(self, tmp_path: Path) -> None:
+        """Without docker and podman it ends well, with one line that says so."""
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "tools" / "compose_test.py")],
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert done.stdout == (
+            "compose-test: skipped: neither docker with compose nor podman with docker-compose "
+            "was found\n"
+        )
+
+
 @pytest.mark.skipif(compose_command() is None, reason="no compose implementation on this machine")
 def test_compose_accepts_the_file(tmp_path: Path) -> None:
     """`compose config` resolves the file with drawn secrets, and refuses it without."""
+    (tmp_path / "empty").touch()
     command = [*(compose_command() or []), "-f", str(ROOT / "docker-compose.yaml")]
+    command += ["--env-file", str(tmp_path / "empty")]  # not the .env of this checkout
     drawn = TestSecrets().draw(tmp_path / ".env")
     for variables, status in ((os.environ | drawn, 0), (dict(os.environ), 1)):
         done = subprocess.run(

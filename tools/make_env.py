@@ -22,14 +22,21 @@ def main() -> int:
         return 1
     values = {
         "POSTGRES_PASSWORD": secrets.token_hex(24),
+        "AIRFLOW_DB_PASSWORD": secrets.token_hex(24),
+        "MLFLOW_DB_PASSWORD": secrets.token_hex(24),
         "AIRFLOW_ADMIN_PASSWORD": secrets.token_hex(12),
         "AIRFLOW_FERNET_KEY": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
         "AIRFLOW_API_SECRET": secrets.token_hex(32),
         "AIRFLOW_JWT_SECRET": secrets.token_hex(64),
+        "MLFLOW_ADMIN_PASSWORD": secrets.token_hex(12),
+        "MLFLOW_SERVER_SECRET": secrets.token_hex(32),
+        "SPARK_AUTH_SECRET": secrets.token_hex(32),
     }
     with os.fdopen(descriptor, "w") as out:
         out.writelines(f"{name}={value}\n" for name, value in values.items())
-    sys.stdout.write(f"{file} written; Airflow's user is admin, its password is in that file\n")
+    sys.stdout.write(
+        f"{file} written; Airflow's and MLflow's user is admin, both passwords are in that file\n"
+    )
     return 0
 
 

@@ -33,6 +33,13 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DATABASE = "isr_pipeline.orchestration.database"
 """Module that tells Airflow how to open its database."""
 
+KEYS = {
+    "fernet_key": "AIRFLOW__CORE__FERNET_KEY",
+    "api_secret": "AIRFLOW__API__SECRET_KEY",
+    "jwt_secret": "AIRFLOW__API_AUTH__JWT_SECRET",
+}
+"""Airflow's keys, as a home's own file names them and as Airflow does."""
+
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
 
@@ -107,14 +114,12 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         # A worker is a process; two are enough where Spark itself uses every core.
         "AIRFLOW__CORE__PARALLELISM": "2",
-        "AIRFLOW__CORE__FERNET_KEY": keys["fernet_key"],
+        **{variable: keys[key] for key, variable in KEYS.items()},
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
-        "AIRFLOW__API__SECRET_KEY": keys["api_secret"],
         "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
         # A worker notices the end of its task when it next says that it lives: 5 s by default.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         # A run that `make ui` takes up again begins before the API serves: 5 tries are 15 s.
@@ -128,6 +133,9 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
 
 def _secrets(home: Home) -> dict[str, str]:
     """Return Airflow's keys of this home: drawn once, readable by their owner only."""
+    given = {key: os.environ.get(variable, "") for key, variable in KEYS.items()}
+    if all(given.values()):
+        return given  # in containers the home is shared: no key may lie in it
     file = home.airflow / "secrets.json"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,5 @@
 #!/usr/bin/env bash
-# Before Airflow's services start: its tables, the admin's password, the folders they share.
+# Before Airflow's services start: their database is made, or brought to the image's version.
 set -euo pipefail
-mkdir -p "$AIRFLOW_HOME/logs" "$ISR_PIPELINE_HOME/mlartifacts"
-umask 077
-printf '{"admin": "%s"}\n' "$AIRFLOW_ADMIN_PASSWORD" \
-  > "$AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE"
+mkdir -p "$AIRFLOW_HOME/logs"
 airflow db migrate
