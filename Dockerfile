@@ -42,7 +42,7 @@ RUN apt-get update \
  && ln -s "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
  && useradd --uid 50000 --create-home --shell /bin/bash isr \
  && install --directory --owner isr --group isr \
-      /opt/isr/.state /opt/isr/airflow /opt/isr/artifacts /run/isr
+      /opt/isr/.state /opt/isr/airflow /opt/isr/artifacts
 
 # /opt/java is the same on every architecture (the Debian path of Java names it).
 ENV PATH=/opt/isr/.venv/bin:/usr/local/bin:/usr/bin:/bin \

@@ -1,7 +1,7 @@
 """Entry point of every container: secrets become files that only this container can read.
 
 Spark, Airflow's login and MLflow's login read their secrets from files. The files lie in the
-container's own memory (``/run/isr``), never in a volume. Then the service's command is run.
+container's own memory (``/run/isr-secrets``), never in a volume. Then the service's command is run.
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-FOLDER = Path("/run/isr")
+FOLDER = Path("/run/isr-secrets")
 
 
 def main(command: list[str]) -> int:
