@@ -205,7 +205,13 @@ def write_class_archive(home: Home) -> None:
 
 
 def _configuration_folder() -> Path:
-    """Return an empty folder: it leads Spark's class path, and an archive holds for one path."""
+    """Return Spark's configuration: an empty folder unless ``ISR_PIPELINE_SPARK_CONF`` names one.
+
+    It leads Spark's class path, and an archive of classes holds for one path.
+    """
+    named = os.environ.get("ISR_PIPELINE_SPARK_CONF")
+    if named:
+        return Path(named)
     folder = _FOLDER / "no-configuration"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,11 +1,13 @@
 """Every service of docker-compose.yaml, by its own command and health check, on the loopback.
 
 Without containers: host names become 127.0.0.1, the image's paths a temporary folder, PostgreSQL a
-SQLite file. What is left to the containers is the network between them and PostgreSQL itself.
+SQLite file. What is left to `make compose-test` is the network between them, PostgreSQL itself,
+and MLflow, whose login needs what only the image has.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -48,6 +50,9 @@ class Ground:
         """Translate one text: secrets, paths, hosts, ports, database."""
         text = re.sub(r"\$\{(\w+)(?::-\w+)?(?::\?[^}]*)?\}", self._value, text)
         text = text.replace("/opt/isr/.state", str(self.folder))
+        text = text.replace("/opt/isr/airflow", str(self.folder / "airflow"))
+        text = text.replace("/opt/isr/artifacts", str(self.folder / "artifacts"))
+        text = text.replace("/run/isr-secrets", str(self.folder / "secrets"))
         text = text.replace("/opt/isr/.venv/bin/python", sys.executable)
         text = text.replace("/opt/isr/", f"{REPOSITORY}/")
         if text.startswith("postgresql"):
@@ -62,9 +67,10 @@ class Ground:
         return self.secrets.get(found.group(1), "")
 
     def command(self, service: str) -> list[str]:
-        """Return a service's command."""
+        """Return a service's command, behind the image's entry point."""
         program, *words = self.services[service]["command"]
-        return [program, *(self.here(word) for word in words)]
+        enter = [sys.executable, str(REPOSITORY / "tools" / "containers" / "enter.py")]
+        return [*enter, program, *(self.here(word) for word in words)]
 
     def check(self, service: str) -> list[str]:
         """Return a service's health check."""
@@ -106,7 +112,7 @@ def running(ground: Ground) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     names = [
         name
         for name, service in ground.services.items()
-        if "command" in service and name != "airflow-init"
+        if "command" in service and name not in ("airflow-init", "mlflow")
     ]
     processes = {}
     for name in names:
@@ -136,13 +142,6 @@ def running(ground: Ground) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
 class TestServices:
     """What can be tried without containers."""
 
-    def test_init_sets_the_password(self, ground: Ground) -> None:
-        """Airflow's login is the password of .env, in a file of its owner."""
-        file = ground.folder / "airflow" / "passwords.json"
-        password = ground.secrets["AIRFLOW_ADMIN_PASSWORD"]
-        assert file.read_text() == f'{{"admin": "{password}"}}\n'
-        assert file.stat().st_mode & 0o077 == 0
-
     def test_all_become_healthy(
         self, ground: Ground, running: dict[str, subprocess.Popen[bytes]]
     ) -> None:
@@ -164,3 +163,12 @@ class TestServices:
                     del waiting[name]
                 assert time.monotonic() < limit, f"{name}: {done.stderr}\n{log[-3000:]}"
             time.sleep(1)
+
+    def test_server_has_the_password(
+        self, ground: Ground, running: dict[str, subprocess.Popen[bytes]]
+    ) -> None:
+        """Airflow's login is the password of .env, in a file of its owner."""
+        assert running
+        file = ground.folder / "secrets" / "airflow" / "passwords.json"
+        assert json.loads(file.read_text()) == {"admin": ground.secrets["AIRFLOW_ADMIN_PASSWORD"]}
+        assert file.stat().st_mode & 0o077 == 0

@@ -108,7 +108,7 @@ class TestOwn:
     def test_a_night_gets_the_spark_beside_us(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its place is told outright, as is an empty folder of settings."""
+        """Its place is told outright, as is a folder of settings: empty, or one named for us."""
         for name, value in ANOTHER_SPARK.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
@@ -116,6 +116,9 @@ class TestOwn:
         assert variables["SPARK_HOME"].endswith("site-packages/pyspark")
         assert not any(Path(variables["SPARK_CONF_DIR"]).iterdir())
         assert variables["PYSPARK_PYTHON"] == sys.executable
+        monkeypatch.setenv("ISR_PIPELINE_SPARK_CONF", str(tmp_path / "conf"))
+        variables = stack.environment(Home.from_environment())
+        assert variables["SPARK_CONF_DIR"] == str(tmp_path / "conf")
         gone = {"PYSPARK_SUBMIT_ARGS", "PYTHONPATH", "PYTHONHOME", "JAVA_TOOL_OPTIONS"}
         assert not gone & set(variables)
 
