@@ -42,7 +42,8 @@ RUN apt-get update \
  && ln -s "$(dirname "$(dirname "$(readlink -f "$(command -v java)")")")" /opt/java \
  && useradd --uid 50000 --create-home --shell /bin/bash isr \
  && install --directory --owner isr --group isr \
-      /opt/isr/.state /opt/isr/airflow /opt/isr/artifacts
+      /opt/isr/.state /opt/isr/airflow /opt/isr/artifacts \
+ && install --directory --mode 1777 /run/isr-secrets
 
 # /opt/java is the same on every architecture (the Debian path of Java names it).
 ENV PATH=/opt/isr/.venv/bin:/usr/local/bin:/usr/bin:/bin \
