@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.worlds.results import Run
+from isr_pipeline.worlds.results import Result
 from tests.phenomena.playing import ELECTED, events, play
 
 
-def leads_at(result: Run, t_ms: float) -> list[int]:
+def leads_at(result: Result, t_ms: float) -> list[int]:
     """Leaders of the three partitions just after a moment."""
     leaders = [1, 2, 3]
     for event in events(result, ELECTED):

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Run
-from tests.simulation.worlds import fault, told, world
+from isr_pipeline.worlds.results import Result
+from tests.simulation.worlds import fault, happened, world
 
 EVERY_20_S = {"leader.imbalance.check.interval.seconds": 20}
 RESTART = fault("controlled_restart", 3000, broker=1, downtime_ms=10000)
 
 
-def elected(result: Run) -> list[float]:
+def elected(result: Result) -> list[float]:
     """When a leader was elected."""
-    return [t_ms for _, t_ms in told(result, "leader_elected")]
+    return [t_ms for _, t_ms in happened(result, "leader_elected")]
 
 
-def up_to_3_9(*faults: dict[str, Any], **more: Any) -> Run:
+def up_to_3_9(*faults: dict[str, Any], **more: Any) -> Result:
     """A world of KRaft before its check became a periodic task."""
     config = {**EVERY_20_S, **more.pop("config", {})}
     return world(*faults, config=config, rules={"check_from_imbalance": True}, **more)

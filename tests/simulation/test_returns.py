@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Run
-from tests.simulation.worlds import at, fault, told, world
+from isr_pipeline.worlds.results import Result
+from tests.simulation.worlds import at, fault, happened, world
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
 LONG = {"broker.session.timeout.ms": 20000, "broker.heartbeat.interval.ms": 2000}
@@ -21,7 +21,7 @@ class TestKRaft:
     def test_a_quick_return_changes_nothing_before_the_sessions_end(self, seed: int) -> None:
         """Fenced a session after its last heartbeat, though its process is back after 2 s."""
         result = world(BACK, config=LONG, seed=seed)
-        assert [kind for kind, _ in told(result)[:3]] == MOVE
+        assert [kind for kind, _ in happened(result)[:3]] == MOVE
         assert 28000 <= at(result, "broker_fenced") <= 30000
 
     def test_from_4_1_on_it_is_in_at_the_next_heartbeat_interval(self) -> None:
@@ -77,7 +77,7 @@ class TestZooKeeper:
         """`retry_ms: null`: the refused start was the last."""
         back = fault("crash", 10000, broker=1, restart_after_ms=2000, retry_ms=None)
         result = world(back, config=self.SESSION, controller="zookeeper")
-        assert [kind for kind, _ in told(result)] == MOVE
+        assert [kind for kind, _ in happened(result)] == MOVE
 
     def test_0_8_2_waits_a_session_whatever_supervises_it(self) -> None:
         """Its own process tries again."""
@@ -95,7 +95,7 @@ class TestZooKeeper:
 class TestLoading:
     """A broker's way back grows with its partitions: `restart_load_us` of each."""
 
-    def back(self, controller: str, **more: Any) -> Run:
+    def back(self, controller: str, **more: Any) -> Result:
         """Broker 1, which holds 500 partitions, is back long after its session."""
         crash = fault("crash", 5000, broker=1, restart_after_ms=25000, restart_load_us=1300, **more)
         return world(crash, partitions=500, produce=(), controller=controller)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.worlds import at, fault, told, world
+from tests.simulation.worlds import at, fault, happened, world
 
 FIRST_ASK_MS = 10000 + 30 + 50
 """The move is committed after 30 ms; 50 ms after that answer the broker asks again."""
@@ -31,7 +31,7 @@ class TestKRaft:
             "broker.session.timeout.ms": 4 * interval_ms,
         }
         result = world(restart(), config=keys, seed=seed)
-        assert told(result)[:2] == [("controller_isr_remove", 10000), ("leader_elected", 10000)]
+        assert happened(result)[:2] == [("controller_isr_remove", 10000), ("leader_elected", 10000)]
         assert at(result, "broker_fenced") in (FIRST_ASK_MS, FIRST_ASK_MS + interval_ms)
         assert 30002 <= at(result, "broker_unfenced") <= 30006
 
@@ -44,7 +44,7 @@ class TestKRaft:
     def test_a_broker_that_leads_nothing_may_go_at_once(self) -> None:
         """Fenced at its first request."""
         result = world(restart(broker=3))
-        assert told(result)[:2] == [("broker_fenced", 10000), ("controller_isr_remove", 10000)]
+        assert happened(result)[:2] == [("broker_fenced", 10000), ("controller_isr_remove", 10000)]
 
     def test_a_hanging_broker_holds_it_up(self) -> None:
         """No heartbeat of broker 2 for 6 s: the next after them is the first that counts."""
@@ -56,7 +56,7 @@ class TestKRaft:
     def test_a_dead_broker_holds_it_up_until_it_is_fenced(self) -> None:
         """Its session of 3 s has to end first."""
         result = world(fault("crash", 9900, broker=2), restart())
-        (_, dead), (_, stopped) = told(result, "broker_fenced")
+        (_, dead), (_, stopped) = happened(result, "broker_fenced")
         assert 12400 <= dead <= 12900
         assert dead <= stopped <= dead + 500
 
@@ -110,7 +110,7 @@ class TestZooKeeper:
     def test_it_stops_shutdown_ms_after_its_start(self) -> None:
         """Moved at once, fenced as its session closes."""
         result = world(restart(), controller="zookeeper")
-        assert told(result)[:3] == [
+        assert happened(result)[:3] == [
             ("controller_isr_remove", 10000),
             ("leader_elected", 10000),
             ("broker_fenced", 11000),

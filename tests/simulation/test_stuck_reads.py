@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Run
-from tests.simulation.worlds import ACKS_ALL, fault, told, world
+from isr_pipeline.worlds.results import Result
+from tests.simulation.worlds import ACKS_ALL, fault, happened, world
 
 PATIENT = {"replica.lag.time.max.ms": 60000, "num.replica.fetchers": 2}
 """No tick wants anything, and the two partitions are fetched by a thread each."""
@@ -22,7 +22,7 @@ def stall(partition: int = 0, **more: Any) -> dict[str, Any]:
 class TestMetadata:
     """One thread applies the records in order, each under its partition's lock."""
 
-    def run(self, lock: str, stuck: int = 0) -> Run:
+    def run(self, lock: str, stuck: int = 0) -> Result:
         """Broker 3 dies at 12 s: both of broker 1's partitions get a record."""
         return world(
             stall(stuck, reads="visits"),
@@ -56,14 +56,14 @@ class TestMetadata:
             config=PATIENT,
             partitions=2,
         )
-        ((_, fenced),) = told(result, "broker_fenced")
+        ((_, fenced),) = happened(result, "broker_fenced")
         assert 40000 < fenced < 41200
 
 
 class TestAnswers:
     """One AlterPartition is out at a time, and its answer is taken partition by partition."""
 
-    def resigned(self, lock: str) -> Run:
+    def resigned(self, lock: str) -> Result:
         """Solution 2: two reads of broker 1 hang, the second partition's from 12 s on."""
         second = fault("read_stall", 12000, broker=1, partitions=["t-1"], duration_ms=28000)
         return world(
@@ -76,18 +76,21 @@ class TestAnswers:
 
     def test_the_resigned_leader_is_replaced_in_time(self) -> None:
         """The controller decides when it is asked; the new leader does not wait for the old."""
-        (_, first), *_ = told(self.resigned("rw_precheck"), "leader_elected")
+        (_, first), *_ = happened(self.resigned("rw_precheck"), "leader_elected")
         assert 10500 < first < 10700
 
     def test_the_next_resignation_waits_for_the_first_read(self) -> None:
         """The answer to the first cannot be taken before 40 s, and holds the channel until then."""
         result = self.resigned("rw_precheck")
-        assert [12500 < t < 12700 for _, t in told(result, "leader_resigned")][:2] == [False, True]
-        assert told(result, "leader_elected")[1][1] > 40000
+        assert [12500 < t < 12700 for _, t in happened(result, "leader_resigned")][:2] == [
+            False,
+            True,
+        ]
+        assert happened(result, "leader_elected")[1][1] > 40000
 
     def test_without_the_lock_it_does_not(self) -> None:
         """KIP-501's own picture."""
-        assert told(self.resigned("none"), "leader_elected")[1][1] < 12700
+        assert happened(self.resigned("none"), "leader_elected")[1][1] < 12700
 
 
 def test_a_tick_that_met_an_isr_write_goes_on_after_it() -> None:
@@ -100,5 +103,5 @@ def test_a_tick_that_met_an_isr_write_goes_on_after_it() -> None:
         config={"zookeeper.session.timeout.ms": 30000},
         service={"isr_zk_write_ms": 2500, "client_requests_per_s": 0},
     )
-    shrinks = [t for _, t in told(result, "isr_shrink")]
+    shrinks = [t for _, t in happened(result, "isr_shrink")]
     assert any(t > 30000 for t in shrinks)
