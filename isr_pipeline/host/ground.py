@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.host.java import java_home, spark_home
+from isr_pipeline.host.places import root_path
 
 if TYPE_CHECKING:
     from isr_pipeline.home import Home
@@ -64,8 +65,6 @@ def check_places(home: Home) -> None:
         InputError: naming the variable that says where.
     """
     check_home(home)
-    from isr_pipeline.outcomes.store import root_path  # noqa: PLC0415 - reads Arrow
-
     named = "ISR_PIPELINE_ROOT" if os.environ.get("ISR_PIPELINE_ROOT") else "ISR_PIPELINE_HOME"
     try:
         root = root_path(home.root)

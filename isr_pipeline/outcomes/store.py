@@ -23,11 +23,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from isr_pipeline.errors import TableMissing
-from isr_pipeline.home import Home
+from isr_pipeline.host.places import root_path
 from isr_pipeline.scenarios.former_names import (
     FIRST_VALUES,
     VALUES,
@@ -53,25 +52,6 @@ LATER_TABLES: tuple[str, ...] = ("outcomes", "events", "summary", "verdicts")
 
 _NIGHT = re.compile(r"^night=(\d{4}-\d{2}-\d{2})$")
 _LINEAGE = "_lineage.json"
-
-
-def root_path(root: str | None = None) -> Path:
-    """Return the folder that holds the tables.
-
-    Args:
-        root: path or ``file:`` URI; the home's root if None.
-
-    Raises:
-        ValueError: if the root lies on a file system that is not mounted here. Spark reads and
-            writes any Hadoop URI, but the rename that makes a table whole is a local one.
-    """
-    text = root or Home.from_environment().root
-    if text.startswith("file:"):
-        return Path(pafs.FileSystem.from_uri(text)[1])
-    if "://" in text:
-        msg = f"{text}: the table root must be a mounted folder; mount the store and name it"
-        raise ValueError(msg)
-    return Path(text).resolve()
 
 
 def table_path(name: str, experiment: str, night: str, root: str | None = None) -> Path:
