@@ -57,6 +57,11 @@ class Home:
         """Compiled kernels, one folder per digest of the kernel's sources."""
         return self.path / "numba"
 
+    @property
+    def kernels(self) -> Path:
+        """Sources of kernels that ran, and what was unpacked and compiled of older ones."""
+        return self.path / "kernels"
+
     def night_dir(self, experiment: str, night: str) -> Path:
         """Plan, verdict, report and figures of one night."""
         return self.path / "nights" / experiment / night

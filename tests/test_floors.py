@@ -15,7 +15,7 @@ PACKAGE = "isr_pipeline"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "compiling"),
     ("home", "files"),
-    ("kafka", "host", "version", "sources"),
+    ("kafka", "host", "version", "sources", "kernels"),
     ("simulation", "replay"),
     ("scenarios",),
     ("worlds",),
@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("experiment",),
     ("outcomes",),
     ("verdicts", "validation"),
+    ("blame",),
     ("report", "tracking"),
     ("night",),
     ("spark_jobs",),

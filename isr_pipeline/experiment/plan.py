@@ -13,12 +13,10 @@ from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import parse_mapping as _parse
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel, night_number
 from isr_pipeline.scenarios.panels import PANELS, panel_digest
 from isr_pipeline.version import commit, version
-
-KERNEL_ROOMS = ("kafka", "simulation", "scenarios", "worlds")
-"""Rooms whose sources decide an outcome, with the scenario and the configuration given."""
 
 
 class Shard(Strict):

@@ -44,9 +44,11 @@ def accept_baseline(experiment: str, night: str, *, who: str | None, why: str) -
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
     record = baseline.accept(experiment, night, who, why, simulate_confirm=simulate_confirm)
     pin_baseline(experiment)
+    lost = "; the sources of its code were not found, so nobody can ask it why"
+    kept = "" if "source" in record.digests else lost
     return (
         f"night {record.night} is the baseline of {experiment}, "
-        f"accepted by {record.accepted_by}: {record.why}"
+        f"accepted by {record.accepted_by}: {record.why}{kept}"
     )
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
-from isr_pipeline.night.show import headline_of
+from isr_pipeline.night.show import changed_lines, headline_of
 from isr_pipeline.night.status import (
     FAILED,
     INTERRUPTED,
@@ -45,10 +46,11 @@ def begin(
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in ("verdict.json", "report.html", "mlflow.json"):
+    for stale in ("verdict.json", "changed.json", "report.html", "mlflow.json"):
         (folder / stale).unlink(missing_ok=True)
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
     plan.save(folder / "plan.json")
+    keep_present(Home.from_environment(), plan.code_version)
     compile_kernel()
     return folder / "plan.json", [shard.name for shard in plan.shards]
 
@@ -142,7 +144,8 @@ def _run_note(experiment: str, night: str) -> str:
     report = folder_of(experiment, night) / "report.html"
     if report.is_file():
         links.append(f"`{report}`")
-    return "\n\n".join(text for text in (f"**{line}**", " · ".join(links)) if text)
+    changed = "\n".join(f"* changed: {one}" for one in changed_lines(experiment, night, 12))
+    return "\n\n".join(text for text in (f"**{line}**", changed, " · ".join(links)) if text)
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:

@@ -17,8 +17,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
 
     Returns:
         ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``tables``
-        (name -> rows and digest), ``configs`` (name, config_id, verdict, reason, params, metrics)
-        and ``places`` (report, data_docs, mlflow). Of a night that never got a plan: what is known.
+        (name -> rows and digest), ``configs`` (name, config_id, verdict, reason, changed, params,
+        metrics), ``changed`` (for all of them) and ``places`` (report, data_docs, mlflow). Of a
+        night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
 
@@ -33,6 +34,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "status": status.state,
         "reason": status.reason,
         "headline": "",
+        "changed": [],
         "dag_run_id": status.dag_run_id,
         "tables": _tables(experiment, night),
         "configs": [],
@@ -46,7 +48,27 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         shown |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
+        shown |= {"changed": _changed(experiment, night)}
     return shown
+
+
+def _changed(experiment: str, night: str) -> list[dict[str, Any]]:
+    """What changed for every configuration since the baseline."""
+    from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
+
+    return [one.told() for one in read_changes(experiment, night).shared]
+
+
+def changed_lines(experiment: str, night: str, most: int) -> list[str]:
+    """What changed since the baseline, one line each, for people; nothing without a plan."""
+    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
+
+    file = Home.from_environment().night_dir(experiment, night) / "plan.json"
+    if not file.is_file():
+        return []
+    names = {one.config_id: one.name for one in Plan.load(file).configurations}
+    return read_changes(experiment, night).lines(names, most)
 
 
 def headline_of(experiment: str, night: str) -> str:
@@ -88,6 +110,7 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
 
 def _configurations(plan: Plan) -> list[dict[str, Any]]:
     """Every configuration with its verdict and its metrics over the regression panel."""
+    from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
@@ -97,12 +120,14 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
     except Refused:
         verdicts = {}
     metrics = _metrics(plan)
+    changes = read_changes(plan.experiment, plan.night)
     return [
         {
             "name": one.name,
             "config_id": one.config_id,
             "verdict": str(verdicts[one.config_id].status) if one.config_id in verdicts else None,
             "reason": verdicts[one.config_id].reason if one.config_id in verdicts else "",
+            "changed": [change.told() for change in changes.of(one.config_id)],
             "params": dict(one.params),
             "metrics": metrics.get(one.config_id, {}),
         }

@@ -32,6 +32,8 @@ COLUMNS = {
 """Metric -> heading and format; rates are per partition and hour."""
 
 EVENTS_MAX = 60
+CHANGES_MAX = 12
+NAMES_MAX = 3
 
 
 def print_night(shown: dict[str, Any]) -> None:
@@ -43,12 +45,30 @@ def print_night(shown: dict[str, Any]) -> None:
     for line in (shown["headline"], shown["reason"]):
         if line:
             console.print(Text(line))
+    for line in _changes(shown):
+        console.print(Text(line))
     if shown["configs"]:
         console.print(_configurations(shown["configs"]))
     if shown["tables"]:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
+
+
+def _changes(told: dict[str, Any]) -> list[str]:
+    """What changed since the baseline, one line each; alike changes of configurations in one."""
+    having: dict[str, list[str]] = {}
+    for one in told["configs"]:
+        for change in one.get("changed", ()):
+            having.setdefault(change["text"], []).append(one["name"])
+    lines = [change["text"] for change in told.get("changed", ())]
+    for text, names in having.items():
+        who = ", ".join(names) if len(names) <= NAMES_MAX else f"{len(names)} configurations"
+        lines.append(f"{who}: {text}")
+    more = len(lines) - CHANGES_MAX
+    if more > 0:
+        lines = [*lines[:CHANGES_MAX], f"and {more} more: --json lists them"]
+    return [f"{'changed' if not index else '':<11}{line}" for index, line in enumerate(lines)]
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:

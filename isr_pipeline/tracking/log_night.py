@@ -26,6 +26,7 @@ from isr_pipeline.tracking.client import (
     remove_runs,
 )
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.worlds.columns import METRICS
 
@@ -38,11 +39,14 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
 
-NIGHT_FILES = ("plan.json", "verdict.json", "status.json", "report.html")
+NIGHT_FILES = ("plan.json", "verdict.json", "changed.json", "status.json", "report.html")
 """Files of the night's folder that become artifacts of the parent, those that are there."""
 
 TABLES = ("summary", "verdicts")
 """Small tables that become artifacts."""
+
+CHANGES_SHOWN = 12
+"""Changes since the baseline that a note lists."""
 
 BASELINE_TAG = "baseline"
 
@@ -142,6 +146,7 @@ def _log_parent(
         "mlflow.note.content": names.night_note(
             verdict,
             {**_links(plan, dag_run_id), "trends of nights": trend.page(known, plan.panel_digest)},
+            _changed(plan),
         ),
     }
     run = client.create_run(known, run_name=f"night {plan.night}", tags=tags)
@@ -166,6 +171,12 @@ def _log_parent(
     }
     _log_batch(client, run.info.run_id, metrics, params)
     return str(run.info.run_id)
+
+
+def _changed(plan: Plan) -> list[str]:
+    """What changed since the baseline, for the note."""
+    config_names = {one.config_id: one.name for one in plan.configurations}
+    return read_changes(plan.experiment, plan.night).lines(config_names, CHANGES_SHOWN)
 
 
 def _log_children(

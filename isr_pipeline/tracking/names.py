@@ -14,6 +14,8 @@ from isr_pipeline.verdicts.model import (
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
 
@@ -77,12 +79,14 @@ def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
     return one.metrics_with(Status.REGRESSED)
 
 
-def night_note(verdict: NightVerdict, links: dict[str, str]) -> str:
-    """Markdown of the parent run: headline, links, and as much of the table as fits."""
+def night_note(verdict: NightVerdict, links: dict[str, str], changed: Sequence[str] = ()) -> str:
+    """Markdown of the parent run: headline, changes, links, and as much of the table as fits."""
     lines = [
         f"**{verdict.headline}**",
         "",
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
+        "",
+        *(f"* changed: {line}" for line in changed),
         "",
         f"| configuration | verdict | {' | '.join(SHOWN)} |",
         "|---|---|" + "---:|" * len(SHOWN),

@@ -1,8 +1,9 @@
 """The accepted baseline of an experiment: pinned by a person, never simply yesterday.
 
-``<home>/baselines/<experiment>/`` holds ``baseline.json`` (who, when, why, and digests) and copies
-of the accepted night's tables. It is replaced as a whole; a file that is missing or does not have
-its digest makes the baseline damaged, which is said and never taken for an absent one.
+``<home>/baselines/<experiment>/`` holds ``baseline.json`` (who, when, why, and digests), copies of
+the accepted night's tables and plan, and the sources of the kernel that made it. It is replaced as
+a whole; a file that is missing or does not have its digest makes the baseline damaged, which is
+said and never taken for an absent one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import InputError, Refused, TableMissing
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.source import FILE, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts.model import BaselineNote, load_verdict
 from isr_pipeline.verdicts.panel import exposure_partition_s
@@ -206,7 +209,7 @@ def accept(
         digests={},
     )
     frames = {"outcomes": _of_panels(outcomes), "scenarios": _panel_scenarios(experiment, night)}
-    return _write(record, frames)
+    return _write(record, frames, folder / "plan.json")
 
 
 def _without_confirm(plan: Plan, outcomes: pd.DataFrame) -> tuple[str, ...]:
@@ -265,8 +268,10 @@ def _panel_scenarios(experiment: str, night: str) -> pd.DataFrame:
     return kept
 
 
-def _write(record: BaselineRecord, frames: dict[str, pd.DataFrame]) -> BaselineRecord:
-    folder = Home.from_environment().baseline_dir(record.experiment)
+def _write(record: BaselineRecord, frames: dict[str, pd.DataFrame], plan: Path) -> BaselineRecord:
+    home = Home.from_environment()
+    folder = home.baseline_dir(record.experiment)
+    source = find_source(record.code_version, home)
     try:
         with store.replacing(folder) as writing:
             digests = {}
@@ -274,7 +279,12 @@ def _write(record: BaselineRecord, frames: dict[str, pd.DataFrame]) -> BaselineR
                 file = writing / f"{name}.parquet"
                 table = pa.Table.from_pandas(frame, preserve_index=False)
                 pq.write_table(table, file, compression="zstd")
-                digests[name] = _file_digest(file)
+                digests[name] = file_digest(file)
+            shutil.copyfile(plan, writing / "plan.json")
+            digests["plan"] = file_digest(plan)
+            if source is not None:
+                write_archive(source, writing / FILE)
+                digests["source"] = file_digest(writing / FILE)
             record = record.model_copy(update={"digests": digests})
             text = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
             (writing / "baseline.json").write_text(text + "\n", encoding="utf-8")
@@ -287,14 +297,15 @@ def _read(folder: Path, name: str, record: BaselineRecord) -> pd.DataFrame:
     file = folder / f"{name}.parquet"
     if not file.is_file():
         raise BaselineDamaged(f"baseline is damaged: {file.name} is missing")
-    if _file_digest(file) != record.digests.get(name):
+    if file_digest(file) != record.digests.get(name):
         raise BaselineDamaged(f"baseline is damaged: {file.name} is not what was accepted")
     frame = store.with_names_of_today(pq.read_table(file)).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     return frame
 
 
-def _file_digest(file: Path) -> str:
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.changes import write_changes
 from isr_pipeline.verdicts.comparison import Comparison, compare
 from isr_pipeline.verdicts.model import (
     RED,
@@ -83,6 +84,7 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         pending=True,
     )
     write(verdict)
+    write_changes(plan)
     return verdict
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment import plan as module
 from isr_pipeline.experiment.plan import Plan, code_version, make_plan
+from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 
@@ -91,4 +91,4 @@ def test_code_version_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     code_version.cache_clear()
     assert re.fullmatch(r"[0-9][0-9a-z.]*\+kernel\.[0-9a-f]{12}", code_version())
     code_version.cache_clear()
-    assert module.KERNEL_ROOMS == ("kafka", "simulation", "scenarios", "worlds")
+    assert KERNEL_ROOMS == ("kafka", "simulation", "scenarios", "worlds")

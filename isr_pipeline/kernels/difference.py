@@ -1,0 +1,166 @@
+"""What differs between two sources: files, and the functions, classes and constants in them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isr_pipeline.kernels.source import KERNEL_ROOMS, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILE_AS_A_WHOLE = "(file)"
+"""Name of the part of a file that cannot be read, or is there on one side only."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Part:
+    """A function, class or constant of a file that is not the same on both sides.
+
+    Attributes:
+        file: below the package, ``kafka/replica.py``.
+        name: of the part, or `FILE_AS_A_WHOLE`.
+    """
+
+    file: str
+    name: str
+
+    def __str__(self) -> str:
+        """``kafka/replica.py: is_out_of_sync``."""
+        return f"{self.file}: {self.name}"
+
+
+def changed_files(before: Source, after: Source) -> list[str]:
+    """Files of the kernel's rooms whose content differs, or that only one side has."""
+    names = {
+        name for name in (*before.files, *after.files) if name.partition("/")[0] in KERNEL_ROOMS
+    }
+    return sorted(name for name in names if before.files.get(name) != after.files.get(name))
+
+
+def changed_parts(before: Source, after: Source) -> list[Part]:
+    """Parts that do something else: texts, comments and layout do not count."""
+    found = []
+    for file in changed_files(before, after):
+        old, new = _parts(before.files.get(file)), _parts(after.files.get(file))
+        if old is None or new is None:
+            found.append(Part(file, FILE_AS_A_WHOLE))
+            continue
+        names = [name for name in {**old, **new} if _told(old, name) != _told(new, name)]
+        found += [Part(file, name) for name in names if not _is_import(old, new, name)]
+    return sorted(found)
+
+
+def with_parts(before: Source, after: Source, parts: Iterable[Part]) -> Source:
+    """The sources of ``after`` in which only some of the changed parts are its own.
+
+    Every other changed part is as ``before`` has it. What only ``after`` has stays, as what calls
+    it may be among the parts; what only ``before`` has comes back.
+    """
+    own = set(parts)
+    files = dict(after.files)
+    for file in changed_files(before, after):
+        if Part(file, FILE_AS_A_WHOLE) in own:
+            continue
+        old, new = before.files.get(file), after.files.get(file)
+        if old is None:
+            continue
+        if new is None or _parts(old) is None or _parts(new) is None:
+            files[file] = old
+            continue
+        files[file] = _mixed(old, new, {part.name for part in own if part.file == file})
+    return replace(after, files=files)
+
+
+def _mixed(old: bytes, new: bytes, own: set[str]) -> bytes:
+    """Text of ``new`` with the changed parts that are not its own replaced by those of ``old``."""
+    before, after = _parts(old) or {}, _parts(new) or {}
+    lines = new.decode().splitlines(keepends=True)
+    texts = old.decode().splitlines(keepends=True)
+    replaced = [
+        (_lines(node), _text(texts, before[name]))
+        for name, node in after.items()
+        if name in before and name not in own and _told(before, name) != _told(after, name)
+    ]
+    for (first, last), text in sorted(replaced, reverse=True):
+        lines[first:last] = [text]
+    gone = [_text(texts, node) for name, node in before.items() if name not in after]
+    imports = [text for text in gone if text.startswith(("import ", "from "))]
+    rest = [text for text in gone if text not in imports and not text.startswith("if ")]
+    body = "".join(lines)
+    for text in imports:
+        body = _after_header(body, text)
+    return (body + "".join(f"\n\n{text}" for text in rest)).encode()
+
+
+def _after_header(body: str, text: str) -> str:
+    """Put an import after those from ``__future__``."""
+    tree = ast.parse(body)
+    header = [
+        node.end_lineno or 0
+        for node in tree.body
+        if (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+        or (node is tree.body[0] and isinstance(node, ast.Expr))
+    ]
+    lines = body.splitlines(keepends=True)
+    at = max(header, default=0)
+    return "".join([*lines[:at], text, *lines[at:]])
+
+
+def _parts(content: bytes | None) -> dict[str, ast.stmt] | None:
+    """Name -> statement at the top of a module; None without one that can be read."""
+    if content is None:
+        return None
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return None
+    return {_name(node): node for node in tree.body if not _is_text(node)}
+
+
+def _name(node: ast.stmt) -> str:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.AnnAssign):
+        return ast.unparse(node.target)
+    if isinstance(node, ast.Assign):
+        return ", ".join(ast.unparse(target) for target in node.targets)
+    return ast.unparse(node)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_import(old: dict[str, ast.stmt], new: dict[str, ast.stmt], name: str) -> bool:
+    node = new.get(name, old.get(name))
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.If)
+
+
+def _told(parts: dict[str, ast.stmt], name: str) -> str:
+    """What a part does, as text; empty if it is not there."""
+    if name not in parts:
+        return ""
+    node = parts[name]
+    return ast.unparse(_Silent().visit(ast.parse(ast.unparse(node))))
+
+
+class _Silent(ast.NodeTransformer):
+    """Drops docstrings."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Leave out a text that stands alone."""
+        return None if _is_text(node) else node
+
+
+def _lines(node: ast.stmt) -> tuple[int, int]:
+    """First line, from 0, decorators included, and the line after the last."""
+    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    return first - 1, node.end_lineno or node.lineno
+
+
+def _text(lines: list[str], node: ast.stmt) -> str:
+    first, last = _lines(node)
+    return "".join(lines[first:last])

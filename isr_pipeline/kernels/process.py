@@ -1,0 +1,191 @@
+"""A kernel of any day, in a process of its own: scenarios in, outcomes and events out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.kernels.source import CACHE, PACKAGE, Source, read_package, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+SERVING = REPOSITORY / PACKAGE / "outcomes" / "serving.py"
+CLOSE_SECONDS_MAX = 10.0
+LINE_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a kernel said of one scenario.
+
+    Attributes:
+        outcome: column -> value.
+        events: in order, in the names of the model page; empty if not asked for.
+        t_ms: times of the samples; ``curves``: what was sampled -> its values; empty likewise.
+        problem: why there is none of these, one line; empty if all is well.
+    """
+
+    outcome: dict[str, Any]
+    events: list[dict[str, Any]]
+    t_ms: list[float]
+    curves: dict[str, list[int]]
+    problem: str = ""
+
+
+class Kernel:
+    """A kernel that runs in a process of its own; a context manager, or `close` it.
+
+    Its machine code is compiled when it first runs a scenario, and kept with its sources.
+    """
+
+    def __init__(self, source: Source, name: str, *, compiled: bool = True) -> None:
+        """Start the process.
+
+        Args:
+            source: its sources.
+            name: how errors call it: ``the baseline's code``.
+            compiled: False runs it as plain Python: no compiler, a thousand times slower.
+
+        Raises:
+            Refused: these sources cannot be run here; one line.
+        """
+        self.name = name
+        self.source = source
+        home = Home.from_environment()
+        here = read_package().digest == source.digest
+        folder = REPOSITORY if here else unpacked(source, home)
+        cache = os.environ.get("NUMBA_CACHE_DIR") if here else None
+        environment = os.environ | {
+            "PYTHONPATH": str(folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CACHE_DIR": cache or str(folder / CACHE),
+            "NUMBA_DISABLE_JIT": "0" if compiled else "1",
+        }
+        self._errors = tempfile.TemporaryFile(  # noqa: SIM115 - `close` closes it
+            mode="w+", encoding="utf-8", errors="replace"
+        )
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-W", "ignore", str(SERVING)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+        )
+        try:
+            first = self._read()
+        except BaseException:
+            self.close()
+            raise
+        self.libraries: dict[str, str] = first.get("libraries", {})
+        if "error" in first:
+            self.close()
+            raise Refused(f"{name} cannot be run: {_one_line(first['error'])}")
+
+    def other_libraries(self) -> list[str]:
+        """``numba 0.60.0 (accepted with 0.59.1)``: what is another version than it ran with."""
+        return [
+            f"{library} {self.libraries[library]} (it ran with {version})"
+            for library, version in sorted(self.source.libraries.items())
+            if self.libraries.get(library, version) != version
+        ]
+
+    def run(
+        self,
+        scenario: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        *,
+        events: bool = True,
+        sample_ms: float = 0.0,
+    ) -> Ran:
+        """Run one scenario under one configuration.
+
+        Args:
+            scenario: as its JSON has it.
+            overrides: of the configuration.
+            events: list the events as well.
+            sample_ms: period of the samples; 0 for none.
+
+        Raises:
+            Refused: the process ended; a scenario that it refuses is a `Ran` with a problem.
+        """
+        asked = {
+            "scenario": scenario,
+            "overrides": dict(overrides),
+            "events": events,
+            "sample_ms": sample_ms,
+        }
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        return _ran(self._read())
+
+    def outcomes(
+        self, pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]
+    ) -> Iterator[Ran]:
+        """Run (scenario, overrides) after (scenario, overrides), without events."""
+        for scenario, overrides in pairs:
+            yield self.run(scenario, overrides, events=False)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(CLOSE_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._errors.close()
+
+    def __enter__(self) -> Self:
+        """Use it in a ``with``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self.close()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line.endswith("\n"):
+            raise self._ended()
+        return dict(json.loads(line))
+
+    def _ended(self) -> Refused:
+        self._process.wait()
+        self._errors.seek(0)
+        last = (self._errors.read().strip() or "it said nothing").splitlines()[-1]
+        status = self._process.returncode
+        return Refused(f"{self.name} cannot be run: its process ended with {status}: {last}")
+
+
+def _ran(answer: dict[str, Any]) -> Ran:
+    return Ran(
+        outcome=answer.get("outcome", {}),
+        events=answer.get("events", []),
+        t_ms=answer.get("t_ms", []),
+        curves=answer.get("curves", {}),
+        problem=_one_line(answer.get("error", "")),
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LINE_MAX]

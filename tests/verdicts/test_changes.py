@@ -1,0 +1,173 @@
+"""What changed since the baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import read_package
+from isr_pipeline.night.show import changed_lines, show
+from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.report.data import read_night
+from isr_pipeline.report.html import render
+from isr_pipeline.verdicts import baseline
+from isr_pipeline.verdicts.baseline import BaselineDamaged
+from isr_pipeline.verdicts.changes import read_changes
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.kept import baseline_plan, baseline_source
+from tests.verdicts.synthetic import LATER, NIGHT, World
+
+LAG = "replica.lag.time.max.ms"
+
+
+def accepted(world: World) -> baseline.BaselineRecord:
+    """A world whose first night is the baseline."""
+    judge_night(world.write(NIGHT))
+    return baseline.accept("synthetic", NIGHT, "Ada", "first", code_version=world.code_version)
+
+
+def judged_later(world: World) -> None:
+    """The second night of a world."""
+    judge_night(world.write(LATER))
+    write_status("synthetic", LATER, Status("ok"))
+
+
+@pytest.mark.usefixtures("home")
+class TestChanges:
+    """What is listed, for which configuration."""
+
+    def test_nothing_changed(self) -> None:
+        """The same settings and code: nothing is listed."""
+        world = World()
+        accepted(world)
+        judged_later(world)
+        changes = read_changes("synthetic", LATER)
+        assert changes.baseline == NIGHT
+        assert changes.shared == ()
+        assert changes.configurations == {}
+
+    def test_a_key(self) -> None:
+        """A key of one configuration is listed there, with both values, and nowhere else."""
+        world = World()
+        accepted(world)
+        world.values["lag-20s"] = {LAG: 45_000}
+        judged_later(world)
+        told = show("synthetic", LATER)
+        (change,) = next(one for one in told["configs"] if one["name"] == "lag-20s")["changed"]
+        assert (change["kind"], change["name"]) == ("key", LAG)
+        assert (change["before"], change["after"]) == (12_000, 45_000)
+        assert told["changed"] == []
+        assert [one["changed"] for one in told["configs"] if one["name"] != "lag-20s"] == [[], []]
+        assert changed_lines("synthetic", LATER, 12) == [f"lag-20s: {LAG}: 12000 to 45000"]
+
+    def test_a_rule_and_a_service_time(self) -> None:
+        """Switches and service times have kinds of their own."""
+        world = World()
+        accepted(world)
+        world.values["lag-20s"] = {
+            LAG: 12_000,
+            "rules.isr_lock": "none",
+            "service.send_us": 77.0,
+        }
+        judged_later(world)
+        changes = read_changes("synthetic", LATER).of("id-lag-20s")
+        assert {one.kind: one.name for one in changes} == {
+            "rule": "rules.isr_lock",
+            "service": "service.send_us",
+        }
+
+    def test_a_configuration_that_comes_and_one_that_goes(self) -> None:
+        """Neither is silent."""
+        accepted(World())
+        judged_later(World(names=("today", "kip-501-s1", "newcomer")))
+        changes = read_changes("synthetic", LATER)
+        assert [one.text for one in changes.shared] == [
+            "configuration lag-20s: in the baseline, not in tonight's experiment"
+        ]
+        assert [one.text for one in changes.of("id-newcomer")] == ["new tonight"]
+
+    def test_code_whose_files_nobody_has(self) -> None:
+        """Code versions are told where no sources are found."""
+        accepted(World())
+        judged_later(World(code_version="5678def"))
+        (change,) = read_changes("synthetic", LATER).shared
+        assert change.text == "code: 1234abc to 5678def; its files were not kept"
+
+    def test_first_night(self) -> None:
+        """Without a baseline nothing has changed."""
+        judged_later(World())
+        assert read_changes("synthetic", LATER).baseline == ""
+        assert "no baseline whose settings" in render(read_night(World().plan(LATER)))
+
+    def test_in_the_report(self) -> None:
+        """The page lists the change under its configuration."""
+        world = World()
+        accepted(world)
+        world.values["lag-20s"] = {LAG: 45_000}
+        judged_later(world)
+        page = render(read_night(world.plan(LATER)))
+        section = page.split('<section id="changed"')[1].split("</section>")[0]
+        assert '<th scope="row">lag-20s</th><td>Kafka key</td>' in section
+        assert f"{LAG}: 12000 to 45000" in section
+
+    def test_many_lines_are_cut(self) -> None:
+        """The last line says how many more there are."""
+        world = World()
+        accepted(world)
+        world.values = {name: {LAG: 50_000 + len(name)} for name in world.names}
+        judged_later(world)
+        lines = changed_lines("synthetic", LATER, 2)
+        assert len(lines) == 2
+        assert lines[1] == "and 2 more"
+
+
+@pytest.mark.usefixtures("home")
+class TestKept:
+    """What a baseline keeps of its code."""
+
+    def test_source_and_plan(self) -> None:
+        """A night of the present code is accepted with its sources and its plan."""
+        record = accepted(World(code_version=code_version()))
+        assert baseline_source(record).digest == read_package().digest
+        plan = baseline_plan(record)
+        assert plan is not None
+        assert plan.night == NIGHT
+        assert (home_of(record) / "source.tar.xz").stat().st_size < 500_000
+
+    def test_without_source(self) -> None:
+        """A night of unknown code is accepted without; asking for it says what to do."""
+        record = accepted(World())
+        assert "source" not in record.digests
+        with pytest.raises(Refused) as refusal:
+            baseline_source(record)
+        assert str(refusal.value) == (
+            "the baseline of synthetic (night 2026-11-19) was accepted without its source; accept "
+            "a night of today's code: isr-pipeline baseline accept NIGHT --experiment synthetic"
+        )
+
+    def test_half_written(self) -> None:
+        """A cut archive is damaged, and said so."""
+        record = accepted(World(code_version=code_version()))
+        file = home_of(record) / "source.tar.xz"
+        file.write_bytes(file.read_bytes()[:1000])
+        with pytest.raises(BaselineDamaged) as damage:
+            baseline_source(record)
+        assert str(damage.value) == "baseline is damaged: source.tar.xz is not what was accepted"
+
+    def test_missing(self) -> None:
+        """An archive that was removed is said to be missing; the numbers still stand."""
+        record = accepted(World(code_version=code_version()))
+        (home_of(record) / "source.tar.xz").unlink()
+        with pytest.raises(BaselineDamaged) as damage:
+            baseline_source(record)
+        assert str(damage.value) == "baseline is damaged: source.tar.xz is missing"
+        assert baseline.load("synthetic") is not None
+
+
+def home_of(record: baseline.BaselineRecord) -> Path:
+    """Folder of a baseline."""
+    return Home.from_environment().baseline_dir(record.experiment)
