@@ -334,6 +334,54 @@ def _night_pair(
 
 
 @app.command()
+def why(
+    night: NightArgument,
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="Name of a configuration.")],
+    experiment: Experiment = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a configuration's history parts from the baseline's, and what decided it."""
+    from isr_pipeline.blame.why import explain  # noqa: PLC0415
+
+    found = explain(_case(night, config, experiment))
+    if as_json:
+        _print_json(found.told())
+        return
+    typer.echo("\n".join(found.lines()))
+
+
+@app.command()
+def blame(
+    night: NightArgument,
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="Name of a configuration.")],
+    experiment: Experiment = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Find the key, function or commit that makes a configuration differ from the baseline."""
+    from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
+
+    case = _case(night, config, experiment)
+    found = Search(case, say=lambda line: typer.echo(line, err=True)).blame()
+    if as_json:
+        _print_json(found)
+        return
+    typer.echo(f"{case.config}: {case.metric} is {case.status}; cause: {found['cause']['text']}")
+    for file in found["cause"].get("files", ()):
+        typer.echo(f"    {file}")
+
+
+def _case(night: str, config: str, experiment: str | None) -> Any:
+    """Return what is asked about."""
+    from isr_pipeline.blame.case import read_case  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
+
+    date = check_night(night, "NIGHT")
+    return read_case(find_experiment(date, experiment), date, config)
+
+
+@app.command()
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Timelines, one a line.")],
     check: Annotated[bool, typer.Option("--check", help="Fail unless every expect holds.")] = False,

@@ -148,7 +148,7 @@ class TestLogNight:
         plan = judged().plan(NIGHT)
         parent = log_night(plan, "manual__1")
         names = {one.path for one in client.list_artifacts(parent)}
-        assert names == {"plan.json", "verdict.json", "tables"}
+        assert names == {"plan.json", "verdict.json", "changed.json", "tables"}
         folder = Home.from_environment().night_dir("synthetic", NIGHT)
         (folder / "report.html").write_text("<!doctype html>")
         assert attach_report(plan) == parent

@@ -1,0 +1,1 @@
+"""Why a configuration differs from its baseline, and what is to blame."""

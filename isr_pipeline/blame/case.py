@@ -1,0 +1,235 @@
+"""A case: one configuration that differs from the baseline, with all it takes to ask why."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.between import deciding_scenarios
+from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
+from isr_pipeline.verdicts.kept import baseline_source
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, load_verdict
+from isr_pipeline.verdicts.panel import PanelOutcomes
+
+if TYPE_CHECKING:
+    from isr_pipeline.kernels.source import Source
+    from isr_pipeline.verdicts.baseline import Baseline, BaselineRecord
+
+WORST_FIRST = ("regressed", "suspect", "undecided", "underpowered", "traded", "improved", "ok")
+"""The metric that is asked about has the first of these."""
+
+SCENARIOS_MAX = 100
+"""Differing scenarios that are run again to compare totals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: the baseline or tonight.
+
+    Attributes:
+        name: how texts call its code.
+        source: of its kernel.
+        code_version: commit and kernel.
+        overrides: of the configuration.
+    """
+
+    name: str
+    source: Source
+    code_version: str
+    overrides: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A scenario that differs.
+
+    Attributes:
+        scenario: as its JSON has it; ``weight``: in its panel.
+        before, after: the metric's value in the baseline and tonight.
+    """
+
+    scenario_id: str
+    scenario: dict[str, Any]
+    weight: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is asked about.
+
+    Attributes:
+        config: name of the configuration; ``metric``: the one that differs worst.
+        status: of that metric.
+        deciding: scenarios that carry most of its change, the first most.
+        differing: scenarios in which it differs, `SCENARIOS_MAX` at most, evenly chosen.
+    """
+
+    experiment: str
+    night: str
+    config: str
+    metric: str
+    status: str
+    before: Side
+    after: Side
+    deciding: tuple[Drawn, ...]
+    differing: tuple[Drawn, ...]
+
+    @property
+    def same_code(self) -> bool:
+        """Whether both sides ran the same kernel."""
+        return self.before.source.kernel_digest == self.after.source.kernel_digest
+
+    @property
+    def changed_keys(self) -> list[str]:
+        """Settings that the two do not have alike."""
+        old, new = self.before.overrides, self.after.overrides
+        return [key for key in {**old, **new} if old.get(key) != new.get(key)]
+
+    def share(self, values: list[float | None], drawn: tuple[Drawn, ...]) -> float:
+        """How much of the change some values have: 0 as the baseline, 1 as tonight.
+
+        Weighted sums of logarithms, so that one scenario does not outvote the rest.
+        """
+        level = np.mean([abs(one.before) + abs(one.after) for one in drawn]) / 2 or 1.0
+        moved = full = 0.0
+        for one, value in zip(drawn, values, strict=True):
+            start = math.log1p(one.before / level)
+            full += one.weight * (math.log1p(one.after / level) - start)
+            moved += one.weight * (math.log1p((value or 0.0) / level) - start)
+        return moved / full if full else 0.0
+
+
+def read_case(experiment: str, night: str, config: str) -> Case:
+    """Read what a night and its baseline have of a configuration.
+
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        config: name or config_id.
+
+    Raises:
+        InputError: no such configuration.
+        Refused: nothing to compare with or nothing that differs, or a side's code is nowhere.
+    """
+    where = f"night {night} of {experiment}"
+    plan = Plan.load(Home.from_environment().night_dir(experiment, night) / "plan.json")
+    chosen = [one for one in plan.configurations if config in (one.name, one.config_id)]
+    if not chosen:
+        names = ", ".join(one.name for one in plan.configurations[:8])
+        more = len(plan.configurations) - 8
+        raise InputError(
+            where, "CONFIG", config, f"{names}, and {more} more" if more > 0 else names
+        )
+    verdict = load_verdict(experiment, night).configuration(chosen[0].config_id)
+    baseline = _baseline(plan, verdict)
+    metric = _metric(verdict, where)
+    record = baseline.record
+    overrides = next(
+        dict(one.overrides)
+        for one in record.configurations
+        if one.config_id == verdict.baseline_config_id
+    )
+    before = Side("the baseline's code", _baseline_source(record), record.code_version, overrides)
+    source = find_source(plan.code_version, Home.from_environment())
+    if source is None:
+        raise Refused(
+            f"{where}: the sources of its code {plan.code_version} are neither kept nor in git; "
+            f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+        )
+    after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
+    deciding, differing = _scenarios(plan, baseline, verdict, metric.metric)
+    return Case(
+        experiment, night, chosen[0].name, metric.metric, str(metric.status), before, after,
+        deciding, differing,
+    )  # fmt: skip
+
+
+def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
+    baseline = baselines.load(plan.experiment)
+    if baseline is None:
+        raise Refused(
+            f"{plan.experiment} has no baseline yet; accept one: isr-pipeline baseline accept NIGHT"
+        )
+    if baseline.record.panel_digest != plan.panel_digest:
+        raise Refused(
+            f"the baseline of {plan.experiment} (night {baseline.record.night}) is of another "
+            f"panel than night {plan.night}: no scenario is in both"
+        )
+    if verdict.baseline_config_id is None:
+        raise Refused(f"{verdict.name} was not compared with the baseline: {verdict.reason}")
+    known = {one.config_id for one in baseline.record.configurations}
+    if verdict.baseline_config_id not in known:
+        raise Refused(
+            f"{verdict.name} was compared with another baseline than that of night "
+            f"{baseline.record.night}, which was accepted since; run the night again"
+        )
+    return baseline
+
+
+def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:
+    """The metric that is asked about: worst status, then largest change."""
+    differing = [one for one in verdict.metrics if one.discordant and one.delta]
+    if not differing:
+        raise Refused(f"{where}: {verdict.name} differs from the baseline in no tested metric")
+
+    def rank(one: MetricVerdict) -> tuple[int, float]:
+        status = str(one.status)
+        place = WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST)
+        size = abs(math.log(one.ratio)) if one.ratio else math.inf
+        return place, -size
+
+    return min(differing, key=rank)
+
+
+def _baseline_source(record: BaselineRecord) -> Source:
+    """Its own archive, else what git has of its commit.
+
+    Raises:
+        Refused: neither is there, or the archive is damaged.
+    """
+    try:
+        return baseline_source(record)
+    except baselines.BaselineDamaged as damage:
+        raise Refused(f"{record.experiment}: {damage}") from None
+    except Refused:
+        found = find_source(record.code_version, Home.from_environment())
+        if found is None:
+            raise
+        return found
+
+
+def _scenarios(
+    plan: Plan, baseline: Baseline, verdict: ConfigVerdict, metric: str
+) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
+    """The deciding scenarios, and a choice of all that differ."""
+    rows = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
+    new = PanelOutcomes.from_frames(outcomes, rows, (verdict.config_id,))
+    assert verdict.baseline_config_id is not None, "checked by _baseline"
+    old = baseline_panel(baseline, "regression", (verdict.baseline_config_id,))
+    texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
+    before, after = old.values[metric][:, 0], new.values[metric][:, 0]
+
+    def drawn(name: str) -> Drawn:
+        at = new.scenario_ids.index(name)
+        scenario = dict(json.loads(texts[name]))
+        return Drawn(name, scenario, float(new.weights[at]), float(before[at]), float(after[at]))
+
+    change = float(np.nansum(new.weights * (after - before)))
+    names = deciding_scenarios(new, old, metric, worse=change > 0)
+    names = names or deciding_scenarios(new, old, metric, worse=change <= 0)
+    differing = [new.scenario_ids[at] for at in np.flatnonzero(before != after)]
+    step = max(1, math.ceil(len(differing) / SCENARIOS_MAX))
+    chosen = list(dict.fromkeys([*differing[::step], *names]))
+    return tuple(drawn(name) for name in names), tuple(drawn(name) for name in chosen)

@@ -1,0 +1,311 @@
+"""Why: the deciding scenario under both kernels, and where the two histories part."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.kernels.difference import changed_parts, with_parts
+from isr_pipeline.kernels.process import Kernel, Ran
+from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.verdicts.changes import kind_of_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isr_pipeline.blame.case import Case, Drawn
+    from isr_pipeline.scenarios.model import Scenario
+
+COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
+"""What of an event must be alike."""
+
+CHAIN_MAX = 12
+SAMPLES = 2_400
+PARTS_TRIED_MAX = 12
+"""Changed functions that are tried one by one."""
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What was found.
+
+    Attributes:
+        drawn: the scenario; ``scenario``: the same under tonight's configuration.
+        first: ``t_ms``, ``before`` and ``after`` (events; None where one has ended), ``text``.
+        decided_by: ``kind``, ``name``, ``text`` and, of a setting, ``before`` and ``after``.
+        chain: events of tonight from there on, each with a ``text``.
+        before, after: the two runs.
+        libraries: which are not as they were when the baseline was accepted.
+    """
+
+    case: Case
+    drawn: Drawn
+    scenario: Scenario
+    first: dict[str, Any]
+    decided_by: dict[str, Any]
+    chain: list[Event]
+    before: Ran
+    after: Ran
+    libraries: list[str]
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "night": self.case.night,
+            "experiment": self.case.experiment,
+            "config": self.case.config,
+            "metric": self.case.metric,
+            "scenario": self.drawn.scenario_id,
+            "values": {"before": self.drawn.before, "after": self.drawn.after},
+            "first_difference": self.first,
+            "decided_by": self.decided_by,
+            "chain": self.chain,
+            "libraries": self.libraries,
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        case, drawn = self.case, self.drawn
+        values = f"scenario {drawn.scenario_id}: {drawn.before:.6g} to {drawn.after:.6g}"
+        lines = [
+            f"{case.config}: {case.metric} is {case.status}; {values}",
+            f"the histories part at {self.first['t_ms']:.3f} ms: {self.first['text']}",
+            f"decided by {self.decided_by['text']}",
+        ]
+        lines += [f"    {one['t_ms']:>12.3f} ms  {one['text']}" for one in self.chain]
+        return [*lines, *(f"other library: {one}" for one in self.libraries)]
+
+
+def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Explanation:
+    """Find where the two histories part.
+
+    Args:
+        case: what is asked about.
+        compiled: False runs the kernels as plain Python.
+        thorough: try each changed function alone where several changed; takes seconds for each.
+
+    Raises:
+        Refused: a side cannot be run, or the histories do not part.
+    """
+    with ExitStack() as stack:
+        old = stack.enter_context(Kernel(case.before.source, case.before.name, compiled=compiled))
+        new = old
+        if not case.same_code:
+            new = stack.enter_context(Kernel(case.after.source, case.after.name, compiled=compiled))
+        for drawn in case.deciding[:3]:
+            before = _run(old, drawn, case.before.overrides)
+            after = _run(new, drawn, case.after.overrides)
+            first = first_difference(before, after)
+            if first is None:
+                continue
+            decided = _decided_by(case, drawn, first, old, before, thorough=thorough)
+            return Explanation(
+                case=case,
+                drawn=drawn,
+                scenario=apply(scenario_from_json(json.dumps(drawn.scenario)),
+                               case.after.overrides),
+                first=first,
+                decided_by=decided,
+                chain=chain(first, before, after),
+                before=before,
+                after=after,
+                libraries=old.other_libraries(),
+            )  # fmt: skip
+    raise Refused(
+        f"night {case.night} of {case.experiment}: {case.config}: run again, the histories of "
+        "both sides are alike in every deciding scenario"
+    )
+
+
+def _run(kernel: Kernel, drawn: Drawn, overrides: Mapping[str, Any]) -> Ran:
+    sample_ms = max(1.0, float(drawn.scenario["horizon_ms"]) / SAMPLES)
+    ran = kernel.run(drawn.scenario, overrides, sample_ms=sample_ms)
+    if ran.problem:
+        raise Refused(f"{kernel.name} refuses scenario {drawn.scenario_id}: {ran.problem}")
+    return ran
+
+
+# -- where they part --------------------------------------------------------------------------
+
+
+def first_difference(before: Ran, after: Ran) -> dict[str, Any] | None:
+    """The first event that is not alike; of alike events the first sample; None if all is alike."""
+    curve = _first_sample(before, after)
+    for index in range(max(len(before.events), len(after.events))):
+        old = before.events[index] if index < len(before.events) else None
+        new = after.events[index] if index < len(after.events) else None
+        if _core(old) != _core(new):
+            t_ms = min(one["t_ms"] for one in (old, new) if one is not None)
+            found = {"t_ms": t_ms, "before": old, "after": new, "text": _apart(old, new)}
+            if curve is not None and curve["t_ms"] < t_ms:
+                found["seen_before"] = {"t_ms": curve["t_ms"], "what": curve["what"]}
+            return found
+    return curve
+
+
+def _core(event: Event | None) -> tuple[Any, ...] | None:
+    return None if event is None else tuple(event.get(name) for name in COMPARED)
+
+
+def _apart(old: Event | None, new: Event | None) -> str:
+    before = _told(old) if old else "nothing more"
+    after = _told(new) if new else "nothing more"
+    if old and new and old["t_ms"] != new["t_ms"]:
+        before, after = f"{before} at {old['t_ms']:.3f} ms", f"{after} at {new['t_ms']:.3f} ms"
+    return f"before: {before}; tonight: {after}"
+
+
+def _told(event: Event) -> str:
+    """An event in a few words."""
+    words = [str(event["kind"])]
+    if event.get("topic") is not None:
+        words.append(f"{event['topic']}-{event['partition']}")
+    if event.get("broker") is not None:
+        words.append(f"broker {event['broker']}")
+    if event.get("leader") is not None:
+        words.append(f"leader {event['leader']}, epoch {event['leader_epoch']}, ISR {event['isr']}")
+    return " ".join(words)
+
+
+def _first_sample(before: Ran, after: Ran) -> dict[str, Any] | None:
+    names = [name for name in before.curves if name in after.curves]
+    for index in range(min(len(before.t_ms), len(after.t_ms))):
+        for name in names:
+            old, new = before.curves[name][index], after.curves[name][index]
+            if old != new:
+                text = f"{name}: {old} before, {new} tonight (no event differs so far)"
+                return {
+                    "t_ms": before.t_ms[index], "before": old, "after": new, "what": name,
+                    "text": text,
+                }  # fmt: skip
+    return None
+
+
+# -- what decided it --------------------------------------------------------------------------
+
+
+def _decided_by(
+    case: Case,
+    drawn: Drawn,
+    first: dict[str, Any],
+    old: Kernel,
+    before: Ran,
+    *,
+    thorough: bool,
+) -> dict[str, Any]:
+    keys = case.changed_keys
+
+    def parts_alike(kernel: Kernel, overrides: Mapping[str, Any]) -> bool:
+        ran = _run(kernel, drawn, overrides)
+        found = first_difference(before, ran)
+        return found is not None and _place(found) == _place(first)
+
+    if keys and (case.same_code or parts_alike(old, case.after.overrides)):
+        alone = [
+            key
+            for key in keys
+            if len(keys) == 1 or parts_alike(old, swapped(case, key, alone=True))
+        ]
+        return settings_told(case, alone or keys)
+    if not case.same_code:
+        return _code(case, drawn, first, before, thorough=thorough)
+    return {"kind": "unknown", "name": "", "text": "nothing that is known to have changed"}
+
+
+def _place(first: dict[str, Any]) -> tuple[Any, ...]:
+    after = first["after"]
+    return first["t_ms"], _core(after) if isinstance(after, dict) else after
+
+
+def swapped(case: Case, key: str, *, alone: bool) -> dict[str, Any]:
+    """The baseline's settings with one key as tonight, or tonight's with one as in the baseline."""
+    one, other = case.before.overrides, case.after.overrides
+    if not alone:
+        one, other = other, one
+    rest = {name: value for name, value in one.items() if name != key}
+    return {**rest, key: other[key]} if key in other else rest
+
+
+def settings_told(case: Case, keys: list[str]) -> dict[str, Any]:
+    """One or more settings as a cause."""
+    old, new = case.before.overrides, case.after.overrides
+    texts = [f"{key}: {_value(old, key)} to {_value(new, key)}" for key in keys]
+    told: dict[str, Any] = {
+        "kind": kind_of_setting(keys[0]),
+        "name": ", ".join(keys),
+        "text": "; ".join(texts),
+    }
+    if len(keys) == 1:
+        told |= {"before": old.get(keys[0]), "after": new.get(keys[0])}
+    return told
+
+
+def _value(overrides: Mapping[str, Any], key: str) -> object:
+    return overrides.get(key, "its default")
+
+
+def _code(
+    case: Case, drawn: Drawn, first: dict[str, Any], before: Ran, *, thorough: bool
+) -> dict[str, Any]:
+    """The changed function that alone makes the histories part there; all of them if none does."""
+    parts = changed_parts(case.before.source, case.after.source)
+    chosen = parts
+    if thorough and 1 < len(parts) <= PARTS_TRIED_MAX:
+        found = []
+        for part in parts:
+            source = with_parts(case.before.source, case.after.source, [part])
+            try:
+                with Kernel(source, f"the baseline's code with {part}", compiled=False) as kernel:
+                    apart = first_difference(before, _run(kernel, drawn, case.before.overrides))
+            except Refused:
+                continue
+            if apart is not None and _place(apart) == _place(first):
+                found.append(part)
+        chosen = found or parts
+    names = ", ".join(str(part) for part in chosen[:PARTS_TRIED_MAX])
+    return {"kind": "rule", "name": names, "text": f"changed code, {names}"}
+
+
+# -- what followed ----------------------------------------------------------------------------
+
+
+def chain(first: dict[str, Any], before: Ran, after: Ran) -> list[Event]:
+    """Events of tonight from the first difference to the first offline second of its own.
+
+    Of the partition that goes offline, and of brokers; of the first event's partition if none does.
+    """
+    since = float(first["t_ms"])
+    offline = _first_offline(since, before, after)
+    event = first["after"] if isinstance(first["after"], dict) else first["before"]
+    partition = _partition(offline or (event if isinstance(event, dict) else {}))
+    until = offline["t_ms"] if offline else float("inf")
+    found = [
+        one
+        for one in after.events
+        if since <= one["t_ms"] <= until and _partition(one) in {partition, (None, None)}
+    ]
+    if len(found) > CHAIN_MAX:
+        found = [*found[: CHAIN_MAX - 1], found[-1]] if offline else found[:CHAIN_MAX]
+    return [{name: one.get(name) for name in COMPARED} | {"text": _told(one)} for one in found]
+
+
+def _partition(event: Mapping[str, Any]) -> tuple[Any, Any]:
+    return event.get("topic"), event.get("partition")
+
+
+def _first_offline(since: float, before: Ran, after: Ran) -> Event | None:
+    """The first time tonight that a partition goes offline which the baseline does not have."""
+    then = {(_partition(one), one["t_ms"]) for one in before.events if _is_offline(one)}
+    for one in after.events:
+        if one["t_ms"] >= since and _is_offline(one) and (_partition(one), one["t_ms"]) not in then:
+            return one
+    return None
+
+
+def _is_offline(event: Event) -> bool:
+    return bool(event["kind"] == "partition_offline")

@@ -1,0 +1,5 @@
+"""Fixtures shared with the tests of verdicts."""
+
+from tests.verdicts.synthetic import home
+
+__all__ = ["home"]

@@ -1,0 +1,134 @@
+"""What can be asked about, and what is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from isr_pipeline.blame.case import read_case
+from isr_pipeline.cli import app
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import Home
+from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.report.data import read_night
+from isr_pipeline.report.html import render
+from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+
+FLAPS = "isr_flaps_per_partition_hour"
+
+
+def regressed(version: str | None = None) -> World:
+    """A world whose second night has one regression."""
+    world = World(code_version=version or code_version())
+    judge_night(world.write(NIGHT))
+    baseline.accept("synthetic", NIGHT, "Ada", "first", code_version=world.code_version)
+    plan = world.write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
+    judge_night(plan)
+    confirm.decide(plan)
+    write_status("synthetic", LATER, Status("regressed"))
+    return world
+
+
+def refused(config: str = "lag-20s") -> str:
+    """Why a case cannot be read."""
+    with pytest.raises((Refused, InputError)) as refusal:
+        read_case("synthetic", LATER, config)
+    text = str(refusal.value)
+    assert "\n" not in text
+    return text
+
+
+def archive() -> Path:
+    """The baseline's archive."""
+    return Home.from_environment().baseline_dir("synthetic") / "source.tar.xz"
+
+
+@pytest.mark.usefixtures("home")
+class TestCase:
+    """What a case holds."""
+
+    def test_the_metric_that_regressed_and_its_scenarios(self) -> None:
+        """Deciding scenarios come first; the share of the baseline is 0, of tonight 1."""
+        regressed()
+        case = read_case("synthetic", LATER, "id-lag-20s")
+        assert (case.config, case.metric, case.status) == ("lag-20s", FLAPS, "regressed")
+        assert case.same_code
+        assert case.changed_keys == []
+        assert all(one.after > one.before for one in case.deciding)
+        assert len(case.differing) > len(case.deciding)
+        drawn = case.differing
+        assert case.share([one.before for one in drawn], drawn) == 0.0
+        assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
+
+
+@pytest.mark.usefixtures("home")
+class TestRefused:
+    """One line each."""
+
+    def test_unknown_configuration(self) -> None:
+        """The names that there are."""
+        regressed()
+        assert refused("nobody") == (
+            "night 2026-11-20 of synthetic: CONFIG: nobody; allowed: today, kip-501-s1, lag-20s"
+        )
+
+    def test_nothing_differs(self) -> None:
+        """An unchanged configuration has no cause."""
+        regressed()
+        assert refused("today") == (
+            "night 2026-11-20 of synthetic: today differs from the baseline in no tested metric"
+        )
+
+    def test_no_baseline(self) -> None:
+        """Nothing to compare with."""
+        regressed()
+        baseline.forget("synthetic")
+        assert refused() == (
+            "synthetic has no baseline yet; accept one: isr-pipeline baseline accept NIGHT"
+        )
+
+    def test_baseline_without_its_source(self) -> None:
+        """Accepted by an older release, of a commit that git does not know."""
+        regressed("1234abc")
+        assert refused().startswith(
+            "the baseline of synthetic (night 2026-11-19) was accepted without its source; accept"
+        )
+
+    def test_damaged_archive(self) -> None:
+        """Cut off, or removed."""
+        regressed()
+        archive().write_bytes(archive().read_bytes()[:5_000])
+        assert refused() == (
+            "synthetic: baseline is damaged: source.tar.xz is not what was accepted"
+        )
+        archive().unlink()
+        assert refused() == "synthetic: baseline is damaged: source.tar.xz is missing"
+
+    def test_baseline_accepted_since(self) -> None:
+        """Another panel than the night's."""
+        regressed()
+        other = World(panel_digest="e" * 64, code_version=code_version())
+        judge_night(other.write("2026-11-21"))
+        baseline.accept("synthetic", "2026-11-21", "Ada", "other", code_version=other.code_version)
+        assert refused() == (
+            "the baseline of synthetic (night 2026-11-21) is of another panel than night "
+            "2026-11-20: no scenario is in both"
+        )
+
+    @pytest.mark.parametrize("command", ["why", "blame"])
+    def test_on_the_command_line(self, command: str) -> None:
+        """Both commands refuse a night that is none."""
+        done = CliRunner().invoke(app, [command, "yesterday", "today"])
+        assert isinstance(done.exception, InputError)
+        assert str(done.exception) == "NIGHT: yesterday; allowed: a date, YYYY-MM-DD"
+
+    def test_in_the_report(self) -> None:
+        """The page says why it cannot say why."""
+        world = regressed("1234abc")
+        section = render(read_night(world.plan(LATER))).split('<section id="why"')[1]
+        assert "was accepted without its source" in section.split("</section>")[0]

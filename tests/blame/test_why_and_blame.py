@@ -1,0 +1,228 @@
+"""Where two histories part, and what is to blame, on kernels that really run."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.blame.culprit import Search
+from isr_pipeline.blame.why import chain, explain, first_difference
+from isr_pipeline.errors import Refused
+from isr_pipeline.kernels.process import Kernel, Ran
+from isr_pipeline.kernels.source import PACKAGE, Source, read_package
+from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, edited
+
+LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
+LINE = "return now - rec[row, clock] <= lag_max"
+LENIENT = "return now - rec[row, clock] <= lag_max * 2"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state folder of the test's own."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path / "home"))
+
+
+def lenient() -> Source:
+    """A kernel whose lag rule gives followers twice the time: where baselines here begin."""
+    return edited(read_package(), LINE, LENIENT)
+
+
+def harsh(source: Source) -> Source:
+    """The same with the rule as it is."""
+    return edited(source, LENIENT, LINE)
+
+
+def noisy(source: Source) -> Source:
+    """A kernel that does the same in other words, and one thing else that does not show."""
+    text = "def is_stale_fetch(rules, broker_epoch, cached_epoch):"
+    return edited(source, text, f"def unused(x):\n    return x\n\n\n@rule\n{text}")
+
+
+class TestWhy:
+    """The first event, what decided it, and the chain."""
+
+    def test_a_key(self) -> None:
+        """The shrink that the smaller limit makes, then the leader's end: offline."""
+        found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False).told()
+        assert found["scenario"] == "paused"
+        first = found["first_difference"]
+        assert 7_000 < first["t_ms"] < 10_000
+        assert first["after"]["kind"] == "isr_shrink"
+        assert found["decided_by"] == {
+            "kind": "key",
+            "name": LAG,
+            "before": 16_000,
+            "after": 4_000,
+            "text": f"{LAG}: 16000 to 4000",
+        }
+        kinds = [one["kind"] for one in found["chain"]]
+        assert kinds == ["isr_shrink", "broker_fenced", "partition_offline"]
+        assert found["libraries"] == []
+
+    def test_code(self) -> None:
+        """Of two changed functions the one that decides is named."""
+        old = lenient()
+        found = explain(case(STRICT, STRICT, old=old, new=noisy(harsh(old))), compiled=False)
+        assert found.decided_by["kind"] == "rule"
+        assert found.decided_by["name"] == f"{RULES}: in_time"
+        assert found.first["after"]["kind"] == "isr_shrink"
+        assert found.lines()[2] == f"decided by changed code, {RULES}: in_time"
+
+    def test_alike(self) -> None:
+        """Histories that do not part are refused, in one line."""
+        made = case(LAZY, LAZY)
+        with pytest.raises(Refused) as refusal:
+            explain(made, compiled=False)
+        assert str(refusal.value) == (
+            "night 2026-11-20 of made: today: run again, the histories of both sides are alike in "
+            "every deciding scenario"
+        )
+
+    def test_a_history_that_ends_sooner(self) -> None:
+        """An event that only one side has is the first difference."""
+        event = {"t_ms": 5, "kind": "partition_offline", "topic": "t", "partition": 0}
+        none, one = Ran({}, [], [], {}), Ran({}, [event], [], {})
+        found = first_difference(none, one)
+        assert found is not None
+        assert (found["t_ms"], found["before"], found["after"]) == (5, None, event)
+        assert [event["kind"] for event in chain(found, none, one)] == ["partition_offline"]
+
+    def test_only_curves_differ(self) -> None:
+        """Without a differing event the first differing sample is told."""
+        before = Ran({}, [], [0.0, 1.0], {"hw of t-0": [3, 4]})
+        after = Ran({}, [], [0.0, 1.0], {"hw of t-0": [3, 5]})
+        found = first_difference(before, after)
+        assert found is not None
+        assert found["t_ms"] == 1.0
+        assert found["text"] == "hw of t-0: 4 before, 5 tonight (no event differs so far)"
+        assert first_difference(before, before) is None
+
+
+class TestKernel:
+    """A kernel in a process of its own."""
+
+    def test_a_scenario_that_it_refuses(self) -> None:
+        """One line, and the next scenario runs."""
+        with Kernel(read_package(), "the test's code", compiled=False) as kernel:
+            wrong = kernel.run({**SCENARIO, "horizon_ms": -1}, LAZY)
+            assert wrong.problem.startswith("ValidationError: ")
+            assert "\n" not in wrong.problem
+            assert not kernel.run(SCENARIO, LAZY, events=False).problem
+
+    def test_code_that_does_not_import(self) -> None:
+        """One line that says whose code it is and what is wrong with it."""
+        broken = edited(read_package(), LINE, "return now - ) lag_max")
+        with pytest.raises(Refused, match=r"^the old code cannot be run: SyntaxError: "):
+            Kernel(broken, "the old code", compiled=False)
+
+    def test_other_libraries_are_told(self) -> None:
+        """Versions that are not those of the acceptance."""
+        source = Source(read_package().files, "x", {"numba": "0.1", "python": "2.7"})
+        with Kernel(source, "the old code", compiled=False) as kernel:
+            told = kernel.other_libraries()
+        assert [one.split()[0] for one in told] == ["numba", "python"]
+        assert told[0].endswith("(it ran with 0.1)")
+
+
+class TestBlameSettings:
+    """A changed configuration."""
+
+    def test_one_of_two_keys(self) -> None:
+        """Each key alone and all but it: four trials, one cause."""
+        found = Search(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("key", LAG)
+        assert [(one["what"], one["like"]) for one in found["tried"]] == [
+            (f"{LAG} alone", "tonight"),
+            (f"all but {LAG}", "the baseline"),
+            (f"{SESSION} alone", "the baseline"),
+            (f"all but {SESSION}", "tonight"),
+        ]
+
+    def test_nothing_changed(self) -> None:
+        """The cause is unknown, and says so."""
+        cause = Search(case(LAZY, LAZY), compiled=False).blame()["cause"]
+        assert cause["kind"] == "unknown"
+        assert cause["text"] == "neither its settings nor the code changed"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Run git in a folder."""
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def checkout(folder: Path, *steps: Source) -> Path:
+    """A checkout with a commit a step, tagged ``step0`` and so on."""
+    folder.mkdir()
+    git(folder, "init", "-q")
+    for number, source in enumerate(steps):
+        for name, content in source.files.items():
+            file = folder / PACKAGE / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", f"step {number}")
+        git(folder, "tag", f"step{number}")
+    return folder
+
+
+class TestBlameCode:
+    """Changed code."""
+
+    def test_a_commit_among_five(self, tmp_path: Path) -> None:
+        """Halving ends at the planted commit: author, message, files."""
+        start = lenient()
+        first = noisy(start)
+        second = edited(first, "def unused(x):\n    return x\n", "def unused(x):\n    return 2\n")
+        culprit = harsh(second)
+        after = edited(culprit, "    return 2\n", "    return 3\n")
+        last = edited(after, "    return 3\n", "    return 4\n")
+        folder = checkout(tmp_path / "checkout", start, first, second, culprit, after, last)
+        made = case(
+            STRICT, STRICT, old=start, new=last, versions=("step0+kernel.x", "step5+kernel.y")
+        )
+        said: list[str] = []
+        found = Search(made, say=said.append, checkout=folder, compiled=False).blame()
+        cause = found["cause"]
+        assert (cause["kind"], cause["message"], cause["author"]) == ("commit", "step 3", "Ada")
+        assert cause["files"] == [f"{PACKAGE}/{RULES}"]
+        assert len(found["tried"]) <= 4  # of five commits, and tonight itself
+        assert len(said) == len(found["tried"])
+
+    def test_a_dirty_tree(self, tmp_path: Path) -> None:
+        """What was never committed is traced to its function, and said."""
+        start = lenient()
+        last = noisy(start)
+        folder = checkout(tmp_path / "checkout", start, last)
+        made = case(
+            STRICT,
+            STRICT,
+            old=start,
+            new=harsh(last),
+            versions=("step0+kernel.x", "step1+kernel.y"),
+        )
+        cause = Search(made, checkout=folder, compiled=False).blame()["cause"]
+        assert (cause["kind"], cause["name"]) == ("rule", f"{RULES}: in_time")
+        assert cause["note"] == "the tree was not that of a commit"
+
+    def test_no_git(self, tmp_path: Path) -> None:
+        """Without git each changed function is tried alone, and that is said."""
+        start = lenient()
+        made = case(STRICT, STRICT, old=start, new=noisy(harsh(start)))
+        said: list[str] = []
+        found = Search(made, say=said.append, checkout=tmp_path, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("rule", f"{RULES}: in_time")
+        assert said[1] == "git does not know old and new: each changed function is tried alone"
+
+    def test_code_and_settings(self, tmp_path: Path) -> None:
+        """Where both changed, the one that makes the change is followed."""
+        start = lenient()
+        made = case(STRICT, STRICT | {SESSION: 8_900}, old=start, new=harsh(start))
+        found = Search(made, checkout=tmp_path, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("rule", f"{RULES}: in_time")
+        made = case(STRICT, {LAG: 2_000}, old=start, new=noisy(start))
+        found = Search(made, checkout=tmp_path, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("key", LAG)
