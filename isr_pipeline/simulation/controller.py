@@ -335,8 +335,9 @@ def _note_election(w, p, election, isr, leader, elected):
     """Note what the outcome of an election for partition ``p`` depended on."""
     if elected < 0:
         note(w, DEP_NOBODY)
-    elif elected != leader or election == _PREFERRED_ELECTION:
-        if not (isr >> elected) & 1 or not _orders_agree(w, p, isr):
+    if election == _PREFERRED_ELECTION or (elected >= 0 and elected != leader):
+        # a preferred election looks at the first of the order alone, whoever that is
+        if elected < 0 or not (isr >> elected) & 1 or not _orders_agree(w, p, isr):
             note(w, DEP_ORDER)
 
 
