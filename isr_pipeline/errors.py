@@ -9,7 +9,7 @@ LINE_MAX = 400
 
 _PART_MAX = 75
 _NEAREST = 5
-_LISTED = "docs/scenario-format.md lists them"
+_LISTED = " (docs/scenario-format.md lists them)"
 
 
 def shortened(text: str, most: int) -> str:
@@ -20,8 +20,15 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:head]} ... {text[-(most - 5 - head) :]}"
 
 
-def _nearest(allowed: str, given: str, most: int) -> str:
-    """Of a long list of words the nearest few to what was given, and how many more there are."""
+def _nearest(allowed: str, given: str, most: int, listed: str) -> str:
+    """Of a long list of words the nearest few to what was given, and how many more there are.
+
+    Args:
+        allowed: what is allowed; a list has commas between its words.
+        given: what was given instead.
+        most: characters.
+        listed: where the whole list is; may be empty.
+    """
     words = allowed.split(", ")
     if len(allowed) <= most or len(words) <= _NEAREST:
         return shortened(allowed, most)
@@ -33,7 +40,7 @@ def _nearest(allowed: str, given: str, most: int) -> str:
         shortened(word, (most - 60) // _NEAREST - 2)
         for word in sorted(words, key=distance)[:_NEAREST]
     ]
-    return f"{', '.join(near)} and {len(words) - _NEAREST} more ({_LISTED})"
+    return f"{', '.join(near)} and {len(words) - _NEAREST} more{listed}"
 
 
 def _line(where: str, field: str, given: str, allowed: str) -> str:
@@ -68,8 +75,11 @@ class InputError(ValueError):
         # A mistyped key is told by its place, a mistyped word by itself.
         mistyped = self.field.rpartition(".")[2] if "unknown" in str(self.given) else self.given
         parts = [shortened(text, _PART_MAX) for text in (self.where, self.field, str(self.given))]
+        listed = "" if "verdicts" in self.where else _LISTED  # metrics are no words of scenarios
         room = LINE_MAX - len(_line(parts[0], parts[1], parts[2], ""))
-        return _line(parts[0], parts[1], parts[2], _nearest(self.allowed, str(mistyped), room))
+        return _line(
+            parts[0], parts[1], parts[2], _nearest(self.allowed, str(mistyped), room, listed)
+        )
 
 
 class BudgetSpent(RuntimeError):

@@ -13,7 +13,8 @@ import pytest
 from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from isr_pipeline.host.java import spark_home
+from isr_pipeline.home import Home
+from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.orchestration.wiring import (
     SparkJob,
     Tag,
@@ -251,7 +252,9 @@ class TestSparkJobThatCannotStart:
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
         monkeypatch.delenv("ISR_PIPELINE_SPARK", raising=False)
         programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-        settings = {"PATH": programs, "SPARK_HOME": str(spark_home()), **variables}
+        java = str(java_home(Home.from_environment()))
+        settings = {"PATH": programs, "SPARK_HOME": str(spark_home()), "JAVA_HOME": java}
+        settings |= variables
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
         job = SparkJob(task_id="job", name="job", application=str(application))

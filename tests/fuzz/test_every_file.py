@@ -173,7 +173,7 @@ def test_damaged(name: str, folder: Path) -> None:
 def test_whole(name: str, folder: Path) -> None:
     """Undamaged, each is read: the commands of the other test reach what they are meant to."""
     kind = KINDS[name]
-    if not (folder / kind.file).exists():
+    if not kind.file.startswith("config/"):
         (folder / kind.file).write_text(kind.whole[0])
     out = str(folder / "whole.json")
     status, said = run([out if one == "OUT" else one for one in kind.command])
