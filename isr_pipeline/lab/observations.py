@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad, Check, number, one_of, text, whole
+from isr_pipeline.files.models import validated
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 
 RECORDINGS = Path(__file__).resolve().parent / "recordings"
@@ -35,6 +39,49 @@ class Observation:
     observed: list[dict[str, Any]]
 
 
+_NUMBERS = "broker numbers or null"
+
+NAME = text(r"[\w.+-]{1,100}", "a name of letters, digits, . _ + - (at most 100)")
+
+
+def _name_or_none(value: Any) -> Any:
+    return None if value is None else NAME.read(value)
+
+
+def _isr(value: Any) -> Any:
+    if value is not None and not (isinstance(value, list) and all(type(v) is int for v in value)):
+        raise Bad(_NUMBERS)
+    return value
+
+
+def _number_or_none(value: Any) -> Any:
+    return None if value is None else whole(-1, 2**31 - 1).read(value)
+
+
+class _Lenient(BaseModel):
+    """A recording holds more than is compared."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Event(_Lenient):
+    t_ms: Annotated[float, number(0, 1e12, "a number >= 0")]
+    event: Annotated[str, text(r"[a-z_]{1,60}", "a kind of event")] = Field(alias="kind")
+    topic: Annotated[str | None, Check("a topic or null", _name_or_none)] = None
+    partition: Annotated[int | None, Check("a partition or null", _number_or_none)] = None
+    leader: Annotated[int | None, Check("a broker's number or null", _number_or_none)] = None
+    isr: Annotated[list[int] | None, Check(_NUMBERS, _isr)] = None
+
+
+class _Line(_Lenient):
+    id: Annotated[str, NAME]
+    case: Annotated[str, NAME]
+    release: Annotated[str, NAME]
+    compare: Annotated[str, one_of("timeline", "counts")]
+    scenario: Annotated[Any, Check("a scenario", lambda v: v)]
+    observed: tuple[_Event, ...]
+
+
 def load_observations(path: Path) -> list[Observation]:
     """Read a file of observations, one JSON object a line.
 
@@ -46,17 +93,17 @@ def load_observations(path: Path) -> list[Observation]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), "", error, "a readable file of observations") from None
     found = []
-    for number, line in enumerate(lines, 1):
+    for line_no, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        where = f"{path}: line {number}"
+        where = f"{path}: line {line_no}"
         try:
             raw = json.loads(line)
         except json.JSONDecodeError as error:
             raise InputError(where, "", error, "one JSON object a line") from None
-        for name in ("id", "case", "release", "compare", "scenario", "observed"):
-            if not isinstance(raw, dict) or name not in raw:
-                raise InputError(where, name, "missing", "an observation of a real broker")
+        except RecursionError:
+            raise InputError(where, "", "nested too deeply", "an observation") from None
+        validated(_Line, raw, where)
         found.append(
             Observation(
                 raw["id"],

@@ -134,7 +134,8 @@ class TestCommand:
         with pytest.raises(InputError) as refusal:
             conform(file)
         assert str(refusal.value) == (
-            f"{file}: line 1: case: missing; allowed: an observation of a real broker"
+            f"{file}: line 1: case: missing; "
+            "allowed: a name of letters, digits, . _ + - (at most 100)"
         )
 
     def test_agreement_is_immutable(self) -> None:
