@@ -442,7 +442,9 @@ def what_is_kept(site: Site) -> dict[str, Any]:
     logged = fetch(f"{mlflow}/runs/search", search, f"Basic {login}")["runs"]
     return {
         "nights": site.run("airflow-scheduler", "isr-pipeline", "night", "list"),
-        "baseline": site.run("airflow-scheduler", "isr-pipeline", "baseline", "show"),
+        "baseline": site.run(
+            "airflow-scheduler", "isr-pipeline", "baseline", "show", "--experiment", "smoke"
+        ),
         "airflow": sorted((run["dag_run_id"], run["state"]) for run in runs["dag_runs"]),
         "mlflow": sorted(run["info"]["run_id"] for run in logged),
     }
