@@ -294,10 +294,14 @@ def health_checks(site: Site) -> Iterator[None]:
     ended = threading.Event()
 
     def look() -> None:
+        turn = 0
         while not ended.wait(5):
             names = site.ask("ps", "--filter", f"name={PROJECT}", "--format", "{{.Names}}").split()
             for name in names:
-                site.ask("healthcheck", "run", name)
+                # What is well is asked once a minute: a check of Airflow's takes ten seconds.
+                if turn % 12 == 0 or not is_healthy(site, name):
+                    site.ask("healthcheck", "run", name)
+            turn += 1
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -306,6 +310,11 @@ def health_checks(site: Site) -> Iterator[None]:
     finally:
         ended.set()
         thread.join(timeout=60)
+
+
+def is_healthy(site: Site, name: str) -> bool:
+    """Whether a container's last health check ended well."""
+    return site.ask("inspect", name, "--format", "{{.State.Health.Status}}").strip() == "healthy"
 
 
 def check_ports(site: Site) -> None:
