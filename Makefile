@@ -15,7 +15,7 @@ EXPERIMENT ?=
 SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
-SLOW_EXAMPLES ?= 2000
+SLOW_EXAMPLES ?= 500
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
@@ -42,7 +42,7 @@ ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
 	@$(RUN) $(BIN)/pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
 
-test-slow: setup  ## the tests marked slow, and thousands of random scenarios (about an hour)
+test-slow: setup  ## the tests marked slow, a third of the mutants, and more random scenarios
 	@$(RUN) $(BIN)/pytest --numprocesses 2 -m slow $(PYTEST_ARGS)
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py

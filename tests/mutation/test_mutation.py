@@ -50,9 +50,9 @@ class TestTool:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("first", range(BATCHES))
-    def test_every_mutant_is_killed(self, first: int, tmp_path: Path) -> None:
-        """No mutant survives; they run in batches, which processes share."""
-        outcomes = check(MUTANTS[first::BATCHES], tmp_path / "project")
+    def test_a_third_of_the_mutants_is_killed(self, first: int, tmp_path: Path) -> None:
+        """None survives of every third; `make mutants` tries all. Processes share the batches."""
+        outcomes = check(MUTANTS[::3][first::BATCHES], tmp_path / "project")
         assert [one.mutant.name for one in outcomes if not one.killed_by] == []
 
     def test_line_that_is_not_there(self) -> None:
