@@ -196,7 +196,7 @@ def _count(
             for name, array in (
                 ("flagged", own.flagged),
                 ("regressed", own.confirmed),
-                ("underpowered", own.underpowered),
+                ("undecided", own.undecided),
             ):
                 counts.setdefault(name, Share()).add(bool(array[row, column]))
 
@@ -235,10 +235,10 @@ def _score(score: Score) -> dict[str, Any]:
     for prefix, counts in (
         ("recall", score.flagged),
         ("recall_regressed", score.confirmed),
-        ("underpowered", score.underpowered),
+        ("undecided", score.undecided),
     ):
         for target, share in counts.items():
-            if prefix != "underpowered" or share.hits:
+            if prefix != "undecided" or share.hits:
                 raised[f"{prefix}_{target}"] = share.value
                 raised[f"{prefix}_{target}_interval"] = _interval(share)
                 raised[f"{prefix}_{target}_tries"] = share.tries

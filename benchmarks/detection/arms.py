@@ -35,12 +35,12 @@ class Alarms:
     Attributes:
         flagged: worse, at first sight.
         confirmed: worse, for good: what would wake somebody.
-        underpowered: said to be beyond what the panel can tell.
+        undecided: said to be beyond what the panel can tell.
     """
 
     flagged: Bools
     confirmed: Bools
-    underpowered: Bools
+    undecided: Bools
 
 
 def own(night: Night, settings: VerdictSettings) -> Alarms:
@@ -61,7 +61,7 @@ def own(night: Night, settings: VerdictSettings) -> Alarms:
     return Alarms(
         flagged=_having(called, FLAGGED),
         confirmed=_having(called, (Status.REGRESSED,)),
-        underpowered=_having(called, (Status.UNDERPOWERED,)),
+        undecided=_having(called, (Status.UNDECIDED,)),
     )
 
 

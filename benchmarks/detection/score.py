@@ -56,7 +56,7 @@ class Score:
     Attributes:
         flagged: target (``offline_x1.5``) -> share of planted effects that were flagged.
         confirmed: likewise, confirmed.
-        underpowered: likewise, said to be beyond the panel.
+        undecided: likewise, said to be beyond the panel.
         precision: share of confirmed (configuration, metric) that truly got worse.
         alarms: share of null nights with something confirmed.
         suspicions: share of null nights with something flagged.
@@ -64,7 +64,7 @@ class Score:
 
     flagged: dict[str, Share] = field(default_factory=dict)
     confirmed: dict[str, Share] = field(default_factory=dict)
-    underpowered: dict[str, Share] = field(default_factory=dict)
+    undecided: dict[str, Share] = field(default_factory=dict)
     precision: Share = field(default_factory=Share)
     alarms: Share = field(default_factory=Share)
     suspicions: Share = field(default_factory=Share)
@@ -100,7 +100,7 @@ class Score:
                     for counts, said in (
                         (self.flagged, alarms.flagged),
                         (self.confirmed, alarms.confirmed),
-                        (self.underpowered, alarms.underpowered),
+                        (self.undecided, alarms.undecided),
                     ):
                         counts.setdefault(planted[1], Share()).add(bool(said[row, column]))
 

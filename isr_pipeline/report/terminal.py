@@ -15,7 +15,7 @@ COLOURS = {
     "failed": "bold red",
     "interrupted": "bold red",
     "suspect": "yellow",
-    "underpowered": "yellow",
+    "undecided": "yellow",
     "improved": "green",
     "ok": "green",
     "unchanged": "green",

@@ -8,13 +8,14 @@ panel's ratio is rough.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import judge
-from isr_pipeline.verdicts.comparison import Comparison, compare
+from isr_pipeline.verdicts.comparison import Comparison, compare, is_latency
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
@@ -63,7 +64,7 @@ def decide(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
         plan,
         tuple(decided.get(one.config_id, one) for one in verdict.configurations),
         outcomes_digest=verdict.outcomes_digest,
-        needed=verdict.discordant_needed,
+        power=judge.Power(verdict.discordant_needed, verdict.tests),
         note=verdict.baseline,
         pending=False,
     )
@@ -152,14 +153,23 @@ def _confirmed_metric(
     at = (found.metrics.index(metric.metric), column)
     p = float(found.worse[at])
     words = f"confirmed (p {p:.2g})" if p < settings.confirm_p else f"not confirmed (p {p:.2g})"
+    tuned = settings.metrics[metric.metric]
     value = (metric.value + float(found.value[at])) / 2.0
     before = (metric.baseline_value + float(found.baseline_value[at])) / 2.0
-    words = f"{words}, on both panels {judge.describe_change(value, before)}"
-    rise = settings.ratio_min - 1.0
-    least = max(settings.metrics[metric.metric].floor, rise * before)
-    if value <= before or value - before < least:
-        status, words = Status.OK, f"{words}: too small to matter"
+    if is_latency(metric.metric):
+        assert metric.ratio is not None, "two latencies have a ratio"
+        both = math.sqrt(metric.ratio * float(found.ratio[at]))
+        words = f"{words}, on both panels {both:.3g} x in the geometric mean"
+        matters = both >= settings.ratio_min
     else:
+        words = f"{words}, on both panels {judge.describe_change(value, before)}"
+        least = max(tuned.floor, (settings.ratio_min - 1.0) * before)
+        matters = value > before and value - before >= least
+    if matters:
         status = Status.REGRESSED if p < settings.confirm_p else Status.SUSPECT
+    elif tuned.never:
+        status, words = Status.SUSPECT, f"{words}: little, of what must never happen"
+    else:
+        status, words = Status.OK, f"{words}: too small to matter"
     reason = metric.reason.replace(judge.AWAITS_CONFIRM, words)
     return metric.model_copy(update={"status": status, "reason": reason, "p_confirm": p})

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
-from isr_pipeline.verdicts.comparison import Comparison, compare
+from isr_pipeline.verdicts.comparison import NON_INFERIOR, Comparison, compare, is_latency
 from isr_pipeline.verdicts.model import (
     RED,
     BaselineNote,
@@ -31,13 +32,26 @@ from isr_pipeline.verdicts.model import (
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.verdicts.statistics import benjamini_hochberg, discordant_needed
+from isr_pipeline.verdicts.statistics import benjamini_hochberg, rejectable
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
 AWAITS_CONFIRM = "flagged; the confirm panel decides"
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a night could have found.
+
+    Attributes:
+        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
+        tests: distinct comparisons that could have been significant, which the correction counts.
+    """
+
+    needed: int = 0
+    tests: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,14 +86,14 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
     tonight = PanelOutcomes.from_frames(outcomes, scenarios, ids)
     baseline, refusal = _usable_baseline(plan)
     if baseline is None:
-        configurations, needed = _without_baseline(plan, tonight, settings, refusal), 0
+        configurations, power = _without_baseline(plan, tonight, settings, refusal), Power()
     else:
-        configurations, needed = _against(plan, tonight, baseline, settings)
+        configurations, power = _against(plan, tonight, baseline, settings)
     verdict = assemble(
         plan,
         configurations,
         outcomes_digest=store.digest(outcomes, store.TABLES["outcomes"]),
-        needed=needed,
+        power=power,
         note=_note(plan.experiment),
         pending=True,
     )
@@ -138,16 +152,16 @@ def _without_baseline(
 
 def _against(
     plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline, settings: VerdictSettings
-) -> tuple[tuple[ConfigVerdict, ...], int]:
-    """Verdicts of all configurations, and how many discordant scenarios significance takes."""
+) -> tuple[tuple[ConfigVerdict, ...], Power]:
+    """Verdicts of all configurations, and what could have been found."""
     pairing = _partnering(plan, tonight, baseline)
     ids = tuple(pairing.partners)
     verdicts: dict[str, ConfigVerdict] = {}
-    needed = 0
+    power = Power()
     if ids:
         new = tonight.select(ids)
         old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
-        called, needed = call(new, old, settings)
+        called, power = call(new, old, settings)
         names = {one.config_id: one.name for one in plan.configurations}
         for index, metrics in enumerate(called):
             verdicts[ids[index]] = _compared(
@@ -166,7 +180,7 @@ def _against(
                 status=Status.BASELINE,
                 reason="new in the experiment: not part of the baseline",
             )
-    return tuple(verdicts[one.config_id] for one in plan.configurations), needed
+    return tuple(verdicts[one.config_id] for one in plan.configurations), power
 
 
 def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline) -> Partnering:
@@ -237,25 +251,26 @@ def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tupl
 
 def call(
     new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings
-) -> tuple[list[tuple[MetricVerdict, ...]], int]:
+) -> tuple[list[tuple[MetricVerdict, ...]], Power]:
     """Judge a regression panel: column j of ``new`` against column j of ``old``.
 
     Returns:
-        the metrics' verdicts of each configuration, before the confirm panel; and how many
-        discordant scenarios significance takes.
+        the metrics' verdicts of each configuration, before the confirm panel; and what could
+        have been found.
     """
     found = compare(new, old, settings)
-    needed = discordant_needed(found.worse.size, settings.suspicion_rate)
     shape = found.worse.shape
-    q_worse = benjamini_hochberg(found.worse.ravel()).reshape(shape)
-    q_better = benjamini_hochberg(found.better.ravel()).reshape(shape)
+    distinct = np.unique(found.copy_of)
+    able = rejectable(found.discordant.ravel()[distinct], settings.suspicion_rate)
+    q_worse = _corrected(found.worse, found, settings.suspicion_rate)
+    q_better = _corrected(found.better, found, settings.false_discovery_rate)
     called = [
         tuple(
             _metric_verdict(
                 found,
                 (row, column),
                 settings,
-                needed,
+                able.needed,
                 q_worse=float(q_worse[row, column]),
                 q_better=float(q_better[row, column]),
             )
@@ -263,7 +278,18 @@ def call(
         )
         for column in range(shape[1])
     ]
-    return called, needed
+    return called, Power(able.needed, able.count)
+
+
+def _corrected(
+    p: npt.NDArray[np.float64], found: Comparison, level: float
+) -> npt.NDArray[np.float64]:
+    """Benjamini-Hochberg over the distinct tests that could be rejected; 1 for the others."""
+    distinct, where = np.unique(found.copy_of, return_inverse=True)
+    able = rejectable(found.discordant.ravel()[distinct], level).tests
+    q = np.ones(len(distinct))
+    q[able] = benjamini_hochberg(p.ravel()[distinct[able]])
+    return q[where].reshape(p.shape)
 
 
 def _metric_verdict(
@@ -277,6 +303,8 @@ def _metric_verdict(
 ) -> MetricVerdict:
     name = found.metrics[at[0]]
     rising = bool(found.delta[at] > 0)
+    if is_latency(name):
+        rising = bool(found.ratio[at] > 1.0)
     status, reason = _called(found, at, settings, needed, q_worse=q_worse, q_better=q_better)
     identical = status is Status.UNCHANGED
     return MetricVerdict(
@@ -312,22 +340,47 @@ def _called(
     discordant = int(found.discordant[at])
     if discordant == 0:
         return Status.OK, "differs by rounding only"
-    change = describe_change(float(found.value[at]), float(found.baseline_value[at]))
-    floor = settings.metrics[found.metrics[at[0]]].floor
-    delta, quotient = float(found.delta[at]), float(found.ratio[at])
-    limit = settings.false_discovery_rate
-    # One panel's ratio is rough: half of what matters is enough to look again.
-    large = delta >= settings.suspicion_share * floor and quotient >= settings.ratio_suspected
-    if q_worse <= settings.suspicion_rate and delta > 0 and large:
+    name = found.metrics[at[0]]
+    metric = settings.metrics[name]
+    change = described(found, at)
+    rises, falls = large(found, at, metric.floor, settings)
+    if q_worse <= settings.suspicion_rate and rises:
         return Status.SUSPECT, f"{change}, q {q_worse:.2g}; {AWAITS_CONFIRM}"
-    if q_better <= limit and -delta >= floor and quotient <= 1.0 / settings.ratio_min:
+    if metric.never and found.appeared[at]:
+        scenarios = "scenario that had none" if found.appeared[at] == 1 else "scenarios of none"
+        return Status.SUSPECT, f"{change}, in {found.appeared[at]} {scenarios}; {AWAITS_CONFIRM}"
+    if q_better <= settings.false_discovery_rate and falls:
         return Status.IMPROVED, f"{change}, q {q_better:.2g}"
-    if discordant < needed:
-        shortage = f"{discordant} scenarios differ, significance takes {needed} or more"
-        return Status.UNDERPOWERED, f"{change}; {shortage}"
-    if min(q_worse, q_better) <= limit:
-        return Status.OK, f"{change}: real (q {min(q_worse, q_better):.2g}) and too small to matter"
-    return Status.OK, f"{change}: within what chance gives (q {min(q_worse, q_better):.2g})"
+    p = float(found.at_least_margin[at])
+    if p <= NON_INFERIOR:
+        return Status.OK, f"{change}: a rise that matters is ruled out (p {p:.2g})"
+    shortage = f"{discordant} scenarios differ, significance takes {needed} or more"
+    if discordant >= needed:
+        shortage = f"not significant (q {min(q_worse, q_better):.2g})"
+    return Status.UNDECIDED, f"{change}; {shortage}, and a rise that matters is not ruled out"
+
+
+def large(
+    found: Comparison, at: tuple[int, int], floor: float, settings: VerdictSettings
+) -> tuple[bool, bool]:
+    """Whether one panel shows a rise worth a second look, and a fall that matters.
+
+    One panel's ratio is rough: half of what matters is enough to look again. A latency's ratio has
+    the floor in it.
+    """
+    delta, quotient = float(found.delta[at]), float(found.ratio[at])
+    if is_latency(found.metrics[at[0]]):
+        return quotient >= settings.ratio_suspected, quotient <= 1.0 / settings.ratio_min
+    rises = delta >= settings.suspicion_share * floor and quotient >= settings.ratio_suspected
+    falls = -delta >= floor and quotient <= 1.0 / settings.ratio_min
+    return delta > 0 and rises, falls
+
+
+def described(found: Comparison, at: tuple[int, int]) -> str:
+    """The change in words: of a latency the geometric mean of the scenarios' ratios."""
+    if is_latency(found.metrics[at[0]]):
+        return f"{found.ratio[at]:.3g} x in the scenarios' geometric mean"
+    return describe_change(float(found.value[at]), float(found.baseline_value[at]))
 
 
 def describe_change(value: float, before: float) -> str:
@@ -346,7 +399,12 @@ def _compared(
 ) -> ConfigVerdict:
     status = worst([one.status for one in metrics])
     deciding = [one for one in metrics if one.status is status]
-    reason = "; ".join(f"{one.metric}: {one.reason}" for one in deciding)
+    if status is not Status.IMPROVED:
+        deciding += [one for one in metrics if one.status is Status.IMPROVED]
+    reason = "; ".join(
+        f"{one.metric}: {'improved, ' if one.status is not status else ''}{one.reason}"
+        for one in deciding
+    )
     if status is Status.UNCHANGED:
         reason = "bit-identical outcomes"
         if changed:
@@ -403,7 +461,7 @@ def assemble(
     configurations: tuple[ConfigVerdict, ...],
     *,
     outcomes_digest: str,
-    needed: int,
+    power: Power,
     note: BaselineNote | None,
     pending: bool,
 ) -> NightVerdict:
@@ -413,7 +471,7 @@ def assemble(
         plan: the night.
         configurations: verdicts, in the plan's order.
         outcomes_digest: what was judged.
-        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
+        power: what could have been found.
         note: the baseline.
         pending: whether suspects still await the confirm panel.
     """
@@ -427,8 +485,8 @@ def assemble(
         panel_digest=plan.panel_digest,
         code_version=plan.code_version,
         outcomes_digest=outcomes_digest,
-        tests=sum(len(one.metrics) for one in configurations if one.baseline_config_id),
-        discordant_needed=needed,
+        tests=power.tests,
+        discordant_needed=power.needed,
         awaits_confirm=awaits if pending else (),
         baseline=note,
         configurations=configurations,

@@ -23,15 +23,20 @@ class Status(StrEnum):
     IMPROVED = "improved"
     SUSPECT = "suspect"
     REGRESSED = "regressed"
-    UNDERPOWERED = "underpowered"
+    UNDECIDED = "undecided"
     NO_DATA = "no-data"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        """Nights of 0.1.0 said `underpowered` where nothing was decided."""
+        return cls.UNDECIDED if value == "underpowered" else None
 
 
 WORST_FIRST = (
     Status.NO_DATA,
     Status.REGRESSED,
     Status.SUSPECT,
-    Status.UNDERPOWERED,
+    Status.UNDECIDED,
     Status.IMPROVED,
     Status.OK,
     Status.UNCHANGED,
@@ -65,7 +70,8 @@ class MetricVerdict(_Record):
         ratio_high: upper end.
         discordant: scenarios in which the two nights differ.
         p: one-sided p-value of the direction that was found (worse if delta > 0).
-        q: the same after Benjamini-Hochberg over all configuration x metric.
+        q: the same after Benjamini-Hochberg over the comparisons that could be significant; 1 for
+            one that could not.
         p_confirm: one-sided p on the confirm panel, if it was run.
     """
 
@@ -130,7 +136,8 @@ class NightVerdict(_Record):
         headline: the one line.
         status: worst status of any configuration.
         red: whether the gate must fail (if it is set to).
-        tests: number of configuration x metric comparisons that the correction counts.
+        tests: configuration x metric comparisons that could have been significant, copies counted
+            once: those that the correction counts.
         discordant_needed: fewest differing scenarios that could ever be significant.
         awaits_confirm: config_ids flagged as worse whose confirm panel was not yet looked at.
         baseline: what was compared with; None if nothing was ever accepted.

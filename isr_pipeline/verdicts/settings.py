@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
+from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import config_dir
@@ -47,10 +47,13 @@ class MetricSettings(Strict):
 
     Attributes:
         floor: smallest difference of the weighted mean that matters, in the metric's unit.
+        never: nothing of it may happen: a scenario that newly has some is looked at again, and
+            stays at least `suspect`.
         paired_flag: 0/1 column whose McNemar test stands for the unweighted sign-flip test.
     """
 
     floor: Annotated[float, number(0.0, 1e12, "a number >= 0")]
+    never: Annotated[bool, BOOLEAN] = False
     paired_flag: Annotated[Literal["any_offline"] | None, one_of(*FLAG_COLUMNS)] = None
 
 

@@ -193,7 +193,7 @@ class TestCompared:
         verdict = self.judged()
         assert verdict.baseline is not None
         assert verdict.baseline.night == ACCEPTED
-        assert verdict.tests == len(CONFIGURATIONS) * 6
+        assert sum(len(one.metrics) for one in verdict.configurations) == len(CONFIGURATIONS) * 6
         statuses = {one.status for one in verdict.configurations}
         assert not statuses & {Status.NO_DATA, Status.BASELINE}
         for one in verdict.configurations:

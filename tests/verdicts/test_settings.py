@@ -69,7 +69,7 @@ def test_the_shipped_file_is_accepted() -> None:
         ),
         (
             {"metrics": {OFFLINE: {"floor": 0, "flag": 1}}},
-            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, paired_flag",
+            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, never, paired_flag",
         ),
         (
             {"pareto": ["failed", OFFLINE]},

@@ -17,13 +17,16 @@ ORDER = 90
 
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
-    needed = data.verdict.discordant_needed
+    needed = _needed(data)
     lead = (
-        f"With {data.verdict.tests} comparisons tonight a change must show in at least {needed} "
-        "scenarios to be significant after correction; fewer is called underpowered, never ok."
-        if needed
-        else "Nothing was compared tonight; the counts below are what a later change can show in."
+        f"If one configuration changes, in all {len(data.settings.metrics)} metrics, the change "
+        f"must show in at least {needed} scenarios to be significant after correction."
     )
+    if data.verdict.tests:
+        lead += (
+            f" Tonight {data.verdict.tests} comparisons could have been significant, from "
+            f"{data.verdict.discordant_needed} scenarios on."
+        )
     column = data.panel.column(data.reference.config_id)
     above = {
         name: int((data.panel.values[name][:, column] > 0).sum()) for name in data.settings.metrics
@@ -37,7 +40,7 @@ def body(_: Page, data: NightData) -> str:
     kinds = Counter(kind for kinds in data.panel.fault_kinds for kind in kinds.split(",") if kind)
     rows = [
         f'<tr><th scope="row">{escape(kind)}</th><td class="n">{count}</td>'
-        f"<td>{'can' if count >= max(needed, 1) else 'cannot'} alarm alone</td></tr>"
+        f"<td>{'can' if count >= needed else 'cannot'} alarm alone</td></tr>"
         for kind, count in sorted(kinds.items(), key=lambda item: item[1])
     ]
     material = f"{data.settings.ratio_min:g} x"
@@ -64,12 +67,16 @@ def body(_: Page, data: NightData) -> str:
     return f"<p>{lead}</p>{first}{note}{second}"
 
 
+def _needed(data: NightData) -> int:
+    """Scenarios in which a change of one configuration must show, in all its metrics."""
+    return discordant_needed(len(data.settings.metrics), data.settings.suspicion_rate)
+
+
 def _smallest(data: NightData, above_zero: int) -> str:
     """The smallest detectable ratio of a metric that so many scenarios have any of."""
     if above_zero == 0:
         return "from zero only"
-    tests = data.verdict.tests or len(data.settings.metrics) * len(data.panel.config_ids)
-    needed = discordant_needed(tests, data.settings.suspicion_rate)
+    needed = _needed(data)
     more = discordant_found(needed)
     if above_zero + more <= len(data.panel.scenario_ids):
         return f"{max(data.settings.ratio_min, 1.0 + more / above_zero):.2f} x"
