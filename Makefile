@@ -20,9 +20,11 @@ CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
 COMPOSE_TEST_ARGS ?=
+NIGHTS ?= 30
+SOAK_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env compose-test clean
+.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env compose-test soak-nights clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ setup:  ## install everything into this checkout (.venv, .tools, .state)
 	@command -v "$(PYTHON)" >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 to 3.14, or name one: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@"$(PYTHON)" -E -X utf8 tools/setup.py
 
-nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, smoke), SPARK_MASTER=
+nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, demo-cluster, smoke), SPARK_MASTER=
 	@$(RUN) $(BIN)/isr-pipeline night run $(if $(NIGHT),--night "$$NIGHT") \
 	  $(if $(EXPERIMENT),--experiment "$$EXPERIMENT") $(if $(SPARK_MASTER),--spark-master "$$SPARK_MASTER")
 
@@ -70,11 +72,14 @@ conform: setup  ## compare the simulator with what real brokers did
 contest: setup  ## how many planted regressions are found, and by whom else (half an hour; CONTEST_ARGS=)
 	@$(RUN) $(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
-bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops spark night' BENCH_ARGS=--quick)
+bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night' BENCH_ARGS=--quick)
 	@$(RUN) $(BIN)/python -m benchmarks.speed $(if $(PARTS),--parts '$(PARTS)') $(BENCH_ARGS)
 
 bench-plot: setup  ## the recorded speed over commits, a picture
 	@$(RUN) $(BIN)/python -m benchmarks.speed.plot
+
+soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
+	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py

@@ -29,9 +29,13 @@ app = typer.Typer(
 night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
 experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files.")
+lab_app = typer.Typer(no_args_is_help=True, help="Real brokers on this machine, to compare with.")
 app.add_typer(night_app, name="night")
 app.add_typer(baseline_app, name="baseline")
 app.add_typer(experiment_app, name="experiment")
+app.add_typer(lab_app, name="lab")
+cluster_app = typer.Typer(no_args_is_help=True, help="Clusters: imported, shown.")
+app.add_typer(cluster_app, name="cluster")
 
 Experiment = Annotated[
     str | None, typer.Option("--experiment", metavar="NAME", help="Experiment name.")
@@ -123,11 +127,13 @@ def night_run(
         bool, typer.Option(help="Whether a confirmed regression is a failure.")
     ] = True,
     wait: Annotated[bool, typer.Option(help="Wait for another night that is running.")] = True,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="In this program, without Airflow.")
+    ] = False,
 ) -> None:
     """Run the Airflow DAG isr_nightly once, and show the night."""
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.night.runner import run_night  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
     from isr_pipeline.night.status import check_night  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
@@ -136,7 +142,11 @@ def night_run(
     if panel_size is not None and panel_size < 1:
         raise InputError("--panel-size", "", panel_size, "1 or more")
     load_experiment(experiment)
-    succeeded = run_night(
+    if in_process:
+        from isr_pipeline.orchestration.in_process import run_in_process as start  # noqa: PLC0415
+    else:
+        from isr_pipeline.night.runner import run_night as start  # noqa: PLC0415
+    succeeded = start(
         experiment,
         date,
         panel_size=panel_size,
@@ -215,30 +225,69 @@ def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> 
     if as_json:
         _print_json(record.model_dump(mode="json") if record else None)
     elif record is None:
-        typer.echo(f"{name}: no baseline yet; accept one: isr-pipeline baseline accept NIGHT")
+        from isr_pipeline.verdicts.model import accept_command  # noqa: PLC0415
+
+        typer.echo(f"{name}: no baseline yet; accept one: {accept_command(name, 'NIGHT')}")
     else:
         typer.echo(
             f"{name}: night {record.night}, accepted by {record.accepted_by} "
             f"at {record.accepted_at}: {record.why}"
         )
+        for one in record.configurations:
+            if one.alone is not None:
+                typer.echo(
+                    f"  {one.name}: night {one.alone.night}, accepted by {one.alone.accepted_by} "
+                    f"at {one.alone.accepted_at}: {one.alone.why}"
+                )
 
 
 @baseline_app.command("accept")
 def baseline_accept(
     night: NightArgument,
     experiment: Experiment = None,
-    why: Annotated[
-        str, typer.Option("--why", help="One line for the next reader.")
-    ] = "accepted on the command line",
+    *,
+    why: Annotated[str, typer.Option("--why", help="The reason: one line for the next reader.")],
     who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--config", help="Accept this configuration alone; may be given again."),
+    ] = None,
 ) -> None:
-    """Make a finished night the one that others are compared with."""
+    """Make a finished night the one that others are compared with; says what that absorbs."""
     _check_home()
     from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
-    typer.echo(accept_baseline(find_experiment(date, experiment), date, who=who, why=why))
+    name = find_experiment(date, experiment)
+    for line in accept_baseline(name, date, who=who, why=why, only=only or ()):
+        typer.echo(line)
+
+
+@baseline_app.command("ledger")
+def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+    """List every acceptance, what each absorbed, and what they add up to."""
+    from isr_pipeline.verdicts import ledger  # noqa: PLC0415
+
+    name = _known(experiment)
+    entries = ledger.read(name)
+    summed = ledger.compounded(entries)
+    if as_json:
+        _print_json(
+            {
+                "acceptances": [one.model_dump(mode="json") for one in entries],
+                "compounded": [one.model_dump(mode="json") for one in summed],
+            }
+        )
+        return
+    if not entries:
+        typer.echo(f"{name}: nothing was accepted yet")
+    for one in entries:
+        typer.echo(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
+        for line in one.lines():
+            typer.echo(f"    {line}")
+    for total in summed:
+        typer.echo(f"in all  {total.text}")
 
 
 # -- experiments and scenarios ----------------------------------------------------------------
@@ -248,13 +297,122 @@ def baseline_accept(
 def experiment_check(
     name: Annotated[str, typer.Argument(help="Name or file of an experiment.")],
 ) -> None:
-    """Read an experiment file strictly and say what it would run."""
+    """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
+    from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
+    from isr_pipeline.verdicts.power import findable  # noqa: PLC0415
+    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
-    for configuration in configurations(load_experiment(name)):
+    experiment = load_experiment(name)
+    listed = list(configurations(experiment))
+    for configuration in listed:
         typer.echo(f"{configuration.config_id}  {configuration.name}")
+    for line in cost_lines(experiment, len(listed)):
+        typer.echo(line)
+    for line in findable(experiment, listed, load_settings()):
+        typer.echo(line)
+
+
+@experiment_app.command("new")
+def experiment_new(
+    name: Annotated[str, typer.Argument(help="Of the experiment.")],
+    cluster: Annotated[str, typer.Option("--cluster", help="A file of config/clusters.")],
+    asks: Annotated[
+        list[str],
+        typer.Option("--ask", metavar="KEY=V1,V2", help="Values to compare; several: all of them."),
+    ],
+    faults: Annotated[str, typer.Option("--faults", help="A file of config/faults.")] = "nightly",
+    *,
+    override_topics: Annotated[
+        bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
+    ] = False,
+) -> None:
+    """Write an experiment that asks for settings of a cluster."""
+    _check_home()
+    from isr_pipeline.experiment.asking import new_experiment  # noqa: PLC0415
+
+    answer = new_experiment(name, cluster, faults, asks, override_topics=override_topics)
+    for line in answer.lines:
+        typer.echo(line)
+    typer.echo(f"written to {answer.file}")
+
+
+# -- clusters ---------------------------------------------------------------------------------
+
+
+@cluster_app.command("import")
+def cluster_import(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...", help="Files, told by their content; or kafka://HOST:PORT."
+        ),
+    ],
+    name: Annotated[str, typer.Option("--name", help="Of the file in config/clusters.")],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write there instead.")
+    ] = None,
+    release: Annotated[
+        str | None, typer.Option("--release", metavar="3.9.1", help="Kafka's, if you know it.")
+    ] = None,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--command-config",
+            metavar="FILE",
+            help="Client properties, as Kafka's tools take them.",
+        ),
+    ] = None,
+    rate_s: Annotated[
+        float,
+        typer.Option(
+            "--rate-seconds", metavar="S", help="Between two readings of offsets; 0: no rates."
+        ),
+    ] = 10.0,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymise", help="Replace the names of topics, racks and log dirs.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a cluster file from what an operator has: listings, logs, configuration files."""
+    from isr_pipeline.clusters.importing import import_cluster  # noqa: PLC0415
+    from isr_pipeline.clusters.show import lines  # noqa: PLC0415
+
+    seen = import_cluster(
+        sources,
+        name,
+        out=out,
+        release=release,
+        anonymous=anonymous,
+        command_config=command_config,
+        rate_s=rate_s,
+    )
+    if as_json:
+        _print_json(seen)
+        return
+    for line in lines(seen, name):
+        typer.echo(line)
+    typer.echo(f"written to {seen['file']}")
+
+
+@cluster_app.command("show")
+def cluster_show(
+    cluster: Annotated[str, typer.Argument(metavar="NAME|FILE", help="Name or file of a cluster.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show a cluster: what was assumed, left out and found, broker by broker."""
+    from isr_pipeline.clusters.show import lines, show  # noqa: PLC0415
+
+    seen = show(cluster)
+    if as_json:
+        _print_json(seen)
+        return
+    for line in lines(seen, Path(cluster).stem):
+        typer.echo(line)
 
 
 @app.command()
@@ -282,8 +440,7 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.scenarios.model import load_scenario  # noqa: PLC0415
-    from isr_pipeline.worlds.encoder import EVENT_BUDGET  # noqa: PLC0415
+    from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415
 
     if night is None:
@@ -297,9 +454,8 @@ def simulate(
         from isr_pipeline.report.trace import sample_period_ms  # noqa: PLC0415
 
         sample_ms = sample_period_ms(chosen)
-    budget = EVENT_BUDGET if event_budget is None else event_budget
     try:
-        done = run(chosen, events=True, sample_ms=sample_ms, budget=budget)
+        done = run(chosen, events=True, sample_ms=sample_ms, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     if json_out is not None:
@@ -346,7 +502,7 @@ def why(
 
     found = explain(_case(night, config, experiment))
     if as_json:
-        _print_json(found.told())
+        _print_json(found.as_json())
         return
     typer.echo("\n".join(found.lines()))
 
@@ -415,6 +571,94 @@ def conform(
     raise typer.Exit(run_conform(file, json_out, trace, draw=write_page, record=record))
 
 
+# -- real brokers -----------------------------------------------------------------------------
+
+ReleaseArgument = Annotated[str, typer.Argument(metavar="RELEASE", help="Of Kafka, as 3.9.2.")]
+
+
+@lab_app.command("fetch")
+def lab_fetch(release: ReleaseArgument) -> None:
+    """Fetch the jars of a release by Maven, check them and keep them."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.lab.jars import TOOLS, fetch  # noqa: PLC0415
+    from isr_pipeline.lab.release import Release  # noqa: PLC0415
+
+    _check_home()
+    jars = fetch(Home.from_environment(), Release.parse(release))
+    size_mb = sum(jar.size_bytes for jar in jars) / 1e6
+    typer.echo(f"Kafka {release}: {len(jars)} jars, {size_mb:.0f} MB, checksums as published")
+    if not any(jar.coordinate.startswith(f"{TOOLS}:") for jar in jars):
+        typer.echo("this release was published without Kafka's command-line tools")
+
+
+@lab_app.command("up")
+def lab_up(
+    release: ReleaseArgument,
+    *,
+    brokers: Annotated[int, typer.Option("--brokers", metavar="N", help="How many.")] = 3,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", help="Of the first broker; the next ones follow. 0: any.")
+    ] = 0,
+) -> None:
+    """Start a cluster of real brokers on the loopback; wait until every one answers."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.host.stack import stop_on_signals  # noqa: PLC0415
+    from isr_pipeline.lab.brokers import up  # noqa: PLC0415
+    from isr_pipeline.lab.release import Release  # noqa: PLC0415
+    from isr_pipeline.lab.settings import Plan, read_settings  # noqa: PLC0415
+
+    _check_home()
+    plan = Plan(({},) * max(brokers, 0), read_settings(settings or []), port=port)
+    stop_on_signals()
+    cluster = up(
+        Home.from_environment(),
+        Release.parse(release),
+        plan,
+        say=lambda line: typer.echo(line, err=True),
+    )
+    typer.echo(f"Kafka {release} ({cluster.metadata}) is up: {cluster.bootstrap}")
+
+
+@lab_app.command("down")
+def lab_down(
+    release: Annotated[
+        str | None, typer.Argument(metavar="RELEASE", help="Default: every cluster.")
+    ] = None,
+) -> None:
+    """End a cluster, or every one, and remove its data."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.lab.brokers import down  # noqa: PLC0415
+    from isr_pipeline.lab.release import Release  # noqa: PLC0415
+
+    _check_home()
+    ended = down(Home.from_environment(), Release.parse(release) if release else None)
+    for one in ended:
+        typer.echo(f"Kafka {one} is down")
+    if not ended:
+        typer.echo("no cluster was up")
+
+
+@lab_app.command("list")
+def lab_list(*, as_json: AsJson = False) -> None:
+    """List the releases that were fetched, and the clusters that were started."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
+    from isr_pipeline.lab.listing import listing  # noqa: PLC0415
+
+    rows = listing(Home.from_environment())
+    if as_json:
+        _print_json(rows)
+        return
+    if not rows:
+        typer.echo("nothing fetched yet: isr-pipeline lab fetch 3.9.2")
+    for row in rows:
+        at = f"  {row['bootstrap']}" if row["state"] != "down" else ""
+        typer.echo(f"{row['release']:<8} {row['jars']:>3} jars  {row['state']:<6}{at}".rstrip())
+
+
 @app.command()
 def sources(
     text: Annotated[
@@ -440,6 +684,21 @@ def ui() -> None:
     from isr_pipeline.night.ui import serve  # noqa: PLC0415
 
     raise typer.Exit(serve())
+
+
+@app.command()
+def doctor(*, as_json: AsJson = False) -> None:
+    """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow."""
+    from isr_pipeline.host.doctor import examine  # noqa: PLC0415
+
+    findings = examine()
+    if as_json:
+        _print_json([{"part": one.part, "good": one.good, "text": one.text} for one in findings])
+    else:
+        for one in findings:
+            typer.echo(f"{'ok   ' if one.good else 'WRONG'}  {one.part:<13} {one.text}")
+    if not all(one.good for one in findings):
+        raise typer.Exit(1)
 
 
 @app.command(

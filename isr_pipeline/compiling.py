@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isr_pipeline.home import Home
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,8 +52,7 @@ def use_kernel_cache() -> None:
     it would keep kernels beside their sources, and run them when a file that they link changed.
     """
     if "NUMBA_CACHE_DIR" not in os.environ:
-        home = Path(os.environ.get("ISR_PIPELINE_HOME") or _PACKAGE.parent / ".state")
-        folder = str(home / "numba" / compiled_digest())
+        folder = str(Home.from_environment().numba_cache / compiled_digest())
         os.environ["NUMBA_CACHE_DIR"] = folder
         if "numba" in sys.modules:
             sys.modules["numba"].config.CACHE_DIR = folder

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+"""The checkout; where the package was installed by itself, the folder that holds it."""
+
+IN_CHECKOUT = (REPOSITORY / "pyproject.toml").is_file()
+
+SHIPPED = REPOSITORY if IN_CHECKOUT else Path(__file__).resolve().parent / "shipped"
+"""Folder of config/, dags/, expectations/ and spark_jobs/: the wheel brings its own."""
 
 DEFAULT_EXPERIMENT = "operators"
 """The experiment that is run, shown and accepted where none is named."""
@@ -17,8 +23,8 @@ class Home:
     """The state folder and the places in it.
 
     Attributes:
-        path: the folder itself; ``.state`` in the checkout unless ``ISR_PIPELINE_HOME`` names
-            another.
+        path: the folder itself, ``ISR_PIPELINE_HOME``; else ``.state`` in the checkout; without
+            one ``$XDG_STATE_HOME/isr-pipeline`` (``~/.local/state/isr-pipeline``).
         root: URI or path of the tables; ``<path>/tables`` unless ``ISR_PIPELINE_ROOT`` names
             another (any Hadoop file system for the Spark jobs).
     """
@@ -29,7 +35,7 @@ class Home:
     @classmethod
     def from_environment(cls) -> Home:
         """Read ``ISR_PIPELINE_HOME`` and ``ISR_PIPELINE_ROOT``."""
-        path = Path(os.environ.get("ISR_PIPELINE_HOME") or REPOSITORY / ".state").resolve()
+        path = Path(os.environ.get("ISR_PIPELINE_HOME") or _default_home()).resolve()
         return cls(path=path, root=os.environ.get("ISR_PIPELINE_ROOT") or str(path / "tables"))
 
     @property
@@ -75,6 +81,13 @@ class Home:
         return self.path / "baselines" / experiment
 
 
+def _default_home() -> Path:
+    if IN_CHECKOUT:
+        return REPOSITORY / ".state"
+    state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    return Path(state) / "isr-pipeline"
+
+
 def config_dir() -> Path:
     """What an operator edits: ``config/`` unless ``ISR_PIPELINE_CONFIG`` names another folder."""
-    return Path(os.environ.get("ISR_PIPELINE_CONFIG") or REPOSITORY / "config")
+    return Path(os.environ.get("ISR_PIPELINE_CONFIG") or SHIPPED / "config")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from importlib import metadata
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.home import IN_CHECKOUT, REPOSITORY
 
 UNKNOWN = "0"
 """Number of a package that was never installed."""
@@ -21,6 +21,8 @@ def version() -> str:
 
 def commit() -> str:
     """Name of the checkout's commit as ``git describe`` gives it; empty outside a checkout."""
+    if not IN_CHECKOUT:
+        return ""  # the folder may lie in somebody else's repository
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--tags"],

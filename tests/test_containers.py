@@ -105,7 +105,11 @@ class TestServices:
                 assert wanted == {"condition": said}, name
 
     def test_each_application_has_its_own_database(self, compose: dict[str, Any]) -> None:
-        """Airflow and MLflow log in to PostgreSQL under two names, neither its superuser's."""
+        """Airflow and MLflow log in to PostgreSQL under two names, neither its superuser's.
+
+        Each database is UTF-8 whatever the server was made with: a C-locale server's own encoding
+        cannot hold a DAG's description.
+        """
         found = re.findall(
             r"postgresql\+psycopg2://(\w+):\$\{(\w+)[^@]*@postgres/(\w+)",
             (ROOT / "docker-compose.yaml").read_text(),
@@ -117,7 +121,7 @@ class TestServices:
         }
         made = (ROOT / "tools" / "containers" / "databases.sql").read_text()
         for role, variable, database in found:
-            assert f"CREATE DATABASE {database} OWNER {role};" in made
+            assert f"CREATE DATABASE {database} OWNER {role} ENCODING 'UTF8' " in made
             assert f"\\getenv {role}_password {variable}" in made
 
     def test_workers_write_where_they_may(self, compose: dict[str, Any]) -> None:

@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "isr_pipeline"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "compiling"),
+    ("errors",),
     ("home", "files"),
+    ("compiling",),
     ("kafka", "host", "version", "sources", "kernels"),
     ("simulation", "replay"),
     ("scenarios",),
@@ -26,20 +27,18 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("blame",),
     ("report", "tracking"),
     ("night",),
-    ("spark_jobs",),
+    ("jobs",),
     ("orchestration",),
-    ("cli", "dags"),
+    ("cli", "spark_jobs", "dags"),
 )
 """Every room, lowest first. A room imports only rooms of floors below its own."""
 
 KEEPERS = {
     "mlflow": (f"{PACKAGE}/tracking",),
+    "kafka": (f"{PACKAGE}/clusters", f"{PACKAGE}/lab"),
     "great_expectations": (f"{PACKAGE}/validation",),
     "airflow": ("dags", f"{PACKAGE}/orchestration"),
-    "pyspark": (
-        "spark_jobs",
-        *(f"{PACKAGE}/{room}" for room in ("host", "outcomes", "validation")),
-    ),
+    "pyspark": (*(f"{PACKAGE}/{room}" for room in ("host", "jobs", "outcomes", "validation")),),
 }
 """Library -> folders that may import it, at the top of a file or inside a function."""
 

@@ -186,5 +186,5 @@ class TestJava:
             java.java_home(Home(tmp_path / "home", ""))
         assert str(refused.value) == (
             "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "
-            "(none is packaged for this platform)"
+            "(pip install 'isr-pipeline[java]' packages one for most platforms)"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from isr_pipeline.scenarios.model import load_scenario  # noqa: E402 - the line above leads there
+from isr_pipeline.scenarios.loading import load_scenario  # noqa: E402 - the line above leads there
 from isr_pipeline.worlds.run import run  # noqa: E402
 
 

@@ -26,22 +26,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "isr-rehearsal"
 HEALTHY_SECONDS_MAX = 900
 NIGHT_SECONDS_MAX = 1800
 NIGHTS = ("2026-11-18", "2026-11-19")
-SERVICES = (
-    "postgres",
-    "airflow-apiserver",
-    "airflow-scheduler",
-    "airflow-dag-processor",
-    "airflow-triggerer",
-    "spark-master",
-    "spark-worker-1",
-    "spark-worker-2",
-    "mlflow",
-)
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
+SERVICES = tuple(name for name, one in COMPOSE["services"].items() if one["restart"] != "no")
+"""Services that stay up; the others end when they have done their work."""
 
 
 class RehearsalError(Exception):
@@ -226,9 +221,7 @@ def draw_secrets(file: Path) -> dict[str, str]:
 
 def image_name() -> str:
     """Name of the image in the compose file."""
-    lines = (ROOT / "docker-compose.yaml").read_text().splitlines()
-    found = [line.split(": ")[1] for line in lines if line.startswith("  image: isr-pipeline")]
-    return f"docker.io/library/{found[0]}"
+    return f"docker.io/library/{COMPOSE['services']['airflow-scheduler']['image']}"
 
 
 def build(engine: Engine) -> None:

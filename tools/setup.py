@@ -80,7 +80,8 @@ def set_up() -> None:
     )
     environment.pop("VIRTUAL_ENV", None)
     own = [python, "-I", "-X", "utf8", str(SURROUNDINGS), "--quiet"]
-    command = own + [uv, "sync", "--frozen", "--quiet", "--compile-bytecode", "--python", python]
+    command = own + [uv, "sync", "--frozen", "--all-extras", "--quiet"]
+    command += ["--compile-bytecode", "--python", python]
     run(
         command,
         "the locked environment could not be installed; check that the package index can be "

@@ -38,7 +38,7 @@ from benchmarks.detection.pool import Pool, load_pool, make_pool
 from benchmarks.detection.score import WINDOWS, Score, Share, wilson
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.verdicts import judge
+from isr_pipeline.verdicts import look
 from isr_pipeline.verdicts.settings import load_settings
 
 OFFLINE = "offline_partition_rate"
@@ -304,7 +304,7 @@ def _cpu_of_400_tests(pool: Pool) -> dict[str, float]:
         took = []
         for _ in range(3):
             start = time.process_time()
-            judge.call(*night.regression, settings)
+            look.call(*night.regression, settings)
             took.append(time.process_time() - start)
         found[str(size)] = round(min(took), 3)
     return found

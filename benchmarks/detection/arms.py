@@ -13,8 +13,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.detection.draw import Night
-from isr_pipeline.verdicts import confirm, judge
-from isr_pipeline.verdicts.model import MetricVerdict, Status
+from isr_pipeline.verdicts import look, stages
+from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 
@@ -44,19 +44,20 @@ class Alarms:
 
 
 def own(night: Night, settings: VerdictSettings) -> Alarms:
-    """The method that nights are judged by: the same functions, with the same settings."""
+    """The method that nights are judged by, with a budget that the two panels spend."""
     new, old = night.regression
-    called, _ = judge.call(new, old, settings)
-    suspects = [
+    called, _ = look.call(new, old, settings)
+    asked = [
         index
         for index, metrics in enumerate(called)
-        if any(metric.status is Status.SUSPECT for metric in metrics)
+        if any(metric.status in OPEN for metric in metrics)
     ]
-    if suspects:
-        ids = tuple(new.config_ids[index] for index in suspects)
+    if asked:
+        ids = tuple(new.config_ids[index] for index in asked)
         again, before = (panel.select(ids) for panel in night.confirm)
-        decided = confirm.confirm([called[index] for index in suspects], again, before, settings)
-        for index, metrics in zip(suspects, decided, strict=True):
+        only = stages.Look(("confirm",), len(again.scenario_ids), 1.0, is_last=True)
+        decided = stages.settle([called[i] for i in asked], again, before, settings, look=only)
+        for index, metrics in zip(asked, decided, strict=True):
             called[index] = metrics
     return Alarms(
         flagged=_having(called, FLAGGED),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,9 +24,9 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
-from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.generator import draw_scenario, pattern_position
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
-from isr_pipeline.scenarios.panels import places
+from isr_pipeline.scenarios.panels import Place, places
 from isr_pipeline.scenarios.profile import Stratum
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 from isr_pipeline.worlds.reuse import Simulations
@@ -53,7 +53,7 @@ class Pool:
         experiment: that the scenarios were drawn from.
         panel_strata: by whose shares a night's panels are divided.
         size: number of scenarios.
-        strata: stratum -> indices of its scenarios, in the order of their rank.
+        strata: stratum -> indices of its scenarios, in the order of their patterns.
         weights: (size,) population weight of each scenario.
         exposure_s: partition-seconds after warm-up of each scenario (all alike).
         outcomes: (configuration, change) -> outcome column -> (size,).
@@ -192,10 +192,6 @@ def load_pool(
         for arm in arms
     }
     drawn = places(experiment.profile.strata, scenarios)
-    indices: dict[str, list[int]] = {name: [] for name in experiment.profile.strata}
-    for index, place in enumerate(drawn):
-        assert place.rank == len(indices[place.stratum]), "ranks ascend within a stratum"
-        indices[place.stratum].append(index)
     one = json.loads(draw_scenario(experiment.source, PANEL, NIGHT, 0).scenario_json)
     partitions = sum(len(topic["assignment"]) for topic in one["topics"])
     return Pool(
@@ -204,12 +200,22 @@ def load_pool(
         experiment=experiment,
         panel_strata=contest.panel_strata(),
         size=scenarios,
-        strata={name: np.array(found) for name, found in indices.items()},
+        strata=in_order_of_patterns(drawn),
         weights=np.array([place.weight for place in drawn]),
         exposure_s=partitions * (contest.horizon_ms - contest.warmup_ms) / 1000.0,
         outcomes=outcomes,
         arms=arms,
     )
+
+
+def in_order_of_patterns(drawn: Sequence[Place]) -> dict[str, npt.NDArray[np.int64]]:
+    """Stratum -> indices of its scenarios as their patterns lie, alike ones side by side."""
+    indices: dict[str, list[tuple[float, int]]] = {}
+    for index, place in enumerate(drawn):
+        # From another start it is the same circle of patterns, begun elsewhere.
+        position = pattern_position(place.rank, 0.0)
+        indices.setdefault(place.stratum, []).append((position, index))
+    return {name: np.array([i for _, i in sorted(found)]) for name, found in indices.items()}
 
 
 def _folder(digest: str) -> Path:

@@ -1,7 +1,7 @@
 """``python -m benchmarks.speed``: measure, print side by side, append a line, fill the pages.
 
 python -m benchmarks.speed                    everything (about six minutes)
-python -m benchmarks.speed --parts kernel     one part: kernel, loops, spark, night
+python -m benchmarks.speed --parts kernel     one part: kernel, loops, scale, spark, night
 python -m benchmarks.speed --quick            small samples, nothing recorded
 """
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOAD_MAX = 0.5
 PAIRS, RUNS, PANEL_SCENARIOS = 60, 5, 200
 STRETCH_MS, STRETCH_RUNS = 3_000.0, 3
+SCALE_TURNS = 3
 QUICK_PAIRS, QUICK_RUNS, QUICK_SCENARIOS, QUICK_STRETCH_MS = 8, 2, 4, 500.0
 _REASON_MAX = 500
 
@@ -109,6 +110,11 @@ def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
             return part.measure(QUICK_STRETCH_MS, 1)
         return part.measure(STRETCH_MS, STRETCH_RUNS)
 
+    def scale() -> Any:
+        from benchmarks.speed import scale as part  # noqa: PLC0415
+
+        return part.measure(1, quick=True) if quick else part.measure(SCALE_TURNS)
+
     def spark() -> Any:
         from benchmarks.speed import spark as part  # noqa: PLC0415
 
@@ -119,7 +125,7 @@ def _parts(quick: bool, experiment: str | None) -> dict[str, Callable[[], Any]]:
 
         return part.newest(experiment)
 
-    return {"kernel": kernel, "loops": loops, "spark": spark, "night": night}
+    return {"kernel": kernel, "loops": loops, "scale": scale, "spark": spark, "night": night}
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.queue import due, key, leaf
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
@@ -200,7 +201,7 @@ class SimpyLoop:
     def schedule(self, w: list[int], slot: int, time: int) -> None:
         """Take the place of `simulation.queue.schedule` and `again`."""
         number = slot & at.SLOT_MASK
-        w[at.TREE + (slot >> at.SLOT_BITS)] = (time << at.SLOT_BITS) | number
+        w[leaf(slot)] = key(slot, time)
         if time >= at.INF:
             self._planned[number] = None
             return
@@ -231,8 +232,7 @@ class SimpyLoop:
         self._act = kernel.act
         for number in range(self.w[at.H_SLOTS]):
             slot = self.w[self.w[at.H_SLOT_OF] + number]
-            key = self.w[at.TREE + (slot >> at.SLOT_BITS)]
-            self.schedule(self.w, slot, key >> at.SLOT_BITS)
+            self.schedule(self.w, slot, due(self.w, slot))
         plan, drop = self.schedule, self.cancel
         with _queue_replaced({"schedule": plan, "again": plan, "cancel": drop, "retire": drop}):
             started = time.process_time()

@@ -7,6 +7,7 @@ colour: what differs between two colours may be the machine's doing.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,9 +45,13 @@ def draw(lines: list[dict[str, Any]], picture: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
-    figure, grid = plt.subplots(3, 2, figsize=(10, 8), sharex=True, layout="constrained")
-    for axes, name in zip(grid.flat, WORDS, strict=True):
+    rows = math.ceil(len(WORDS) / 2)
+    size = (10, 2.7 * rows)
+    figure, grid = plt.subplots(rows, 2, figsize=size, sharex=True, layout="constrained")
+    for axes, name in zip(grid.flat, WORDS, strict=False):
         _panel(axes, lines, name)
+    for axes in grid.flat[len(WORDS) :]:
+        axes.set_visible(False)
     figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper left", fontsize=8)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=110)

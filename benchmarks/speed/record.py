@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from benchmarks.speed.kernel import KernelFigures
     from benchmarks.speed.loops import LoopFigures
     from benchmarks.speed.night import NightFigures
+    from benchmarks.speed.scale import ScaleFigures
     from benchmarks.speed.spark import SparkFigures
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "speed.jsonl"
-SOURCES = ("isr_pipeline", "spark_jobs")
-PARTS = ("kernel", "loops", "spark", "night")
+SOURCES = ("isr_pipeline",)
+PARTS = ("kernel", "loops", "scale", "spark", "night")
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Figures:
 
     kernel: KernelFigures | None = None
     loops: LoopFigures | None = None
+    scale: ScaleFigures | None = None
     spark: SparkFigures | None = None
     night: NightFigures | None = None
     not_run: dict[str, str] = field(default_factory=dict)
@@ -67,6 +69,11 @@ BARS = {
     "kernel_over_bare_tree": Bar(at_least=0.35),
     "kernel_over_simpy": Bar(at_least=30),
     "skipping_over_brute_force": Bar(at_least=20),
+    "30x3000_over_6x60": Bar(at_least=1 / 3),
+    "100x20000_over_6x60": Bar(at_least=1 / 8),
+    "layout_over_120_s": Bar(at_most=0.2),
+    "partition_at_16x_over_1x": Bar(at_most=1.5),
+    "largest_worker_peak_rss_mb": Bar(at_most=4000),
     "two_cores_over_one": Bar(at_least=1.8),
     "kernel_share_of_busy": Bar(at_least=0.9),
     "longest_over_median_task": Bar(at_most=2),
@@ -79,11 +86,16 @@ BARS = {
 
 def ratios_of(found: Figures) -> dict[str, Measured | None]:
     """The ratios that are compared over commits; None where their part was not run."""
-    kernel, loops, spark = found.kernel, found.loops, found.spark
+    kernel, loops, scale, spark = found.kernel, found.loops, found.scale, found.spark
     return {
         "kernel_over_bare_tree": kernel.kernel_over_tree if kernel else None,
         "kernel_over_simpy": loops.kernel_over_simpy if loops else None,
         "skipping_over_brute_force": kernel.panel_time_ratio if kernel else None,
+        "30x3000_over_6x60": scale.middle_over_small if scale else None,
+        "100x20000_over_6x60": scale.large_over_small if scale else None,
+        "layout_over_120_s": scale.layout_share if scale else None,
+        "partition_at_16x_over_1x": scale.growth if scale else None,
+        "largest_worker_peak_rss_mb": scale.peak_mb if scale else None,
         "two_cores_over_one": spark.two_over_one if spark else None,
         "kernel_share_of_busy": spark.kernel_share if spark else None,
         "longest_over_median_task": spark.longest_over_median if spark else None,
@@ -102,9 +114,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": _git("rev-parse", "HEAD") or None,
-        "changed_since_commit": bool(
-            _git("status", "--porcelain", "--", "isr_pipeline", "spark_jobs")
-        ),
+        "changed_since_commit": bool(_git("status", "--porcelain", "--", "isr_pipeline")),
         "code_version": code_version(),
         "machine": machine(),
         "load_before": round(load_before, 2),
@@ -125,6 +135,10 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             "kernel_cpu_share_of_busy": spark and _short(spark.kernel_cpu_share.median),
             "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
             "kernel_over_python": loops and _short(loops.kernel_over_python.median),
+            "30x3000_over_6x60_light": found.scale
+            and _short(found.scale.middle_over_small_light.median),
+            "100x20000_over_6x60_light": found.scale
+            and _short(found.scale.large_over_small_light.median),
             "kernel_over_simpy_without_handlers": loops
             and _short(loops.kernel_over_simpy_bare.median),
         },
@@ -158,6 +172,11 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             "simulation_and_validation": night.simulation_and_validation,
         },
         "night_seconds": night and night.seconds,
+        "scale": found.scale
+        and {
+            name: {what: _short(value) for what, value in asdict(one).items()}
+            for name, one in found.scale.found.items()
+        },
         "not_run": found.not_run,
     }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from benchmarks.speed.kernel import KernelFigures
     from benchmarks.speed.loops import LoopFigures
     from benchmarks.speed.night import NightFigures
+    from benchmarks.speed.scale import ScaleFigures
     from benchmarks.speed.spark import SparkFigures
 
 MILLION = 1e6
@@ -24,6 +25,11 @@ WORDS = {
     "kernel_over_bare_tree": "kernel, brute force / bare winner tree",
     "kernel_over_simpy": "kernel, brute force / SimPy, same handlers",
     "skipping_over_brute_force": "jumps and shared runs / brute force, reference panel, time",
+    "30x3000_over_6x60": "30 brokers x 3 000 partitions / 6 x 60, events a second, brute force",
+    "100x20000_over_6x60": "100 brokers x 20 000 partitions / 6 x 60, likewise",
+    "layout_over_120_s": "layout / brute force of 120 s, largest",
+    "partition_at_16x_over_1x": "cost of a partition, 16 times as many / 60",
+    "largest_worker_peak_rss_mb": "memory of a worker, 100 brokers x 20 000 partitions, MB",
     "two_cores_over_one": "two cores / one core, simulation on Spark",
     "kernel_share_of_busy": "kernel's share of the executors' busy time",
     "longest_over_median_task": "longest / median task",
@@ -36,6 +42,8 @@ def tables(found: Figures) -> Iterator[Table]:
         yield _kernel(found.kernel)
     if found.loops:
         yield _loops(found.loops)
+    if found.scale:
+        yield _scale(found.scale)
     if found.spark:
         yield _spark(found.spark)
         yield _scaling(found.spark)
@@ -112,6 +120,34 @@ def _loops(loops: LoopFigures) -> Table:
     ):
         table.add_row(
             name, f"{rate.median:,.0f}{_spread(rate)}", "" if ratio is None else _with_spread(ratio)
+        )
+    return table
+
+
+def _scale(scale: ScaleFigures) -> Table:
+    table = _table(
+        "clusters as large as real ones (the last turn; light: a tenth of the load)",
+        "brokers x partitions",
+        "entities",
+        "M events / s",
+        "us / partition-s",
+        "120 s by brute force, s",
+        "layout, s",
+        "next scenario, s",
+        "next configuration, s",
+        "worker MB",
+    )
+    for name, one in scale.found.items():
+        table.add_row(
+            name,
+            str(one.entities),
+            f"{one.events_per_s / MILLION:.1f}",
+            f"{one.us_per_partition_s:.1f}",
+            f"{one.run_120_s:.2f}",
+            f"{one.layout_s:.3f}",
+            f"{one.scenario_s:.3f}",
+            f"{one.configuration_s:.3f}",
+            f"{one.peak_mb:.0f}",
         )
     return table
 

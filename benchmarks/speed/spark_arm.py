@@ -28,12 +28,12 @@ from benchmarks.speed import probe
 from benchmarks.speed.arms import STRIDE
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.jobs.host import EVERY_STEP
+from isr_pipeline.jobs.simulate import simulate_part
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.worlds.ready import compile_kernel
-from spark_jobs.host import EVERY_STEP
-from spark_jobs.simulate import simulate_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

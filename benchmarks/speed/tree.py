@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.speed.arms import compiled
 from isr_pipeline.simulation.world.cells import cells
-from isr_pipeline.simulation.world.layout import INF, SLOT_BITS, SLOT_MASK
+from isr_pipeline.simulation.world.layout import NOT_DUE, SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -131,7 +131,7 @@ def states_of(slots: int) -> npt.NDArray[np.int64]:
 def planted(slots: int) -> tuple[npt.NDArray[np.int64], int]:
     """A tree in which every slot has its first moment, and its number of leaves."""
     leaves = 1 << max(1, (slots - 1).bit_length())
-    tree = np.full(2 * leaves, INF << SLOT_BITS, dtype=np.int64)
+    tree = np.full(2 * leaves, NOT_DUE << SLOT_BITS, dtype=np.int64)
     for slot, wait in enumerate(periods_of(slots).tolist()):
         tree[leaves + slot] = (wait * (slot + 1) // slots << SLOT_BITS) | slot
     for i in range(leaves - 1, 0, -1):

@@ -16,13 +16,18 @@ from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
-from isr_pipeline.verdicts.kept import baseline_source
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, load_verdict
+from isr_pipeline.verdicts.kept import source_of
+from isr_pipeline.verdicts.model import (
+    ConfigVerdict,
+    MetricVerdict,
+    accept_command,
+    load_verdict,
+)
 from isr_pipeline.verdicts.panel import PanelOutcomes
 
 if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.verdicts.baseline import Baseline, BaselineRecord
+    from isr_pipeline.verdicts.baseline import Baseline
 
 WORST_FIRST = ("regressed", "suspect", "undecided", "underpowered", "traded", "improved", "ok")
 """The metric that is asked about has the first of these."""
@@ -134,13 +139,14 @@ def read_case(experiment: str, night: str, config: str) -> Case:
     verdict = load_verdict(experiment, night).configuration(chosen[0].config_id)
     baseline = _baseline(plan, verdict)
     metric = _metric(verdict, where)
-    record = baseline.record
-    overrides = next(
-        dict(one.overrides)
-        for one in record.configurations
-        if one.config_id == verdict.baseline_config_id
+    record, partner = baseline.record, verdict.baseline_config_id
+    assert partner is not None, "checked by _baseline"
+    before = Side(
+        "the baseline's code",
+        source_of(record, partner),
+        record.acceptance(partner).code_version,
+        dict(record.configuration(partner).overrides),
     )
-    before = Side("the baseline's code", _baseline_source(record), record.code_version, overrides)
     source = find_source(plan.code_version, Home.from_environment())
     if source is None:
         raise Refused(
@@ -159,7 +165,8 @@ def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
     baseline = baselines.load(plan.experiment)
     if baseline is None:
         raise Refused(
-            f"{plan.experiment} has no baseline yet; accept one: isr-pipeline baseline accept NIGHT"
+            f"{plan.experiment} has no baseline yet; accept one: "
+            f"{accept_command(plan.experiment, 'NIGHT')}"
         )
     if baseline.record.panel_digest != plan.panel_digest:
         raise Refused(
@@ -190,23 +197,6 @@ def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:
         return place, -size
 
     return min(differing, key=rank)
-
-
-def _baseline_source(record: BaselineRecord) -> Source:
-    """Its own archive, else what git has of its commit.
-
-    Raises:
-        Refused: neither is there, or the archive is damaged.
-    """
-    try:
-        return baseline_source(record)
-    except baselines.BaselineDamaged as damage:
-        raise Refused(f"{record.experiment}: {damage}") from None
-    except Refused:
-        found = find_source(record.code_version, Home.from_environment())
-        if found is None:
-            raise
-        return found
 
 
 def _scenarios(

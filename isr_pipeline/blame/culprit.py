@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.blame.why import settings_told, swapped
+from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kernels import commits
@@ -30,7 +30,7 @@ UNCOMMITTED = "uncommitted changes"
 
 
 class Search:
-    """Trials of one case, told as they are made.
+    """Trials of one case, reported as they are made.
 
     Attributes:
         tried: ``what``, ``share`` of the change (None if it cannot be run) and ``like``.
@@ -87,18 +87,18 @@ class Search:
         values: list[float | None] = []
         for ran in kernel.outcomes((one.scenario, overrides) for one in drawn):
             if ran.problem or ran.outcome.get(self.case.metric) is None:
-                return self._told(what, None, ran.problem or f"has no {self.case.metric}")
+                return self._record(what, None, ran.problem or f"has no {self.case.metric}")
             values.append(float(ran.outcome[self.case.metric]))
-        return self._told(what, self.case.share(values, drawn))
+        return self._record(what, self.case.share(values, drawn))
 
-    def _told(self, what: str, share: float | None, problem: str = "") -> float | None:
+    def _record(self, what: str, share: float | None, problem: str = "") -> float | None:
         like = "tonight" if share is not None and share >= HALF else "the baseline"
         entry: dict[str, Any] = {"what": what, "share": share, "like": like}
         if share is None:
             entry |= {"like": None, "problem": problem}
         self.tried.append(entry)
-        told = f"cannot be run: {problem}" if share is None else f"{share:.0%} of it, like {like}"
-        self._say(f"{what}: {told}")
+        words = f"cannot be run: {problem}" if share is None else f"{share:.0%} of it, like {like}"
+        self._say(f"{what}: {words}")
         return share
 
     def _of_source(
@@ -115,7 +115,7 @@ class Search:
             with Kernel(source, what, compiled=compiled) as kernel:
                 return self._share(what, kernel, overrides, drawn)
         except Refused as refusal:
-            return self._told(what, None, str(refusal))
+            return self._record(what, None, str(refusal))
 
     # -- settings -----------------------------------------------------------------------------
 
@@ -142,11 +142,11 @@ class Search:
                     needed[key] = 1.0 - (rest if rest is not None else 1.0)
         best = max(keys, key=lambda key: alone[key] + needed.get(key, 0.0))
         if alone[best] >= HALF:
-            return settings_told(case, [best])
+            return cause_of_settings(case, [best])
         together = [key for key in keys if needed.get(key, 0.0) >= HALF]
         if together:
-            told = settings_told(case, together)
-            return told | {"text": f"{told['text']} (together, none alone)"}
+            cause = cause_of_settings(case, together)
+            return cause | {"text": f"{cause['text']} (together, none alone)"}
         return self._unknown("no changed setting makes half of the change")
 
     # -- code ---------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Search:
             found, _ = self._halved([*inner], before)
             assert found is not None, "a merge's commits are commits"
         text = f"commit {found.sha[:12]} by {found.author}: {found.message}"
-        return {"kind": "commit", **found.told(), "text": text}
+        return {"kind": "commit", **found.as_json(), "text": text}
 
     def _halved(self, steps: list[Commit | None], before: Source) -> tuple[Commit | None, Source]:
         """The first step that is as tonight (the last one is, or nothing would be asked)."""
@@ -222,8 +222,8 @@ class Search:
                 best, most = part, share
         if best is None or most < HALF:
             names = ", ".join(str(part) for part in parts[:PARTS_MAX])
-            told = self._unknown(f"{note}; no changed function alone makes half of the change")
-            return told | {"parts": names}
+            cause = self._unknown(f"{note}; no changed function alone makes half of the change")
+            return cause | {"parts": names}
         return {"kind": "rule", "name": str(best), "note": note, "text": f"{best} ({note})"}
 
     @staticmethod

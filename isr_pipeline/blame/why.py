@@ -53,7 +53,7 @@ class Explanation:
     after: Ran
     libraries: list[str]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
             "night": self.case.night,
@@ -153,14 +153,14 @@ def _core(event: Event | None) -> tuple[Any, ...] | None:
 
 
 def _apart(old: Event | None, new: Event | None) -> str:
-    before = _told(old) if old else "nothing more"
-    after = _told(new) if new else "nothing more"
+    before = _described(old) if old else "nothing more"
+    after = _described(new) if new else "nothing more"
     if old and new and old["t_ms"] != new["t_ms"]:
         before, after = f"{before} at {old['t_ms']:.3f} ms", f"{after} at {new['t_ms']:.3f} ms"
     return f"before: {before}; tonight: {after}"
 
 
-def _told(event: Event) -> str:
+def _described(event: Event) -> str:
     """An event in a few words."""
     words = [str(event["kind"])]
     if event.get("topic") is not None:
@@ -211,7 +211,7 @@ def _decided_by(
             for key in keys
             if len(keys) == 1 or parts_alike(old, swapped(case, key, alone=True))
         ]
-        return settings_told(case, alone or keys)
+        return cause_of_settings(case, alone or keys)
     if not case.same_code:
         return _code(case, drawn, first, before, thorough=thorough)
     return {"kind": "unknown", "name": "", "text": "nothing that is known to have changed"}
@@ -231,18 +231,18 @@ def swapped(case: Case, key: str, *, alone: bool) -> dict[str, Any]:
     return {**rest, key: other[key]} if key in other else rest
 
 
-def settings_told(case: Case, keys: list[str]) -> dict[str, Any]:
+def cause_of_settings(case: Case, keys: list[str]) -> dict[str, Any]:
     """One or more settings as a cause."""
     old, new = case.before.overrides, case.after.overrides
     texts = [f"{key}: {_value(old, key)} to {_value(new, key)}" for key in keys]
-    told: dict[str, Any] = {
+    cause: dict[str, Any] = {
         "kind": kind_of_setting(keys[0]),
         "name": ", ".join(keys),
         "text": "; ".join(texts),
     }
     if len(keys) == 1:
-        told |= {"before": old.get(keys[0]), "after": new.get(keys[0])}
-    return told
+        cause |= {"before": old.get(keys[0]), "after": new.get(keys[0])}
+    return cause
 
 
 def _value(overrides: Mapping[str, Any], key: str) -> object:
@@ -291,7 +291,7 @@ def chain(first: dict[str, Any], before: Ran, after: Ran) -> list[Event]:
     ]
     if len(found) > CHAIN_MAX:
         found = [*found[: CHAIN_MAX - 1], found[-1]] if offline else found[:CHAIN_MAX]
-    return [{name: one.get(name) for name in COMPARED} | {"text": _told(one)} for one in found]
+    return [{name: one.get(name) for name in COMPARED} | {"text": _described(one)} for one in found]
 
 
 def _partition(event: Mapping[str, Any]) -> tuple[Any, Any]:

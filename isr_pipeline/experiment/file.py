@@ -11,29 +11,26 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from fractions import Fraction
-from math import gcd, lcm
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.files.checks import Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import LONG_MAX
+from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
 from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
-
-PERIOD_MAX = Fraction(1)
-"""Seconds: a longer joint period of produce and client requests leaves no quiet time to skip."""
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 Name = Annotated[str, NAME]
@@ -143,6 +140,7 @@ class ExperimentFile(Strict):
         cluster: name of a file in ``config/clusters``; ``faults``: one in ``config/faults``.
         horizon_ms: of every scenario; ``warmup_ms``: what is not counted of it.
         panels: number of scenarios of each.
+        budget: what a night may add where it cannot decide.
         shares: stratum -> share of the panels, instead of the fault profile's ``sample``.
         reference: name of the configuration that the others are compared with in the report.
         base: overrides that every configuration has.
@@ -156,6 +154,7 @@ class ExperimentFile(Strict):
     horizon_ms: Annotated[float, HORIZON]
     warmup_ms: Ms = 5000
     panels: Panels
+    budget: Budget | None = None
     shares: Mapping_ = Field(default={})
     reference: Name
     base: Mapping_ = Field(default={})
@@ -182,6 +181,7 @@ class Experiment(Strict):
     groups: tuple[Group, ...]
     cluster: ClusterFile
     profile: FaultProfile
+    budget: Budget = Budget()
     description: str = ""
 
     @property
@@ -229,7 +229,8 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     faults_path = _named(where, "faults", "faults", written.faults)
     profile = load_profile(_raw(faults_path, _where(faults_path)), _where(faults_path))
     profile = reshared(profile, written.shares, f"{where}: shares")
-    cluster = validated(ClusterFile, _raw(cluster_path, _where(cluster_path)), _where(cluster_path))
+    cluster_where = _where(cluster_path)
+    cluster = validated(ClusterFile, read_cluster(cluster_path, cluster_where), cluster_where)
     experiment = Experiment(
         name=path.stem,
         where=where,
@@ -242,14 +243,16 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
         groups=written.groups,
         cluster=cluster,
         profile=profile,
+        budget=written.budget or Budget(),
         description=written.description,
     )
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy = healthy_scenario(experiment, _where(cluster_path))
-    _check_period(healthy, _where(cluster_path))
+    healthy_scenario(experiment, _where(cluster_path))
     _check_panels(experiment, "panels.{}")
+    if written.budget is not None:
+        _check_budget(experiment)
     return experiment
 
 
@@ -300,31 +303,6 @@ def scenario_frame(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def common_period_s(scenario: Scenario) -> Fraction:
-    """Give the time after which produce and client requests repeat, in seconds."""
-    rates = [
-        Fraction(str(stream.records_per_s)) / stream.records_per_batch
-        for topic in scenario.topics
-        for stream in topic.produce
-    ]
-    rates.append(Fraction(str(scenario.service.client_requests_per_s)))
-    periods = [1 / rate for rate in rates if rate]
-    if not periods:
-        return Fraction(0)
-    return Fraction(
-        lcm(*(period.numerator for period in periods)),
-        gcd(*(period.denominator for period in periods)),
-    )
-
-
-def _check_period(healthy: Scenario, where: str) -> None:
-    period = common_period_s(healthy)
-    if period > PERIOD_MAX:
-        given = f"batches and client requests repeat together every {float(period):g} s"
-        allowed = "rates whose common period is at most 1 s (records_per_s / records_per_batch)"
-        raise InputError(where, "topics", given, allowed)
-
-
 def _check_panels(experiment: Experiment, at: str) -> None:
     least = len(experiment.profile.strata)
     for panel in PANELS:
@@ -333,6 +311,16 @@ def _check_panels(experiment: Experiment, at: str) -> None:
             words = " or 0" if panel == "fresh" else ""
             allowed = f"at least {least} (one scenario of every stratum){words}"
             raise InputError(experiment.where, at.format(panel), str(size), allowed)
+
+
+def _check_budget(experiment: Experiment) -> None:
+    """A budget that is written holds at least the two panels that every verdict may need."""
+    least = experiment.panels.regression + experiment.panels.confirm
+    if experiment.budget.scenarios < least:
+        allowed = f"at least {least} (regression and confirm panel)"
+        raise InputError(
+            experiment.where, "budget.scenarios", str(experiment.budget.scenarios), allowed
+        )
 
 
 # ---------------------------------------------------------------------------- places

@@ -20,7 +20,8 @@ from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import default_shrink_bumps
-from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
+from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario, apply, check, check_overrides
+from isr_pipeline.worlds.size import check_size
 
 Param = str | int | float | bool
 
@@ -94,7 +95,7 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
             config_id=_digest(resolved[name]),
             group=group,
             overrides=overrides,
-            params={key: resolved[name][key] for key in shown_params},
+            params={key: resolved[name].get(key, "none") for key in shown_params},
             is_grid=is_grid,
             why=why,
         )
@@ -158,12 +159,13 @@ def _check_names(named: list[tuple[str, str]], where: str) -> None:
 
 
 def _applied(healthy: Scenario, overrides: Mapping[str, Any], where: str, at: str) -> Scenario:
-    """Lay overrides over the healthy scenario and check the result as a scenario."""
+    """Lay overrides over the healthy scenario, check the result as a scenario, and its size."""
     applied = apply(healthy, overrides)
     try:
         check(applied, where)
     except InputError as error:
         raise InputError(where, f"{at}.set.{error.field}", error.given, error.allowed) from None
+    check_size(applied, f"{where}: {at}")
     return applied
 
 
@@ -200,13 +202,22 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
         else value
         for name, value in dict(scenario.service).items()
     }
-    return {**switches, **resolve(cluster.release, scenario.config), **service}
+    own = {f"topics.{key}": _own(scenario, key) for key in TOPIC_KEYS}
+    of_topics: dict[str, Param] = {key: value for key, value in own.items() if value}
+    return {**switches, **resolve(cluster.release, scenario.config), **service, **of_topics}
+
+
+def _own(scenario: Scenario, key: str) -> str:
+    """What topics set for themselves: one value if all have it, else the values that some have."""
+    own = [topic.settings[key] for topic in scenario.topics if key in topic.settings]
+    some = "" if len(own) == len(scenario.topics) else "some "
+    return some + ", ".join(sorted({str(value).lower() for value in own})) if own else ""
 
 
 def _shown_params(resolved: Mapping[str, Mapping[str, Param]]) -> list[str]:
     """Choose the parameters to show: the main ones, and whatever any two differ in."""
-    every = list(next(iter(resolved.values())))
-    varied = [key for key in every if len({str(one[key]) for one in resolved.values()}) > 1]
+    every = list(dict.fromkeys(key for one in resolved.values() for key in one))
+    varied = [key for key in every if len({str(one.get(key)) for one in resolved.values()}) > 1]
     return [*MAIN_PARAMS, *(key for key in varied if key not in MAIN_PARAMS)]
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from isr_pipeline.compiling import sources_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration, configurations
+from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage, planned_stages
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import parse_mapping as _parse
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
-from isr_pipeline.scenarios.generator import draw_panel, night_number
-from isr_pipeline.scenarios.panels import PANELS, panel_digest
+from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, night_number
+from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, panel_digest
 from isr_pipeline.version import commit, version
 
 
@@ -62,14 +65,32 @@ class Plan(Strict):
     root: str
     definition: Experiment
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What may be simulated beyond the regression panel, the confirm panel first."""
+        return planned_stages(self.panels, self.definition.budget)
+
+    def panel_size(self, panel: str) -> int:
+        """Scenarios of a panel, of a stage, or of the baseline's side of one; 0 of another."""
+        stages = {stage.panel: stage.scenarios for stage in self.stages}
+        return {**stages, **self.panels}.get(panel.removesuffix(BASELINE_SIDE), 0)
+
+    def first_index(self, panel: str) -> int:
+        """Index of the first scenario of a panel: a stage goes on where the one before it ended."""
+        base = panel.removesuffix(BASELINE_SIDE)
+        return next((stage.first for stage in self.stages if stage.panel == base), 0)
+
+    def draw_stage(self, stage: Stage) -> Iterator[ScenarioRow]:
+        """Draw the scenarios of a stage, weighted as all stages up to it together."""
+        source = self.definition.source
+        source = replace(source, sizes={**source.sizes, CONFIRM: stage.end})
+        for index in range(stage.first, stage.end):
+            row = draw_scenario(source, CONFIRM, self.night, index)
+            yield replace(row, panel=stage.panel)
+
     def save(self, path: Path | str) -> Path:
         """Write the plan as JSON, whole or not at all."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{os.getpid()}")
-        beside.write_text(self.model_dump_json(indent=1, exclude_none=True) + "\n")
-        beside.replace(target)
-        return target
+        return write_whole(Path(path), self.model_dump_json(indent=1, exclude_none=True) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Plan:

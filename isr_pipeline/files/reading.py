@@ -46,8 +46,15 @@ class _NotReadable(Exception):
         self.allowed = allowed
 
 
-def read_mapping(path: Path | str) -> dict[str, Any]:
+def read_mapping(
+    path: Path | str, *, bytes_max: int | None = None, nodes_max: int | None = None
+) -> dict[str, Any]:
     """Read a YAML or JSON file that holds one mapping.
+
+    Args:
+        path: the file.
+        bytes_max: a larger file is refused; None is `BYTES_MAX`.
+        nodes_max: keys and values that it may have; None is `NODES_MAX`.
 
     All keys are texts in the result, whatever they were in the file (``0`` and ``"0"`` are the
     same key, hence duplicates of each other).
@@ -57,24 +64,27 @@ def read_mapping(path: Path | str) -> dict[str, Any]:
             deep, or holds a tag, a duplicate key or aliases that multiply.
     """
     where = str(path)
+    bytes_max = BYTES_MAX if bytes_max is None else bytes_max
     try:
         with Path(path).open("rb") as file:
-            raw = file.read(BYTES_MAX + 1)
+            raw = file.read(bytes_max + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(where, "", reason.lower(), "a readable YAML or JSON file") from None
-    if len(raw) > BYTES_MAX:
-        raise InputError(where, "", f"more than {BYTES_MAX} bytes", "a smaller file, or several")
+    if len(raw) > bytes_max:
+        raise InputError(where, "", f"more than {bytes_max} bytes", "a smaller file, or several")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(where, "", f"not UTF-8 at byte {error.start}", DOCUMENT) from None
-    return parse_mapping(text, where, json_only=where.endswith(".json"))
+    return parse_mapping(text, where, json_only=where.endswith(".json"), nodes_max=nodes_max)
 
 
-def parse_mapping(text: str, where: str, *, json_only: bool = False) -> dict[str, Any]:
+def parse_mapping(
+    text: str, where: str, *, json_only: bool = False, nodes_max: int | None = None
+) -> dict[str, Any]:
     """Read the text of such a file; see :func:`read_mapping`."""
-    value = parse_value(text, where, json_only=json_only)
+    value = parse_value(text, where, json_only=json_only, nodes_max=nodes_max)
     if value is None:
         raise InputError(where, "", "empty", DOCUMENT)
     if not isinstance(value, dict):
@@ -82,7 +92,9 @@ def parse_mapping(text: str, where: str, *, json_only: bool = False) -> dict[str
     return value
 
 
-def parse_value(text: str, where: str, *, json_only: bool = False) -> Any:
+def parse_value(
+    text: str, where: str, *, json_only: bool = False, nodes_max: int | None = None
+) -> Any:
     """Read any YAML (or JSON) value: a scalar, a list or a mapping with texts as keys."""
     try:
         if json_only or text.lstrip()[:1] == "{":
@@ -92,7 +104,7 @@ def parse_value(text: str, where: str, *, json_only: bool = False) -> Any:
                 if json_only and text.strip():
                     place = f"line {error.lineno}, column {error.colno}"
                     raise _NotReadable(place, f"no JSON ({error.msg})") from None
-        return _plain(_yaml(text), ())
+        return _plain(_yaml(text, NODES_MAX if nodes_max is None else nodes_max), ())
     except _NotReadable as found:
         raise InputError(where, found.place, found.given, found.allowed) from None
     except RecursionError:
@@ -121,13 +133,13 @@ def _plain(value: Any, path: Path_) -> Any:
     return value
 
 
-def _yaml(text: str) -> Any:
+def _yaml(text: str, nodes_max: int) -> Any:
     """Compose one document from YAML events, as they come: a limit ends the reading at once."""
     values = text.count("\n") + text.count(",")
-    if values > NODES_MAX:
-        raise _NotReadable("", f"{values} lines and commas", f"at most {NODES_MAX}")
+    if values > nodes_max:
+        raise _NotReadable("", f"{values} lines and commas", f"at most {nodes_max}")
     try:
-        return _Composer(YAML(typ="safe", pure=True).parse(text)).document()
+        return _Composer(YAML(typ="safe", pure=True).parse(text), nodes_max).document()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -142,8 +154,9 @@ def _yaml(text: str) -> Any:
 class _Composer:
     """Builds values from YAML events, counting nodes and what aliases would unfold to."""
 
-    def __init__(self, events: Iterator[Any]) -> None:
+    def __init__(self, events: Iterator[Any], nodes_max: int) -> None:
         self.events = events
+        self.nodes_max = nodes_max
         self.anchors: dict[str, tuple[Any, int] | None] = {}
         self.nodes = 0
         self.aliased = 0
@@ -185,9 +198,9 @@ class _Composer:
 
     def count(self, event: Any) -> None:
         self.nodes += 1
-        if self.nodes > NODES_MAX:
+        if self.nodes > self.nodes_max:
             allowed = "fewer, or several files"
-            raise _NotReadable(_line(event), f"more than {NODES_MAX} keys and values", allowed)
+            raise _NotReadable(_line(event), f"more than {self.nodes_max} keys and values", allowed)
 
     def sequence(self, depth: int) -> list[Any]:
         items: list[Any] = []

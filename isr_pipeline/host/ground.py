@@ -203,9 +203,14 @@ def check_store(home: Home) -> None:
 
 
 def _not_a_store(uri: str, reason: str) -> InputError:
-    shown = re.sub(r"//[^/@\s]*@", "//", uri)
+    shown = without_password(uri)
     given = f"{shown} ({reason})" if reason else shown
     return InputError("MLFLOW_TRACKING_URI", "", given, STORES)
+
+
+def without_password(uri: str) -> str:
+    """Return an address as it may be shown: without user and password."""
+    return re.sub(r"//[^/@\s]*@", "//", uri)
 
 
 def _check_sqlite(uri: str) -> None:
@@ -229,7 +234,9 @@ def _check_sqlite(uri: str) -> None:
 def _http_refusal(uri: str) -> str:
     """Why no server answers; any answer counts, and so does one over a certificate of its own."""
     try:
-        with urllib.request.urlopen(uri, timeout=ANSWER_SECONDS_MAX):  # noqa: S310 - http(s) only
+        # urllib takes a user in the address for a part of the host's name.
+        address = without_password(uri)
+        with urllib.request.urlopen(address, timeout=ANSWER_SECONDS_MAX):  # noqa: S310 - http(s)
             return ""
     except urllib.error.HTTPError:
         return ""

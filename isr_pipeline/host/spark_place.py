@@ -1,8 +1,8 @@
 """One Spark for all steps of a run: Java starts once, and every step's Python joins it.
 
-Whoever starts a run (``make nightly``, ``make ui``) starts :mod:`spark_jobs.host` beside it, which
-holds a Spark session and says in a file of its owner where it can be reached on the loopback. A
-step that finds the file named by ``ISR_PIPELINE_SPARK`` joins that session; one that does not, or
+Whoever starts a run (``make nightly``, ``make ui``) starts :mod:`isr_pipeline.jobs.host` beside it,
+which holds a Spark session and says in a file of its owner where it can be reached on the loopback.
+A step that finds the file named by ``ISR_PIPELINE_SPARK`` joins that session; one that does not, or
 that wants another master, starts a Spark of its own, and everything else is the same.
 
 Whatever a step does to its session stays in it. Python workers are shared by steps whose sources
@@ -17,6 +17,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.host.processes import process_exists
 
 PLACE = "ISR_PIPELINE_SPARK"
@@ -46,12 +47,7 @@ class Place:
 
     def write(self, file: Path) -> None:
         """Write the file, whole or not at all, readable by its owner only."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = file.with_name(f"{file.name}.{os.getpid()}")
-        fresh.unlink(missing_ok=True)
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(asdict(self)))
-        fresh.replace(file)
+        write_whole(file, json.dumps(asdict(self)), mode=0o600)
 
     @property
     def alive(self) -> bool:

@@ -44,7 +44,7 @@ class SharedSpark:
                 [
                     sys.executable,
                     "-m",
-                    "spark_jobs.host",
+                    "isr_pipeline.jobs.host",
                     "--master",
                     master,
                     "--place",

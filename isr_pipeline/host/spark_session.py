@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import logging
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,7 +129,8 @@ def step_session(app: str, preload: Sequence[str] = ()) -> Iterator[SparkSession
         if session is not None:
             yield session
             return
-    session = spark_session(app, preload=preload)
+    with _own_signals():
+        session = spark_session(app, preload=preload)
     try:
         yield session
     finally:
@@ -146,12 +149,28 @@ def joined(app: str, master: str | None) -> Iterator[SparkSession | None]:
         The session; None if there is no such Spark, or it does not answer.
     """
     place = spark_place.find(master)
-    session = None if place is None else _join(place, app)
+    with _own_signals():
+        session = None if place is None else _join(place, app)
     try:
         yield session
     finally:
         if session is not None:
             _leave(session)
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep what Ctrl-C does in this process.
+
+    A Spark context in the main thread puts its own answer in the place: to cancel its jobs, which
+    is an error of its own once the step has left it, and no KeyboardInterrupt.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _join(place: spark_place.Place, app: str) -> SparkSession | None:
@@ -203,8 +222,7 @@ def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
 def _sources_digest() -> str:
     """Digest of every source file that a worker may import."""
     digest = hashlib.sha256()
-    for room in ("isr_pipeline", "spark_jobs"):
-        for file in sorted((REPOSITORY / room).rglob("*.py")):
-            digest.update(file.relative_to(REPOSITORY).as_posix().encode() + b"\0")
-            digest.update(file.read_bytes() + b"\0")
+    for file in sorted((REPOSITORY / "isr_pipeline").rglob("*.py")):
+        digest.update(file.relative_to(REPOSITORY).as_posix().encode() + b"\0")
+        digest.update(file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.home import SHIPPED
 from isr_pipeline.host.java import driver_variables, java_home
 from isr_pipeline.host.surroundings import own
 
@@ -32,6 +32,9 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 DATABASE = "isr_pipeline.orchestration.database"
 """Module that tells Airflow how to open its database."""
+
+DATABASE_VERSION = ".database-version"
+"""File in AIRFLOW_HOME: version of Airflow that its database was last brought to."""
 
 KEYS = {
     "fernet_key": "AIRFLOW__CORE__FERNET_KEY",
@@ -71,7 +74,7 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONUNBUFFERED": "1",
         "TZ": "UTC",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(SHIPPED / "dags"),
     }
     if spark_master is not None:
         chosen["AIRFLOW_CONN_SPARK_DEFAULT"] = spark_connection(spark_master)
@@ -109,6 +112,7 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
     return {
         "AIRFLOW_HOME": str(home.airflow),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{DATABASE}.CONNECT_ARGS",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{DATABASE}.CONNECT_ARGS_ASYNC",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
@@ -122,9 +126,12 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__API__WORKERS": "1",
         # A worker notices the end of its task when it next says that it lives: 5 s by default.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
-        # A run that `make ui` takes up again begins before the API serves: 5 tries are 15 s.
-        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "8",
+        # A run that `make ui` takes up again begins before the API serves: 5 tries are 15 s, 8 were
+        # not enough on a machine with nine programs for each core, where the API took 40 s.
+        "AIRFLOW__WORKERS__EXECUTION_API_RETRIES": "15",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
+        # Else a DAG that was written half a minute ago, without today's experiments, would stay.
+        "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "0",
         # Off on a person's machine: Airflow would follow a backfill with tonight's whole grid.
         "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

@@ -33,7 +33,7 @@ class Commit:
     message: str
     files: tuple[str, ...]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
             "name": self.sha[:12],

@@ -48,7 +48,7 @@ def changed_parts(before: Source, after: Source) -> list[Part]:
         if old is None or new is None:
             found.append(Part(file, FILE_AS_A_WHOLE))
             continue
-        names = [name for name in {**old, **new} if _told(old, name) != _told(new, name)]
+        names = [name for name in {**old, **new} if _written(old, name) != _written(new, name)]
         found += [Part(file, name) for name in names if not _is_import(old, new, name)]
     return sorted(found)
 
@@ -82,7 +82,7 @@ def _mixed(old: bytes, new: bytes, own: set[str]) -> bytes:
     replaced = [
         (_lines(node), _text(texts, before[name]))
         for name, node in after.items()
-        if name in before and name not in own and _told(before, name) != _told(after, name)
+        if name in before and name not in own and _written(before, name) != _written(after, name)
     ]
     for (first, last), text in sorted(replaced, reverse=True):
         lines[first:last] = [text]
@@ -139,7 +139,7 @@ def _is_import(old: dict[str, ast.stmt], new: dict[str, ast.stmt], name: str) ->
     return isinstance(node, ast.Import | ast.ImportFrom | ast.If)
 
 
-def _told(parts: dict[str, ast.stmt], name: str) -> str:
+def _written(parts: dict[str, ast.stmt], name: str) -> str:
     """What a part does, as text; empty if it is not there."""
     if name not in parts:
         return ""

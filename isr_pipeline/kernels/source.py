@@ -21,6 +21,7 @@ from importlib import metadata
 from pathlib import Path
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import REPOSITORY, Home
 
 PACKAGE = "isr_pipeline"
@@ -116,10 +117,7 @@ def write_archive(source: Source, file: Path) -> None:
         _add(archive, MANIFEST, text.encode())
         for name in sorted(source.files):
             _add(archive, f"{PACKAGE}/{name}", source.files[name])
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
-    draft.write_bytes(lzma.compress(packed.getvalue()))
-    draft.replace(file)
+    write_whole(file, lzma.compress(packed.getvalue()))
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

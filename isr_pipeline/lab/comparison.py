@@ -92,7 +92,7 @@ def _histories(
         if event["kind"] in ISR_KINDS | LEADER_KINDS and event.get("isr") is not None:
             isr[key].append((event["t_ms"], frozenset(event["isr"])))
         if event["kind"] in LEADER_KINDS:
-            leader[key].append((event["t_ms"], event["leader"]))
+            leader[key].append((event["t_ms"], event.get("leader")))
     return isr, leader
 
 

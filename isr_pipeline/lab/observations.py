@@ -104,6 +104,7 @@ def load_observations(path: Path) -> list[Observation]:
         except RecursionError:
             raise InputError(where, "", "nested too deeply", "an observation") from None
         validated(_Line, raw, where)
+        _check_partitions(raw["observed"], where)
         found.append(
             Observation(
                 raw["id"],
@@ -115,6 +116,14 @@ def load_observations(path: Path) -> list[Observation]:
             )
         )
     return found
+
+
+def _check_partitions(events: list[dict[str, Any]], where: str) -> None:
+    """Refuse an event of a topic that does not say of which partition."""
+    for index, event in enumerate(events):
+        if event.get("topic") is not None and event.get("partition") is None:
+            field = f"observed[{index}].partition"
+            raise InputError(where, field, "missing", "a partition's number")
 
 
 def load_agreement() -> dict[str, int]:

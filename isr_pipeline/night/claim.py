@@ -14,11 +14,12 @@ import socket
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
-from isr_pipeline.host.processes import process_exists
+from isr_pipeline.host.processes import began_s, process_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +41,7 @@ class Claim:
             ended, and wait; a run of another Airflow is refused.
         supervisor_pid: process whose end frees the claim, 0 if unknown.
         since_s: when it was made, seconds since 1970.
+        supervisor_began_s: when that process started, seconds since 1970; 0 if unknown.
     """
 
     owner: str
@@ -49,11 +51,12 @@ class Claim:
     host: str
     supervisor_pid: int
     since_s: float
+    supervisor_began_s: float = 0.0
 
     def alive(self) -> bool:
         """Whether the claimant may still be at work."""
         if self.host == socket.gethostname() and self.supervisor_pid:
-            return process_exists(self.supervisor_pid)
+            return process_exists(self.supervisor_pid, self.supervisor_began_s)
         return time.time() - self.since_s < CLAIM_SECONDS_MAX
 
     def __str__(self) -> str:
@@ -93,25 +96,28 @@ def claim_night(
         NotYet: another run of the same Airflow is writing a night.
         Refused: another program is writing a night.
     """
+    supervisor = int(os.environ.get(SUPERVISOR_VARIABLE, "0"))
     mine = Claim(
         owner=owner,
         experiment=experiment,
         night=night,
         airflow=airflow,
         host=socket.gethostname(),
-        supervisor_pid=int(os.environ.get(SUPERVISOR_VARIABLE, "0")),
+        supervisor_pid=supervisor,
         since_s=time.time(),
+        supervisor_began_s=began_s(supervisor) if supervisor else 0.0,
     )
     with _exclusively(home):
         held = _read_claim(home)
-        if held and held.owner == owner:
+        if held and held.owner == owner and held.alive():
             return
-        if held and held.alive():
+        # A run that `make ui` takes up again has another supervisor now.
+        if held and held.owner != owner and held.alive():
             if held.airflow != airflow:
                 raise Refused(_busy(home, held))
             if is_running(held.owner):
                 raise NotYet(f"{held} is being written; waiting until it ends")
-        _write(_claim_file(home), asdict(mine))
+        write_whole(_claim_file(home), json.dumps(asdict(mine), indent=1))
 
 
 def holds_claim(home: Home, *, owner: str) -> bool:
@@ -119,6 +125,12 @@ def holds_claim(home: Home, *, owner: str) -> bool:
     with _exclusively(home):
         held = _read_claim(home)
     return held is not None and held.owner == owner
+
+
+def is_being_written(home: Home, *, owner: str) -> bool:
+    """Tell whether a run is the one that writes, and may still be at work."""
+    held = _read_claim(home)
+    return held is not None and held.owner == owner and held.alive()
 
 
 def release_night(home: Home, *, owner: str) -> None:
@@ -167,10 +179,3 @@ def _exclusively(home: Home) -> Iterator[None]:
     with (home.locks / "claim.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _write(file: Path, value: dict[str, Any]) -> None:
-    """Write JSON so that no reader sees half of it."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    fresh.write_text(json.dumps(value, indent=1))
-    fresh.replace(file)

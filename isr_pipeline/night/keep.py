@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     FAILED,
@@ -21,35 +21,76 @@ from isr_pipeline.night.status import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.ledger import Entry
+
+DAG_ID = "isr_nightly"
 
 
-def accept_baseline(experiment: str, night: str, *, who: str | None, why: str) -> str:
+LINES_MAX = 12
+"""Configurations whose absorbed changes are said one by one."""
+
+
+def accept_baseline(
+    experiment: str, night: str, *, who: str | None, why: str, only: Sequence[str] = ()
+) -> list[str]:
     """Make a night the baseline of its experiment; simulates its confirm panel if need be.
 
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        who: name of the person; the login name if None.
+        why: the reason, in one line.
+        only: names of configurations that are accepted alone; empty: all of the night.
+
     Returns:
-        One line that says what was accepted.
+        A line that says what was accepted, and lines that say which changes it absorbs.
 
     Raises:
         Refused: the night is not whole, or another is being written.
-        InputError: no reason is given.
+        InputError: no reason is given, or no such configuration.
     """
     from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
-    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
+    from isr_pipeline.verdicts import acceptance  # noqa: PLC0415 - reads scipy
 
     night = check_night(night)
     refuse_if_claimed(Home.from_environment())
     if read_status(experiment, night).state in (RUNNING, FAILED, INTERRUPTED):
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
-    record = baseline.accept(experiment, night, who, why, simulate_confirm=simulate_confirm)
-    pin_baseline(experiment)
-    lost = "; the sources of its code were not found, so nobody can ask it why"
-    kept = "" if "source" in record.digests else lost
-    return (
-        f"night {record.night} is the baseline of {experiment}, "
-        f"accepted by {record.accepted_by}: {record.why}{kept}"
+    record = acceptance.accept(
+        experiment, night, who, why, only=only, simulate_confirm=simulate_confirm
     )
+    pin_baseline(experiment)
+    entry = record.entry
+    assert entry is not None, "accept writes it"
+    lost = "; the sources of its code were not found, so nobody can ask it why"
+    kept = "" if record.newest_source in record.digests else lost
+    what = f"{', '.join(entry.absorbed)} of night {night}" if only else f"night {night}"
+    verb = "are" if len(entry.absorbed) > 1 and only else "is"
+    first = (
+        f"{what} {verb} the baseline of {experiment}, "
+        f"accepted by {entry.accepted_by}: {entry.why}{kept}"
+    )
+    return [first, *_absorbed(experiment, entry)]
+
+
+def _absorbed(experiment: str, entry: Entry) -> list[str]:
+    """What is no longer called from now on, and what it adds up to with earlier acceptances."""
+    from isr_pipeline.verdicts import ledger  # noqa: PLC0415 - reads pydantic
+
+    lines = entry.lines()
+    if not lines:
+        return []
+    more = len(lines) - LINES_MAX
+    shown = ["absorbed, and not called again:", *(f"  {line}" for line in lines[:LINES_MAX])]
+    if more > 0:
+        shown.append(f"  and {more} more: isr-pipeline baseline ledger --experiment {experiment}")
+    entries = ledger.read(experiment)
+    summed = [one for one in ledger.compounded(entries) if one.acceptances > 1]
+    return [*shown, *(f"  in all, {one.text}" for one in summed[:LINES_MAX])]
 
 
 def simulate_confirm(plan: Plan, config_ids: tuple[str, ...]) -> None:
@@ -64,7 +105,7 @@ def simulate_confirm(plan: Plan, config_ids: tuple[str, ...]) -> None:
     variables = environment(home)
     master = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
     command = ["spark-submit", "--master", master, "--name", "isr-confirm"]
-    command += [str(REPOSITORY / "spark_jobs" / "simulate.py")]
+    command += [str(SHIPPED / "spark_jobs" / "simulate.py")]
     command += ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
     command += ["--panel", "confirm", "--configs", ",".join(config_ids)]
     done = subprocess.run(
@@ -99,15 +140,15 @@ def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
     refuse_if_claimed(Home.from_environment())
     removed = []
     for name in sorted({name for name, _ in nights(experiment)}):
-        accepted = _accepted_night(name)
-        removed += [(name, night) for _, night in nights(name)[:-keep] if night != accepted]
+        accepted = _accepted_nights(name)
+        removed += [(name, night) for _, night in nights(name)[:-keep] if night not in accepted]
     for name, night in removed:
         remove(name, night)
     return removed
 
 
-def _accepted_night(experiment: str) -> str | None:
-    """Night that is the baseline; None if there is none.
+def _accepted_nights(experiment: str) -> frozenset[str]:
+    """Nights that the baseline is made of.
 
     Raises:
         Refused: the baseline is damaged, so that nobody can tell which night it was.
@@ -118,7 +159,7 @@ def _accepted_night(experiment: str) -> str | None:
         record = baseline.show(experiment)
     except baseline.BaselineDamaged as damage:
         raise Refused(f"{experiment}: {damage}; nothing was removed") from None
-    return record.night if record else None
+    return record.nights if record else frozenset()
 
 
 def remove(experiment: str, night: str) -> None:
@@ -127,6 +168,10 @@ def remove(experiment: str, night: str) -> None:
     from isr_pipeline.tracking.prune import delete_night  # noqa: PLC0415 - reads MLflow
 
     home = Home.from_environment()
+    run_id = read_status(experiment, night).dag_run_id
+    if run_id:
+        logs = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
+        shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
     shutil.rmtree(home.data_docs(experiment, night), ignore_errors=True)

@@ -24,6 +24,7 @@ from isr_pipeline.night.status import (
     check_night,
     folder_of,
     nights,
+    noted_status,
     read_status,
     write_status,
 )
@@ -78,13 +79,14 @@ def finish(
     Raises:
         Refused: a task did not end well, there is no verdict, or it is red.
     """
-    release_night(Home.from_environment(), owner=dag_run_id)
     try:
         headline, state, red = _outcome(experiment, night, broken)
+        write_status(experiment, night, Status(state, "", dag_run_id))
     except Refused as refusal:
         write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
         raise
-    write_status(experiment, night, Status(state, "", dag_run_id))
+    finally:
+        release_night(Home.from_environment(), owner=dag_run_id)
     _announce(experiment, night)
     if red and (fail_on_regression or state != "regressed"):
         raise Refused(headline)
@@ -103,7 +105,7 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
 
     verdict = load_verdict(experiment, night)
     if verdict.awaits_confirm:
-        raise Refused(f"night {night} of {experiment}: suspicions were never confirmed")
+        raise Refused(f"night {night} of {experiment}: further scenarios were never looked at")
     return verdict.headline, str(verdict.status), verdict.red
 
 
@@ -158,7 +160,7 @@ def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
     home = Home.from_environment()
     if not holds_claim(home, owner=dag_run_id):
         return
-    if read_status(experiment, night).state == RUNNING:
+    if noted_status(experiment, night).state == RUNNING:
         write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
     for table in store.TABLES:
         store.remove_debris(store.table_path(table, experiment, night))

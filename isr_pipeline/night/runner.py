@@ -12,9 +12,9 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from isr_pipeline.errors import Refused, shortened
+from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
@@ -80,7 +80,7 @@ def run_night(
     lock = AirflowLock(home)
     stack.stop_on_signals()
     try:
-        elsewhere = _wait_for_turn(lock, experiment, night, wait=wait)
+        elsewhere = wait_for_turn(lock, experiment, night, wait=wait)
         return _Run(home, conf, spark_master, follow_only=elsewhere).to_its_end()
     except KeyboardInterrupt:
         raise Interrupted("stopped while waiting") from None
@@ -88,7 +88,7 @@ def run_night(
         lock.release()
 
 
-def _wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool) -> bool:
+def wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool) -> bool:
     """Hold the lock (False), or find that ``make ui`` runs Airflow and can take the run (True).
 
     Raises:
@@ -107,7 +107,7 @@ def _wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool
             raise Refused(f"{text}; wait until it ends")
         if not announced and holder:
             announced = True
-            _print_line(f"{text}; waiting for it to end (Ctrl-C to give up)")
+            print_line(f"{text}; waiting for it to end (Ctrl-C to give up)")
         time.sleep(1)
     return False
 
@@ -127,7 +127,7 @@ class _Run:
         variables = stack.environment(home, spark_master=spark_master)
         self._spark: SharedSpark | None = None
         if follow_only:
-            _print_line("`make ui` is running: the run goes to its Airflow")
+            print_line("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
             variables |= _own_airflow(stack.free_port())
@@ -204,10 +204,10 @@ class _Run:
         """Say one event; return the run's state if it is the last."""
         kind = event["event"]
         if kind == "stage":
-            _print_line(event["text"])
+            print_line(event["text"])
         elif kind == "run":
             self._run_id = event["run_id"]
-            _print_line(f"DAG run {self._run_id}")
+            print_line(f"DAG run {self._run_id}")
         elif kind == "task" and event["state"] not in QUIET_TASKS:
             self._show_task(event)
         return str(event["state"]) if kind == "end" else ""
@@ -222,22 +222,22 @@ class _Run:
             return  # a task that waits for another night asks again and again
         self._shown.add((name, state, event["attempt"]))
         if state == WAITING:
-            _print_line(f"{name:<34} waits for another night to end")
+            print_line(f"{name:<34} waits for another night to end")
             return
         if state == "running":
             self._tail.follow(file)
         else:
             self._tail.end(file)  # the next task may have begun before this one's end is shown
         took = f"  {event['seconds']:.1f} s" if event["seconds"] and state != "running" else ""
-        _print_line(f"{name:<34} {state}{took}")
+        print_line(f"{name:<34} {state}{took}")
         if state in ("failed", "up_for_retry"):
             for line in last_words(file):
-                _print_line(f"    {line}")
-            _print_line(f"    log: {file}")
+                print_line(f"    {line}")
+            print_line(f"    log: {file}")
 
     def _stop(self) -> None:
         """Stop the run and everything below it, and remove what it was writing."""
-        _print_line("stopping …")
+        print_line("stopping …")
         self._process.terminate()
         try:
             self._process.wait(STOP_SECONDS_MAX)
@@ -275,8 +275,8 @@ def last_words(file: Path, count: int = 8) -> list[str]:
     for entry in _entries(file):
         details = entry.get("error_detail") or []
         for detail in details:
-            if detail.get("exc_type") == "AirflowFailException":
-                return [str(detail.get("exc_value"))]
+            if detail.get("exc_type") in ("AirflowFailException", "AirflowException"):
+                return [shortened(" ".join(str(detail.get("exc_value")).split()), LINE_MAX - 50)]
         if entry.get("logger", "").endswith(("spark_submit", "SparkSubmitHook")):
             lines.append(str(entry.get("event", "")))
         elif details:
@@ -355,9 +355,16 @@ def _print_progress(line: str) -> None:
     except (ValueError, AttributeError):
         return
     if "pairs/s" in text or text.startswith("compiling"):
-        _print_line(f"    {text}")
+        print_line(f"    {text}")
 
 
-def _print_line(text: str) -> None:
-    sys.stdout.write(f"{time.strftime('%H:%M:%S')}  {text}\n")
-    sys.stdout.flush()
+def print_line(text: str, out: TextIO | None = None) -> None:
+    """Say something on the terminal, with the time.
+
+    Args:
+        text: the line.
+        out: the terminal, where standard output is something else at the moment.
+    """
+    out = out or sys.stdout
+    out.write(f"{time.strftime('%H:%M:%S')}  {text}\n")
+    out.flush()

@@ -10,6 +10,7 @@ from isr_pipeline.night.status import read_status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.model import ConfigVerdict
 
 
 def show(experiment: str, night: str) -> dict[str, Any]:
@@ -17,9 +18,10 @@ def show(experiment: str, night: str) -> dict[str, Any]:
 
     Returns:
         ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``tables``
-        (name -> rows and digest), ``configs`` (name, config_id, verdict, reason, changed, params,
-        metrics), ``changed`` (for all of them) and ``places`` (report, data_docs, mlflow). Of a
-        night that never got a plan: what is known.
+        (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
+        changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
+        in order), ``scenarios_used`` (of the configuration that took most, over all its panels)
+        and ``places`` (report, data_docs, mlflow). Of a night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
 
@@ -35,6 +37,8 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "reason": status.reason,
         "headline": "",
         "changed": [],
+        "stages": [],
+        "scenarios_used": 0,
         "dag_run_id": status.dag_run_id,
         "tables": _tables(experiment, night),
         "configs": [],
@@ -48,15 +52,27 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         shown |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
-        shown |= {"changed": _changed(experiment, night)}
+        shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
     return shown
+
+
+def _stages(experiment: str, night: str) -> dict[str, Any]:
+    """What was simulated beyond the regression panel, and how much that is in all."""
+    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+
+    try:
+        verdict = load_verdict(experiment, night)
+    except Refused:
+        return {}
+    stages = [stage.model_dump(mode="json") for stage in verdict.stages]
+    return {"stages": stages, "scenarios_used": verdict.scenarios_used}
 
 
 def _changed(experiment: str, night: str) -> list[dict[str, Any]]:
     """What changed for every configuration since the baseline."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
 
-    return [one.told() for one in read_changes(experiment, night).shared]
+    return [one.as_json() for one in read_changes(experiment, night).shared]
 
 
 def changed_lines(experiment: str, night: str, most: int) -> list[str]:
@@ -126,13 +142,45 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
             "name": one.name,
             "config_id": one.config_id,
             "verdict": str(verdicts[one.config_id].status) if one.config_id in verdicts else None,
+            "words": [str(word) for word in verdicts[one.config_id].words]
+            if one.config_id in verdicts
+            else [],
             "reason": verdicts[one.config_id].reason if one.config_id in verdicts else "",
-            "changed": [change.told() for change in changes.of(one.config_id)],
+            "decisions": _decisions(verdicts.get(one.config_id)),
+            "changed": [change.as_json() for change in changes.of(one.config_id)],
             "params": dict(one.params),
             "metrics": metrics.get(one.config_id, {}),
         }
         for one in plan.configurations
     ]
+
+
+def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
+    """Metric -> status, ratio and its interval, and the same of each stratum that differs."""
+    if verdict is None:
+        return {}
+    return {
+        one.metric: {
+            "status": str(one.status),
+            "ratio": one.ratio,
+            "interval": [one.ratio_low, one.ratio_high],
+            "levels": [one.low_level, one.high_level],
+            "traded": one.traded,
+            "strata": {
+                part.stratum: {
+                    "status": str(part.status),
+                    "ratio": part.ratio,
+                    "interval": [part.ratio_low, part.ratio_high],
+                    "worse": part.risen,
+                    "better": part.fallen,
+                    "scenarios": part.scenarios,
+                }
+                for part in one.strata
+            },
+            "redraws": [draw.model_dump() for draw in one.redraws],
+        }
+        for one in verdict.metrics
+    }
 
 
 def _metrics(plan: Plan) -> dict[str, dict[str, float | None]]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
+from isr_pipeline.night.claim import is_being_written
 
 RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 """States of a night that has no verdict; one that has is in the state of its verdict."""
+
+KILLED = "its run was killed; run it again to have it whole"
+"""Reason of a night that was being written by a run of which nothing is left."""
 
 _NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -50,15 +54,27 @@ def check_night(text: str, where: str = "--night") -> str:
 def write_status(experiment: str, night: str, status: Status) -> None:
     """Replace ``status.json``."""
     file = folder_of(experiment, night) / "status.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".status.{os.getpid()}")
     content = {"state": status.state, "reason": status.reason, "dag_run_id": status.dag_run_id}
-    draft.write_text(json.dumps(content, indent=1) + "\n")
-    draft.replace(file)
+    write_whole(file, json.dumps(content, indent=1) + "\n")
 
 
 def read_status(experiment: str, night: str) -> Status:
-    """Return how far a night came; state ``failed`` if its folder does not say."""
+    """Return how far a night came; state ``failed`` if its folder does not say.
+
+    A night that is noted as running, and whose run is gone, was killed: it is interrupted.
+    """
+    noted = noted_status(experiment, night)
+    if noted.state != RUNNING:
+        return noted
+    if is_being_written(Home.from_environment(), owner=noted.dag_run_id):
+        return noted
+    # It may have ended between the two looks.
+    again = noted_status(experiment, night)
+    return again if again != noted else Status(INTERRUPTED, KILLED, noted.dag_run_id)
+
+
+def noted_status(experiment: str, night: str) -> Status:
+    """Return what ``status.json`` says."""
     try:
         content = json.loads((folder_of(experiment, night) / "status.json").read_text())
         return Status(**content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING, NoReturn
 
 import psutil
@@ -22,23 +22,26 @@ from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
+from isr_pipeline.host.together import each, family
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 READY_SECONDS_MAX = 180.0
-STOP_SECONDS_MAX = 8.0
+STOP_SECONDS_MAX = 12.0
+"""More than `together` gives its programs."""
+
+TOGETHER = "isr_pipeline.host.together"
 ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One of the two programs.
+    """One of the two programs, in as many parts as it has.
 
     Attributes:
         name: as a person calls it.
-        process: its parent process, leader of a session of its own.
+        process: parent of its parts, leader of a session of its own.
         ready_url: answers once the program can be used.
         log: file with what it says.
     """
@@ -107,19 +110,54 @@ def serve() -> int:
             signal.signal(number, signal.SIG_IGN)
         if programs:
             _print_line("stopping …")
-            family = _ask_to_stop(programs)
+            _stop(programs)
         if spark is not None:
             spark.end()
         if programs:
-            _make_stop(programs, family)
             _print_line("stopped")
         lock.release()
 
 
+def _migrate(home: Home, variables: dict[str, str]) -> None:
+    """Bring Airflow's database to the installed version, once per version.
+
+    Raises:
+        Refused: it cannot be brought there.
+    """
+    version = metadata.version("apache-airflow")
+    stamp = home.airflow / stack.DATABASE_VERSION
+    if stamp.is_file() and stamp.read_text() == version:
+        return
+    log = home.airflow / "logs" / "migrate.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        done = subprocess.run(
+            ["airflow", "db", "migrate"],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise Refused(f"Airflow's database could not be migrated to {version}; see {log}")
+    stamp.write_text(version)
+
+
 def _start_airflow(home: Home, variables: dict[str, str], port: int) -> Program:
+    """Start what `airflow standalone` would, without its servers of task logs.
+
+    Those listen on every address and cannot be told not to. Logs lie in files of this machine.
+    """
+    _migrate(home, variables)
     return _start(
         "Airflow",
-        ["airflow", "standalone"],
+        [
+            ["airflow", "api-server"],
+            ["airflow", "scheduler", "--skip-serve-logs"],
+            ["airflow", "dag-processor"],
+            ["airflow", "triggerer", "--skip-serve-logs"],
+        ],
         variables,
         ready_url=f"http://127.0.0.1:{port}/api/v2/monitor/health",
         log=home.airflow / "logs" / "standalone.log",
@@ -132,7 +170,7 @@ def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
     command += ["--default-artifact-root", home.mlflow_artifacts.as_uri(), "--no-serve-artifacts"]
     return _start(
         "MLflow",
-        command,
+        [command],
         # Nothing here needs MLflow's own job queues, which are nine processes.
         variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
         ready_url=f"http://127.0.0.1:{port}/health",
@@ -141,14 +179,15 @@ def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
 
 
 def _start(
-    name: str, command: list[str], variables: dict[str, str], *, ready_url: str, log: Path
+    name: str, commands: list[list[str]], variables: dict[str, str], *, ready_url: str, log: Path
 ) -> Program:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", TOGETHER, json.dumps(commands)],
             env=variables,
-            stdin=subprocess.DEVNULL,
+            # When this process is killed the pipe closes, and the programs end.
+            stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
             # Ctrl-C in the terminal reaches the supervisor alone, which stops all in order.
@@ -217,54 +256,22 @@ def _check_alive(programs: list[Program]) -> None:
             )
 
 
-def _ask_to_stop(programs: list[Program]) -> list[psutil.Process]:
-    """Ask every part of both programs to end, all at once, and kill what they had started.
-
-    Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside
-    it. A task that is killed is started again, with its run, by the next ``make ui``.
-
-    Returns:
-        Every process that is to end.
-    """
-    parts = [part for program in programs for part in _below(program.process.pid)]
-    started = [one for part in parts for one in _below(part.pid, recursive=True)]
+def _stop(programs: list[Program]) -> None:
+    """Ask every program to end, all at once; after a while make them."""
+    families = [one for program in programs for one in family(program.process.pid)]
     for program in programs:
-        if program.process.poll() is None:
-            program.process.send_signal(signal.SIGINT)
-    _send(psutil.Process.terminate, parts)
-    _send(psutil.Process.kill, started)
-    return parts + started
-
-
-def _make_stop(programs: list[Program], family: list[psutil.Process]) -> None:
-    """Wait until all processes have ended; after a while make them."""
+        program.process.terminate()
     limit = time.monotonic() + STOP_SECONDS_MAX
-    while time.monotonic() < limit and any(one.process.poll() is None for one in programs):
-        time.sleep(0.1)
     for program in programs:
-        family += _below(program.process.pid, recursive=True)
-        if program.process.poll() is None:
+        try:
+            program.process.wait(max(limit - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            families += family(program.process.pid)
             program.process.kill()
             program.process.wait()
-    _, alive = psutil.wait_procs(set(family), timeout=1)
-    _send(psutil.Process.kill, alive)
+    _, alive = psutil.wait_procs(families, timeout=1)
+    each(psutil.Process.kill, alive)
     psutil.wait_procs(alive, timeout=5)
-
-
-def _below(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
-    """Return the processes that a process has started, as far as both still exist."""
-    try:
-        children: list[psutil.Process] = psutil.Process(pid).children(recursive=recursive)
-    except psutil.NoSuchProcess:
-        return []
-    return children
-
-
-def _send(signal_of: Callable[[psutil.Process], None], processes: Iterable[psutil.Process]) -> None:
-    """Do something to processes that may be gone already."""
-    for one in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            signal_of(one)
 
 
 def _print_line(text: str) -> None:

@@ -35,26 +35,13 @@ from typing import Any
 
 import psutil
 
+from isr_pipeline.host.stack import DATABASE_VERSION
+from isr_pipeline.night import steps
+
 DAG_ID = "isr_nightly"
 BUNDLE = "dags-folder"
 
-NEEDED_BY_TASKS = (
-    "airflow.sdk.execution_time.task_runner",
-    "spark_jobs.generate_scenarios",
-    "spark_jobs.simulate",
-    "spark_jobs.summarize",
-    "great_expectations",
-    "isr_pipeline.validation.run",
-    "isr_pipeline.verdicts.confirm",
-    "isr_pipeline.verdicts.judge",
-    "mlflow",
-    "mlflow.entities",
-    "mlflow.store.tracking.sqlalchemy_store",
-    "isr_pipeline.tracking.log_night",
-    "isr_pipeline.report.figures",
-    "isr_pipeline.report.html",
-    "isr_pipeline.night.life",
-)
+NEEDED_BY_TASKS = ("airflow.sdk.execution_time.task_runner", *steps.NEEDED)
 """Modules that take a task seconds to import, and nothing once they are there."""
 
 POLL_SECONDS = 0.4
@@ -102,7 +89,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if options.follow_only:
-            _trigger(options.conf, run_id, now)
+            _trigger_elsewhere(options.conf, run_id, now)
             _stop_with_parent()
             return 0 if _follow(run_id, emit, waits=True) == "success" else 1
         return 0 if _run_here(options.conf, run_id, now, emit) == "success" else 1
@@ -137,15 +124,10 @@ def _stop_with_parent() -> None:
 
 def _run_here(conf: dict[str, Any], run_id: str, now: datetime, emit: EventWriter) -> str:
     """Be the scheduler of this one run; return its final state."""
-    from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - takes seconds
-
     emit("stage", text="starting Airflow")
     _migrate()
     _fork.Process(target=_serve_api, daemon=True).start()
-    folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
-    bag = BundleDagBag(folder, bundle_path=folder, bundle_name=BUNDLE)
-    if bag.import_errors:
-        raise SystemExit("\n".join(bag.import_errors.values()))
+    bag = _read_dags()
     _in_child(_queue, bag, conf, run_id, now)
     follower = _fork.Process(target=_follow, args=(run_id, emit), daemon=True)
     follower.start()
@@ -160,13 +142,33 @@ def _run_here(conf: dict[str, Any], run_id: str, now: datetime, emit: EventWrite
     return state
 
 
-def _queue(bag: Any, conf: dict[str, Any], run_id: str, now: datetime) -> None:
-    """Make the DAGs known to the database and queue the run."""
+def _read_dags() -> Any:
+    """Read the DAG files.
+
+    Raises:
+        SystemExit: one cannot be read.
+    """
+    from airflow.dag_processing.dagbag import BundleDagBag  # noqa: PLC0415 - takes seconds
+
+    folder = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+    bag = BundleDagBag(folder, bundle_path=folder, bundle_name=BUNDLE)
+    if bag.import_errors:
+        raise SystemExit("\n".join(bag.import_errors.values()))
+    return bag
+
+
+def _make_known(bag: Any) -> None:
+    """Write the DAGs as they are now into the database."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415
     from airflow.dag_processing.dagbag import sync_bag_to_db  # noqa: PLC0415
 
     DagBundlesManager().sync_bundles_to_db()
     sync_bag_to_db(bag, BUNDLE, None)
+
+
+def _queue(bag: Any, conf: dict[str, Any], run_id: str, now: datetime) -> None:
+    """Make the DAGs known to the database and queue the run."""
+    _make_known(bag)
     _trigger(conf, run_id, now)
 
 
@@ -269,7 +271,7 @@ def _migrate() -> None:
     """Bring Airflow's database to this version, once per version."""
     from airflow import __version__  # noqa: PLC0415 - takes seconds
 
-    stamp = Path(os.environ["AIRFLOW_HOME"]) / ".database-version"
+    stamp = Path(os.environ["AIRFLOW_HOME"]) / DATABASE_VERSION
     if stamp.is_file() and stamp.read_text() == __version__:
         return
     _in_child(_make_database)
@@ -314,6 +316,22 @@ def _wait_for_api() -> None:
 
 
 # -- triggering it where another program schedules --------------------------------------------
+
+
+def _trigger_elsewhere(conf: dict[str, Any], run_id: str, now: datetime) -> None:
+    """Queue the run for the scheduler of `make ui`.
+
+    That Airflow reads the DAG file every half minute, and refuses until then what its last reading
+    did not know, such as an experiment whose file is new. It is given the DAG as it is now.
+    """
+    from airflow.exceptions import DagNotFound  # noqa: PLC0415 - takes seconds
+    from airflow.sdk.exceptions import ParamValidationError  # noqa: PLC0415 - takes seconds
+
+    try:
+        _trigger(conf, run_id, now)
+    except (DagNotFound, ParamValidationError):
+        _make_known(_read_dags())
+        _trigger(conf, run_id, now)
 
 
 def _trigger(conf: dict[str, Any], run_id: str, now: datetime) -> None:

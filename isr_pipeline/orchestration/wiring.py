@@ -11,12 +11,12 @@ import shutil
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import (
@@ -28,18 +28,28 @@ from airflow.sdk.exceptions import (
 )
 
 from isr_pipeline.errors import USER_ERRORS, Refused, shortened
-from isr_pipeline.home import DEFAULT_EXPERIMENT, REPOSITORY, Home, config_dir
+from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
+from isr_pipeline.host.spark_errors import DISK_FULL, cause, disk_full
+from isr_pipeline.night import steps
+from isr_pipeline.orchestration.connections import (
+    SparkConnection,
+    into_environment,
+    settings,
+    spark_connection,
+)
 
-JOBS = REPOSITORY / "spark_jobs"
+JOBS = SHIPPED / "spark_jobs"
 
 TURN = datetime.timedelta(seconds=20)
 """How long a task is put off while another run writes: the scheduler has to hear that it ended
 before its time comes again, or it takes the message for a lost task."""
 
-CONN_ID = "spark_default"
-"""The Airflow connection that says where Spark is."""
+SETTINGS = settings()
+"""What the Airflow Variable `isr_pipeline` says, when this file was read."""
 
-GATE_MAY_SKIP = frozenset({"confirm"})
+into_environment(SETTINGS)
+
+GATE_MAY_SKIP = frozenset({"confirm", "look_1", "extend_1", "look_2", "extend_2", "look_3"})
 """Tasks that a good night may leave out."""
 
 
@@ -116,6 +126,14 @@ ACCEPT_PARAMS = {
         title="Why",
         description="What changed and why that is meant: kept with the baseline.",
     ),
+    "only": Param(
+        None,
+        type=["null", "string"],
+        pattern=r"^\S*$",
+        maxLength=2000,
+        title="Only these",
+        description="Names of configurations, separated by commas. Empty: all of the night.",
+    ),
     "who": Param(
         None,
         type=["null", "string"],
@@ -153,6 +171,11 @@ def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except USER_ERRORS as error:
             raise AirflowFailException(str(error)) from None
+        except Exception as error:
+            full = disk_full(error)
+            if not full:
+                raise
+            raise AirflowFailException(full) from None
 
     return wrapped
 
@@ -197,14 +220,12 @@ def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
 
 
 @one_line_errors
-def claim_if_flagged(context: Mapping[str, Any]) -> None:
-    """Skip the task if no configuration was flagged, which is the good case."""
-    from isr_pipeline.verdicts.confirm import flagged  # noqa: PLC0415 - parse fast
-
+def claim_if_open(panel: str, context: Mapping[str, Any]) -> None:
+    """Skip a stage if nothing is open, the budget has none such, or it may not go on."""
     claim(context)
-    plan = plan_of(context)
-    if not flagged(plan.experiment, plan.night):
-        raise AirflowSkipException("no configuration was flagged: nothing to confirm")
+    why = steps.no_stage(plan_of(context), panel)
+    if why:
+        raise AirflowSkipException(why)
 
 
 @one_line_errors
@@ -219,14 +240,14 @@ def check_ground() -> None:
     home = Home.from_environment()
     ground.check_places(home)
     ground.check_store(home)
-    connection = SparkSubmitHook(conn_id=CONN_ID)._connection
-    master, binary = str(connection["master"]), str(connection["spark_binary"])
-    if spark_place.find(master) is not None:
+    spark = spark_connection(SETTINGS.spark_connection)
+    if spark_place.find(spark.master) is not None:
         return
-    if master.startswith(("local", "spark://")):
-        ground.check_master(master, f"connection {CONN_ID}")
-    if shutil.which(binary) is None:
-        raise Refused(f"connection {CONN_ID}: {binary} is not on the PATH of Airflow's workers")
+    where = f"connection {spark.conn_id}"
+    if spark.master.startswith(("local", "spark://")):
+        ground.check_master(spark.master, where)
+    if shutil.which(spark.launcher) is None:
+        raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 
 
 def killed(status: int) -> bool:
@@ -245,6 +266,11 @@ def why_not(text: str) -> str:
     return shortened(found, 300)
 
 
+def _failure(reason: str) -> AirflowException:
+    """Return what a task fails with: a full disk is a person's to mend and not tried again."""
+    return (AirflowFailException if DISK_FULL in reason else AirflowException)(reason)
+
+
 class SparkJob(SparkSubmitOperator):
     """One of our Spark jobs: on the Spark that serves the whole run, else by spark-submit.
 
@@ -254,23 +280,28 @@ class SparkJob(SparkSubmitOperator):
 
     _cancel: Callable[[], None] | None = None
 
+    def __init__(self, *, conn_id: str = SETTINGS.spark_connection, **options: Any) -> None:
+        super().__init__(conn_id=conn_id, **options)
+        self.spark_conn_id = conn_id
+
+    @one_line_errors
     def execute(self, context: Any) -> Any:
         """Run the job to its end; fails the task if the job does."""
         from isr_pipeline.host import spark_place  # noqa: PLC0415 - parse fast
 
-        master = self._get_hook()._connection["master"]
-        if spark_place.find(master) is None:
-            return self._submit(context)
+        connection = spark_connection(self.spark_conn_id)
+        if spark_place.find(connection.master) is None:
+            return self._submit(context, connection)
         from isr_pipeline.host.spark_session import joined  # noqa: PLC0415 - reads pyspark
 
-        with joined(self.task_id, master) as spark:
+        with joined(self.task_id, connection.master) as spark:
             if spark is None:
-                return self._submit(context)
+                return self._submit(context, connection)
             self._cancel = functools.partial(spark.sparkContext.cancelJobGroup, self.task_id)
             self._run(spark)
         return None
 
-    def _submit(self, context: Any) -> Any:
+    def _submit(self, context: Any, connection: SparkConnection) -> Any:
         """Run the job by spark-submit.
 
         Raises:
@@ -278,21 +309,25 @@ class SparkJob(SparkSubmitOperator):
         """
         from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415 - reads pyspark
 
-        hook = self._get_hook()
         with tempfile.TemporaryDirectory() as folder:
             sign = Path(folder) / "started"
             self.env_vars: dict[str, Any] = {**(self.env_vars or {}), STARTED: str(sign)}
             try:
                 return super().execute(context)
             except OSError as error:
-                program = hook._connection["spark_binary"]
                 raise AirflowFailException(
-                    f"{program} cannot be started: {str(error.strerror).lower()}"
+                    f"{connection.launcher} cannot be started: {str(error.strerror).lower()}"
                 ) from None
             except AirflowException as error:
                 status = re.search(r"Error code is: (-?\d+)", str(error))
-                elsewhere = hook._connection["deploy_mode"] == "cluster"
-                if sign.exists() or elsewhere or status is None or killed(int(status[1])):
+                elsewhere = connection.deploy_mode == "cluster"
+                if status and killed(int(status[1])):
+                    raise AirflowException(
+                        f"spark-submit was killed (exit status {status[1]}; was memory short?)"
+                    ) from None
+                if sign.exists() and sign.read_text():
+                    raise _failure(sign.read_text()) from None
+                if sign.exists() or elsewhere or status is None:
                     raise
                 raise AirflowFailException(
                     f"the job did not start (exit status {status[1]}): {why_not(str(error))}"
@@ -300,9 +335,16 @@ class SparkJob(SparkSubmitOperator):
 
     @one_line_errors
     def _run(self, spark: Any) -> None:
-        job = importlib.import_module(f"spark_jobs.{Path(self.application).stem}")
+        """Run the job; what Spark says around the cause of a failure goes to the log alone."""
+        job = importlib.import_module(f"isr_pipeline.jobs.{Path(self.application).stem}")
         sys.stdout.write(f"{job.__name__} {' '.join(self.application_args)}\n")
-        job.run(spark, job.parse(self.application_args))
+        try:
+            job.run(spark, job.parse(self.application_args))
+        except USER_ERRORS:
+            raise
+        except Exception as error:
+            traceback.print_exc(file=sys.stdout)
+            raise _failure(cause(error)) from None
 
     def on_kill(self) -> None:
         """Cancel what Spark still does for this task."""

@@ -5,7 +5,12 @@ What each metric means stands in `isr_pipeline.worlds.columns`, the one table of
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from isr_pipeline.worlds.columns import METRICS, TOTALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TESTED: tuple[str, ...] = tuple(metric.name for metric in METRICS.values() if metric.tested)
 """Metrics that a verdict tests unless the experiment says otherwise."""
@@ -20,7 +25,7 @@ KEY_METRICS: tuple[str, ...] = (
 
 
 def natural_totals(
-    outcome: dict[str, float | int | None], partition_hours: float
+    outcome: Mapping[str, float | int | None], partition_hours: float
 ) -> dict[str, float | int | None]:
     """Turn an outcome's rates back into partition-seconds and counts.
 

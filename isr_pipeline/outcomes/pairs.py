@@ -41,7 +41,7 @@ _SAMPLED_ONE_IN = 64
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Scenarios (by index in their panel) times configurations (by place in a list)."""
+    """Scenarios (by place in their panel) times configurations (by place in a list)."""
 
     scenarios: tuple[int, ...]
     configurations: tuple[int, ...]
@@ -69,7 +69,7 @@ def plan_tasks(costs: Sequence[float], configurations: int, wanted: int) -> list
     make the wanted number of tasks: a scenario is then read and prepared once.
 
     Args:
-        costs: expected cost of each scenario of the panel, by index, in any unit.
+        costs: expected cost of each scenario of the panel, in order, in any unit.
         configurations: how many configurations.
         wanted: about how many tasks.
     """
@@ -172,7 +172,24 @@ def simulate_pair(
         pair = f"scenario {configured.scenario_id}, configuration {configuration.name}"
         msg = f"{pair}: {type(error).__name__}: {error}"
         raise RuntimeError(msg) from error
-    row = {
+    return outcome_row(given, configuration, hours, outcome), kept
+
+
+def outcome_row(
+    given: Mapping[str, Any],
+    configuration: Configured,
+    hours: float,
+    outcome: Mapping[str, float | int | None],
+) -> dict[str, Any]:
+    """The row of a pair in the outcomes table.
+
+    Args:
+        given: the scenario's row.
+        configuration: which one.
+        hours: see `partition_hours`.
+        outcome: what the kernel measured.
+    """
+    return {
         "panel": given["panel"],
         "scenario_id": given["scenario_id"],
         "config_id": configuration.config_id,
@@ -183,7 +200,6 @@ def simulate_pair(
         **outcome,
         **natural_totals(outcome, hours),
     }
-    return row, kept
 
 
 def partition_hours(scenario: Scenario) -> float:

@@ -145,9 +145,9 @@ def _assemble_table(
     keep = assembled(plan)
     with replacing(folder) as writing:
         for file in sorted(folder.glob("*.parquet")):
-            if file.name.split("-", 1)[0] in keep and not file.name.startswith(f"{panel}-"):
+            if file.name.partition(".")[0] in keep.keys() - {panel}:
                 shutil.copy2(file, writing / file.name)
         for name, part in parts.items():
             for number, file in enumerate(sorted((part / table).glob("*.parquet"))):
-                shutil.copy2(file, writing / f"{panel}-{name}-{number:05d}.parquet")
+                shutil.copy2(file, writing / f"{panel}.{name}-{number:05d}.parquet")
         write_lineage(writing, lineage)

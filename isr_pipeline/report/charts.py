@@ -133,15 +133,15 @@ def forest(data: NightData, between: Between, metric: str) -> Chart:
     ratio = between.versus.ratio[row]
     order = [at for at in np.argsort(ratio) if between.panel.config_ids[at] != between.reference]
     names = [data.name(between.panel.config_ids[at]) for at in order]
-    low = between.versus.ratio_low[row][order]
-    high = between.versus.ratio_high[row][order]
+    low = between.ends.low[0, row][order]
+    high = between.ends.high[0, row][order]
     return _ratios(names, ratio[order], low, high, f"ratio to {data.plan.reference}")
 
 
 def changed_forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of tonight to the baseline for every configuration that is not bit-identical."""
     rows = [
-        (one.name, found)
+        (f"{one.name} (n {found.scenarios or data.verdict.scenarios})", found)
         for one in data.verdict.configurations
         for found in one.metrics
         if found.metric == metric and found.ratio is not None and found.discordant
@@ -152,14 +152,14 @@ def changed_forest(data: NightData, metric: str) -> Chart | None:
     return _ratios(
         [name for name, _ in rows],
         np.array([found.ratio for _, found in rows]),
-        np.array([_or(found.ratio_low, found.ratio) for _, found in rows]),
-        np.array([_or(found.ratio_high, found.ratio) for _, found in rows]),
+        np.array([_or(found.ratio_low, 0.0) for _, found in rows]),
+        np.array([_or(found.ratio_high, math.inf) for _, found in rows]),
         "ratio to the baseline",
     )
 
 
-def _or(value: float | None, otherwise: float | None) -> float:
-    return float(value if value is not None else otherwise or 1.0)
+def _or(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> Chart:

@@ -116,8 +116,10 @@ class NightData:
         before = baseline_panel(self.baseline, "regression", (one.baseline_config_id,))
         return self.panel.select((one.config_id,)), before
 
-    def deciding(self, one: ConfigVerdict, metric: str) -> tuple[Deciding, ...]:
-        """The scenarios that carry most of what got worse."""
+    def deciding(
+        self, one: ConfigVerdict, metric: str, chosen: tuple[str, ...] = ()
+    ) -> tuple[Deciding, ...]:
+        """The scenarios that carry most of what got worse, or those chosen."""
         pair = self.pair(one)
         if pair is None:
             return ()
@@ -126,7 +128,7 @@ class NightData:
             zip(self.scenarios["scenario_id"], self.scenarios["scenario_json"], strict=True)
         )
         found = []
-        for scenario_id in deciding_scenarios(new, old, metric, worse=True)[:TIMELINES]:
+        for scenario_id in chosen or deciding_scenarios(new, old, metric, worse=True)[:TIMELINES]:
             row = new.scenario_ids.index(scenario_id)
             found.append(
                 Deciding(

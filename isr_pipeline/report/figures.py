@@ -129,8 +129,8 @@ def _forest(data: NightData, between: Between) -> Figure:
     for axes, metric in zip(grid[0], metrics, strict=True):
         row = between.versus.metrics.index(metric)
         centre = np.clip(between.versus.ratio[row], 1e-3, 1e3)
-        low = np.clip(np.nan_to_num(between.versus.ratio_low[row], nan=1.0), 1e-3, 1e3)
-        high = np.clip(np.nan_to_num(between.versus.ratio_high[row], nan=1.0), 1e-3, 1e3)
+        low = np.clip(np.nan_to_num(between.ends.low[0, row], nan=1.0), 1e-3, 1e3)
+        high = np.clip(np.nan_to_num(between.ends.high[0, row], nan=1.0), 1e-3, 1e3)
         axes.hlines(places, low, high, color=ACCENT, lw=2)
         axes.plot(centre, places, "o", color=INK, ms=4)
         axes.axvline(1.0, color=MUTED, lw=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from plotly.offline import get_plotlyjs
 
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData, read_night
@@ -29,11 +30,7 @@ def write_report(plan: Plan) -> Path:
     """
     text = render(read_night(plan))
     folder = Home.from_environment().night_dir(plan.experiment, plan.night)
-    folder.mkdir(parents=True, exist_ok=True)
-    draft, path = folder / ".report.html.draft", folder / "report.html"
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
-    return path
+    return write_whole(folder / "report.html", text)
 
 
 def render(data: NightData) -> str:

@@ -6,7 +6,7 @@ from html import escape
 
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import FLAPS, LATENCY, OFFLINE
-from isr_pipeline.verdicts.model import Status
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 
 LABELS = {
     OFFLINE: "offline partition-time",
@@ -42,6 +42,39 @@ def _plain(caption: str) -> str:
 def badge(status: Status) -> str:
     """A verdict's word in its colour."""
     return f'<span class="status {status}">{status}</span>'
+
+
+def badges(one: ConfigVerdict) -> str:
+    """A configuration's words, each in its colour."""
+    return " ".join(badge(word) for word in one.words)
+
+
+def strata_table(metric: MetricVerdict) -> str:
+    """Who is hurt and who gains: one metric in each stratum; nothing if it does not differ."""
+    if not metric.strata:
+        return ""
+    rows = [
+        f'<tr><th scope="row">{escape(one.stratum)}</th><td>{badge(one.status)}</td>'
+        f'<td class="n">{100 * one.share:.3g} %</td><td class="n">{number(one.baseline_value)}</td>'
+        f'<td class="n">{number(one.value)}</td><td class="n">{number(one.ratio)}</td>'
+        f'<td class="n">{number(one.ratio_low)} to {number(one.ratio_high)}</td>'
+        f'<td class="n">{one.risen}</td><td class="n">{one.fallen}</td>'
+        f'<td class="n">{one.scenarios}</td></tr>'
+        for one in metric.strata
+    ]
+    head = [
+        ("stratum", ""),
+        ("verdict", ""),
+        ("of the population", "n"),
+        ("baseline", "n"),
+        ("tonight", "n"),
+        ("ratio", "n"),
+        ("interval", "n"),
+        ("worse in", "n"),
+        ("better in", "n"),
+        ("scenarios", "n"),
+    ]
+    return table(f"{metric.metric} by stratum; ends one-sided at 5 %", head, rows)
 
 
 def table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:

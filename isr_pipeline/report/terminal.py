@@ -31,6 +31,10 @@ COLUMNS = {
 }
 """Metric -> heading and format; rates are per partition and hour."""
 
+FOUND = ("regressed", "suspect", "improved")
+"""Statuses of a metric that are listed below the table, in this order."""
+
+FOUND_MAX = 12
 EVENTS_MAX = 60
 CHANGES_MAX = 12
 NAMES_MAX = 3
@@ -45,23 +49,39 @@ def print_night(shown: dict[str, Any]) -> None:
     for line in (shown["headline"], shown["reason"]):
         if line:
             console.print(Text(line))
+    for line in _stages(shown):
+        console.print(Text(line))
     for line in _changes(shown):
         console.print(Text(line))
     if shown["configs"]:
         console.print(_configurations(shown["configs"]))
+        for line in _found(shown["configs"]):
+            console.print(line)
     if shown["tables"]:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
 
 
-def _changes(told: dict[str, Any]) -> list[str]:
+def _stages(shown: dict[str, Any]) -> list[str]:
+    """What was simulated for what was not decided, in one line; nothing if all was."""
+    stages = shown.get("stages")
+    if not stages:
+        return []
+    said = [
+        f"{one['panel']} {one['scenarios']} ({one['decided']} of {one['configurations']} decided)"
+        for one in stages
+    ]
+    return [f"further    {', '.join(said)}; {shown['scenarios_used']} scenarios in all"]
+
+
+def _changes(shown: dict[str, Any]) -> list[str]:
     """What changed since the baseline, one line each; alike changes of configurations in one."""
     having: dict[str, list[str]] = {}
-    for one in told["configs"]:
+    for one in shown["configs"]:
         for change in one.get("changed", ()):
             having.setdefault(change["text"], []).append(one["name"])
-    lines = [change["text"] for change in told.get("changed", ())]
+    lines = [change["text"] for change in shown.get("changed", ())]
     for text, names in having.items():
         who = ", ".join(names) if len(names) <= NAMES_MAX else f"{len(names)} configurations"
         lines.append(f"{who}: {text}")
@@ -69,6 +89,40 @@ def _changes(told: dict[str, Any]) -> list[str]:
     if more > 0:
         lines = [*lines[:CHANGES_MAX], f"and {more} more: --json lists them"]
     return [f"{'changed' if not index else '':<11}{line}" for index, line in enumerate(lines)]
+
+
+def _found(configs: list[dict[str, Any]]) -> list[Text]:
+    """What got worse and what got better, one line for each metric: ratio, interval, strata."""
+    lines = []
+    for status in FOUND:
+        for one in configs:
+            for metric, decision in one.get("decisions", {}).items():
+                if decision["status"] == status:
+                    line = Text(f"{status:<11}", COLOURS[status])
+                    line += Text(f"{one['name']}: {metric} {_ratio(decision)}{_strata(decision)}")
+                    lines.append(line)
+    more = len(lines) - FOUND_MAX
+    if more > 0:
+        lines = [*lines[:FOUND_MAX], Text(f"{'':<11}and {more} more: --json lists them")]
+    return lines
+
+
+def _ratio(decision: dict[str, Any]) -> str:
+    """``1.32 x (1.1 to 1.6)``, as far as there is one."""
+    if decision["ratio"] is None:
+        return "from none"
+    low, high = (f"{end:.3g}" if end is not None else "…" for end in decision["interval"])
+    return f"{decision['ratio']:.3g} x ({low} to {high})"
+
+
+def _strata(decision: dict[str, Any]) -> str:
+    """``, in thrash 2 x``: strata that have the same word."""
+    same = [
+        f"{name} {one['ratio']:.3g} x" if one["ratio"] is not None else f"{name} from none"
+        for name, one in decision["strata"].items()
+        if one["status"] == decision["status"]
+    ]
+    return f", in {', '.join(same)}" if same else ""
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:
@@ -87,11 +141,12 @@ def _configurations(configs: list[dict[str, Any]]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
-        verdict = one["verdict"] or "-"
+        words = one.get("words") or [one["verdict"] or "-"]
         numbers = [
             _number(one["metrics"].get(metric), form) for metric, (_, form) in COLUMNS.items()
         ]
-        table.add_row(one["name"], *numbers, Text(verdict, COLOURS.get(verdict, "")))
+        said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in words)
+        table.add_row(one["name"], *numbers, said)
     return table
 
 

@@ -53,7 +53,11 @@ def lasts_s(fault: Any) -> float:
 def _load(scenario: Scenario) -> float:
     """Requests a second without faults: batches with their replication, and idle fetches."""
     batches = sum(
-        stream.records_per_s / stream.records_per_batch * len(topic.assignment)
+        (
+            stream.records_per_s * (len(topic.assignment) - len(stream.partition_rates))
+            + sum(rate for _, rate in stream.partition_rates)
+        )
+        / stream.records_per_batch
         for topic in scenario.topics
         for stream in topic.produce
     )

@@ -2,13 +2,15 @@
 
 Every scenario has a generator of its own (numpy's Philox, keyed by the experiment's seed, the
 panel, for the fresh panel the night, and the index), so that any worker can draw any scenario and
-none depends on how many are drawn. Within a stratum the patterns are sampled systematically:
-as evenly as their frequencies allow, from one random start per panel.
+none depends on how many are drawn: a longer panel begins with the shorter one. Within a stratum
+the patterns come as evenly as their frequencies allow, wherever the panel ends: rank r takes the
+pattern at frac(start + r * golden ratio) of their shares, from one random start per panel.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +25,10 @@ from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 
 _STARTS = 2**32
-"""Index space of the random starts of systematic sampling, apart from all scenarios."""
+"""Index space of the random starts of the strata's patterns, apart from all scenarios."""
+
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+"""Its multiples, modulo 1, are the evenest sequence of that kind (Kronecker's) at any length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +40,7 @@ class DrawSource:
         seed: of the fixed panels, and with the night of the fresh one.
         frame: what all scenarios share (cluster, topics, load), as in a scenario file.
         profile: which faults, how often.
-        sizes: panel -> number of scenarios, which decides how its strata are filled.
+        sizes: panel -> number of scenarios, which decides what each weighs.
     """
 
     where: str
@@ -61,7 +66,7 @@ def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> Sce
     """Draw one scenario of a panel.
 
     Args:
-        source: with the panel's size, which decides the strata.
+        source: with the panel's size, which decides the weight and nothing else.
         panel: ``regression``, ``confirm`` or ``fresh``.
         night: YYYY-MM-DD; matters for the fresh panel only.
         index: from 0 to the panel's size, exclusive.
@@ -139,15 +144,20 @@ def _key(source: DrawSource, panel: str, night: str) -> list[int]:
 
 
 def _start(words: list[int], stratum: str, source: DrawSource) -> float:
-    """Draw the random start of a stratum's systematic sample, in [0, 1)."""
+    """Draw where the patterns of a stratum begin, in [0, 1)."""
     place = list(source.profile.strata).index(stratum)
     entropy = np.random.SeedSequence([*words, _STARTS + place])
     return float(np.random.Generator(np.random.Philox(entropy)).random())
 
 
+def pattern_position(rank: int, start: float) -> float:
+    """Where among the shares of its stratum's patterns a scenario stands, in [0, 1)."""
+    return math.fmod(start + rank * _GOLDEN, 1.0)
+
+
 def _pattern(stratum: Stratum, place: Place, start: float) -> str:
-    """Choose the pattern at a place of the systematic sample."""
-    position = (place.rank + start) / place.count * sum(stratum.patterns.values())
+    """Choose the pattern of a place."""
+    position = pattern_position(place.rank, start) * sum(stratum.patterns.values())
     for name, share in stratum.patterns.items():
         position -= share
         if position < 0:

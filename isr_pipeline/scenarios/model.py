@@ -19,9 +19,19 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, map_of, number, one_of, whole
+from isr_pipeline.files.checks import (
+    BOOLEAN,
+    Bad,
+    Check,
+    list_of,
+    map_of,
+    number,
+    one_of,
+    text,
+    whole,
+)
 from isr_pipeline.files.models import Strict, check_of, names_of, validated
-from isr_pipeline.files.reading import parse_value, read_mapping
+from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import close_or_all, dotted, shown
 from isr_pipeline.kafka.broker_config import (
     KEYS,
@@ -36,8 +46,8 @@ from isr_pipeline.scenarios.faults import (
     BROKER,
     COUNT,
     MS,
-    MS_LIMIT,
     PARTITION,
+    RATE,
     Count,
     Fault,
     Ms,
@@ -49,7 +59,7 @@ from isr_pipeline.scenarios.faults import (
 from isr_pipeline.scenarios.faults import (
     Topic as TopicName,
 )
-from isr_pipeline.scenarios.rule_set_files import RELEASE, with_rule_sets
+from isr_pipeline.scenarios.rule_set_files import RELEASE
 
 KafkaValue = int | float | bool | str
 
@@ -63,6 +73,18 @@ ALTER_PARTITION_MS = {"kraft": 30, "zookeeper": 8}
 """Decision to the leader's commit: 25 of KRaft's 30 is controller.quorum.append.linger.ms."""
 
 
+_RATES = map_of(PARTITION, RATE, "a mapping of partition to records_per_s", empty=True)
+
+
+def _rates(value: Any) -> tuple[tuple[int, float], ...]:
+    """Read rates by partition; from a line of JSON they come as pairs."""
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value
+    ):
+        value = {str(partition): rate for partition, rate in value}
+    return tuple(_RATES.read(value).items())
+
+
 class ProduceStream(Strict):
     """One connection per partition that sends at a fixed rate.
 
@@ -72,6 +94,7 @@ class ProduceStream(Strict):
         record_bytes: size of a record.
         acks: 1, or ``all``: the request is out until the high watermark passes it.
         partitions: numbers of the topic's partitions; null: all.
+        partition_rates: (partition, records_per_s) of those that have another rate.
         start_ms: first batch no earlier; ``duration_ms``: null until the horizon.
     """
 
@@ -80,12 +103,56 @@ class ProduceStream(Strict):
     record_bytes: Count = 500
     acks: Annotated[Literal[1, "all"], one_of(1, "all")] = 1
     partitions: Annotated[tuple[int, ...] | None, list_of(PARTITION)] = None
+    partition_rates: Annotated[
+        tuple[tuple[int, float], ...], Check("a mapping of partition to records_per_s", _rates)
+    ] = ()
     start_ms: Ms = 0
     duration_ms: Annotated[float | None, MS] = None
+
+    def rates(self) -> dict[int, float]:
+        """Give the rates of partitions that have one of their own."""
+        return dict(self.partition_rates)
+
+    def at(self, records_per_s: float) -> ProduceStream:
+        """Give the stream of a partition with this rate."""
+        if records_per_s == self.records_per_s:
+            return self
+        return self.model_copy(update={"records_per_s": records_per_s})
 
 
 def _one_or_list(value: Any) -> Any:
     return [value] if isinstance(value, Mapping) else value
+
+
+TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
+"""Kafka keys that a topic may set for itself and that some rule reads."""
+
+RACK = text(r"[^\x00-\x1f\x7f]{1,249}", "a rack's name (1..249 printable characters)")
+LOG_DIR = text(r"[^\x00-\x1f\x7f]{1,1000}", "the name of a log dir")
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise Bad("")
+    each = whole(0, 999, "the number of a log dir, from 0")
+    return tuple(each.read(one) for one in value)
+
+
+_DIRS = Check("a list of numbers of log dirs", _numbers)
+
+
+def _topic_config(value: Any) -> dict[str, KafkaValue]:
+    found = _config(value)
+    for name in found:
+        if name not in TOPIC_KEYS:
+            raise Bad(", ".join(TOPIC_KEYS), (name,), "no key that a topic's partitions read")
+    return found
+
+
+def _two_racks(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise Bad("")
+    return tuple(RACK.read(one) for one in value)
 
 
 class Topic(Strict):
@@ -96,6 +163,10 @@ class Topic(Strict):
         assignment: partition -> brokers, the first being the preferred leader. Written as such or
             as ``partitions`` and ``replication_factor``, which are null once expanded.
         produce: its load; empty: idle.
+        settings: keys that the topic sets for itself: those of :data:`TOPIC_KEYS`.
+        leaders: partition -> the broker that leads at the beginning, where it is not the first.
+        log_dirs: partition -> number of the log dir on the broker of each replica; where it is
+            not said, a broker's replicas lie in its log dirs round robin.
     """
 
     name: TopicName
@@ -110,6 +181,28 @@ class Topic(Strict):
     partitions: Annotated[int | None, whole(1, 100_000, "a whole number 1..100000")] = None
     replication_factor: Annotated[int | None, COUNT] = None
     produce: tuple[ProduceStream, ...] = ()
+    settings: Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _topic_config)] = (
+        Field(default={})
+    )
+    leaders: Annotated[
+        dict[int, int],
+        map_of(PARTITION, BROKER, "a mapping of partition to its leader", empty=True),
+    ] = Field(default={})
+    log_dirs: Annotated[
+        dict[int, tuple[int, ...]],
+        map_of(PARTITION, _DIRS, "a mapping of partition to log dirs", empty=True),
+    ] = Field(default={})
+
+
+class RackRoundTrip(Strict):
+    """How long a packet takes between two racks, there and back.
+
+    Attributes:
+        between: two racks, or the same one twice.
+    """
+
+    between: Annotated[tuple[str, ...], Check("two racks", _two_racks)]
+    rtt_ms: Ms
 
 
 class Cluster(Strict):
@@ -121,6 +214,10 @@ class Cluster(Strict):
         controller: ``kraft`` or ``zookeeper``.
         brokers: ids.
         log_dirs_per_broker: the broker's replicas lie in them round robin.
+        log_dirs: broker -> names of its log dirs, where they are not so many.
+        racks: broker -> its rack.
+        rack_rtt_ms: round trips between racks, and within one; other pairs take
+            ``service.network_rtt_ms``.
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
     """
 
@@ -128,9 +225,22 @@ class Cluster(Strict):
     controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
     brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
     log_dirs_per_broker: Annotated[int, whole(1, 1000)] = 1
+    log_dirs: Annotated[
+        dict[int, tuple[str, ...]],
+        map_of(BROKER, list_of(LOG_DIR), "a mapping of broker to its log dirs", empty=True),
+    ] = Field(default={})
+    racks: Annotated[
+        dict[int, str], map_of(BROKER, RACK, "a mapping of broker to its rack", empty=True)
+    ] = Field(default={})
+    rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
     isr_expiration_phase_ms: Annotated[
         dict[int, float], map_of(BROKER, MS, "a mapping of broker to milliseconds", empty=True)
     ] = Field(default={})
+
+    def log_dirs_of(self, broker: int) -> int:
+        """How many log dirs a broker has."""
+        named = self.log_dirs.get(broker)
+        return len(named) if named else self.log_dirs_per_broker
 
 
 class Rules(Strict):
@@ -216,7 +326,9 @@ def _config(value: Any) -> dict[str, KafkaValue]:
     return found
 
 
-HORIZON = number(0.001, MS_LIMIT, "milliseconds > 0 (below 2^50 microseconds)")
+HORIZON_LIMIT_US = 2**43
+"""101 days: a later time does not fit into the key of a slot."""
+HORIZON = number(0.001, HORIZON_LIMIT_US / 1000, "milliseconds > 0 (below 2^43 microseconds)")
 Config = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _config)]
 
 
@@ -238,9 +350,7 @@ class Scenario(Strict):
 
     scenario_id: Annotated[str, Check("a name of 1..200 printable characters", _name)]
     seed: Annotated[int, whole(0, LONG_MAX)] = 1
-    horizon_ms: Annotated[
-        float, number(0.001, MS_LIMIT, "milliseconds > 0 (below 2^50 microseconds)")
-    ]
+    horizon_ms: Annotated[float, HORIZON]
     warmup_ms: Ms = WARMUP_MS
     cluster: Cluster
     topics: tuple[Topic, ...]
@@ -253,21 +363,6 @@ class Scenario(Strict):
 
 
 # ---------------------------------------------------------------------------- reading
-
-
-def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
-    """Read a scenario file (YAML or JSON).
-
-    Args:
-        path: the file.
-        settings: ``KEY=VALUE`` texts laid over it before it is checked.
-
-    Raises:
-        InputError: the first thing in it that cannot be used.
-    """
-    raw = with_rule_sets(read_mapping(path), Path(path).parent)
-    changed = with_rule_sets(with_settings(raw, settings, str(path)), Path())
-    return parse_scenario(changed, str(path))
 
 
 def parse_scenario(mapping: Mapping[str, Any], where: str) -> Scenario:
@@ -365,8 +460,9 @@ def _assigned(
         p: tuple(brokers[(p + i) % len(brokers)] for i in range(factor)) for p in range(n)
     }
     given_fields = (topic.model_fields_set | {"assignment"}) - {"partitions", "replication_factor"}
+    others = {name: getattr(topic, name) for name in ("settings", "leaders", "log_dirs")}
     return Topic.model_construct(
-        set(given_fields), name=topic.name, assignment=assignment, produce=topic.produce
+        set(given_fields), name=topic.name, assignment=assignment, produce=topic.produce, **others
     )
 
 
@@ -425,6 +521,17 @@ class _Checker:
             with_kraft = ", ".join(name for name, one in RULE_SETS.items() if one.kraft)
             allowed = f"zookeeper (KRaft only with {with_kraft})"
             self.refuse("controller", "kraft", allowed)
+        for name in ("log_dirs", "racks"):
+            for broker in getattr(cluster, name):
+                if broker not in cluster.brokers:
+                    given = _Description("unknown broker")
+                    self.refuse(name, given, self.brokers(), str(broker))
+        known = set(cluster.racks.values())
+        for i, pair in enumerate(cluster.rack_rtt_ms):
+            for j, rack in enumerate(pair.between):
+                if rack not in known:
+                    allowed = ", ".join(sorted(known)) or "nothing: no broker has a rack"
+                    self.refuse("rack_rtt_ms", rack, allowed, i, "between", j)
         if not cluster.isr_expiration_phase_ms:
             return
         keys = resolve(cluster.release, self.scenario.config)
@@ -447,6 +554,7 @@ class _Checker:
             for j, broker in enumerate(replicas):
                 if broker not in self.scenario.cluster.brokers:
                     self.refuse("assignment", broker, self.brokers(), str(partition), j)
+        self.standing(topic)
         here = self.at
         for j, stream in enumerate(topic.produce):
             self.at = (*here, "produce", j)
@@ -454,7 +562,35 @@ class _Checker:
             for k, partition in enumerate(stream.partitions or ()):
                 if partition not in topic.assignment:
                     self.refuse("partitions", partition, _listed(topic.assignment), k)
+            for partition, _ in stream.partition_rates:
+                if partition not in topic.assignment:
+                    given = _Description("unknown partition")
+                    allowed = _listed(topic.assignment)
+                    self.refuse("partition_rates", given, allowed, str(partition))
         self.at = here
+
+    def standing(self, topic: Topic) -> None:
+        """Leaders and log dirs as they stand name replicas, and dirs of their brokers."""
+        for name in ("leaders", "log_dirs"):
+            for partition in getattr(topic, name):
+                if partition not in topic.assignment:
+                    given = _Description("unknown partition")
+                    self.refuse(name, given, _listed(topic.assignment), str(partition))
+        for partition, leader in topic.leaders.items():
+            if leader not in topic.assignment[partition]:
+                words = f" (the replicas of {topic.name}-{partition})"
+                allowed = _listed(topic.assignment[partition]) + words
+                self.refuse("leaders", leader, allowed, str(partition))
+        for partition, dirs in topic.log_dirs.items():
+            replicas = topic.assignment[partition]
+            if len(dirs) != len(replicas):
+                allowed = f"{len(replicas)} numbers, one a replica"
+                self.refuse("log_dirs", list(dirs), allowed, str(partition))
+            for j, (broker, number_) in enumerate(zip(replicas, dirs, strict=True)):
+                most = self.scenario.cluster.log_dirs_of(broker)
+                if number_ >= most:
+                    allowed = f"0..{most - 1} (log dirs of broker {broker})"
+                    self.refuse("log_dirs", number_, allowed, str(partition), j)
 
     def window(self, start: float, duration: float | None) -> None:
         horizon = self.scenario.horizon_ms
@@ -476,7 +612,7 @@ class _Checker:
         if hasattr(fault, "topic"):
             self.fault_partition(fault)
         self.window(fault.start_ms, fault.duration_ms if has_window else None)
-        amiss = fault.amiss(self.scenario.cluster.log_dirs_per_broker)
+        amiss = fault.amiss(self.scenario.cluster.log_dirs_of(getattr(fault, "broker", -1)))
         if amiss is not None:
             given = _Description("missing") if amiss.given is None else amiss.given
             self.refuse(amiss.field, given, amiss.allowed)
@@ -587,6 +723,7 @@ def _place(mapping: dict[str, Any], path: tuple[str | int, ...], value: Any, whe
 
 # ---------------------------------------------------------------------------- configurations
 
+TOPICS = "topics"
 _GROUPS: dict[str, type[Strict]] = {"cluster": Cluster, "rules": Rules, "service": Service}
 
 
@@ -598,23 +735,33 @@ def apply(scenario: Scenario, overrides: Mapping[str, Any]) -> Scenario:
 
     Args:
         scenario: a checked scenario.
-        overrides: Kafka keys, or paths under ``cluster``, ``rules`` and ``service``.
+        overrides: Kafka keys, or paths under ``cluster``, ``rules`` and ``service``; a key under
+            ``topics`` is set by every topic for itself.
     """
     if not overrides:
         return scenario
     config = dict(scenario.config)
+    changed: dict[str, Any] = {"config": config}
     groups: dict[str, dict[str, Any]] = {}
     for name, value in overrides.items():
         group, _, field = name.partition(".")
         if name in KEYS:
             config[name] = value
+        elif group == TOPICS:
+            changed[TOPICS] = _topics_with(changed.get(TOPICS, scenario.topics), field, value)
         else:
             pair = tuple(value) if isinstance(value, list) else value  # from a plan's JSON
             groups.setdefault(group, {})[field] = pair
-    changed: dict[str, Any] = {"config": config}
     for group, values in groups.items():
         changed[group] = getattr(scenario, group).model_copy(update=values)
     return _with_dependent_defaults(scenario.model_copy(update=changed))
+
+
+def _topics_with(topics: tuple[Topic, ...], key: str, value: Any) -> tuple[Topic, ...]:
+    """Let every topic set a key for itself."""
+    return tuple(
+        topic.model_copy(update={"settings": {**topic.settings, key: value}}) for topic in topics
+    )
 
 
 def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[str, Any]:
@@ -633,6 +780,8 @@ def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[s
         group, _, field = name.partition(".")
         if name in KEYS:
             checked.update(_checked(_config, {name: value}, where, at))
+        elif group == TOPICS and field in TOPIC_KEYS:
+            checked[name] = _checked(_topic_config, {field: value}, where, at)[field]
         elif group in _GROUPS and field in _overridable(group):
             one = check_of(_GROUPS[group], field)
             checked[name] = _checked(one.read, value, where, f"{at}.{name}" if at else name)

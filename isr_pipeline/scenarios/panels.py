@@ -1,15 +1,20 @@
 """Panels: which stratum each scenario of a panel comes from, and what it weighs.
 
 The *regression* and *confirm* panels are fixed by the experiment, the *fresh* one by the night.
-A panel of n scenarios is divided among the strata by their sample shares (largest remainder, at
-least one each) and a scenario of stratum h weighs ``(population share of h) / (n_h / n)``, so that
-a weighted mean over the panel estimates the population's mean, and the weights sum to n.
+A panel is the beginning of an endless sequence: the stratum of place i depends on the profile and i
+alone, so that a longer panel begins with the shorter one. Every stratum comes once, then each as
+often as its sample share says (Sainte-Laguë's order). What a scenario weighs depends on where the
+sequence is cut: with n_h of n scenarios from stratum h it is ``(population share of h) / (n_h /
+n)``, so that a weighted mean over the panel estimates the population's mean, and the weights sum
+to n.
 """
 
 from __future__ import annotations
 
 import hashlib
+import heapq
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -62,47 +67,61 @@ class Place:
 
 
 def allocation(strata: Mapping[str, Stratum], size: int) -> dict[str, int]:
-    """Divide a panel among the strata: largest remainder, at least one each.
+    """How many scenarios of each stratum the first ``size`` places have: at least one.
 
     Args:
         strata: name -> stratum.
         size: scenarios in the panel; at least as many as strata.
     """
-    assert size >= len(strata), "a panel has room for every stratum"
-    total = math.fsum(stratum.sample for stratum in strata.values())
-    quotas = {name: size * stratum.sample / total for name, stratum in strata.items()}
-    counts = {name: max(1, math.floor(quota)) for name, quota in quotas.items()}
-    # The sort is stable: of equal remainders the earlier stratum of the file has precedence.
-    by_remainder = sorted(quotas, key=lambda name: counts[name] - quotas[name])
-    while sum(counts.values()) < size:
-        for name in by_remainder[: size - sum(counts.values())]:
-            counts[name] += 1
-    while sum(counts.values()) > size:
-        many = [name for name in counts if counts[name] > 1]
-        counts[max(many, key=lambda name: counts[name] - quotas[name])] -= 1
+    counts = dict.fromkeys(strata, 0)
+    for name, _ in _sequence(strata, size):
+        counts[name] += 1
     return counts
 
 
 def places(strata: Mapping[str, Stratum], size: int) -> list[Place]:
-    """Give every scenario of a panel its place: the strata interleaved evenly.
+    """The first ``size`` places of the sequence, weighted as a panel of that size.
 
     Whoever takes a stretch of the panel (a task, a reader of the first rows) meets the strata
     in about the panel's own proportions.
     """
-    counts = allocation(strata, size)
-    order = [
-        ((rank + 0.5) / count, position, Place(name, rank, count, _weight(strata, name, counts)))
-        for position, (name, count) in enumerate(counts.items())
-        for rank in range(count)
-    ]
-    return [place for _, _, place in sorted(order, key=lambda item: item[:2])]
+    drawn = _sequence(strata, size)
+    counts = Counter(name for name, _ in drawn)
+    weights = stratum_weights(strata, counts)
+    return [Place(name, rank, counts[name], weights[name]) for name, rank in drawn]
 
 
-def _weight(strata: Mapping[str, Stratum], name: str, counts: Mapping[str, int]) -> float:
-    """Population share over sample share."""
+def _sequence(strata: Mapping[str, Stratum], size: int) -> list[tuple[str, int]]:
+    """(stratum, rank) of the first places: a merge of the strata's own even progressions.
+
+    A stratum of share s has its place of rank r at (r + 1/2) / s, which is Sainte-Laguë's order;
+    its first place comes before all that, so that the smallest panel has every stratum.
+    """
+    assert size >= len(strata), "a panel has room for every stratum"
+    position = {name: place for place, name in enumerate(strata)}
+    coming = [(0.0, place, name, 0) for name, place in position.items()]
+    drawn: list[tuple[str, int]] = []
+    while len(drawn) < size:
+        _, _, name, rank = heapq.heappop(coming)
+        drawn.append((name, rank))
+        heapq.heappush(coming, ((rank + 1.5) / strata[name].sample, position[name], name, rank + 1))
+    return drawn
+
+
+def stratum_weights(strata: Mapping[str, Stratum], counts: Mapping[str, int]) -> dict[str, float]:
+    """What a scenario of each stratum weighs in a panel: population share over sample share.
+
+    Args:
+        strata: name -> stratum.
+        counts: stratum -> scenarios of it in the panel, all of them.
+    """
     population = math.fsum(stratum.population for stratum in strata.values())
-    share = strata[name].population / population
-    return share * sum(counts.values()) / counts[name]
+    size = sum(counts.values())
+    return {
+        name: strata[name].population / population * size / count
+        for name, count in counts.items()
+        if count
+    }
 
 
 def panel_digest(rows: Iterable[ScenarioRow]) -> str:

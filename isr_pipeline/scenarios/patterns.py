@@ -283,7 +283,7 @@ def log_dir_failure(draw: Draw) -> Faults:
 
 
 def _dead_disk(draw: Draw, broker: int, start: int) -> dict[str, Any]:
-    log_dir = draw.pick(range(draw.scenario.cluster.log_dirs_per_broker))
+    log_dir = draw.pick(range(draw.scenario.cluster.log_dirs_of(broker)))
     at = min(start, draw.horizon)
     return {"kind": "log_dir_failure", "broker": broker, "log_dir": log_dir, "start_ms": at}
 
@@ -413,6 +413,35 @@ def bootstrap(draw: Draw) -> Faults:
 
 
 # ---------------------------------------------------------------------------- chains
+
+
+@_pattern("duration_ms", "power", kinds=("crash", "link"))
+def rack_outage(draw: Draw) -> Faults:
+    """A rack loses power, or its network: all its brokers at once."""
+    inside = _rack(draw)
+    window = draw.lasting(draw.start(), draw.number("rack_outage.duration_ms"))
+    if draw.number("rack_outage.power"):
+        start, after = window["start_ms"], window["duration_ms"]
+        return [
+            {"kind": "crash", "broker": broker, "start_ms": start, "restart_after_ms": after}
+            for broker in inside
+        ]
+    outside = [b for b in draw.scenario.cluster.brokers if b not in inside]
+    return [
+        {"kind": "link", "from": one, "to": other, **window, "drop": True, "both_ways": True}
+        for one in inside
+        for other in (*outside, "controller")
+    ]
+
+
+def _rack(draw: Draw) -> list[int]:
+    """Draw the brokers of a rack; a broker without one is a rack of its own."""
+    cluster = draw.scenario.cluster
+    racks: dict[str | int, list[int]] = {}
+    for broker in cluster.brokers:
+        racks.setdefault(cluster.racks.get(broker, broker), []).append(broker)
+    found: list[int] = draw.pick(racks.values())
+    return found
 
 
 @_pattern(
@@ -631,6 +660,7 @@ PARAMETERS: dict[str, Check] = {
     "stall_then_death.death": one_of("crash", "disk"),
     "isolated_leader.after": _PART,
     "rolling_restart_over_shrunk_isr.slow_ms": MS,
+    "rack_outage.power": _TRUTH,
     **{
         name: MS
         for pattern in PATTERNS.values()

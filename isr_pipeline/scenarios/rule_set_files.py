@@ -6,9 +6,11 @@ A file says a release to start from and the switches that differ::
     base: 3.7+
     switches: {expand_needs_lag: true}
 
-``cluster.release: joins-in-time`` finds ``config/rule-sets/joins-in-time.yaml``; a value that ends
-in ``.yaml`` or ``.yml`` is a path, relative to the file that names it. Reading replaces the name by
-the text that holds the whole rule set (`isr_pipeline.kafka.own_rules`).
+``cluster.release: 3.9.1``, a release of Kafka, is the rule set that it has
+(`isr_pipeline.kafka.release_numbers`). ``cluster.release: joins-in-time`` finds
+``config/rule-sets/joins-in-time.yaml``; a value that ends in ``.yaml`` or ``.yml`` is a path,
+relative to the file that names it. Reading replaces the name by the text that holds the whole rule
+set (`isr_pipeline.kafka.own_rules`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of, text_of
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
 ENDINGS = (".yaml", ".yml")
@@ -127,13 +130,18 @@ def with_rule_sets(raw: Any, folder: Path) -> Any:
 
 
 def release_named(value: Any, folder: Path) -> Any:
-    """A release's name, or what the file holds that the value names; other values stay.
+    """A rule set's name, or what a release's number or a file stands for; other values stay.
 
     Raises:
         InputError: a rule-set file that cannot be used.
     """
+    if isinstance(value, float):
+        value = str(value)  # 3.9 without quotes
     if not isinstance(value, str) or value in RULE_SETS:
         return value
+    numbered = rule_set_text(value)
+    if numbered is not None:
+        return numbered
     if value.endswith(ENDINGS):
         path = folder / value
         return read_rule_set(path, str(path))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.simulation.handlers import dispatch, hand_in
-from isr_pipeline.simulation.measures import row_of
+from isr_pipeline.simulation.log import batch_at
+from isr_pipeline.simulation.measures import row_index, row_of
 from isr_pipeline.simulation.request_queue import enqueue
+from isr_pipeline.simulation.world.cells import fetch_ahead
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,
@@ -24,9 +27,22 @@ from isr_pipeline.simulation.world.layout import (
     B_UP,
     C_HALF_RTT,
     C_REQUEST_TIMEOUT,
+    E_SIZE,
+    G_LAST_STREAM,
     G_NOW,
+    H_AHEAD,
+    H_ENT,
+    H_FETCHED,
+    H_MAX_RF,
+    H_REC,
+    H_TOWARDS,
     INF,
+    K_SIZE,
+    LINE,
     P_LEADER,
+    P_LED_TAIL,
+    P_RF,
+    P_ROW0,
     Q_ABANDONED,
     Q_ACKS_ALL,
     Q_BROKER,
@@ -42,8 +58,11 @@ from isr_pipeline.simulation.world.layout import (
     QS_FREE,
     QS_TO_BROKER,
     R_BROKER,
+    R_SIZE,
     REQS_PER_STREAM,
+    REQS_PER_THREAD,
     S_ACKS_ALL,
+    S_AFTER,
     S_BASE,
     S_BATCH,
     S_GATHERED,
@@ -59,6 +78,12 @@ from isr_pipeline.simulation.world.layout import (
     S_RETRY_AT,
     S_SLOT,
     S_STOP,
+    T_FETCHED,
+    T_REQ0,
+    Y_PLACE,
+    Y_SIZE,
+    Y_THREAD,
+    Y_WORD,
 )
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
 
@@ -126,6 +151,100 @@ def _idle_until(w, s):
         cancel(w, w[s + S_SLOT])
 
 
+@cold
+def _fetch_ahead(w, s):
+    """Let the processor fetch what the next streams will touch, in the order of the last time.
+
+    A large world lies outside its caches, and what lies there is waited for line by line: first a
+    stream's row, then its partition, then the leader's replica, then those who fetch from it.
+    Streams mostly send in the same order again. So their rows are fetched four turns ahead, and
+    what they name in the turns after.
+    """
+    last = w[G_LAST_STREAM]
+    w[G_LAST_STREAM] = s
+    if last > 0:
+        w[last + S_AFTER] = s
+    first = w[s + S_AFTER]
+    second = w[first + S_AFTER]
+    third = w[second + S_AFTER]
+    fourth = w[third + S_AFTER]
+    _fetch_requests(w, w[s + S_PART])
+    _fetch_threads(w, w[first + S_PART])
+    _fetch_replicas(w, w[second + S_PART])
+    fetch_ahead(w, w[third + S_PART])
+    fetch_ahead(w, w[third + S_PART] + LINE)
+    fetch_ahead(w, w[third + S_REQ0])
+    fetch_ahead(w, w[third + S_REQ0] + LINE)
+    fetch_ahead(w, fourth)
+    fetch_ahead(w, fourth + LINE)
+    fetch_ahead(w, fourth + 2 * LINE)
+
+
+@compiled
+def _first_towards(w, p):
+    """Row pointer of who fetches for the first replica of ``p`` from its leader; -1 if it has none.
+
+    Reckoned, as the leader's row, which names it, may not be there yet.
+    """
+    if w[p + P_LEADER] < 0:
+        return -1
+    row = row_index(w, row_of(w, p, w[p + P_LEADER]))
+    return w[H_TOWARDS] + row * w[H_MAX_RF] * Y_SIZE
+
+
+@compiled
+def _fetch_replicas(w, p):
+    """Fetch the replicas of partition ``p``, who fetches from its leader, and its newest batch."""
+    y = _first_towards(w, p)
+    if y < 0:
+        return
+    for r in range(w[p + P_ROW0], w[p + P_ROW0] + w[p + P_RF] * R_SIZE, R_SIZE):
+        fetch_ahead(w, r)
+    r = row_of(w, p, w[p + P_LEADER])
+    fetch_ahead(w, r + LINE)
+    fetch_ahead(w, r + 2 * LINE)
+    for cell in range(y, y + w[p + P_RF] * Y_SIZE, LINE):
+        fetch_ahead(w, cell)
+    fetch_ahead(w, batch_at(w, p, w[p + P_LED_TAIL]))
+
+
+@compiled
+def _fetch_threads(w, p):
+    """Fetch the threads that fetch from the leader of partition ``p``, and its records of them."""
+    y = _first_towards(w, p)
+    if y < 0:
+        return
+    record = w[H_REC] + (y - w[H_TOWARDS]) // Y_SIZE * N_FIELDS
+    for pos in range(w[p + P_RF]):
+        if pos != w[p + P_LEADER]:
+            t = w[y + Y_THREAD]
+            fetch_ahead(w, t)
+            fetch_ahead(w, t + LINE)
+            fetch_ahead(w, w[y + Y_WORD])
+            fetch_ahead(w, record)
+        y += Y_SIZE
+        record += N_FIELDS
+
+
+@compiled
+def _fetch_requests(w, p):
+    """Fetch the requests in which followers ask for partition ``p``, and its entry in them."""
+    y = _first_towards(w, p)
+    if y < 0:
+        return
+    for pos in range(w[p + P_RF]):
+        if pos != w[p + P_LEADER]:
+            t = w[y + Y_THREAD]
+            q = w[t + T_REQ0]
+            fetch_ahead(w, q)
+            fetch_ahead(w, q + LINE)
+            fetched = (w[t + T_FETCHED] - w[H_FETCHED]) // K_SIZE
+            entry = fetched * REQS_PER_THREAD + w[y + Y_PLACE]
+            fetch_ahead(w, w[H_ENT] + entry * E_SIZE)
+            fetch_ahead(w, w[t + T_FETCHED] + w[y + Y_PLACE] * K_SIZE)
+        y += Y_SIZE
+
+
 @compiled
 def _send(w, s):
     """Send what has gathered to the leader that the metadata name; one request is out then."""
@@ -145,6 +264,8 @@ def _send(w, s):
     records = min(w[s + S_GATHERED], w[s + S_MOST])
     w[s + S_GATHERED] -= records
     r = row_of(w, p, leader)
+    if w[H_AHEAD] != 0:
+        _fetch_ahead(w, s)
     w[q + Q_STATE] = QS_TO_BROKER
     w[q + Q_BROKER] = w[r + R_BROKER]
     w[q + Q_ROW] = r

@@ -29,6 +29,7 @@ from isr_pipeline.simulation.measures import (
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.shortcuts.depends import (
     NOT_HERE,
+    may_elect_uncleanly,
     min_isr_for,
     note,
     note_isr,
@@ -66,7 +67,6 @@ from isr_pipeline.simulation.world.layout import (
     C_REBALANCE,
     C_SCRATCH,
     C_SESSION,
-    C_UNCLEAN,
     C_WARMUP,
     DEP_NOBODY,
     DEP_ORDER,
@@ -382,7 +382,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     order = cells_from(w, w[C_SCRATCH])
     if is_kraft(rules):
         how = election
-        if how == _ONLINE and setting(w, C_UNCLEAN, NOT_HERE) == 1:
+        if how == _ONLINE and may_elect_uncleanly(w, p):
             how = _UNCLEAN_ELECTION
         elr_on = switch(w, rules, ELR, NOT_HERE) != 0
         fewest = min_isr_for(w, rules, p, target)
@@ -417,7 +417,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     if election == _PREFERRED_ELECTION:
         n = 1
     new_leader, unclean = elect_zk(
-        order, n, target & ~removed, acceptable, 0, setting(w, C_UNCLEAN, NOT_HERE) == 1 and n > 1
+        order, n, target & ~removed, acceptable, 0, may_elect_uncleanly(w, p) and n > 1
     )
     _note_election(w, p, election, isr, leader, new_leader)
     if election == _PREFERRED_ELECTION:

@@ -51,6 +51,7 @@ from isr_pipeline.simulation.network import (
     X_READ_STALL,
     X_SLOW_APPEND,
     X_SLOW_READ,
+    distance,
     link,
 )
 from isr_pipeline.simulation.produces import append_records
@@ -98,6 +99,8 @@ from isr_pipeline.simulation.world.layout import (
     B_SURGE_NEXT,
     B_SURGE_OUT,
     B_SURGE_PERIOD,
+    B_THREAD0,
+    B_THREADS,
     B_TICK_DUE,
     B_TICK_POS,
     B_TICK_STATE,
@@ -141,8 +144,6 @@ from isr_pipeline.simulation.world.layout import (
     H_SND,
     H_STR,
     H_STREAMS,
-    H_THR,
-    H_THREADS,
     H_WALK,
     INF,
     K_FROW,
@@ -202,7 +203,6 @@ from isr_pipeline.simulation.world.layout import (
     T_FOLLOWER,
     T_HOLD,
     T_REQ,
-    T_SIZE,
     T_SLOT,
     T_STATE,
     TS_DEAD,
@@ -364,15 +364,14 @@ def stop_broker(w, rules, b):
     cancel(w, w[b + B_SLOT_TICK])
     cancel(w, w[b + B_SLOT_ALTER])
     cancel(w, w[b + B_SLOT_MD])
-    for i in range(w[H_THREADS]):
-        t = w[H_THR] + i * T_SIZE
-        if w[t + T_FOLLOWER] == b:
-            if w[t + T_STATE] == TS_DEAD:
-                count_dead(w, -1)
-            w[t + T_STATE] = TS_DOWN
-            w[t + T_REQ] = -1
-            w[t + T_HOLD] = 0
-            cancel(w, w[t + T_SLOT])
+    for i in range(w[b + B_THREAD0], w[b + B_THREAD0] + w[b + B_THREADS]):
+        t = w[i]
+        if w[t + T_STATE] == TS_DEAD:
+            count_dead(w, -1)
+        w[t + T_STATE] = TS_DOWN
+        w[t + T_REQ] = -1
+        w[t + T_HOLD] = 0
+        cancel(w, w[t + T_SLOT])
     _refresh_led_by(w, rules, b)
     hear(w, b)
 
@@ -443,7 +442,10 @@ def _cpu_factor(w, b):
 
 @compiled
 def _relink(w, a, c):
-    """Latency and drop of the link from node ``a`` to node ``c``: the largest in force."""
+    """Latency and drop of the link from node ``a`` to node ``c``: the largest in force.
+
+    What the racks' distance adds is always in force.
+    """
     latency = 0
     drop_until = 0
     for i in range(w[H_FAULTS]):
@@ -457,7 +459,7 @@ def _relink(w, a, c):
             if w[x + X_DROP] == 1:
                 drop_until = max(drop_until, w[x + X_END])
     place = link(w, a, c)
-    w[place] = latency
+    w[place] = latency + distance(w, a, c)
     w[place + 1] = drop_until
 
 

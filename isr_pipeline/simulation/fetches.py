@@ -44,8 +44,10 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     is_unchanged,
     is_validated,
     mark_changed,
-    next_unset,
-    unchanged_entries,
+    mark_unchanged,
+    next_to_visit,
+    unchanged_in,
+    word_of,
 )
 from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pending
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
@@ -96,6 +98,7 @@ from isr_pipeline.simulation.world.layout import (
     Q_N,
     Q_OWNER,
     Q_PENDING,
+    Q_SIZE,
     Q_SLOT,
     Q_STATE,
     QS_PURGATORY,
@@ -111,7 +114,9 @@ from isr_pipeline.simulation.world.layout import (
     R_POS,
     R_WRITER,
     T_FETCHED,
-    T_UNCHANGED,
+    T_REQ0,
+    T_WAITS,
+    WORD_MASK,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
 
@@ -247,15 +252,15 @@ def _reads_nothing(w, rules, q):
     if rules[CLOCK] == _ANY_FETCH:
         return False
     t = w[q + Q_OWNER]
-    known = unchanged_entries(w, t, q)
-    i = next_unset(known, 0)
+    kept = is_kept(w, t, q)
+    i = next_to_visit(w, t, kept, 0)
     while i < w[q + Q_N]:
         e = w[q + Q_ENT] + i * E_SIZE
         lr = w[w[t + T_FETCHED] + i * K_SIZE + K_LROW]
         if w[e + E_OFFSET] >= 0:
             if w[e + E_OFFSET] < w[lr + R_LEO] or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
                 return False
-        i = next_unset(known, i + 1)
+        i = next_to_visit(w, t, kept, i + 1)
     return True
 
 
@@ -296,12 +301,16 @@ def _skip_unchanged(w, rec, t, q, first):
     fetched = w[t + T_FETCHED]
     n = w[q + Q_N]
     kept = is_kept(w, t, q)
-    known = unchanged_entries(w, t, q)
     i = first
+    known = 0
+    known_until = first if kept else n
     while i < n:
+        if i == known_until:
+            known = unchanged_in(w, word_of(w, t, i))
+            known_until = (i | WORD_MASK) + 1
         e = entries + i * E_SIZE
         k = fetched + i * K_SIZE
-        if (known >> (i & 63)) & 1 == 0:
+        if (known >> (i & WORD_MASK)) & 1 == 0:
             if not is_unchanged(w, rec, e, k):
                 if w[e + E_OFFSET] >= 0:
                     break
@@ -309,7 +318,7 @@ def _skip_unchanged(w, rec, t, q, first):
                 continue
             w[e + E_HW] = w[w[k + K_LROW] + R_HW]
             if kept:
-                w[t + T_UNCHANGED] |= 1 << i
+                mark_unchanged(w, t, i)
         w[e + E_TIME] = now
         on_fetch_again(rec, w[k + K_REC], now)
         i += 1
@@ -402,6 +411,12 @@ def fetch_after_read(w, rec, rules, b, d):
     fetch_steps(w, rec, rules, b, d)
 
 
+@cold
+def _bit_of_another(w, t, q):
+    """Bit in T_WAITS of a request of thread ``t`` that is not its first: one was given up."""
+    return 1 << ((q - w[t + T_REQ0]) // Q_SIZE)
+
+
 @compiled
 def _fetch_done(w, rec, rules, b, d, q, empty):
     """All partitions of the fetch are read: answer it, or let it wait in purgatory.
@@ -424,6 +439,8 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
         complete(w, rec, rules, b, d)
         return
     w[q + Q_STATE] = QS_PURGATORY
+    t = w[q + Q_OWNER]
+    w[t + T_WAITS] |= 1 if q == w[t + T_REQ0] else _bit_of_another(w, t, q)
     w[q + Q_DEADLINE] = w[G_NOW] + w[C_FETCH_WAIT]
     schedule(w, w[q + Q_SLOT], w[q + Q_DEADLINE])
     handler_free(w, b, d)

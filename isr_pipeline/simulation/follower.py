@@ -61,6 +61,8 @@ from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
     B_SLOT_MD,
     B_SLOT_TICK,
+    B_THREAD0,
+    B_THREADS,
     C_BACKOFF,
     C_SOCKET_TIMEOUT,
     DEP_FETCHER,
@@ -86,8 +88,6 @@ from isr_pipeline.simulation.world.layout import (
     G_NOW,
     G_RARE,
     H_MD,
-    H_THR,
-    H_THREADS,
     INF,
     K_FROW,
     K_HW,
@@ -145,7 +145,6 @@ from isr_pipeline.simulation.world.layout import (
     T_LEADER,
     T_REQ,
     T_REQ0,
-    T_SIZE,
     T_SLOT,
     T_STATE,
     T_USED,
@@ -608,9 +607,9 @@ def reap_idle_threads(w, b):
     AbstractFetcherManager.shutdownIdleFetcherThreads, after every change of what is fetched: dead
     threads as well; a failed partition is no longer its thread's.
     """
-    for i in range(w[H_THREADS]):
-        t = w[H_THR] + i * T_SIZE
-        if w[t + T_FOLLOWER] != b or w[t + T_STATE] == TS_DOWN:
+    for i in range(w[b + B_THREAD0], w[b + B_THREAD0] + w[b + B_THREADS]):
+        t = w[i]
+        if w[t + T_STATE] == TS_DOWN:
             continue
         held = 0
         for c in range(w[t + T_FETCHED_COUNT]):

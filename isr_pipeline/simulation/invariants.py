@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.partition import effective_min_isr, size_of
+from isr_pipeline.kafka.partition import size_of
 from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, N_FIELDS
 from isr_pipeline.kafka.releases import (
     CLOCK,
@@ -49,13 +49,14 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.dirty import (
-    DIRTY_MAX,
     is_unchanged,
     is_validated,
     next_dirty,
     thread_of,
-    unchanged_entries,
+    unchanged_in,
+    word_of,
 )
 from isr_pipeline.simulation.world.cells import cells, records
 from isr_pipeline.simulation.world.jit import compiled, entry
@@ -90,7 +91,6 @@ from isr_pipeline.simulation.world.layout import (
     B_WALK_N,
     C_HORIZON,
     C_LAG,
-    C_MIN_ISR,
     C_TICK,
     D_BROKER,
     D_ROW,
@@ -237,6 +237,7 @@ from isr_pipeline.simulation.world.layout import (
     TS_BACKOFF,
     TS_DEAD,
     TS_WAITING,
+    WORD_MASK,
     X_SIZE,
     X_STATE,
 )
@@ -578,7 +579,7 @@ def _flags_true(w, rules, p):
         flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
     else:
         b = w[row_of(w, p, leader) + R_BROKER]
-        if members < effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF]):
+        if members < min_isr(w, rules, p):
             flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
         if members < w[p + P_RF]:
             flags |= FLAG_UNDER_REPLICATED
@@ -802,9 +803,9 @@ def _unchanged(w, rec):
         if w[t + T_VALIDATED] != w[G_RARE]:
             continue
         q = w[t + T_REQ]
-        for i in range(min(w[t + T_FETCHED_COUNT], DIRTY_MAX)):
+        for i in range(w[t + T_FETCHED_COUNT]):
             e = w[q + Q_ENT] + i * E_SIZE
-            if (unchanged_entries(w, t, q) >> i) & 1:
+            if (unchanged_in(w, word_of(w, t, i)) >> (i & WORD_MASK)) & 1:
                 if w[e + E_OFFSET] < 0 or not is_unchanged(
                     w, rec, e, w[t + T_FETCHED] + i * K_SIZE
                 ):

@@ -32,7 +32,7 @@ from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
 from isr_pipeline.simulation.shortcuts.pending import flush_all
-from isr_pipeline.simulation.world.cells import cells, records
+from isr_pipeline.simulation.world.cells import cells, fetch_ahead, records
 from isr_pipeline.simulation.world.jit import cold, compiled, entry, hot
 from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
@@ -49,6 +49,7 @@ from isr_pipeline.simulation.world.layout import (
     G_NOW,
     G_RARE,
     G_SAMPLE_COUNT,
+    H_AHEAD,
     H_BRK,
     H_BROKERS,
     H_BYKIND,
@@ -58,6 +59,7 @@ from isr_pipeline.simulation.world.layout import (
     H_ROWS,
     H_SAMPLE,
     H_SLOT_SAMPLE,
+    LINE,
     P_LEADER,
     P_SIZE,
     Q_KIND,
@@ -211,6 +213,20 @@ def finish(w):
     count_untracked(w, 0)
 
 
+@cold
+def _fetch_ahead(w, by_number):
+    """Let the processor fetch the rows of whoever acts soon: who wins near the tree's root.
+
+    They are fetched in two steps: first where the row is, then, nearer to the root, the row.
+    """
+    for i in range(TREE + 4, TREE + 8):
+        fetch_ahead(w, by_number + (w[i] & SLOT_MASK))
+    for i in range(TREE + 2, TREE + 4):
+        row = w[by_number + (w[i] & SLOT_MASK)] >> SK_BITS
+        fetch_ahead(w, row)
+        fetch_ahead(w, row + LINE)
+
+
 @compiled
 def take_until(w, rec, rules, end, most):
     """Let slot after slot act, at most so many, until one fires at ``end`` or later.
@@ -218,6 +234,7 @@ def take_until(w, rec, rules, end, most):
     Returns how many acted. G_EVENTS is brought up to date afterwards only: no event reads it.
     """
     by_number = w[H_BYKIND]
+    ahead = w[H_AHEAD] != 0
     last = end << SLOT_BITS
     left = min(most, w[C_BUDGET] - w[G_EVENTS])
     begun = left
@@ -226,6 +243,8 @@ def take_until(w, rec, rules, end, most):
         left -= 1
         w[G_NOW] = key >> SLOT_BITS
         entity = w[by_number + (key & SLOT_MASK)]
+        if ahead:
+            _fetch_ahead(w, by_number)
         act(w, rec, rules, entity & SK_MASK, entity >> SK_BITS)
         key = w[TREE + 1]
     w[G_EVENTS] += begun - left

@@ -130,6 +130,7 @@ from isr_pipeline.simulation.world.layout import (
     P_STAND_SINCE,
     P_STREAM0,
     P_STREAMS,
+    P_WAITS,
     P_WATCHED,
     Q_END,
     Q_ERR,
@@ -258,11 +259,17 @@ def answer_produces(w, rec, rules, r):
     (Partition.checkEnoughReplicasReachOffset @ 3.6). Afterwards all of them, with an error.
     """
     p = w[r + R_PART]
+    if w[p + P_WAITS] == 0:
+        return
+    waits = 0
     for k in range(w[p + P_STREAMS]):
         s = w[p + P_STREAM0] + k * S_SIZE
         for j in range(REQS_PER_STREAM):
             q = w[s + S_REQ0] + j * Q_SIZE
-            if w[q + Q_STATE] == QS_WAIT_HW and w[q + Q_ROW] == r:
+            if w[q + Q_STATE] != QS_WAIT_HW:
+                continue
+            waits = 1
+            if w[q + Q_ROW] == r:
                 if w[r + R_IS_LEADER] == 0:
                     w[q + Q_ERR] = ERR_NOT_LEADER
                 else:
@@ -271,6 +278,7 @@ def answer_produces(w, rec, rules, r):
                         continue
                     w[q + Q_ERR] = ERR_NONE if error == _ENOUGH else ERR_NOT_ENOUGH_AFTER
                 respond(w, rec, rules, w[r + R_BROKER], q)
+    w[p + P_WAITS] = waits
 
 
 @compiled

@@ -18,6 +18,7 @@ from isr_pipeline.simulation.world.layout import (
     C_SEND,
     G_NOW,
     H_BROKERS,
+    H_DISTANCE,
     H_FLT,
     H_FPART,
     H_LINK,
@@ -66,6 +67,12 @@ def jitter(w, purpose, a, b, low, high):
 def link(w, a, b):
     """Pointer of the link from node ``a`` to node ``b``: added latency, end of its drop."""
     return w[H_LINK] + 2 * (a * (w[H_BROKERS] + 1) + b)
+
+
+@compiled
+def distance(w, a, b):
+    """What the racks of two nodes add, one way, to the time between any two."""
+    return w[w[H_DISTANCE] + a * (w[H_BROKERS] + 1) + b]
 
 
 @compiled

@@ -19,6 +19,7 @@ from isr_pipeline.simulation.world.layout import (
     ERR_NOT_ENOUGH_AFTER,
     ERR_NOT_LEADER,
     G_NOW,
+    P_WAITS,
     Q_ACKS_ALL,
     Q_END,
     Q_ERR,
@@ -58,6 +59,7 @@ def finish_produce(w, rec, rules, b, q):
         if error == _WAITING:
             if w[r + R_IS_LEADER] == 1:
                 w[q + Q_STATE] = QS_WAIT_HW
+                w[w[r + R_PART] + P_WAITS] = 1
                 return
             w[q + Q_ERR] = ERR_NOT_LEADER
         elif error == _TOO_FEW:

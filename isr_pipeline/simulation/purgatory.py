@@ -19,9 +19,9 @@ from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_validated,
     next_dirty,
-    place_in_thread,
-    thread_of,
+    towards,
 )
+from isr_pipeline.simulation.world.cells import trailing_zeros
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
@@ -77,10 +77,12 @@ from isr_pipeline.simulation.world.layout import (
     R_ONLINE,
     R_PART,
     R_POS,
-    REQS_PER_THREAD,
     T_FETCHED,
     T_REQ,
     T_REQ0,
+    T_WAITS,
+    Y_PLACE,
+    Y_THREAD,
 )
 from isr_pipeline.simulation.world.queue import cancel, schedule
 
@@ -214,14 +216,19 @@ def delayed_fetch(w, lr, pos):
 
     -1 if there is none.
     """
-    t = thread_of(w, lr, pos)
-    i = place_in_thread(w, lr, pos)
-    for j in range(REQS_PER_THREAD):
+    y = towards(w, lr, pos)
+    t = w[y + Y_THREAD]
+    waits = w[t + T_WAITS]
+    while waits != 0:
+        j = trailing_zeros(waits)
+        waits &= waits - 1
         q = w[t + T_REQ0] + j * Q_SIZE
-        if w[q + Q_STATE] == QS_PURGATORY:
-            e = w[q + Q_ENT] + i * E_SIZE
-            if w[e + E_OFFSET] >= 0 and (_gets_all(w, q, lr, e) or satisfied(w, q)):
-                return q
+        if w[q + Q_STATE] != QS_PURGATORY:
+            w[t + T_WAITS] &= ~(1 << j)
+            continue
+        e = w[q + Q_ENT] + w[y + Y_PLACE] * E_SIZE
+        if w[e + E_OFFSET] >= 0 and (_gets_all(w, q, lr, e) or satisfied(w, q)):
+            return q
     return -1
 
 

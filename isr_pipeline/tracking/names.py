@@ -59,6 +59,9 @@ def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
         "red": str(verdict.red).lower(),
         "headline": verdict.headline,
         "regressed_metrics": ",".join(sorted(regressed)),
+        "improved_metrics": ",".join(
+            sorted({m for one in verdict.configurations for m in one.metrics_with(Status.IMPROVED)})
+        ),
         "baseline_night": verdict.baseline.night if verdict.baseline else "",
     }
 
@@ -70,7 +73,11 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
         "config_name": configuration.name,
         "is_grid": str(configuration.is_grid).lower(),
         "verdict": str(one.status),
+        "words": ", ".join(str(word) for word in one.words),
         "regressed_metrics": ",".join(_regressed(one)),
+        "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
+        "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
+        "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
         "reason": one.reason[:4_000],
     }
 
@@ -94,7 +101,8 @@ def night_note(verdict: NightVerdict, links: dict[str, str], changed: Sequence[s
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     size = sum(len(line) + 1 for line in lines)
     for index, one in enumerate(ranked):
-        row = f"| {one.name} | {one.status} | {' | '.join(_shown(one))} |"
+        words = ", ".join(str(word) for word in one.words)
+        row = f"| {one.name} | {words} | {' | '.join(_shown(one))} |"
         size += len(row) + 1
         if size > NOTE_CHARACTERS - 80:
             lines.append(f"\n… and {len(ranked) - index} more: see the report")
@@ -106,11 +114,11 @@ def night_note(verdict: NightVerdict, links: dict[str, str], changed: Sequence[s
 def config_note(one: ConfigVerdict, trend: str) -> str:
     """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
     lines = [
-        f"**{one.status}**: {one.reason}"[:4_000],
+        f"**{', '.join(str(word) for word in one.words)}**: {one.reason}"[:4_000],
         "",
         f"[its nights so far]({trend})",
         "",
-        "| metric | status | value | baseline | ratio (95 %) | q |",
+        "| metric | status | value | baseline | ratio (interval) | q |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for metric in one.metrics:
@@ -122,7 +130,24 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
             f"{number(metric.baseline_value)} | {number(metric.ratio)}{interval} | "
             f"{number(metric.q)} |"
         )
+    lines += ["", *_strata_lines(one)]
     return "\n".join(lines)[:NOTE_CHARACTERS]
+
+
+def _strata_lines(one: ConfigVerdict) -> list[str]:
+    """A table of the strata of what got worse or better; nothing if there is none."""
+    shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
+    rows = [
+        f"| {metric.metric} | {part.stratum} | {part.status} | {number(part.ratio)} | "
+        f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
+        for metric in one.metrics
+        if metric.status in shown
+        for part in metric.strata
+        if part.status is not Status.UNCHANGED
+    ]
+    if not rows:
+        return []
+    return ["| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|", *rows]
 
 
 def _shown(one: ConfigVerdict) -> list[str]:

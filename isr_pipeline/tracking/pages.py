@@ -11,6 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ FILE = "mlflow.json"
 def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) -> None:
     """Note in the night's folder which run in MLflow is its parent."""
     file = _file(experiment, night)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{FILE}.{os.getpid()}")
-    draft.write_text(json.dumps({"experiment_id": experiment_id, "run_id": run_id}) + "\n")
-    draft.replace(file)
+    write_whole(file, json.dumps({"experiment_id": experiment_id, "run_id": run_id}) + "\n")
 
 
 def run_page(experiment: str, night: str) -> str | None:

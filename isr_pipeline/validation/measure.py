@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
@@ -182,6 +184,9 @@ def _measure_scenarios(_: SparkSession, suite: Suite, plan: Plan, rows: DataFram
     """Measure the scenarios table; a group is a panel."""
     key = ["panel", "scenario_id"]
     panels = [panel for panel, size in plan.panels.items() if size]
+    folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
+    drawn = [stage for stage in plan.stages if (folder / f"{stage.panel}.parquet").is_file()]
+    panels += [stage.panel for stage in drawn]
     weights = rows.groupBy("panel", "stratum").agg(sf.min("weight").alias("stratum_weight"))
     rows = (
         rows.join(sf.broadcast(weights), ["panel", "stratum"], "left")
@@ -212,13 +217,31 @@ def _measure_scenarios(_: SparkSession, suite: Suite, plan: Plan, rows: DataFram
         "confirm": plan.confirm_digest,
         "fresh": plan.fresh_digest,
     }
-    planned = [{"panel": panel, "rows_planned": plan.panels[panel]} for panel in panels]
+    # The weights of a later stage are those of all stages up to it: they sum to something else.
+    weight_sums = {panel: float(size) for panel, size in plan.panels.items()}
+    for stage in drawn:
+        members = list(plan.draw_stage(stage))
+        planned_digests[stage.panel] = panel_digest(members)
+        weight_sums[stage.panel] = math.fsum(row.weight for row in members)
+    planned = [
+        {
+            "panel": panel,
+            "rows_planned": plan.panel_size(panel),
+            "first_planned": plan.first_index(panel),
+            "weight_planned": weight_sums[panel],
+        }
+        for panel in panels
+    ]
     frame = _planned_groups(frame, planned)
     frame["ids_twice"] = frame["rows"] - frame["ids"]
-    frame["indexes_amiss"] = ((frame["rows"] - frame["indexes"]) + (frame["first_index"] != 0)) + (
-        frame["last_index"] != frame["rows"] - 1
+    first, last = frame["first_planned"], frame["first_planned"] + frame["rows"] - 1
+    frame["indexes_amiss"] = (
+        (frame["rows"] - frame["indexes"])
+        + (frame["first_index"] != first)
+        + (frame["last_index"] != last)
     )
-    frame["weights_amiss"] = (frame["weight_sum"] - frame["rows"]).abs() > _WEIGHT_TOLERANCE
+    missing = (frame["weight_sum"] - frame["weight_planned"]).abs()
+    frame["weights_amiss"] = missing > _WEIGHT_TOLERANCE
     frame["weights_amiss"] = frame["weights_amiss"].astype("int64")
     digests = _panel_digests(rows)
     frame["digest"] = [digests.get(panel, "") for panel in frame["panel"]]
@@ -279,7 +302,7 @@ def _measure_outcomes(spark: SparkSession, suite: Suite, plan: Plan, rows: DataF
     )
     names = {c.config_id: c.name for c in plan.configurations}
     planned = [
-        {"panel": panel, "config_id": config_id, "rows_planned": plan.panels[panel]}
+        {"panel": panel, "config_id": config_id, "rows_planned": plan.panel_size(panel)}
         for panel, config_ids in held.items()
         for config_id in config_ids
     ]
@@ -304,6 +327,7 @@ def _planned_scenarios(spark: SparkSession, plan: Plan, panels: list[str]) -> Da
     scenarios = spark.read.schema(SPARK_SCHEMAS["scenarios"]).parquet(str(folder))
     return (
         scenarios.where(sf.col("panel").isin(panels))
+        .unionByName(_on_the_baselines_side(scenarios, panels))
         .dropDuplicates(["panel", "scenario_id"])
         .select(
             "panel",
@@ -313,6 +337,13 @@ def _planned_scenarios(spark: SparkSession, plan: Plan, panels: list[str]) -> Da
             sf.lit(True).alias("scenario_planned"),
         )
     )
+
+
+def _on_the_baselines_side(scenarios: DataFrame, panels: list[str]) -> DataFrame:
+    """Scenarios of stages that the baseline's code ran too, as rows of the panels of its side."""
+    ran = [panel.removesuffix(BASELINE_SIDE) for panel in panels if panel.endswith(BASELINE_SIDE)]
+    side = sf.concat("panel", sf.lit(BASELINE_SIDE))
+    return scenarios.where(sf.col("panel").isin(ran)).withColumn("panel", side)
 
 
 def _outcome_helpers() -> dict[str, Column]:
@@ -399,7 +430,8 @@ def _from_outcomes(spark: SparkSession, plan: Plan) -> DataFrame:
     """What the summary must say by the outcomes: a row per configuration, metric and stratum."""
     folder = store.table_path("outcomes", plan.experiment, plan.night, plan.root)
     outcomes = spark.read.schema(SPARK_SCHEMAS["outcomes"]).parquet(str(folder))
-    both = outcomes.withColumn("stratum", sf.explode(sf.array("stratum", sf.lit(WHOLE_PANEL))))
+    summarized = outcomes.where(sf.col("panel").isin(list(plan.panels)))
+    both = summarized.withColumn("stratum", sf.explode(sf.array("stratum", sf.lit(WHOLE_PANEL))))
     ran = sf.col("failed") == 0
     sums = [
         sf.count("*").alias("panel_scenarios"),

@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.home import SHIPPED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ class Suite:
 
 def suites_dir() -> Path:
     """Folder of the suites."""
-    return REPOSITORY / "expectations"
+    return SHIPPED / "expectations"
 
 
 def load_suite(table: str) -> Suite:

@@ -8,45 +8,60 @@ said and never taken for an absent one.
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.errors import InputError, Refused, TableMissing
+from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.kernels.finding import find_source
-from isr_pipeline.kernels.source import FILE, write_archive
 from isr_pipeline.outcomes import store
-from isr_pipeline.verdicts.model import BaselineNote, load_verdict
-from isr_pipeline.verdicts.panel import exposure_partition_s
+from isr_pipeline.verdicts.ledger import Entry
+from isr_pipeline.verdicts.model import BaselineNote
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.plan import Plan
+    pass
+
+WHOLE_SOURCE = "source"
+"""Name among the digests of the archive of the code that made the night accepted whole."""
 
 PANELS = ("regression", "confirm")
 """Panels whose outcomes a baseline keeps; the fresh panel is another one every night."""
-
-ConfirmRunner = Callable[["Plan", tuple[str, ...]], None]
-"""Simulates the confirm panel of a plan for some config_ids and puts it into `outcomes`."""
 
 
 class BaselineDamaged(Refused):
     """The baseline is there and cannot be used; str() is the reason, one line."""
 
 
+class Acceptance(BaseModel):
+    """Who accepted what, when and why.
+
+    Attributes:
+        source: name among the record's digests of the archive of the code's sources.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    night: str
+    accepted_by: str
+    accepted_at: str
+    why: str
+    code_version: str
+    source: str
+
+
 class BaselineConfiguration(BaseModel):
-    """How a configuration of the baseline is found again."""
+    """How a configuration of the baseline is found again.
+
+    Attributes:
+        alone: its own acceptance; None if it was accepted with the whole night.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,10 +69,16 @@ class BaselineConfiguration(BaseModel):
     config_id: str
     is_grid: bool
     overrides: dict[str, Any]
+    alone: Acceptance | None = None
 
 
 class BaselineRecord(BaseModel):
-    """``baseline.json``."""
+    """``baseline.json``.
+
+    Attributes:
+        night: that was accepted whole; some configurations may be of a later one since.
+        entry: what the newest acceptance adds to the ledger; None if an older release accepted.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,6 +92,42 @@ class BaselineRecord(BaseModel):
     confirm_digest: str
     configurations: tuple[BaselineConfiguration, ...]
     digests: dict[str, str]
+    entry: Entry | None = None
+
+    @property
+    def whole(self) -> Acceptance:
+        """The acceptance of the whole night."""
+        return Acceptance(
+            night=self.night,
+            accepted_by=self.accepted_by,
+            accepted_at=self.accepted_at,
+            why=self.why,
+            code_version=self.code_version,
+            source=WHOLE_SOURCE,
+        )
+
+    @property
+    def acceptances(self) -> tuple[Acceptance, ...]:
+        """Of the whole night first, then of configurations alone."""
+        return (self.whole, *(one.alone for one in self.configurations if one.alone is not None))
+
+    @property
+    def nights(self) -> frozenset[str]:
+        """Nights that the baseline is made of."""
+        return frozenset(one.night for one in self.acceptances)
+
+    @property
+    def newest_source(self) -> str:
+        """Name of the archive of the newest acceptance's code."""
+        return max(self.acceptances, key=lambda one: one.accepted_at).source
+
+    def configuration(self, config_id: str) -> BaselineConfiguration:
+        """One of its configurations, which is there."""
+        return next(one for one in self.configurations if one.config_id == config_id)
+
+    def acceptance(self, config_id: str) -> Acceptance:
+        """Who accepted one of its configurations, when, why, and of which code."""
+        return self.configuration(config_id).alone or self.whole
 
     def note(self) -> BaselineNote:
         """Return the part that goes into a night's verdict."""
@@ -81,6 +138,7 @@ class BaselineRecord(BaseModel):
             why=self.why,
             code_version=self.code_version,
             panel_digest=self.panel_digest,
+            latest_at=max(one.accepted_at for one in self.acceptances),
         )
 
     def partner(self, *, name: str, config_id: str, is_grid: bool, overrides: Any) -> str | None:
@@ -92,7 +150,7 @@ class BaselineRecord(BaseModel):
         for one in self.configurations:
             if one.is_grid != is_grid:
                 continue
-            if is_grid and (one.config_id == config_id or one.overrides == _plain(overrides)):
+            if is_grid and (one.config_id == config_id or one.overrides == as_json(overrides)):
                 return one.config_id
             if not is_grid and one.name == name:
                 return one.config_id
@@ -144,155 +202,6 @@ def load(experiment: str) -> Baseline | None:
     return Baseline(record=record, outcomes=frames["outcomes"], scenarios=frames["scenarios"])
 
 
-def accept(
-    experiment: str,
-    night: str,
-    who: str | None,
-    why: str,
-    *,
-    simulate_confirm: ConfirmRunner | None = None,
-    code_version: str | None = None,
-) -> BaselineRecord:
-    """Make a night the baseline.
-
-    Args:
-        experiment: experiment name.
-        night: a night that was judged.
-        who: name of the person; the login name if None.
-        why: one line that the next reader will be glad of.
-        simulate_confirm: runs the confirm panel for configurations whose confirm outcomes are not
-            there (they are only simulated for what is flagged); None if it cannot be run here.
-        code_version: version of the code that runs now; asked of the plan module if None.
-
-    Returns:
-        The record written.
-
-    Raises:
-        InputError: ``why`` is empty.
-        Refused: the night is not whole, its tables changed since it was judged, or its confirm
-            outcomes are missing and cannot be computed by the code that made the night.
-    """
-    from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - plan imports nothing of ours
-
-    if not why.strip():
-        raise InputError("baseline accept", "why", "empty", "a reason, in one line")
-    folder = Home.from_environment().night_dir(experiment, night)
-    verdict = load_verdict(experiment, night)
-    plan = Plan.load(folder / "plan.json")
-    outcomes = _outcomes(experiment, night)
-    regression = outcomes[outcomes["panel"] == "regression"]
-    if store.digest(regression, store.TABLES["outcomes"]) != verdict.outcomes_digest:
-        raise Refused(
-            f"night {night}: its outcomes are not those that were judged; "
-            f"{_again(experiment, night)}"
-        )
-    if _without_confirm(plan, outcomes):
-        outcomes = _computed_confirm(plan, outcomes, simulate_confirm, code_version)
-    record = BaselineRecord(
-        experiment=experiment,
-        night=night,
-        accepted_by=who or getpass.getuser(),
-        accepted_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        why=" ".join(why.split()),
-        code_version=plan.code_version,
-        panel_digest=plan.panel_digest,
-        confirm_digest=plan.confirm_digest,
-        configurations=tuple(
-            BaselineConfiguration(
-                name=one.name,
-                config_id=one.config_id,
-                is_grid=one.is_grid,
-                overrides=_plain(one.overrides),
-            )
-            for one in plan.configurations
-        ),
-        digests={},
-    )
-    frames = {"outcomes": _of_panels(outcomes), "scenarios": _panel_scenarios(experiment, night)}
-    return _write(record, frames, folder / "plan.json")
-
-
-def _without_confirm(plan: Plan, outcomes: pd.DataFrame) -> tuple[str, ...]:
-    """config_ids whose confirm outcomes are not all there."""
-    pairs = outcomes[outcomes["panel"] == "confirm"].groupby("config_id").size()
-    whole = plan.panels["confirm"]
-    ids = (one.config_id for one in plan.configurations)
-    return tuple(config_id for config_id in ids if pairs.get(config_id, 0) != whole)
-
-
-def _computed_confirm(
-    plan: Plan, outcomes: pd.DataFrame, run: ConfirmRunner | None, code_version: str | None
-) -> pd.DataFrame:
-    missing = _without_confirm(plan, outcomes)
-    if code_version is None:
-        from isr_pipeline.experiment import plan as plans  # noqa: PLC0415
-
-        code_version = plans.code_version()
-    if plan.code_version != code_version:
-        raise Refused(
-            f"night {plan.night}: confirm outcomes are missing and its code version is "
-            f"{plan.code_version}, now {code_version}; {_again(plan.experiment, plan.night)}"
-        )
-    if run is not None:
-        run(plan, missing)
-        outcomes = _outcomes(plan.experiment, plan.night)
-        missing = _without_confirm(plan, outcomes)
-    if missing:
-        raise Refused(
-            f"night {plan.night}: confirm outcomes of {len(missing)} configurations are missing; "
-            f"{_again(plan.experiment, plan.night)}"
-        )
-    return outcomes
-
-
-def _again(experiment: str, night: str) -> str:
-    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
-
-
-def _outcomes(experiment: str, night: str) -> pd.DataFrame:
-    try:
-        return store.read_table("outcomes", experiment, night)
-    except TableMissing as missing:
-        raise Refused(f"{missing}; {_again(experiment, night)}") from None
-
-
-def _of_panels(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["panel"].isin(PANELS)].reset_index(drop=True)
-
-
-def _panel_scenarios(experiment: str, night: str) -> pd.DataFrame:
-    """What a later comparison needs of the scenarios: weights, strata, kinds, exposure."""
-    rows = _of_panels(store.read_table("scenarios", experiment, night))
-    kept = rows[["panel", "scenario_id", "weight", "stratum", "fault_kinds"]].copy()
-    kept["exposure_s"] = [exposure_partition_s(text) for text in rows["scenario_json"]]
-    return kept
-
-
-def _write(record: BaselineRecord, frames: dict[str, pd.DataFrame], plan: Path) -> BaselineRecord:
-    home = Home.from_environment()
-    folder = home.baseline_dir(record.experiment)
-    source = find_source(record.code_version, home)
-    try:
-        with store.replacing(folder) as writing:
-            digests = {}
-            for name, frame in frames.items():
-                file = writing / f"{name}.parquet"
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                pq.write_table(table, file, compression="zstd")
-                digests[name] = file_digest(file)
-            shutil.copyfile(plan, writing / "plan.json")
-            digests["plan"] = file_digest(plan)
-            if source is not None:
-                write_archive(source, writing / FILE)
-                digests["source"] = file_digest(writing / FILE)
-            record = record.model_copy(update={"digests": digests})
-            text = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
-            (writing / "baseline.json").write_text(text + "\n", encoding="utf-8")
-    except PermissionError as problem:
-        raise Refused(f"{folder}: cannot be written ({problem.strerror})") from None
-    return record
-
-
 def _read(folder: Path, name: str, record: BaselineRecord) -> pd.DataFrame:
     file = folder / f"{name}.parquet"
     if not file.is_file():
@@ -309,7 +218,7 @@ def file_digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _plain(overrides: Any) -> dict[str, Any]:
+def as_json(overrides: Any) -> dict[str, Any]:
     """Overrides as JSON gives them back (a tuple becomes a list)."""
     return dict(json.loads(json.dumps(dict(overrides))))
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.verdicts.comparison import Comparison, compare
+from isr_pipeline.verdicts.halves import Intervals, intervals
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 
@@ -34,6 +35,9 @@ WEIGHT_FACTORS = (0.5, 2.0)
 
 LOSS = "records_lost"
 """Metric that no gain on another outweighs: what loses more than the reference is never advised."""
+
+END = 0.025
+"""One-sided level of either end of an interval."""
 
 DECIDING = 3
 """How many scenarios are named as deciding."""
@@ -67,6 +71,7 @@ class Between:
         panel: the usable configurations' outcomes; columns in the order of the arrays here.
         reference: config_id.
         versus: (metrics, configurations) against the reference.
+        ends: its intervals of 95 %, each end one-sided at 2.5 %.
         front: config_ids on the Pareto front of ``settings.pareto``.
         axes: axis -> weighted mean per configuration.
         recommendation: None if the reference itself has no data.
@@ -75,6 +80,7 @@ class Between:
     panel: PanelOutcomes
     reference: str
     versus: Comparison
+    ends: Intervals
     front: tuple[str, ...]
     axes: dict[str, Floats]
     recommendation: Recommendation
@@ -96,7 +102,9 @@ def compare_configurations(
     if reference not in usable:
         return None
     kept = panel.select(usable)
-    versus = compare(kept, kept.select((reference,) * len(usable)), settings)
+    before = kept.select((reference,) * len(usable))
+    versus = compare(kept, before, settings)
+    ends = intervals(kept, before, versus, settings, (END, END), in_strata=False)
     axes = {name: kept.means(name) for name in settings.pareto}
     front = pareto_front(np.column_stack(list(axes.values())))
     configurations = {one.config_id: one for one in plan.configurations}
@@ -104,9 +112,10 @@ def compare_configurations(
         panel=kept,
         reference=reference,
         versus=versus,
+        ends=ends,
         front=tuple(usable[index] for index in front),
         axes=axes,
-        recommendation=_recommend(configurations, kept, reference, settings, versus),
+        recommendation=_recommend(configurations, kept, reference, settings, (versus, ends)),
     )
 
 
@@ -137,8 +146,9 @@ def _recommend(
     panel: PanelOutcomes,
     reference: str,
     settings: VerdictSettings,
-    versus: Comparison,
+    against: tuple[Comparison, Intervals],
 ) -> Recommendation:
+    versus, ends = against
     eligible = _same_release(configurations, panel.config_ids, reference)
     eligible &= _surely_better_somewhere(versus, settings, int(eligible.sum()))
     boldest = _best(panel, reference, settings, panel.weights, eligible)
@@ -156,7 +166,7 @@ def _recommend(
                 sensitivity[kind, factor] = other
     axis = _gaining_axis(panel, reference, chosen, settings)
     deciding = deciding_scenarios(panel.select((chosen,)), panel.select((reference,)), axis)
-    text = _in_words(configurations, chosen, reference, settings, (panel, versus))
+    text = _in_words(configurations, chosen, reference, settings, (panel, versus, ends))
     if chosen != reference:
         text += f" Decided most by {', '.join(deciding)}."
     if boldest != chosen:
@@ -230,9 +240,9 @@ def _in_words(
     chosen: str,
     reference: str,
     settings: VerdictSettings,
-    found: tuple[PanelOutcomes, Comparison],
+    found: tuple[PanelOutcomes, Comparison, Intervals],
 ) -> str:
-    panel, versus = found
+    panel, versus, ends = found
     name = configurations[reference].name
     if chosen == reference:
         return (
@@ -250,7 +260,7 @@ def _in_words(
         moves = sure and abs(versus.ratio[at] - 1.0) >= MENTIONED_FROM
         bucket = same if not moves else gains if versus.ratio[at] < 1 else prices
         if axis in settings.pareto or bucket is prices:
-            bucket.append(f"{axis} {_change(versus, at)}")
+            bucket.append(f"{axis} {_change(versus, ends, at)}")
     overrides = configurations[chosen].overrides
     setting = (
         ", ".join(f"{key}={_in_text(value)}" for key, value in overrides.items()) or "no override"
@@ -264,11 +274,11 @@ def _in_words(
     return text + "."
 
 
-def _change(versus: Comparison, at: tuple[int, int]) -> str:
+def _change(versus: Comparison, ends: Intervals, at: tuple[int, int]) -> str:
     """``0.31 x (0.19 to 0.44)`` or, where there is no ratio, ``0 to 4.2e-05``."""
     if not math.isfinite(versus.ratio[at]):
         return f"0 to {versus.value[at]:.3g}"
-    low, high = versus.ratio_low[at], versus.ratio_high[at]
+    low, high = ends.low[0][at], ends.high[0][at]
     return f"{versus.ratio[at]:.2f} x ({low:.2f} to {high:.2f})"
 
 

@@ -6,7 +6,6 @@ baseline is accepted.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.file import healthy_scenario, scenario_frame
 from isr_pipeline.experiment.grid import resolved_params
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels import commits
 from isr_pipeline.kernels.difference import changed_files, changed_parts
@@ -64,7 +64,7 @@ class Change(BaseModel):
     files: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON has it: without what it does not have."""
         return self.model_dump(mode="json", exclude_defaults=True) | {
             "before": self.before,
@@ -116,11 +116,7 @@ def _names(names: list[str]) -> str:
 def write_changes(plan: Plan) -> Changes:
     """Find what changed since the baseline and write it into the night's folder."""
     found = changes_of(plan)
-    path = _path(plan.experiment, plan.night)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{FILE}.{os.getpid()}")
-    draft.write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    draft.replace(path)
+    write_whole(_path(plan.experiment, plan.night), found.model_dump_json(indent=1) + "\n")
     return found
 
 
@@ -134,6 +130,11 @@ def read_changes(experiment: str, night: str) -> Changes:
 
 def _path(experiment: str, night: str) -> Path:
     return Home.from_environment().night_dir(experiment, night) / FILE
+
+
+def judged_at_s(plan: Plan) -> float:
+    """When a night was judged, seconds since 1970: when it wrote this file."""
+    return _path(plan.experiment, plan.night).stat().st_mtime
 
 
 def changes_of(plan: Plan) -> Changes:
@@ -220,9 +221,12 @@ def _configuration(
     if partner is None:
         yield Change(kind="configuration", name=one.name, after=one.name, text="new tonight")
         return
-    overrides = next(c.overrides for c in record.configurations if c.config_id == partner)
+    accepted = record.configuration(partner)
+    if accepted.alone is not None:
+        text = f"compared with night {accepted.alone.night}, of which it was accepted alone"
+        yield Change(kind="configuration", name=one.name, before=accepted.alone.night, text=text)
     yield from setting_changes(
-        resolved(before or plan, overrides), resolved(plan, dict(one.overrides))
+        resolved(before or plan, accepted.overrides), resolved(plan, dict(one.overrides))
     )
 
 

@@ -1,4 +1,4 @@
-"""Two aligned sets of outcomes compared, metric by metric: sizes, p-values, intervals.
+"""Two aligned sets of outcomes compared, metric by metric: sizes and p-values.
 
 Used for tonight against the baseline (both panels) and for one configuration against another of
 the same night.
@@ -11,27 +11,62 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor, natural_factor
+from isr_pipeline.verdicts.materiality import Size, is_latency
+from isr_pipeline.verdicts.panel import PanelOutcomes, natural_factor
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import (
-    bootstrap_geometric,
-    bootstrap_ratio,
     ratio,
     sign_flip,
     signed_ranks,
 )
-from isr_pipeline.worlds.columns import METRICS
 
 Floats = npt.NDArray[np.float64]
-
-NON_INFERIOR = 0.05
-"""One-sided level at which a rise that matters is ruled out."""
+Ints = npt.NDArray[np.int64]
 
 LEAST_FLOOR_MS = 1e-3
 """Added to latencies where the settings have no floor: the kernel's clock ticks in microseconds."""
 
 SAME_VALUE = 1e-9
 """Relative difference within which two values differ by the order of additions only."""
+
+
+@dataclass(frozen=True)
+class StrataComparison:
+    """The same M x c comparisons in each of S strata; arrays are (S, M, c) unless said.
+
+    Attributes:
+        names: of the strata, in the order of the alphabet.
+        labels: of each scenario, the index of its stratum.
+        scenarios: (S,) how many each has.
+        shares: (S,) of the population.
+        risen, fallen: scenarios that got worse, and better.
+        worse, better: one-sided p-values of the stratum alone, before any correction.
+        value, baseline_value: means in the metric's own unit.
+        ratio: as of the whole panel.
+    """
+
+    names: tuple[str, ...]
+    labels: Ints
+    scenarios: Ints
+    shares: Floats
+    risen: Ints
+    fallen: Ints
+    worse: Floats
+    better: Floats
+    value: Floats
+    baseline_value: Floats
+    ratio: Floats
+
+    @property
+    def indices(self) -> range:
+        """Of the strata."""
+        return range(len(self.names))
+
+    def size(self, metric: str, at: tuple[int, int, int]) -> Size:
+        """How large the change in one stratum is."""
+        return Size(
+            metric, float(self.value[at]), float(self.baseline_value[at]), float(self.ratio[at])
+        )
 
 
 @dataclass(frozen=True)
@@ -42,38 +77,46 @@ class Comparison:
         metrics: names, M of them.
         identical: every value is the same to the last bit.
         discordant: scenarios in which the pair differs.
+        risen, fallen: those that got worse, and those that got better.
         copy_of: flat index of the first test with the same outcomes on both sides, mostly its own.
         worse, better: one-sided p-values before any correction.
-        at_least_margin: one-sided p-value of "worse by what matters, or by more": where it is 0.05
-            or less, the upper end of a one-sided 95 % interval lies below what matters.
         appeared: scenarios that have some of the metric and had none of it before.
         total, baseline_total: weighted totals in natural units.
         value, baseline_value: weighted means in the metric's own unit.
         ratio: total / baseline_total; of a latency the geometric mean of the scenarios' ratios,
             each with the metric's floor added to both sides, so that parts of it do not count.
-        ratio_low, ratio_high: its paired bootstrap interval.
+        strata: the same in each stratum.
     """
 
     metrics: tuple[str, ...]
     identical: npt.NDArray[np.bool_]
-    discordant: npt.NDArray[np.int64]
-    copy_of: npt.NDArray[np.int64]
+    discordant: Ints
+    risen: Ints
+    fallen: Ints
+    copy_of: Ints
     worse: Floats
     better: Floats
-    at_least_margin: Floats
-    appeared: npt.NDArray[np.int64]
+    appeared: Ints
     total: Floats
     baseline_total: Floats
     value: Floats
     baseline_value: Floats
     ratio: Floats
-    ratio_low: Floats
-    ratio_high: Floats
+    strata: StrataComparison
 
     @property
     def delta(self) -> Floats:
         """Difference of the weighted means, in the metric's own unit."""
         return self.value - self.baseline_value
+
+    def size(self, at: tuple[int, int]) -> Size:
+        """How large one change is."""
+        return Size(
+            self.metrics[at[0]],
+            float(self.value[at]),
+            float(self.baseline_value[at]),
+            float(self.ratio[at]),
+        )
 
 
 def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -> Comparison:
@@ -84,129 +127,125 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
         old: outcomes of c configurations on the same scenarios.
         settings: which metrics, how many flips.
     """
-    if new.scenario_ids != old.scenario_ids:
-        raise ValueError("the two sets of outcomes are not of the same scenarios")
-    if new.unusable.any() or old.unusable.any():
-        raise ValueError("a missing or failed pair cannot be compared")
-    metrics = tuple(settings.metrics)
-    width = len(new.config_ids)
-    shape = (len(metrics), width)
-    left = np.hstack([new.natural(name) for name in metrics])
-    right = np.hstack([old.natural(name) for name in metrics])
-    same = np.hstack([new.values[name] == old.values[name] for name in metrics])
-    identical = np.asarray(same.all(axis=0))
+    sides = sides_of(new, old, settings)
+    metrics, left, right = sides.metrics, sides.left, sides.right
+    shape = (len(metrics), len(new.config_ids))
     differences = paired_differences(left, right, new.weights)
-    copy_of = _copies(left, right, width)
+    copy_of = _copies(left, right, shape[1])
     distinct, where = np.unique(copy_of, return_inverse=True)
-    alike = _every_scenario_as_one(differences, new, old, metrics, settings)
+    statistics = (
+        differences,
+        _every_scenario_as_one(differences, new, old, metrics, settings),
+        np.where(differences != 0, sides.as_judged(new.weights), 0.0),
+    )
+    names, labels = np.unique(np.array(new.strata), return_inverse=True)
     tails = sign_flip(
-        differences[:, distinct],
-        alike[:, distinct],
+        [one[:, distinct] for one in statistics],
+        labels,
         flips=settings.flips,
         flips_max=settings.flips_max,
         exact_up_to=settings.exact_up_to,
         level=settings.false_discovery_rate / max(1, len(distinct)),
     )
-    worse, better = tails.worse[where].reshape(shape), tails.better[where].reshape(shape)
+    same = np.hstack([new.values[name] == old.values[name] for name in metrics])
+    whole = _sizes(sides, new, np.ones((1, len(new.weights))))
     total, baseline_total = new.weights @ left, new.weights @ right
-    logarithms = _logarithms(left, right, metrics, settings)
-    quotient, low, high = _ratios((left, right, logarithms), new, metrics, settings)
-    margin = np.zeros(left.shape[1])
-    differs = distinct[~identical[distinct]]
-    beyond = np.hstack(
-        [
-            _beyond_margin(name, index, (left, right, logarithms), new, settings)
-            for index, name in enumerate(metrics)
-        ]
-    )[:, differs]
-    margin[differs] = sign_flip(
-        beyond,
-        np.zeros_like(beyond),
-        flips=settings.flips,
-        flips_max=settings.flips,
-        exact_up_to=settings.exact_up_to,
-        level=NON_INFERIOR,
-    ).better
-    margin = margin[copy_of]
-    divisor = np.array([mean_divisor(new, name, new.weights) for name in metrics])[:, None]
+    members = (labels == np.arange(len(names))[:, None]).astype(float)
+    within = _sizes(sides, new, members)
+    in_strata = (len(names), *shape)
+    risen, fallen = (differences > 0).astype(float), (differences < 0).astype(float)
     return Comparison(
         metrics=metrics,
-        identical=identical.reshape(shape),
+        identical=np.asarray(same.all(axis=0)).reshape(shape),
         discordant=(differences != 0).sum(axis=0).reshape(shape),
+        risen=risen.sum(axis=0).astype(np.int64).reshape(shape),
+        fallen=fallen.sum(axis=0).astype(np.int64).reshape(shape),
         copy_of=copy_of.reshape(shape),
-        worse=worse,
-        better=better,
-        at_least_margin=margin.reshape(shape),
+        worse=tails.worse[where].reshape(shape),
+        better=tails.better[where].reshape(shape),
         appeared=((left > 0) & (right == 0)).sum(axis=0).reshape(shape),
         total=total.reshape(shape),
         baseline_total=baseline_total.reshape(shape),
-        value=total.reshape(shape) / divisor,
-        baseline_value=baseline_total.reshape(shape) / divisor,
-        ratio=quotient.reshape(shape),
-        ratio_low=low.reshape(shape),
-        ratio_high=high.reshape(shape),
+        value=whole[0].reshape(shape),
+        baseline_value=whole[1].reshape(shape),
+        ratio=whole[2].reshape(shape),
+        strata=StrataComparison(
+            names=tuple(str(one) for one in names),
+            labels=labels,
+            scenarios=members.sum(axis=1).astype(np.int64),
+            shares=members @ new.weights / new.weights.sum(),
+            risen=(members @ risen).astype(np.int64).reshape(in_strata),
+            fallen=(members @ fallen).astype(np.int64).reshape(in_strata),
+            worse=tails.worse_in[:, where].reshape(in_strata),
+            better=tails.better_in[:, where].reshape(in_strata),
+            value=within[0].reshape(in_strata),
+            baseline_value=within[1].reshape(in_strata),
+            ratio=within[2].reshape(in_strata),
+        ),
     )
 
 
-def is_latency(metric: str) -> bool:
-    """Whether a metric is a time of each scenario, of which factors are judged, not sums."""
-    return METRICS[metric].unit == "ms"
+@dataclass(frozen=True)
+class Sides:
+    """Every metric of every configuration as a column, metric after metric: (n, M c) each.
+
+    Attributes:
+        metrics: names.
+        left, right: tonight's and the baseline's, in natural units.
+        latencies: (M c,) which columns are of latencies.
+        logarithms: of the scenarios' ratios of latencies, floors added; zero for other metrics.
+    """
+
+    metrics: tuple[str, ...]
+    left: Floats
+    right: Floats
+    latencies: npt.NDArray[np.bool_]
+    logarithms: Floats
+
+    def as_judged(self, weights: Floats) -> Floats:
+        """Each scenario's part of what is judged: of a difference of sums, or of logarithms."""
+        parts = np.where(self.latencies[None, :], self.logarithms, self.left - self.right)
+        return np.asarray(weights[:, None] * parts)
 
 
-def _logarithms(
-    left: Floats, right: Floats, metrics: tuple[str, ...], settings: VerdictSettings
-) -> Floats:
-    """Logarithms of the scenarios' ratios of latencies, floors added; zero for other metrics."""
-    width = left.shape[1] // len(metrics)
+def sides_of(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -> Sides:
+    """Arrange two sets of outcomes as columns.
+
+    Raises:
+        ValueError: they are not of the same scenarios, or a pair is missing or failed.
+    """
+    if new.scenario_ids != old.scenario_ids:
+        raise ValueError("the two sets of outcomes are not of the same scenarios")
+    if new.unusable.any() or old.unusable.any():
+        raise ValueError("a missing or failed pair cannot be compared")
+    metrics = tuple(settings.metrics)
+    left = np.hstack([new.natural(name) for name in metrics])
+    right = np.hstack([old.natural(name) for name in metrics])
+    width = len(new.config_ids)
     floors = np.repeat(
         [max(settings.metrics[name].floor, LEAST_FLOOR_MS) for name in metrics], width
     )
     latencies = np.repeat([is_latency(name) for name in metrics], width)
-    return np.where(latencies, np.log((left + floors) / (right + floors)), 0.0)
+    logarithms = np.where(latencies, np.log((left + floors) / (right + floors)), 0.0)
+    return Sides(metrics, left, right, latencies, logarithms)
 
 
-def _ratios(
-    values: tuple[Floats, Floats, Floats],
-    new: PanelOutcomes,
-    metrics: tuple[str, ...],
-    settings: VerdictSettings,
-) -> tuple[Floats, Floats, Floats]:
-    """The ratio of each column and the ends of its interval: of sums, or of latencies."""
-    left, right, logarithms = values
-    width = left.shape[1] // len(metrics)
-    quotient = ratio(new.weights @ left, new.weights @ right)
-    low, high = bootstrap_ratio(left, right, new.weights, settings.bootstrap)
-    of_latencies = np.repeat([is_latency(name) for name in metrics], width)
-    logs = logarithms[:, of_latencies]
-    quotient[of_latencies] = np.exp(new.weights @ logs / new.weights.sum())
-    low[of_latencies], high[of_latencies] = bootstrap_geometric(
-        logs, new.weights, settings.bootstrap
-    )
-    return quotient, low, high
+def _sizes(sides: Sides, new: PanelOutcomes, members: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means of both sides and the ratio in parts of the panel, (P, M c) each.
 
-
-def _beyond_margin(
-    name: str,
-    index: int,
-    values: tuple[Floats, Floats, Floats],
-    new: PanelOutcomes,
-    settings: VerdictSettings,
-) -> Floats:
-    """By how much each scenario is worse than what still does not matter, with its weight.
-
-    What matters is a factor of ``ratio_min`` on what the baseline has, or the metric's floor where
-    that is more; for a latency the factor alone, since its ratios have the floor in them.
+    Args:
+        sides: the columns.
+        new: with the weights.
+        members: (P, n) 1 where a scenario is in a part.
     """
+    weights = members * new.weights
     width = len(new.config_ids)
-    here = slice(index * width, (index + 1) * width)
-    left, right, logarithms = (one[:, here] for one in values)
-    if is_latency(name):
-        return np.asarray(new.weights[:, None] * (logarithms - np.log(settings.ratio_min)))
-    per_scenario = settings.metrics[name].floor * natural_factor(name, new.exposure_s)[:, None]
-    factor = (settings.ratio_min - 1.0) * right
-    by_factor = new.weights @ factor >= new.weights @ per_scenario
-    margin = np.where(by_factor[None, :], factor, per_scenario)
-    return np.asarray(new.weights[:, None] * (left - right - margin))
+    units = np.column_stack([natural_factor(name, new.exposure_s) for name in sides.metrics])
+    divisor = np.repeat(weights @ units, width, axis=1)
+    left, right = weights @ sides.left, weights @ sides.right
+    geometric = np.exp(weights @ sides.logarithms / weights.sum(axis=1, keepdims=True))
+    quotient = np.where(sides.latencies[None, :], geometric, ratio(left, right))
+    return left / divisor, right / divisor, quotient
 
 
 def _copies(left: Floats, right: Floats, width: int) -> npt.NDArray[np.int64]:

@@ -2,23 +2,21 @@
 
 Exact first (bit-identical outcomes are `unchanged`, no test is run), then paired tests, correction
 for many comparisons, materiality and power. What is flagged as worse here is `suspect` until the
-confirm panel has been looked at (:mod:`isr_pipeline.verdicts.confirm`).
+stages of further scenarios were looked at (:mod:`isr_pipeline.verdicts.stages`).
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
-from isr_pipeline.verdicts.comparison import NON_INFERIOR, Comparison, compare, is_latency
+from isr_pipeline.verdicts.look import Power, call, finite
 from isr_pipeline.verdicts.model import (
     RED,
     BaselineNote,
@@ -26,32 +24,23 @@ from isr_pipeline.verdicts.model import (
     MetricVerdict,
     NightVerdict,
     Status,
+    accept_command,
     headline,
+    reason_of,
     verdict_path,
     worst,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.verdicts.statistics import benjamini_hochberg, rejectable
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
-AWAITS_CONFIRM = "flagged; the confirm panel decides"
-
-
-@dataclass(frozen=True)
-class Power:
-    """What a night could have found.
-
-    Attributes:
-        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
-        tests: distinct comparisons that could have been significant, which the correction counts.
-    """
-
-    needed: int = 0
-    tests: int = 0
+COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
+NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
+NESTED = {"strata", "redraws", "risen_most", "fallen_most", "alone", "newly"}
+"""What `verdict.json` has and the `verdicts` table has not."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +121,7 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]
             return None, (
                 f"baseline of night {baseline.record.night} is of another {name} panel "
                 f"({theirs[:12]}, tonight {ours[:12]}); accept this night: "
-                f"isr-pipeline baseline accept {plan.night} --experiment {plan.experiment}"
+                f"{accept_command(plan.experiment, plan.night)}"
             )
     return baseline, None
 
@@ -161,11 +150,13 @@ def _against(
     if ids:
         new = tonight.select(ids)
         old = baseline_panel(baseline, "regression", tuple(pairing.partners.values()))
-        called, power = call(new, old, settings)
+        called, power = call(new, old, settings, allowed=allowed(plan, settings))
+        count = len(new.scenario_ids)
         names = {one.config_id: one.name for one in plan.configurations}
         for index, metrics in enumerate(called):
+            counted = tuple(one.model_copy(update={"scenarios": count}) for one in metrics)
             verdicts[ids[index]] = _compared(
-                names[ids[index]], ids[index], pairing, metrics, _changed_columns(new, old, index)
+                names[ids[index]], ids[index], pairing, counted, _changed_columns(new, old, index)
             )
     for one in plan.configurations:
         problem = pairing.refused.get(one.config_id)
@@ -181,6 +172,17 @@ def _against(
                 reason="new in the experiment: not part of the baseline",
             )
     return tuple(verdicts[one.config_id] for one in plan.configurations), power
+
+
+def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]:
+    """(metric, config_id) of what else must never happen and these configurations allow."""
+    return frozenset(
+        (name, one.config_id)
+        for name, metric in settings.metrics.items()
+        if metric.unless is not None
+        for one in plan.configurations
+        if one.params.get(metric.unless) is True
+    )
 
 
 def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline) -> Partnering:
@@ -249,147 +251,6 @@ def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tupl
     )
 
 
-def call(
-    new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings
-) -> tuple[list[tuple[MetricVerdict, ...]], Power]:
-    """Judge a regression panel: column j of ``new`` against column j of ``old``.
-
-    Returns:
-        the metrics' verdicts of each configuration, before the confirm panel; and what could
-        have been found.
-    """
-    found = compare(new, old, settings)
-    shape = found.worse.shape
-    distinct = np.unique(found.copy_of)
-    able = rejectable(found.discordant.ravel()[distinct], settings.suspicion_rate)
-    q_worse = _corrected(found.worse, found, settings.suspicion_rate)
-    q_better = _corrected(found.better, found, settings.false_discovery_rate)
-    called = [
-        tuple(
-            _metric_verdict(
-                found,
-                (row, column),
-                settings,
-                able.needed,
-                q_worse=float(q_worse[row, column]),
-                q_better=float(q_better[row, column]),
-            )
-            for row in range(shape[0])
-        )
-        for column in range(shape[1])
-    ]
-    return called, Power(able.needed, able.count)
-
-
-def _corrected(
-    p: npt.NDArray[np.float64], found: Comparison, level: float
-) -> npt.NDArray[np.float64]:
-    """Benjamini-Hochberg over the distinct tests that could be rejected; 1 for the others."""
-    distinct, where = np.unique(found.copy_of, return_inverse=True)
-    able = rejectable(found.discordant.ravel()[distinct], level).tests
-    q = np.ones(len(distinct))
-    q[able] = benjamini_hochberg(p.ravel()[distinct[able]])
-    return q[where].reshape(p.shape)
-
-
-def _metric_verdict(
-    found: Comparison,
-    at: tuple[int, int],
-    settings: VerdictSettings,
-    needed: int,
-    *,
-    q_worse: float,
-    q_better: float,
-) -> MetricVerdict:
-    name = found.metrics[at[0]]
-    rising = bool(found.delta[at] > 0)
-    if is_latency(name):
-        rising = bool(found.ratio[at] > 1.0)
-    status, reason = _called(found, at, settings, needed, q_worse=q_worse, q_better=q_better)
-    identical = status is Status.UNCHANGED
-    return MetricVerdict(
-        metric=name,
-        status=status,
-        reason=reason,
-        total=float(found.total[at]),
-        baseline_total=float(found.baseline_total[at]),
-        value=float(found.value[at]),
-        baseline_value=float(found.baseline_value[at]),
-        delta=0.0 if identical else float(found.delta[at]),
-        ratio=_finite(found.ratio[at]),
-        ratio_low=_finite(found.ratio_low[at]),
-        ratio_high=_finite(found.ratio_high[at]),
-        discordant=int(found.discordant[at]),
-        p=None if identical else float(found.worse[at] if rising else found.better[at]),
-        q=None if identical else (q_worse if rising else q_better),
-    )
-
-
-def _called(
-    found: Comparison,
-    at: tuple[int, int],
-    settings: VerdictSettings,
-    needed: int,
-    *,
-    q_worse: float,
-    q_better: float,
-) -> tuple[Status, str]:
-    """Status of one metric before the confirm panel, and why."""
-    if found.identical[at]:
-        return Status.UNCHANGED, "bit-identical outcomes"
-    discordant = int(found.discordant[at])
-    if discordant == 0:
-        return Status.OK, "differs by rounding only"
-    name = found.metrics[at[0]]
-    metric = settings.metrics[name]
-    change = described(found, at)
-    rises, falls = large(found, at, metric.floor, settings)
-    if q_worse <= settings.suspicion_rate and rises:
-        return Status.SUSPECT, f"{change}, q {q_worse:.2g}; {AWAITS_CONFIRM}"
-    if metric.never and found.appeared[at]:
-        scenarios = "scenario that had none" if found.appeared[at] == 1 else "scenarios of none"
-        return Status.SUSPECT, f"{change}, in {found.appeared[at]} {scenarios}; {AWAITS_CONFIRM}"
-    if q_better <= settings.false_discovery_rate and falls:
-        return Status.IMPROVED, f"{change}, q {q_better:.2g}"
-    p = float(found.at_least_margin[at])
-    if p <= NON_INFERIOR:
-        return Status.OK, f"{change}: a rise that matters is ruled out (p {p:.2g})"
-    shortage = f"{discordant} scenarios differ, significance takes {needed} or more"
-    if discordant >= needed:
-        shortage = f"not significant (q {min(q_worse, q_better):.2g})"
-    return Status.UNDECIDED, f"{change}; {shortage}, and a rise that matters is not ruled out"
-
-
-def large(
-    found: Comparison, at: tuple[int, int], floor: float, settings: VerdictSettings
-) -> tuple[bool, bool]:
-    """Whether one panel shows a rise worth a second look, and a fall that matters.
-
-    One panel's ratio is rough: half of what matters is enough to look again. A latency's ratio has
-    the floor in it.
-    """
-    delta, quotient = float(found.delta[at]), float(found.ratio[at])
-    if is_latency(found.metrics[at[0]]):
-        return quotient >= settings.ratio_suspected, quotient <= 1.0 / settings.ratio_min
-    rises = delta >= settings.suspicion_share * floor and quotient >= settings.ratio_suspected
-    falls = -delta >= floor and quotient <= 1.0 / settings.ratio_min
-    return delta > 0 and rises, falls
-
-
-def described(found: Comparison, at: tuple[int, int]) -> str:
-    """The change in words: of a latency the geometric mean of the scenarios' ratios."""
-    if is_latency(found.metrics[at[0]]):
-        return f"{found.ratio[at]:.3g} x in the scenarios' geometric mean"
-    return describe_change(float(found.value[at]), float(found.baseline_value[at]))
-
-
-def describe_change(value: float, before: float) -> str:
-    """``1.32 x`` or, where there is no ratio, ``0 to 4.2e-05``."""
-    if before == 0.0:
-        return f"0 to {value:.3g}"
-    return f"{value / before:.3g} x"
-
-
 def _compared(
     name: str,
     config_id: str,
@@ -398,13 +259,7 @@ def _compared(
     changed: tuple[str, ...],
 ) -> ConfigVerdict:
     status = worst([one.status for one in metrics])
-    deciding = [one for one in metrics if one.status is status]
-    if status is not Status.IMPROVED:
-        deciding += [one for one in metrics if one.status is Status.IMPROVED]
-    reason = "; ".join(
-        f"{one.metric}: {'improved, ' if one.status is not status else ''}{one.reason}"
-        for one in deciding
-    )
+    reason = reason_of(status, metrics)
     if status is Status.UNCHANGED:
         reason = "bit-identical outcomes"
         if changed:
@@ -446,8 +301,8 @@ def _unpaired(
             metric=metric,
             status=status,
             reason=reason,
-            total=_finite(alone.totals(metric)[0]),
-            value=_finite(alone.means(metric)[0]),
+            total=finite(alone.totals(metric)[0]),
+            value=finite(alone.means(metric)[0]),
         )
         for metric in settings.metrics
     )
@@ -473,9 +328,9 @@ def assemble(
         outcomes_digest: what was judged.
         power: what could have been found.
         note: the baseline.
-        pending: whether suspects still await the confirm panel.
+        pending: whether what is open still awaits further scenarios.
     """
-    awaits = tuple(one.config_id for one in configurations if one.metrics_with(Status.SUSPECT))
+    awaits = tuple(one.config_id for one in configurations if one.is_open)
     return NightVerdict(
         experiment=plan.experiment,
         night=plan.night,
@@ -490,6 +345,7 @@ def assemble(
         awaits_confirm=awaits if pending else (),
         baseline=note,
         configurations=configurations,
+        scenarios=plan.panels["regression"],
     )
 
 
@@ -506,18 +362,15 @@ def verdict_rows(verdict: NightVerdict) -> pd.DataFrame:
             "config_id": one.config_id,
             "config_name": one.name,
             "config_status": str(one.status),
-            **metric.model_dump(mode="json"),
+            **metric.model_dump(mode="json", exclude=NESTED),
         }
         for one in verdict.configurations
         for metric in one.metrics
     ]
     frame = pd.DataFrame(rows)
-    for name in MetricVerdict.model_fields:
-        if name not in {"metric", "status", "reason", "discordant"}:
+    for name in MetricVerdict.model_fields.keys() - NESTED:
+        if name in COUNTS:
+            frame[name] = frame[name].astype("Int64")
+        elif name not in NOT_NUMBERS:
             frame[name] = pd.to_numeric(frame[name]).astype(float)
-    frame["discordant"] = frame["discordant"].astype("Int64")
     return frame
-
-
-def _finite(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import FILE, read_archive
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.model import accept_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,20 +19,52 @@ if TYPE_CHECKING:
     from isr_pipeline.verdicts.baseline import BaselineRecord
 
 
-def baseline_source(record: BaselineRecord) -> Source:
+def source_name(source: Source) -> str:
+    """Name among a baseline's digests of the code of configurations that were accepted alone."""
+    return f"{baselines.WHOLE_SOURCE}-{source.kernel_digest[:12]}"
+
+
+def source_file(name: str) -> str:
+    """The archive of that name."""
+    return FILE.replace("source", name, 1)
+
+
+def baseline_source(record: BaselineRecord, name: str = baselines.WHOLE_SOURCE) -> Source:
     """The sources that a baseline keeps.
+
+    Args:
+        record: of the baseline.
+        name: :attr:`Acceptance.source` of the configuration that is asked about: one that was
+            accepted alone may be of other code than the night that was accepted whole.
 
     Raises:
         Refused: it was accepted without them.
         BaselineDamaged: they are missing, or not what was accepted.
     """
-    if "source" not in record.digests:
+    if name not in record.digests:
         raise Refused(
             f"the baseline of {record.experiment} (night {record.night}) was accepted without its "
-            "source; accept a night of today's code: "
-            f"isr-pipeline baseline accept NIGHT --experiment {record.experiment}"
+            f"source; accept a night of today's code: {accept_command(record.experiment, 'NIGHT')}"
         )
-    return read_archive(_checked(record, "source", FILE))
+    return read_archive(_checked(record, name, source_file(name)))
+
+
+def source_of(record: BaselineRecord, config_id: str) -> Source:
+    """The sources of one configuration's side: the baseline's archive, else git's of its commit.
+
+    Raises:
+        Refused: neither is there, or the archive is damaged.
+    """
+    accepted = record.acceptance(config_id)
+    try:
+        return baseline_source(record, accepted.source)
+    except baselines.BaselineDamaged as damage:
+        raise Refused(f"{record.experiment}: {damage}") from None
+    except Refused:
+        found = find_source(accepted.code_version, Home.from_environment())
+        if found is None:
+            raise
+        return found
 
 
 def baseline_plan(record: BaselineRecord) -> Plan | None:

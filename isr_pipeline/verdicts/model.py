@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.former_names import column_now
 
@@ -44,12 +45,64 @@ WORST_FIRST = (
 )
 """A configuration has the first of these that any of its metrics has."""
 
+OPEN = frozenset({Status.SUSPECT, Status.UNDECIDED})
+"""Statuses of a metric that further scenarios may settle."""
+
 RED = frozenset({Status.NO_DATA, Status.REGRESSED})
 """Statuses that turn the gate red."""
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class StratumVerdict(_Record):
+    """One metric of one configuration in one stratum.
+
+    Attributes:
+        stratum: its name.
+        status: `suspect` and `regressed` by closed testing with all strata of the metric.
+        scenarios: of the panel that are in it.
+        share: of the population.
+        risen: scenarios that got worse; ``fallen``: better.
+        value: mean in the metric's own unit; ``baseline_value``: of the accepted baseline.
+        ratio: as of the whole panel; None from zero.
+        ratio_low: its ends, each one-sided at 5 %; ``ratio_high``: likewise.
+        p: one-sided p-value of the direction that was found, of this stratum alone.
+        p_confirm: likewise on further scenarios, if there were any.
+    """
+
+    stratum: str
+    status: Status
+    scenarios: int
+    share: float
+    risen: int
+    fallen: int
+    value: float
+    baseline_value: float
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    p: float | None = None
+    p_confirm: float | None = None
+
+
+class Redraw(_Record):
+    """A scenario in which something happened that must never happen, in other phases.
+
+    Attributes:
+        scenario_id: the scenario.
+        draws: phases drawn, the same ones on both sides.
+        tonight: in how many of them it happened with tonight's code and settings.
+        before: likewise with the baseline's.
+        p: one-sided p-value of Fisher's exact test of the two counts.
+    """
+
+    scenario_id: str
+    draws: int
+    tonight: int
+    before: int
+    p: float
 
 
 class MetricVerdict(_Record):
@@ -65,14 +118,25 @@ class MetricVerdict(_Record):
         value: weighted mean in the metric's own unit.
         baseline_value: the same of the accepted baseline.
         delta: value - baseline_value.
-        ratio: total / baseline_total; 1 for 0 / 0, None from zero.
-        ratio_low: lower end of the paired bootstrap interval of the ratio, for display.
+        ratio: of the two totals, of a latency the geometric mean of the scenarios' ratios; 1 for
+            0 / 0, None from zero.
+        ratio_low: lower end of the ratio's interval, by random halves of the scenarios.
         ratio_high: upper end.
+        low_level: one-sided level of the lower end, after the correction if it was called worse.
+        high_level: of the upper end, after the correction if it was called better.
         discordant: scenarios in which the two nights differ.
+        risen: those that got worse; ``fallen``: those that got better.
+        traded: whether what got worse and what got better would each matter alone.
+        risen_most: scenarios that got worse most, the first most; ``fallen_most``: likewise better.
+        alone: scenarios whose own weighted loss is ten times the floor.
+        newly: scenarios in which it newly happens, of what must never happen.
         p: one-sided p-value of the direction that was found (worse if delta > 0).
         q: the same after Benjamini-Hochberg over the comparisons that could be significant; 1 for
             one that could not.
-        p_confirm: one-sided p on the confirm panel, if it was run.
+        p_confirm: one-sided p on further scenarios, if there were any.
+        scenarios: how many are behind all these numbers.
+        strata: the same in each stratum; empty if nothing was compared or nothing differs.
+        redraws: other phases of scenarios in which it newly happened, of what must never happen.
     """
 
     metric: Annotated[str, BeforeValidator(column_now)]
@@ -86,14 +150,31 @@ class MetricVerdict(_Record):
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
+    low_level: float | None = None
+    high_level: float | None = None
     discordant: int | None = None
+    risen: int | None = None
+    fallen: int | None = None
+    traded: bool = False
+    risen_most: tuple[str, ...] = ()
+    fallen_most: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    newly: tuple[str, ...] = ()
     p: float | None = None
     q: float | None = None
     p_confirm: float | None = None
+    scenarios: int | None = None
+    strata: tuple[StratumVerdict, ...] = ()
+    redraws: tuple[Redraw, ...] = ()
 
 
 class ConfigVerdict(_Record):
-    """One configuration: the worst of its metrics."""
+    """One configuration: the worst of its metrics.
+
+    Attributes:
+        stopped: why no further scenarios are simulated for it though something is open; empty if
+            they are, as long as the budget says so.
+    """
 
     name: str
     config_id: str
@@ -101,6 +182,16 @@ class ConfigVerdict(_Record):
     status: Status
     reason: str
     metrics: tuple[MetricVerdict, ...]
+    stopped: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further scenarios could settle something of it.
+
+        What was drawn again in other phases is settled as far as it can be.
+        """
+        open_ = (one for one in self.metrics if one.status in OPEN and not one.redraws)
+        return not self.stopped and any(open_)
 
     def metric(self, name: str) -> MetricVerdict:
         """Return the verdict on one metric.
@@ -117,9 +208,44 @@ class ConfigVerdict(_Record):
         """Names of the metrics with that status."""
         return tuple(one.metric for one in self.metrics if one.status is status)
 
+    def with_metrics(self, metrics: tuple[MetricVerdict, ...]) -> ConfigVerdict:
+        """The same configuration, with other verdicts on its metrics."""
+        status = worst([one.status for one in metrics])
+        update = {"status": status, "reason": reason_of(status, metrics), "metrics": metrics}
+        return self.model_copy(update=update)
+
+    @property
+    def words(self) -> tuple[Status, ...]:
+        """Its status, and `improved` beside it if a metric is and the status does not say so."""
+        if self.status is Status.IMPROVED or not self.metrics_with(Status.IMPROVED):
+            return (self.status,)
+        return (self.status, Status.IMPROVED)
+
+
+class StageVerdict(_Record):
+    """A stage of further scenarios, and what the look after it decided.
+
+    Attributes:
+        panel: of its rows in the tables.
+        scenarios: of this stage; ``scenarios_together``: of all stages up to it.
+        level: error that this look may make of what all looks may.
+        configurations: how many were open; ``decided``: how many were not, after it.
+    """
+
+    panel: str
+    scenarios: int
+    scenarios_together: int
+    level: float
+    configurations: int
+    decided: int
+
 
 class BaselineNote(_Record):
-    """Which baseline a night was compared with; see ``baseline.json``."""
+    """Which baseline a night was compared with; see ``baseline.json``.
+
+    Attributes:
+        latest_at: when a configuration of it was last accepted alone; empty if none was.
+    """
 
     night: str
     accepted_by: str
@@ -127,6 +253,7 @@ class BaselineNote(_Record):
     why: str
     code_version: str
     panel_digest: str
+    latest_at: str = ""
 
 
 class NightVerdict(_Record):
@@ -139,9 +266,12 @@ class NightVerdict(_Record):
         tests: configuration x metric comparisons that could have been significant, copies counted
             once: those that the correction counts.
         discordant_needed: fewest differing scenarios that could ever be significant.
-        awaits_confirm: config_ids flagged as worse whose confirm panel was not yet looked at.
+        awaits_confirm: config_ids with an open metric and a stage that was not yet looked at.
         baseline: what was compared with; None if nothing was ever accepted.
         outcomes_digest: digest of the regression outcomes that were judged.
+        scenarios: of the regression panel; 0 in a night of an older release.
+        stages: of further scenarios, in order; none if nothing was open.
+        stopped: why there are no more though something is open; empty if the budget says so.
     """
 
     experiment: str
@@ -157,6 +287,14 @@ class NightVerdict(_Record):
     awaits_confirm: tuple[str, ...]
     baseline: BaselineNote | None
     configurations: tuple[ConfigVerdict, ...]
+    scenarios: int = 0
+    stages: tuple[StageVerdict, ...] = ()
+    stopped: str = ""
+
+    @property
+    def scenarios_used(self) -> int:
+        """Scenarios of the configuration that took most, over all its panels."""
+        return self.scenarios + sum(stage.scenarios for stage in self.stages)
 
     def counts(self) -> Counter[Status]:
         """How many configurations have each status."""
@@ -176,11 +314,7 @@ class NightVerdict(_Record):
     def save(self, path: Path | None = None) -> Path:
         """Write ``verdict.json`` (the night's own, unless a path is given) and return its path."""
         path = path or verdict_path(self.experiment, self.night)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.draft")
-        draft.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
-        return path
+        return write_whole(path, self.model_dump_json(indent=1) + "\n")
 
 
 def verdict_path(experiment: str, night: str) -> Path:
@@ -209,9 +343,25 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
         raise Refused(msg) from None
 
 
+def accept_command(experiment: str, night: str) -> str:
+    """The command that accepts a night, its reason left to the person."""
+    return f"isr-pipeline baseline accept {night} --experiment {experiment} --why 'REASON'"
+
+
 def worst(statuses: list[Status]) -> Status:
     """The worst of some statuses; `baseline` of none."""
     return min(statuses, key=WORST_FIRST.index, default=Status.BASELINE)
+
+
+def reason_of(status: Status, metrics: tuple[MetricVerdict, ...]) -> str:
+    """Why a configuration has its status: the metrics that have it, and those that improved."""
+    deciding = [one for one in metrics if one.status is status]
+    if status is not Status.IMPROVED:
+        deciding += [one for one in metrics if one.status is Status.IMPROVED]
+    return "; ".join(
+        f"{one.metric}: {'improved, ' if one.status is not status else ''}{one.reason}"
+        for one in deciding
+    )
 
 
 def headline(
@@ -223,7 +373,7 @@ def headline(
         configurations: the verdicts.
         experiment: for the command that accepts a first baseline.
         night: likewise.
-        pending: whether the suspects still await the confirm panel.
+        pending: whether the suspects still await further scenarios.
     """
     counts = Counter(one.status for one in configurations)
     total = len(configurations)
@@ -234,26 +384,27 @@ def headline(
             continue
         subject = f"{count} of {total} configurations" if not parts else str(count)
         parts.append(f"{subject} {_words(status, configurations, pending)}")
+    beside = tuple(one for one in configurations if len(one.words) > 1)
+    if beside:
+        subject = f"{len(beside)} of these" if len(beside) < total else "all of these"
+        parts.append(f"{subject} improved on {_on(Status.IMPROVED, beside)}")
     line = "; ".join(parts)
     if counts[Status.BASELINE] == total:
-        accept = f"isr-pipeline baseline accept {night} --experiment {experiment}"
+        accept = accept_command(experiment, night)
         line = f"no baseline accepted yet ({total} configurations); accept this night: {accept}"
     return line
 
 
 def _words(status: Status, configurations: tuple[ConfigVerdict, ...], pending: bool) -> str:
-    having = [one for one in configurations if one.status is status]
-    metrics: Counter[str] = Counter()
-    for one in having:
-        metrics.update(one.metrics_with(status))
-    named = ", ".join(name for name, _ in metrics.most_common())
+    having = tuple(one for one in configurations if one.status is status)
+    named = _on(status, having)
     match status:
         case Status.REGRESSED:
             return f"regressed on {named}, confirmed"
         case Status.SUSPECT:
             return f"suspect on {named}, {'to be' if pending else 'not'} confirmed"
-        case Status.IMPROVED:
-            return f"improved on {named}"
+        case Status.IMPROVED | Status.UNDECIDED:
+            return f"{status} on {named}"
         case Status.NO_DATA:
             reasons = {one.reason for one in having}
             return f"without data ({having[0].reason})" if len(reasons) == 1 else "without data"
@@ -261,6 +412,14 @@ def _words(status: Status, configurations: tuple[ConfigVerdict, ...], pending: b
             return "new, without a baseline"
         case _:
             return str(status)
+
+
+def _on(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
+    """The metrics that have a status, the most frequent first."""
+    metrics: Counter[str] = Counter()
+    for one in configurations:
+        metrics.update(one.metrics_with(status))
+    return ", ".join(name for name, _ in metrics.most_common())
 
 
 def number(value: float | None) -> str:

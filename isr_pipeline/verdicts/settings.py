@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_of, whole
+from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import config_dir
@@ -14,6 +14,12 @@ from isr_pipeline.worlds.columns import METRICS
 
 FLAG_COLUMNS = ("any_offline",)
 """Outcome columns that are 0 or 1 and may be tested with McNemar's test."""
+
+NEVER_IN_STRATA = "strata"
+"""Value of `never` of what must not happen in strata that had none of it."""
+
+ALLOWING = ("unclean.leader.election.enable",)
+"""Keys that allow what else must never happen."""
 
 TESTABLE = tuple(
     metric.name
@@ -42,18 +48,28 @@ def _axes(value: Any) -> tuple[str, ...]:
     return axes
 
 
+def _never(value: Any) -> bool | str:
+    if isinstance(value, bool):
+        return value
+    if value == NEVER_IN_STRATA:
+        return NEVER_IN_STRATA
+    raise Bad("")
+
+
 class MetricSettings(Strict):
     """One tested metric.
 
     Attributes:
         floor: smallest difference of the weighted mean that matters, in the metric's unit.
-        never: nothing of it may happen: a scenario that newly has some is looked at again, and
-            stays at least `suspect`.
+        never: nothing of it may happen: a scenario that newly has some is drawn again, and stays at
+            least `suspect`. `strata`: only where the baseline has none in the whole stratum.
+        unless: key that allows it: of a configuration in which that is true it may happen.
         paired_flag: 0/1 column whose McNemar test stands for the unweighted sign-flip test.
     """
 
     floor: Annotated[float, number(0.0, 1e12, "a number >= 0")]
-    never: Annotated[bool, BOOLEAN] = False
+    never: Annotated[bool | Literal["strata"], Check("true, false or strata", _never)] = False
+    unless: Annotated[str | None, one_of(*ALLOWING)] = None
     paired_flag: Annotated[Literal["any_offline"] | None, one_of(*FLAG_COLUMNS)] = None
 
 
@@ -68,14 +84,8 @@ class VerdictSettings(Strict):
     flips: Annotated[int, whole(999, 999_999)] = 9_999
     flips_max: Annotated[int, whole(999, 9_999_999)] = 49_999
     exact_up_to: Annotated[int, whole(1, 30)] = 20
-    bootstrap: Annotated[int, whole(100, 100_000)] = 1_000
     metrics: dict[str, MetricSettings]
     pareto: Annotated[tuple[str, ...], Check("a list of two metrics or more", _axes)]
-
-    @property
-    def ratio_suspected(self) -> float:
-        """Ratio on the regression panel alone from which a rise is looked at again."""
-        return 1.0 + self.suspicion_share * (self.ratio_min - 1.0)
 
 
 def load_settings(path: Path | None = None) -> VerdictSettings:

@@ -6,6 +6,7 @@ Every random number comes from a fixed seed: the same outcomes give the same ver
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,32 +35,40 @@ ROWS_PER_PRODUCT = 2_000
 
 @dataclass(frozen=True)
 class Tails:
-    """One-sided p-values of m tests: ``worse`` for a larger sum, ``better`` for a smaller."""
+    """One-sided p-values of m tests: ``worse`` for a larger sum, ``better`` for a smaller.
+
+    Attributes:
+        worse, better: (m,) of all statistics and groups jointly.
+        worse_in, better_in: (g, m) of each group alone, by the first statistic.
+    """
 
     worse: Floats
     better: Floats
+    worse_in: Floats
+    better_in: Floats
 
 
 def sign_flip(
-    differences: Floats,
-    alike: Floats,
+    statistics: Sequence[Floats],
+    groups: Ints | None = None,
     *,
     flips: int,
     flips_max: int,
     exact_up_to: int,
     level: float,
 ) -> Tails:
-    """Sign-flip permutation test of m columns of paired differences, by two statistics at once.
+    """Sign-flip permutation test of m columns of paired differences, by several sums at once.
 
     Under the hypothesis of no change each scenario's differences are as likely to have the other
-    sign. A column has two sums, of ``differences`` and of ``alike``. The statistic is the smaller
-    of their two p-values; both take the same flips, so its own permutation distribution is known
-    (Westfall and Young's minimum) and nothing is lost as by doubling. Ties count as at least as
-    extreme, within :data:`TIE_TOLERANCE` of a sum of absolute values.
+    sign. A column has one sum for each statistic, and one of the first statistic for each group of
+    rows. What is tested with is the smallest of their p-values; all take the same flips, so its own
+    permutation distribution is known (Westfall and Young 1993) and nothing is lost as by a factor
+    for each sum. Ties count as at least as extreme, within :data:`TIE_TOLERANCE` of a sum of
+    absolute values.
 
     Args:
-        differences: (n, m); zero where a pair does not differ.
-        alike: (n, m); zero wherever ``differences`` is; all zero for a single statistic.
+        statistics: (n, m) each; zero where a pair does not differ.
+        groups: (n,) group of each row, from 0; None for one group.
         flips: random sign vectors of the first batch.
         flips_max: the most that any test gets.
         exact_up_to: number of non-zero differences up to which all signs are enumerated.
@@ -68,61 +77,123 @@ def sign_flip(
     Returns:
         p-values per column; 1 where no pair differs.
     """
-    m = differences.shape[1]
-    tails = Tails(worse=np.ones(m), better=np.ones(m))
-    discordant = (differences != 0).sum(axis=0)
+    n, m = statistics[0].shape
+    labels = np.zeros(n, dtype=np.int64) if groups is None else groups
+    count = int(labels.max(initial=0)) + 1
+    tails = Tails(np.ones(m), np.ones(m), np.ones((count, m)), np.ones((count, m)))
+    discordant = (statistics[0] != 0).sum(axis=0)
     for test in np.flatnonzero((discordant > 0) & (discordant <= exact_up_to)):
-        rows = differences[:, test] != 0
-        one, other = differences[rows, test], alike[rows, test]
-        sums = _Sums(_all_sums(one), _all_sums(other), _tolerance(one), _tolerance(other))
-        tails.worse[test], tails.better[test] = sums.tails()
+        _enumerated([one[:, test] for one in statistics], labels).into(tails, int(test))
     many = np.flatnonzero(discordant > exact_up_to)
-    _sampled(differences, alike, many, tails, flips=flips, flips_max=flips_max, level=level)
+    _sampled(statistics, labels, many, tails, flips=flips, flips_max=flips_max, level=level)
     return tails
 
 
-def _tolerance(values: Floats) -> float:
-    return TIE_TOLERANCE * float(np.abs(values).sum())
+@dataclass(frozen=True)
+class _Sum:
+    """One sum of a column under sign vectors; the first value is what was observed.
+
+    Attributes:
+        values: one for each choice of the signs that matter to it.
+        times: sign vectors of the whole column behind each value.
+        shape: that puts the values into the whole column's sign vectors.
+        tolerance: within which two values are the same.
+        group: whose rows it sums; -1 for all.
+        counted: whether it takes part; a group that has all differences is no sum of its own.
+    """
+
+    values: Floats
+    times: int
+    shape: tuple[int, ...]
+    tolerance: float
+    group: int
+    counted: bool
+
+    def reaching(self, sign: float) -> int:
+        """How many values are at least what was observed (at most, if ``sign`` is -1)."""
+        values = sign * self.values
+        return int((values >= values[0] - self.tolerance).sum())
+
+    def extreme(self, sign: float, most: int) -> Bools | None:
+        """Where the values are whose p-value is that of so many sign vectors, or less."""
+        bound = _from(sign * self.values, most // self.times, self.tolerance)
+        if not math.isfinite(bound):
+            return None
+        return np.asarray((sign * self.values >= bound).reshape(self.shape))
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Sums of one column's two statistics under N sign vectors; the first is what was observed.
+class _Column:
+    """The sums of one column, and the shape of its sign vectors."""
 
-    Attributes:
-        one, other: (N,) the sums.
-        one_tolerance, other_tolerance: within which two sums are the same.
-    """
+    sums: list[_Sum]
+    shape: tuple[int, ...]
 
-    one: Floats
-    other: Floats
-    one_tolerance: float
-    other_tolerance: float
+    def into(self, tails: Tails, test: int) -> None:
+        """Fill in the p-values of a test."""
+        tails.worse[test], tails.better[test] = self._joint(1.0), self._joint(-1.0)
+        for one in self.sums:
+            if one.group >= 0:
+                tails.worse_in[one.group, test] = one.reaching(1.0) / len(one.values)
+                tails.better_in[one.group, test] = one.reaching(-1.0) / len(one.values)
 
-    def tails(self) -> tuple[float, float]:
-        """p-values of the smaller of the two p-values: for larger sums, and for smaller."""
-        return self._tail(self.one, self.other), self._tail(-self.one, -self.other)
-
-    def _tail(self, one: Floats, other: Floats) -> float:
-        count = len(one)
-        fewest = int((one >= one[0] - self.one_tolerance).sum())
-        single = self.other_tolerance == 0.0
-        if single:
-            return fewest / count
-        fewest = min(fewest, int((other >= other[0] - self.other_tolerance).sum()))
-        extreme = one >= _from(one, fewest, self.one_tolerance)
-        extreme |= other >= _from(other, fewest, self.other_tolerance)
-        return int(extreme.sum()) / count
+    def _joint(self, sign: float) -> float:
+        """P-value of the smallest of the sums' p-values."""
+        counted = [one for one in self.sums if one.counted]
+        fewest = min(one.reaching(sign) * one.times for one in counted)
+        if len(counted) == 1:
+            return fewest / math.prod(self.shape)
+        extreme = np.zeros(self.shape, dtype=bool)
+        for one in counted:
+            found = one.extreme(sign, fewest)
+            if found is not None:
+                extreme |= found
+        return int(extreme.sum()) / extreme.size
 
 
 def _from(values: Floats, most: int, tolerance: float) -> float:
     """Smallest bound that at most so many values reach, ties together; infinite if none is."""
+    if most == 0:
+        return math.inf
     place = len(values) - most
     bound = float(np.partition(values, place)[place])
     if int((values >= bound - tolerance).sum()) <= most:
         return bound - tolerance
     above = values[values > bound + tolerance]
     return float(above.min()) - tolerance if len(above) else math.inf
+
+
+def _tolerance(values: Floats) -> float:
+    return TIE_TOLERANCE * float(np.abs(values).sum())
+
+
+def _enumerated(columns: list[Floats], labels: Ints) -> _Column:
+    """All 2^k sign vectors of a column: an axis for each group, the last group's first."""
+    rows = np.flatnonzero(columns[0])
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    present, sizes = np.unique(labels[rows], return_counts=True)
+    shape = tuple(2 ** int(size) for size in sizes[::-1])
+    whole = 2 ** len(rows)
+    sums = [
+        _Sum(_all_sums(one[rows]), 1, shape, _tolerance(one), -1, counted=True)
+        for one in columns
+        if one.any()
+    ]
+    for index, group in enumerate(present):
+        mine = columns[0][rows[labels[rows] == group]]
+        axis = len(present) - 1 - index
+        own = tuple(size if at == axis else 1 for at, size in enumerate(shape))
+        sums.append(
+            _Sum(
+                _all_sums(mine),
+                whole // 2 ** len(mine),
+                own,
+                _tolerance(mine),
+                int(group),
+                counted=len(mine) < len(rows),
+            )
+        )
+    return _Column(sums, shape)
 
 
 def _all_sums(values: Floats) -> Floats:
@@ -133,9 +204,56 @@ def _all_sums(values: Floats) -> Floats:
     return sums
 
 
+@dataclass
+class _Flipped:
+    """A column whose signs are drawn.
+
+    Attributes:
+        test: its index.
+        parts: (n, s) what its sums are made of.
+        groups: of each sum; -1 for all rows.
+        sums: (flips so far + 1, s).
+    """
+
+    test: int
+    parts: Floats
+    groups: list[int]
+    sums: Floats
+
+    @classmethod
+    def of(cls, test: int, columns: list[Floats], labels: Ints) -> _Flipped:
+        """Take a column's statistics apart."""
+        parts = [one for one in columns if one.any()]
+        groups = [-1] * len(parts)
+        for group in np.unique(labels[columns[0] != 0]):
+            parts.append(np.where(labels == group, columns[0], 0.0))
+            groups.append(int(group))
+        matrix = np.column_stack(parts)
+        return cls(test, matrix, groups, matrix.sum(axis=0)[None, :])
+
+    def column(self) -> _Column:
+        """Its sums so far."""
+        shape = (len(self.sums),)
+        several = sum(group >= 0 for group in self.groups) > 1
+        return _Column(
+            [
+                _Sum(
+                    self.sums[:, at],
+                    1,
+                    shape,
+                    _tolerance(self.parts[:, at]),
+                    group,
+                    counted=group < 0 or several,
+                )
+                for at, group in enumerate(self.groups)
+            ],
+            shape,
+        )
+
+
 def _sampled(
-    differences: Floats,
-    alike: Floats,
+    statistics: Sequence[Floats],
+    labels: Ints,
     tests: Ints,
     tails: Tails,
     *,
@@ -146,45 +264,45 @@ def _sampled(
     """Fill in p-values from random signs, ten times as many wherever p is near its floor."""
     generator = np.random.Generator(np.random.PCG64(SEED))
     done, batch = 0, flips // CLEARLY_NOTHING
-    one = differences[:, tests].sum(axis=0)[None, :]
-    other = alike[:, tests].sum(axis=0)[None, :]
-    while len(tests):
-        more, others = _flip_sums(differences[:, tests], alike[:, tests], batch, generator)
-        one, other, done = np.vstack((one, more)), np.vstack((other, others)), done + batch
-        for column, test in enumerate(tests):
-            sums = _Sums(
-                one[:, column],
-                other[:, column],
-                _tolerance(differences[:, test]),
-                _tolerance(alike[:, test]),
-            )
-            tails.worse[test], tails.better[test] = sums.tails()
+    active = [_Flipped.of(int(t), [one[:, t] for one in statistics], labels) for t in tests]
+    while active:
+        sums = _flip_sums(np.hstack([one.parts for one in active]), batch, generator)
+        done, start = done + batch, 0
+        for one in active:
+            width = one.parts.shape[1]
+            one.sums = np.vstack((one.sums, sums[:, start : start + width]))
+            start += width
+            one.column().into(tails, one.test)
         looked = done >= flips
         if done >= flips_max or (looked and 1.0 / (1.0 + done) <= level / 10.0):
             return
-        smaller = np.minimum(tails.worse[tests], tails.better[tests]) * (1.0 + done) - 1.0
-        near = smaller < (10 if looked else done / CLEARLY_NOTHING)
-        tests, one, other = tests[near], one[:, near], other[:, near]
+        most = 10 if looked else done / CLEARLY_NOTHING
+        active = [
+            one
+            for one in active
+            if min(tails.worse[one.test], tails.better[one.test]) * (1.0 + done) - 1.0 < most
+        ]
         batch = min(flips_max, 10 * (done + 1) - 1 if looked else flips) - done
 
 
-def _flip_sums(
-    differences: Floats, alike: Floats, flips: int, generator: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Sums of both statistics under the same random sign vectors, (flips, m) each."""
-    rows = (differences != 0).any(axis=1)
-    both = np.hstack((differences[rows], alike[rows]))
-    n = len(both)
-    found = np.empty((flips, both.shape[1]))
+def _flip_sums(columns: Floats, flips: int, generator: np.random.Generator) -> Floats:
+    """Sums of all columns under the same random sign vectors, (flips, columns)."""
+    rows = (columns != 0).any(axis=1)
+    found = np.empty((flips, columns.shape[1]))
+    for start, bits in drawn_signs(int(rows.sum()), flips, generator):
+        # signs s in {-1, 1} from bits b: s.d = 2 b.d - sum(d)
+        found[start : start + len(bits)] = 2.0 * (bits @ columns[rows])
+    found -= columns.sum(axis=0)
+    return found
+
+
+def drawn_signs(n: int, flips: int, generator: np.random.Generator) -> Iterator[tuple[int, Floats]]:
+    """Draw random signs as bits: (first flip, (flips, n) of 0 and 1), a stretch at a time."""
     for start in range(0, flips, ROWS_PER_PRODUCT):
         count = min(ROWS_PER_PRODUCT, flips - start)
         packed = np.frombuffer(generator.bytes(count * -(-n // 8)), dtype=np.uint8)
-        bits = np.unpackbits(packed.reshape(count, -1), axis=1, count=n).astype(np.float64)
-        # signs s in {-1, 1} from bits b: s.d = 2 b.d - sum(d)
-        found[start : start + count] = 2.0 * (bits @ both)
-    found -= both.sum(axis=0)
-    half = both.shape[1] // 2
-    return found[:, :half], found[:, half:]
+        bits = np.unpackbits(packed.reshape(count, -1), axis=1, count=n)
+        yield start, bits.astype(np.float64)
 
 
 def signed_ranks(differences: Floats) -> Floats:
@@ -217,6 +335,19 @@ def benjamini_hochberg(p: Floats) -> Floats:
     return result
 
 
+def holm(p: Floats) -> Floats:
+    """Adjusted p-values: rejecting those <= a keeps the chance of any false rejection at a.
+
+    It is the shortcut of closed testing in which every intersection is tested by Bonferroni
+    (Marcus, Peritz and Gabriel 1976; Holm 1979).
+    """
+    order = np.argsort(p, kind="stable")
+    scaled = p[order] * np.arange(len(p), 0, -1)
+    result = np.empty(len(p))
+    result[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return result
+
+
 @dataclass(frozen=True)
 class Rejectable:
     """Which of m tests could be rejected at all, whatever the signs of their differences.
@@ -240,7 +371,9 @@ def rejectable(discordant: Ints, level: float) -> Rejectable:
 
     With k differing scenarios the smallest p is 2^-k, which depends on the sizes of the differences
     alone and not on their signs: leaving such tests out before the correction is valid. K is the
-    smallest number for which at most K tests could reach level / K; those are the tests.
+    smallest number for which at most K tests could reach level / K; those are the tests. Where none
+    could, because a change shows in as few scenarios of very many tests, all that could reach the
+    level are taken: together they may.
 
     Args:
         discordant: (m,) differing scenarios of each test; copies of a test come once.
@@ -249,9 +382,11 @@ def rejectable(discordant: Ints, level: float) -> Rejectable:
     smallest = 2.0 ** -discordant.astype(np.float64)
     for k in range(1, len(discordant) + 1):
         able = smallest <= level / k
+        if not able.any():
+            break
         if able.sum() <= k:
             return Rejectable(able, discordant_needed(k, level))
-    return Rejectable(np.zeros(len(discordant), dtype=bool), discordant_needed(1, level))
+    return Rejectable(smallest <= level, discordant_needed(1, level))
 
 
 def discordant_needed(tests: int, q: float) -> int:
@@ -274,55 +409,3 @@ def ratio(new: Floats, old: Floats) -> Floats:
     """Quotient new / old; 1 where both are zero, inf from zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where((new == 0) & (old == 0), 1.0, new / old))
-
-
-def bootstrap_ratio(
-    new: Floats, old: Floats, weights: Floats, resamples: int, level: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Paired percentile bootstrap of the ratio of weighted totals, for display only.
-
-    Percentile intervals of zero-inflated ratios cover less than they say (0.89 to 0.93).
-
-    Args:
-        new: (n, m) natural units.
-        old: (n, m).
-        weights: (n,).
-        resamples: how often the n scenarios are drawn anew.
-        level: of the interval.
-
-    Returns:
-        lower and upper ends, (m,) each; NaN where a resample has nothing in either total.
-    """
-    n, m = new.shape
-    generator = np.random.Generator(np.random.PCG64(SEED + 1))
-    counts = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples) * weights
-    totals = counts @ np.hstack((new, old))
-    ratios = ratio(totals[:, :m], totals[:, m:])
-    tail = (1.0 - level) / 2.0
-    # Order statistics, not interpolation: inf - inf is NaN.
-    ranks = np.sort(ratios, axis=0)
-    low, high = int(tail * resamples), math.ceil((1.0 - tail) * resamples) - 1
-    return ranks[low], ranks[high]
-
-
-def bootstrap_geometric(
-    logarithms: Floats, weights: Floats, resamples: int, level: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Paired percentile bootstrap of a weighted geometric mean of ratios, for display only.
-
-    Args:
-        logarithms: (n, m) logarithms of the scenarios' ratios.
-        weights: (n,).
-        resamples: how often the n scenarios are drawn anew.
-        level: of the interval.
-
-    Returns:
-        lower and upper ends, (m,) each.
-    """
-    n = len(logarithms)
-    generator = np.random.Generator(np.random.PCG64(SEED + 1))
-    counts = generator.multinomial(n, np.full(n, 1.0 / n), size=resamples) * weights
-    means = np.sort(counts @ logarithms / counts.sum(axis=1, keepdims=True), axis=0)
-    tail = (1.0 - level) / 2.0
-    low, high = int(tail * resamples), math.ceil((1.0 - tail) * resamples) - 1
-    return np.exp(means[low]), np.exp(means[high])

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.kafka.partition import effective_min_isr
 from isr_pipeline.kafka.releases import TRUNCATE_TO_HW
 from isr_pipeline.simulation.invariants import INVARIANTS, remembered, run_checked_world
+from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds.encoder import EVENT_BUDGET, World, encode
+from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.run import result_of
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ class InvariantBroken(AssertionError):
         return f"scenario {self.scenario_id}{when}: does not hold: {self.invariant}"
 
 
-def checked_run(scenario: Scenario, *, events: bool = False, budget: int = EVENT_BUDGET) -> Result:
+def checked_run(scenario: Scenario, *, events: bool = False, budget: int | None = None) -> Result:
     """Simulate a scenario in the debug build: every invariant after every event.
 
     Args:
         scenario: a checked scenario, its configuration laid over it.
         events: list the events, and check them as well.
-        budget: events after which to give up.
+        budget: events after which to give up; `size.event_budget` if not said.
 
     Raises:
         BudgetSpent: the scenario needs more events than ``budget``.
@@ -169,9 +170,10 @@ class _Checker:
             if event["partition"] is not None:
                 by_partition[event["topic"], event["partition"]].append(event)
         offline_ms = under_min_ms = 0.0
-        for name in self.world.partitions:
+        own = rows_of(self.world.w, at.H_PART, len(self.world.partitions), at.P_SIZE)
+        for name, row in zip(self.world.partitions, own, strict=True):
             story = _Story(self, set(name.replicas))
-            if self._begins_under_min(len(name.replicas)):
+            if self._begins_under_min(len(name.replicas), int(row[at.P_MIN_ISR])):
                 story.since["under_min"] = 0.0
             for event in by_partition[name.topic, name.number]:
                 story.read(event)
@@ -185,10 +187,10 @@ class _Checker:
             same = math.isclose(self.run.outcome[column] * whole, total, abs_tol=1e-3)
             self.holds(same, f"{column} is the sum of the gaps between its events")
 
-    def _begins_under_min(self, rf: int) -> bool:
+    def _begins_under_min(self, rf: int, own: int) -> bool:
         """Whether min.insync.replicas exceeds the replication factor, which makes no event."""
         w, rules = self.world.w, self.world.rules
-        return rf < int(effective_min_isr(rules, int(w[at.C_MIN_ISR]), rf))
+        return rf < int(effective_min_isr(rules, own or int(w[at.C_MIN_ISR]), rf))
 
     def counts(self) -> None:
         """What the outcome counts is what the events list after the warm-up."""

@@ -20,7 +20,7 @@ from isr_pipeline.worlds.entities import MAX_RF
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isr_pipeline.scenarios.model import Rules, Service
+    from isr_pipeline.scenarios.model import Rules, Scenario, Service
 
 Array = npt.NDArray[np.int64]
 
@@ -44,6 +44,13 @@ class Choices:
     fetchers: int
     io: int
     net: int
+
+
+def choices_for(scenario: Scenario) -> Choices:
+    """Choices of the configuration that is laid over a scenario."""
+    cluster = scenario.cluster
+    given = tuple(scenario.config.items())
+    return choices_of(cluster.release, cluster.controller, scenario.rules, given, scenario.service)
 
 
 @lru_cache(maxsize=128)
@@ -88,7 +95,7 @@ def choices_of(
     return Choices(
         cells,
         vector,
-        _first_flags(vector, int(keys["min.insync.replicas"])),
+        first_flags(vector, int(keys["min.insync.replicas"])),
         int(keys["num.replica.fetchers"]),
         int(keys["num.io.threads"]),
         int(keys["num.network.threads"]),
@@ -133,7 +140,7 @@ def _write_service(w: Array, service: Service) -> None:
     w[at.C_CLIENT] = round(service.client_request_us)
 
 
-def _first_flags(rules: Array, min_isr: int) -> Array:
+def first_flags(rules: Array, min_isr: int) -> Array:
     """Conditions of a partition at 0, by its replicas: min.insync.replicas may be more."""
     under = at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
     flags = [under if rf < effective_min_isr(rules, min_isr, rf) else 0 for rf in range(MAX_RF + 1)]

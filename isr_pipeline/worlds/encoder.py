@@ -7,8 +7,9 @@ it is for, so that another configuration never shifts the draws of another entit
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import math
+import mmap
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.preferred import waits_for_imbalance
 from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.faults import ClientSurge, Window
@@ -24,26 +24,33 @@ from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.simulation.world.start import begin_world
-from isr_pipeline.worlds.choices import choices_of
-from isr_pipeline.worlds.entities import MAX_RF, entities_of
+from isr_pipeline.worlds.choices import choices_for, first_flags
+from isr_pipeline.worlds.entities import entities_of
 from isr_pipeline.worlds.fault_rows import ENCODINGS, SURGE_CONNECTIONS_MAX
-from isr_pipeline.worlds.template import Places, Shape, fill, template_of
+from isr_pipeline.worlds.load import client_period_ns, common_period_us
+from isr_pipeline.worlds.size import (
+    LEDGER_MAX,
+    LEDGERS_MAX,
+    batches_of,
+    check_size,
+    event_budget,
+    shape_of,
+)
+from isr_pipeline.worlds.template import Places, fill, template_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.entities import Entities, PartitionNames
+    from isr_pipeline.worlds.entities import PartitionNames
+    from isr_pipeline.worlds.template import Shape
 
 Array = npt.NDArray[np.int64]
 
-EVENT_BUDGET = 100_000_000
 EVENTS_LISTED = 20_000
-LEDGER_MAX = 1 << 16
+NO_MOTIONS = np.zeros(1, dtype=np.int64)
+LEDGER_LEAST = 256  # batches that a partition's ledger has room for, however many partitions
 LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
-MAX_LOG_DIRS = 8
-PERIOD_MIN_US = 10_000
-PERIOD_MAX_US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,8 @@ class World:
         rules: the switches.
         partitions: by kernel index, in (topic, partition) order.
         brokers: broker ids by kernel index.
-        motions: how each cell may move while the world repeats (`shortcuts.motions`).
+        motions: how each cell may move while the world repeats (`shortcuts.motions`); none where
+            it never does.
     """
 
     w: Array
@@ -90,7 +98,29 @@ def _digests(seed: int, purpose: str, names: tuple[str, ...]) -> npt.NDArray[np.
     return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
 
-def _array(size: int, used: Array | None) -> Array:
+LEDGER_CELLS_LARGE = 1 << 26
+"""Cells of ledgers, half a gigabyte, up to which they are on large pages as well."""
+HUGE = 1 << 21
+"""Bytes of a large page: a world spread over small ones waits as long for the places of its pages
+as for what is on them."""
+
+
+def _new_cells(size: int, large: int) -> Array:
+    """So many cells of zeros; the first ``large`` of them on large pages, if the system has any.
+
+    What lies behind is written here and there: large pages would take memory for all of it.
+    """
+    if 8 * size < HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(size, dtype=np.int64)
+    memory = mmap.mmap(-1, 8 * size + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError):  # a system without them
+        memory.madvise(mmap.MADV_HUGEPAGE, 0, 8 * large // HUGE * HUGE + HUGE)
+    cells = np.frombuffer(memory, dtype=np.int64)
+    first = -(cells.ctypes.data // cells.itemsize) % (HUGE // cells.itemsize)
+    return cells[first : first + size]
+
+
+def _array(size: int, large: int, used: Array | None) -> Array:
     """An array for a world: new, or the first cells of one that is no longer used.
 
     It begins at a cache line, which numpy does not promise.
@@ -99,7 +129,7 @@ def _array(size: int, used: Array | None) -> Array:
     read: a used array serves as well as one that the system has to clear.
     """
     if used is None or used.size < size:
-        cells = np.zeros(size + at.LINE - 1, dtype=np.int64)
+        cells = _new_cells(size + at.LINE - 1, large)
         first = -(cells.ctypes.data // cells.itemsize) % at.LINE
         return cells[first : first + size]
     return used[:size]
@@ -115,12 +145,14 @@ class Settings:
             from them.
         keys: the header up to CONFIG_END, of which its cells from CONFIG_FIRST on are filled in.
         rules: the switches.
+        own_min_isr: the largest min.insync.replicas that a topic sets for itself, 0 if none does.
     """
 
     same: tuple[Any, ...]
     equal: tuple[Any, ...]
     keys: Array
     rules: Array
+    own_min_isr: int
 
     def alike(self, other: Settings) -> bool:
         """Whether both worlds have the same structure.
@@ -131,13 +163,7 @@ class Settings:
         return all(mine is its for mine, its in pairs) and self.equal == other.equal
 
 
-@lru_cache(maxsize=8)
-def _batches_of(entities: Entities, horizon_ms: float) -> npt.NDArray[np.float64]:
-    """Batches that each partition's streams can send, with some to spare. Nobody changes them."""
-    batches = [64.0] * len(entities.partitions)
-    for i, stream in entities.streams:
-        batches[i] += 1.1 * (horizon_ms / 1000) * stream.records_per_s / stream.records_per_batch
-    return np.array(batches)
+_batches_of = lru_cache(maxsize=8)(batches_of)
 
 
 # ---------------------------------------------------------------- what a scenario has of its own
@@ -149,7 +175,7 @@ class _Structure:
     Attributes:
         w: the array up to H_LEDGER, copied by each world.
         due: when each slot fires first, in microseconds, by its number; likewise.
-        size: cells of a whole array.
+        size: cells of a whole array; ``large``: of the part that is on large pages.
         settings: those of the first of the worlds.
         template: what it has in common with other scenarios.
     """
@@ -206,6 +232,8 @@ class _Structure:
             at.C_SAMPLES_MAX: samples,
         }
         self.size = tables.size
+        few = self.size - self.w.size < LEDGER_CELLS_LARGE
+        self.large = self.size if few else self.w.size
         for cell, value in cells.items():
             w[cell] = value
         if sample_us:
@@ -230,8 +258,12 @@ class _Structure:
             more = ENCODINGS[fault.kind].batches
             if more is not None:
                 more(sizes, bursts, fault, entities)
-        within = np.minimum(sizes, LEDGER_MAX) + np.minimum(bursts, LEDGER_BURST_MAX)
-        return within.astype(np.int64)
+        kept = np.minimum(sizes, LEDGER_MAX)
+        share = min(1.0, LEDGERS_MAX / at.L_SIZE / kept.sum())
+        within = np.maximum(kept * share, np.minimum(kept, LEDGER_LEAST))
+        within += np.minimum(bursts, LEDGER_BURST_MAX)
+        found: Array = within.astype(np.int64)
+        return found
 
     def _table(self, place: int, count: int, width: int) -> Array:
         """A table of the array, as rows."""
@@ -247,7 +279,7 @@ class _Structure:
         rate, brokers = self.s.service.client_requests_per_s, self.entities.brokers
         if rate <= 0:
             return
-        period = max(1000, round(1e9 / rate))
+        period = client_period_ns(rate)
         phases = hashed(self.s.seed, "client", self.entities.broker_names, period // 1000)
         rows = self._table(at.H_BRK, len(brokers), at.B_SIZE)
         columns = {
@@ -336,15 +368,13 @@ class _Structure:
 
     # ---------------------------------------------------------------- the period
 
-    def common_period_us(self) -> int:
+    def period_us(self) -> int:
         """Time after which batches and client requests come as before: 0 if that is long."""
         streams = self._table(at.H_STR, len(self.entities.streams), at.S_SIZE)
         brokers = self._table(at.H_BRK, len(self.entities.brokers), at.B_SIZE)
-        periods = {*streams[:, at.S_PERIOD].tolist(), *brokers[:, at.B_CLIENT_PERIOD].tolist()}
-        common = math.lcm(1000, *(period for period in periods if period > 0)) // 1000
-        if common > PERIOD_MAX_US:
-            return 0
-        return common * max(1, -(-PERIOD_MIN_US // common))
+        return common_period_us(
+            [*streams[:, at.S_PERIOD].tolist(), *brokers[:, at.B_CLIENT_PERIOD].tolist()]
+        )
 
 
 # ---------------------------------------------------------------- a world
@@ -354,46 +384,29 @@ class _Encoder:
     """Lays one world out."""
 
     def __init__(
-        self, scenario: Scenario, *, events: bool, sample_ms: float, budget: int, jumps: bool
+        self, scenario: Scenario, *, events: bool, sample_ms: float, budget: int | None, jumps: bool
     ) -> None:
         self.s = scenario
         self.jumps = jumps
         self.events = events
         self.sample_us = us(sample_ms)
-        cluster = scenario.cluster
-        self.choices = choices_of(
-            cluster.release,
-            cluster.controller,
-            scenario.rules,
-            tuple(scenario.config.items()),
-            scenario.service,
-        )
+        self.choices = choices_for(scenario)
         self.entities = entities_of(scenario)
-        self._refuse_what_does_not_fit()
         self.settings = self._read_settings(budget)
 
-    def _refuse_what_does_not_fit(self) -> None:
-        where = f"scenario {self.s.scenario_id}"
-        if self.entities.max_rf > MAX_RF:
-            raise InputError(
-                where, "topics", f"{self.entities.max_rf} replicas", f"at most {MAX_RF}"
-            )
-        if self.s.cluster.log_dirs_per_broker > MAX_LOG_DIRS:
-            raise InputError(
-                where,
-                "cluster.log_dirs_per_broker",
-                self.s.cluster.log_dirs_per_broker,
-                f"1..{MAX_LOG_DIRS}",
-            )
-
-    def _read_settings(self, budget: int) -> Settings:
+    def _read_settings(self, budget: int | None) -> Settings:
         """What this world differs in from those of other configurations."""
         scenario, cluster, choices = self.s, self.s.cluster, self.choices
         same = (scenario.faults, scenario.topics)
         equal = (
-            (cluster.brokers, cluster.log_dirs_per_broker, cluster.isr_expiration_phase_ms),
+            (
+                cluster.brokers,
+                tuple(self.entities.log_dirs.tolist()),
+                cluster.isr_expiration_phase_ms,
+            ),
             scenario.service.client_requests_per_s,
             (scenario.seed, scenario.horizon_ms),
+            (cluster.racks, cluster.rack_rtt_ms) if cluster.rack_rtt_ms else (),
             (choices.fetchers, choices.io, choices.net),
             (self.sample_us, self.events, self.jumps),
         )
@@ -401,8 +414,9 @@ class _Encoder:
         keys[at.C_HORIZON] = us(scenario.horizon_ms)
         keys[at.C_WARMUP] = us(scenario.warmup_ms)
         keys[at.C_SEED] = scenario.seed
-        keys[at.C_BUDGET] = budget
-        return Settings(same, equal, keys, choices.rules.copy())
+        keys[at.C_BUDGET] = event_budget(self.entities) if budget is None else budget
+        own_min_isr = int(self.entities.min_isr.max())
+        return Settings(same, equal, keys, choices.rules.copy(), own_min_isr)
 
     def encode(self, used: Array | None) -> World:
         """Fill an array.
@@ -411,16 +425,16 @@ class _Encoder:
             used: the array of a world that is no longer used.
         """
         structure, entities = self._structure(), self.entities
-        w, due = _array(structure.size, used), structure.due.copy()
+        w = _array(structure.size, structure.large, used)
+        due = structure.due.copy()
         w[: structure.w.size] = structure.w
         w[at.CONFIG_FIRST : at.CONFIG_END] = self.settings.keys[at.CONFIG_FIRST :]
         self._begins(w, due, structure.template.slot0)
         rec = rows_of(w, at.H_REC, entities.n_rows * entities.max_rf, N_FIELDS)
         rules = self.settings.rules
         begin_world(w, rec, rules, due)
-        return World(
-            w, rec, rules, entities.partitions, entities.brokers, structure.template.motions
-        )
+        motions = structure.template.motions if w[at.C_PERIOD] > 0 else NO_MOTIONS
+        return World(w, rec, rules, entities.partitions, entities.brokers, motions)
 
     def _structure(self) -> _Structure:
         """The structure of a world like this one, or a new one."""
@@ -428,31 +442,18 @@ class _Encoder:
             if known.settings.alike(self.settings):
                 return known
         structure = self._new_structure()
-        _latest[:] = [structure, *_latest][:_LATEST_MAX]
+        few = structure.w.size <= _LATEST_CELLS
+        _latest[:] = [structure, *_latest][: _LATEST_MAX if few else 1]
         return structure
 
     def _new_structure(self) -> _Structure:
-        scenario, choices = self.s, self.choices
-        shape = Shape(
-            self.entities,
-            choices.fetchers,
-            choices.io,
-            choices.net,
-            len(scenario.faults),
-            scenario.cluster.log_dirs_per_broker,
-        )
-        total = sum(count for _, count in shape.slots())
-        if total > at.SLOT_MASK:
-            raise InputError(
-                f"scenario {scenario.scenario_id}",
-                "topics",
-                f"{total} entities (threads, requests, handlers, streams)",
-                f"at most {at.SLOT_MASK}",
-            )
+        scenario = self.s
+        check_size(scenario, f"scenario {scenario.scenario_id}")
+        shape = shape_of(scenario, self.choices)
         events = EVENTS_LISTED if self.events else 0
         structure = _Structure(scenario, shape, self.settings, self.sample_us, events)
         if self.jumps and not self.sample_us:
-            structure.w[at.C_PERIOD] = structure.common_period_us()
+            structure.w[at.C_PERIOD] = structure.period_us()
         return structure
 
     def _begins(self, w: Array, due: Array, slot0: Mapping[int, int]) -> None:
@@ -475,13 +476,37 @@ class _Encoder:
         rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)
         fill(rows, {at.B_HB_PHASE: heartbeats, at.B_TICK_DUE: ticks})
         due[slot0[at.SK_TICK] : slot0[at.SK_TICK] + len(brokers)] = ticks
-        if not waits_for_imbalance(self.settings.rules):
-            due[slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
+        self._distances(w)
         partitions = rows_of(w, at.H_PART, len(self.entities.partitions), at.P_SIZE)
+        imbalanced = bool((partitions[:, at.P_LEADER] != partitions[:, at.P_PREFERRED]).any())
+        if imbalanced or not waits_for_imbalance(self.settings.rules):
+            due[slot0[at.SK_CONTROLLER]] = w[at.C_REBALANCE]
         partitions[:, at.P_FLAGS] = self.choices.flags[partitions[:, at.P_RF]]
+        for own in set(self.entities.min_isr.tolist()) - {0}:
+            flags = first_flags(self.settings.rules, own)
+            those = partitions[:, at.P_MIN_ISR] == own
+            partitions[those, at.P_FLAGS] = flags[partitions[those, at.P_RF]]
+
+    def _distances(self, w: Array) -> None:
+        """What the brokers' racks add to each way between two of them, before any fault."""
+        cluster = self.s.cluster
+        if not cluster.rack_rtt_ms:
+            return
+        half = int(w[at.C_HALF_RTT])
+        ways = {}
+        for pair in cluster.rack_rtt_ms:
+            ways[tuple(sorted(pair.between))] = us(pair.rtt_ms) // 2 - half
+        racks = [cluster.racks.get(broker, "") for broker in self.entities.brokers]
+        nodes = len(racks) + 1
+        links = rows_of(w, at.H_LINK, nodes * nodes, 2).reshape(nodes, nodes, 2)
+        table = rows_of(w, at.H_DISTANCE, nodes, nodes)
+        for i, one in enumerate(racks):
+            table[i, :-1] = [ways.get(tuple(sorted((one, other))), 0) for other in racks]
+        links[:, :, 0] = table
 
 
 _LATEST_MAX = 2
+_LATEST_CELLS = 1 << 23
 _latest: list[_Structure] = []
 """The last structures that were laid out: a panel's configurations come scenario by scenario, and
 few of them (another num.replica.fetchers) need a structure of their own."""
@@ -492,7 +517,7 @@ def encode(
     *,
     events: bool = False,
     sample_ms: float = 0,
-    budget: int = EVENT_BUDGET,
+    budget: int | None = None,
     jumps: bool = True,
 ) -> World:
     """Lay a checked scenario out for the kernel.
@@ -501,11 +526,11 @@ def encode(
         scenario: the scenario with its configuration laid over it.
         events: list the events.
         sample_ms: period of the samples of LEO, HW and queues for a trace; 0 for none.
-        budget: events after which the kernel gives up.
+        budget: events after which the kernel gives up; `size.event_budget` if not said.
         jumps: let the kernel jump over stretches that repeat (same result, much less work).
 
     Raises:
-        InputError: more entities than the kernel has slots for.
+        InputError: the world does not fit (`size.check_size`).
     """
     _, lay_out = prepare(scenario, events=events, sample_ms=sample_ms, budget=budget, jumps=jumps)
     return lay_out(None)
@@ -516,7 +541,7 @@ def prepare(
     *,
     events: bool = False,
     sample_ms: float = 0,
-    budget: int = EVENT_BUDGET,
+    budget: int | None = None,
     jumps: bool = True,
 ) -> tuple[Settings, Callable[[Array | None], World]]:
     """As `encode`, in two steps: the settings, and what lays the world out if that is needed.

@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.simulation.world.layout import TOPIC_SILENT
+
 if TYPE_CHECKING:
-    from isr_pipeline.scenarios.model import ProduceStream, Scenario
+    from isr_pipeline.scenarios.model import ProduceStream, Scenario, Topic
+
+Array = npt.NDArray[np.int64]
 
 MAX_RF = 15  # an ISR order is packed into 4 bits a position
 DEFAULT_RECORD_BYTES = 100
@@ -46,26 +53,23 @@ def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
     return (value & 0x7FFFFFFF) % fetchers
 
 
-@lru_cache(maxsize=64)
-def walk_order(names: tuple[tuple[str, int], ...]) -> list[int]:
+def walk_order(topics: Array, numbers: Array) -> Array:
     """Order in which the tick walks a broker's partitions.
 
     That of a Java ConcurrentHashMap of TopicPartition: buckets in turn, within one by creation.
 
     Args:
-        names: (topic, partition) in order of creation.
+        topics: `java_string_hash` of each partition's topic, in order of creation.
+        numbers: of the partitions in their topics.
 
     Returns:
-        Indexes into ``names``.
+        Indexes into both.
     """
     size = 16
-    while len(names) >= size * 3 // 4:
+    while len(numbers) >= size * 3 // 4:
         size *= 2
-    buckets: list[list[int]] = [[] for _ in range(size)]
-    for index, (topic, partition) in enumerate(names):
-        h = (31 * (31 + partition) + java_string_hash(topic)) & 0xFFFFFFFF
-        buckets[(h ^ (h >> 16)) & (size - 1)].append(index)
-    return [index for bucket in buckets for index in bucket]
+    hashes = (31 * (31 + numbers) + topics) & 0xFFFFFFFF
+    return np.argsort((hashes ^ (hashes >> 16)) & (size - 1), kind="stable")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +83,12 @@ class Entities:
         streams: (partition, stream), grouped by partition; ``stream_names`` likewise.
         first_stream: of a partition that has any.
         n_rows: replicas of all partitions; ``max_rf``: most of one.
+        rfs: replicas of each partition; ``broker_of_row``: index of each replica's broker.
+        leaders: position of each partition's first leader among its replicas.
+        min_isr: of each partition, the topic's own min.insync.replicas, 0 if it has none.
+        unclean: likewise its own unclean.leader.election.enable, or TOPIC_SILENT.
+        log_dirs: how many each broker has.
+        placed: log dir of each replica as its topic says, -1 where it does not.
     """
 
     brokers: tuple[int, ...]
@@ -91,6 +101,22 @@ class Entities:
     first_stream: dict[int, int]
     n_rows: int
     max_rf: int
+    rfs: Array
+    broker_of_row: Array
+    leaders: Array
+    min_isr: Array
+    unclean: Array
+    log_dirs: Array
+    placed: Array
+
+    def dirs_of(self, nth: Array) -> Array:
+        """Log dir of each replica: where its topic says, else round robin on its broker.
+
+        Args:
+            nth: of each replica, how many stand before it on its broker.
+        """
+        robin = nth % self.log_dirs[self.broker_of_row]
+        return np.where(self.placed < 0, robin, self.placed)
 
     def burst_batch(self, partition: int) -> tuple[int, int]:
         """(records a batch, bytes a record) of a partition's first stream; 1 and 100 if idle."""
@@ -101,82 +127,155 @@ class Entities:
         return stream.records_per_batch, stream.record_bytes
 
 
-_Topics = tuple[
-    tuple[str, tuple[tuple[int, tuple[int, ...]], ...], tuple["ProduceStream", ...]], ...
-]
-"""Of each topic: its name, its assignment, its streams."""
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """What is listed of a topic, so that equal topics are known by their values.
+
+    Attributes:
+        assignment, leaders, dirs: (partition, ...) in the order of the partitions.
+        min_isr, unclean: as `Entities` has them.
+    """
+
+    name: str
+    assignment: tuple[tuple[int, tuple[int, ...]], ...]
+    produce: tuple[ProduceStream, ...]
+    min_isr: int
+    unclean: int
+    leaders: tuple[tuple[int, int], ...]
+    dirs: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, topic: Topic) -> _Topic:
+        """Take it from a scenario's topic."""
+        return cls(
+            topic.name,
+            tuple(sorted(topic.assignment.items())),
+            topic.produce,
+            int(topic.settings.get("min.insync.replicas", 0)),
+            int(topic.settings.get("unclean.leader.election.enable", TOPIC_SILENT)),
+            tuple(topic.leaders.items()),
+            tuple(topic.log_dirs.items()),
+        )
 
 
 @lru_cache(maxsize=8)
-def _list_of(brokers: tuple[int, ...], topics: _Topics) -> Entities:
+def _list_of(
+    brokers: tuple[int, ...], log_dirs: tuple[int, ...], topics: tuple[_Topic, ...]
+) -> Entities:
     """List what stands in such a cluster."""
     partitions: list[PartitionNames] = []
     streams: list[tuple[int, ProduceStream]] = []
     stream_names: list[str] = []
-    for topic, assignment, produce in sorted(topics, key=lambda t: t[0]):
-        for number, replicas in sorted(assignment):
-            for j, stream in enumerate(produce):
+    leaders: list[int] = []
+    min_isr: list[int] = []
+    unclean: list[int] = []
+    placed: list[int] = []
+    for topic in sorted(topics, key=lambda t: t.name):
+        rates = [stream.rates() for stream in topic.produce]
+        led_by, dirs = dict(topic.leaders), dict(topic.dirs)
+        for number, replicas in topic.assignment:
+            for j, stream in enumerate(topic.produce):
+                rate = rates[j].get(number, stream.records_per_s)
                 wanted = stream.partitions is None or number in stream.partitions
-                if wanted and stream.records_per_s > 0:
-                    streams.append((len(partitions), stream))
-                    stream_names.append(f"{topic}|{number}|{j}")
-            partitions.append(PartitionNames(topic, number, replicas))
+                if wanted and rate > 0:
+                    streams.append((len(partitions), stream.at(rate)))
+                    stream_names.append(f"{topic.name}|{number}|{j}")
+            partitions.append(PartitionNames(topic.name, number, replicas))
+            leaders.append(replicas.index(led_by.get(number, replicas[0])))
+            min_isr.append(topic.min_isr)
+            unclean.append(topic.unclean)
+            placed.extend(dirs.get(number, (-1,) * len(replicas)))
+    index = {b: i for i, b in enumerate(brokers)}
+    rfs = np.array([len(p.replicas) for p in partitions], dtype=np.int64)
+    broker_of_row = [index[broker] for p in partitions for broker in p.replicas]
     return Entities(
         brokers,
-        {b: i for i, b in enumerate(brokers)},
+        index,
         tuple(str(broker) for broker in brokers),
         tuple(partitions),
         {(p.topic, p.number): i for i, p in enumerate(partitions)},
         streams,
         tuple(stream_names),
         {i: n for n, (i, _) in reversed(list(enumerate(streams)))},
-        sum(len(p.replicas) for p in partitions),
-        max(len(p.replicas) for p in partitions),
+        len(broker_of_row),
+        int(rfs.max()),
+        rfs,
+        np.array(broker_of_row, dtype=np.int64),
+        np.array(leaders, dtype=np.int64),
+        np.array(min_isr, dtype=np.int64),
+        np.array(unclean, dtype=np.int64),
+        np.array(log_dirs, dtype=np.int64),
+        np.array(placed, dtype=np.int64),
     )
 
 
-_last: tuple[Any, Entities] | None = None
+_last: tuple[Any, Any, Entities] | None = None
 
 
 def entities_of(scenario: Scenario) -> Entities:
     """List what stands in a scenario; its configurations have the very topics (`model.apply`)."""
     global _last  # noqa: PLW0603 - one scenario a process at a time
-    topics, brokers = scenario.topics, scenario.cluster.brokers
-    if _last is None or _last[0] is not topics or _last[1].brokers != brokers:
-        given = tuple((t.name, tuple(t.assignment.items()), t.produce) for t in topics)
-        _last = topics, _list_of(brokers, given)
-    return _last[1]
+    topics, cluster = scenario.topics, scenario.cluster
+    stand = (cluster.brokers, tuple(cluster.log_dirs_of(broker) for broker in cluster.brokers))
+    if _last is None or _last[0] is not topics or _last[1] != stand:
+        _last = topics, stand, _list_of(*stand, tuple(_Topic.of(topic) for topic in topics))
+    return _last[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Threads:
+    """Fetcher threads that can ever have a partition, and what each can fetch.
+
+    Attributes:
+        ends: (follower's index, leader's, fetcher id) of each thread.
+        counts: how many fetched partitions each has.
+        partition, fpos, lpos: fetched partitions, thread by thread: the partition, and the
+            positions of follower and leader in its assignment.
+    """
+
+    ends: Array
+    counts: Array
+    partition: Array
+    fpos: Array
+    lpos: Array
 
 
 @lru_cache(maxsize=8)
-def threads_of(
-    entities: Entities, fetchers: int
-) -> tuple[list[int], list[tuple[int, int, int]], list[list[tuple[int, int, int]]]]:
-    """Fetcher threads that can ever have a partition.
+def threads_of(entities: Entities, fetchers: int) -> Threads:
+    """Fetcher threads, in the order in which partitions first need them. Nobody changes them.
 
     Args:
         entities: those of a cluster.
         fetchers: num.replica.fetchers.
-
-    Returns:
-        First row of each partition; threads (follower's index, leader's, fetcher id); the
-        fetched partitions of each (partition, follower's position, leader's). Nobody changes them.
     """
-    index = entities.index
-    row0: list[int] = []
-    fetched: dict[tuple[int, int, int], list[tuple[int, int, int]]] = {}
-    row = 0
-    for i, p in enumerate(entities.partitions):
-        row0.append(row)
-        row += len(p.replicas)
-        k = fetcher_of(p.topic, p.number, fetchers)
-        for fpos, fid in enumerate(p.replicas):
-            for lpos, lid in enumerate(p.replicas):
-                if fpos != lpos:
-                    key = (index[fid], index[lid], k)
-                    fetched.setdefault(key, []).append((i, fpos, lpos))
-    for ordered in fetched.values():
-        # Those fetched from the beginning come first, as a fetcher appends what it is given
-        # later; and a loop over a request's entries ends with the last in use.
-        ordered.sort(key=lambda one: one[2] != 0)
-    return row0, list(fetched), list(fetched.values())
+    rfs, broker = entities.rfs, entities.broker_of_row
+    row0 = np.cumsum(rfs) - rfs
+    # all pairs of replicas of a partition, by partition, follower, leader
+    of_row = np.repeat(np.arange(len(rfs)), rfs)
+    partition = np.repeat(of_row, rfs[of_row])
+    follower = np.repeat(np.arange(entities.n_rows), rfs[of_row])
+    firsts = np.cumsum(rfs[of_row]) - rfs[of_row]
+    fpos = follower - row0[partition]
+    lpos = np.arange(len(partition)) - np.repeat(firsts, rfs[of_row])
+    pairs = np.flatnonzero(fpos != lpos)
+    partition, fpos, lpos = partition[pairs], fpos[pairs], lpos[pairs]
+    fetcher = np.array(
+        [fetcher_of(name.topic, name.number, fetchers) for name in entities.partitions],
+        dtype=np.int64,
+    )
+    ends = np.stack(
+        [broker[row0[partition] + fpos], broker[row0[partition] + lpos], fetcher[partition]]
+    )
+    keys = (ends[0] * len(entities.brokers) + ends[1]) * fetchers + ends[2]
+    _, first, key_of, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    numbered = np.argsort(first)
+    number = np.empty_like(numbered)
+    number[numbered] = np.arange(len(numbered))
+    # Those fetched from the beginning come first, as a fetcher appends what it is given
+    # later; and a loop over a request's entries ends with the last in use.
+    order = np.lexsort((lpos != entities.leaders[partition], number[key_of]))
+    return Threads(
+        ends[:, first[numbered]].T, counts[numbered], partition[order], fpos[order], lpos[order]
+    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -69,43 +68,77 @@ def _padded(known: tuple[float, ...], group: int) -> list[float]:
     return [*known[:group], *[_SELDOM] * (group - len(known))]
 
 
-@lru_cache(maxsize=64)
-def tree_of(weights: tuple[float, ...]) -> Tree:
+def tree_of(weights: npt.NDArray[np.float64]) -> Tree:
     """Huffman's tree of slots that are planned so often, in canonical order.
 
     Args:
         weights: of each slot, at least two, in the order in which leaves of one level shall stand.
     """
     levels = _levels(weights)
-    leaves = [0] * len(weights)
-    node, level = 1, 0
-    for number in sorted(range(len(weights)), key=levels.__getitem__):
-        node <<= levels[number] - level
-        level = levels[number]
-        leaves[number] = node
-        node += 1
-    inner = set()
-    for leaf in leaves:
-        above = leaf >> 1
-        while above and above not in inner:
-            inner.add(above)
-            above >>= 1
-    descending = np.array(sorted(inner, reverse=True), dtype=np.int64)
-    return Tree(np.array(leaves, dtype=np.int64), descending, max(leaves) + 1)
+    order = np.argsort(levels, kind="stable")
+    of_level = np.bincount(levels)
+    leaves = np.zeros(len(weights), dtype=np.int64)
+    inner = []
+    node = done = 0
+    for level, count in enumerate(of_level.tolist()):
+        node = 2 * node if level else 1
+        leaves[order[done : done + count]] = np.arange(node, node + count)
+        node += count
+        done += count
+        inner.append(np.arange(node, 2 << level)[::-1])
+    descending = np.concatenate(inner[::-1]).astype(np.int64)
+    return Tree(leaves, descending, int(leaves.max()) + 1)
 
 
-def _levels(weights: tuple[float, ...]) -> list[int]:
+def _levels(weights: npt.NDArray[np.float64]) -> Array:
     """How far each slot is from the root of Huffman's tree."""
-    count = len(weights)
-    heap = [(weight, number, number) for number, weight in enumerate(weights)]
+    values, class_of, counts = np.unique(weights, return_inverse=True, return_counts=True)
+    levels = np.zeros(len(weights), dtype=np.int64)
+    by_class = np.argsort(class_of, kind="stable")
+    begin = 0
+    for count, depths in zip(
+        counts.tolist(), _depths(values.tolist(), counts.tolist()), strict=True
+    ):
+        slots = by_class[begin : begin + count]
+        levels[slots] = np.repeat(sorted(depths), [depths[depth] for depth in sorted(depths)])
+        begin += count
+    return levels
+
+
+def _depths(values: list[float], counts: list[int]) -> list[dict[int, int]]:
+    """How many leaves of each weight stand at which depth of Huffman's tree.
+
+    Nodes of one weight and one make are counted, not listed: slots are many, weights are few.
+
+    Args:
+        values: the different weights.
+        counts: how many slots have each.
+    """
+    left = list(counts)
+    children: list[tuple[int, int]] = []
+    heap = [(value, make) for make, value in enumerate(values)]
     heapq.heapify(heap)
-    above = [0] * (2 * count - 1)
-    for node in range(count, 2 * count - 1):
-        lighter, _, one = heapq.heappop(heap)
-        weight, order, other = heap[0]
-        above[one] = above[other] = node
-        heapq.heapreplace(heap, (lighter + weight, order, node))
-    levels = [0] * (2 * count - 1)
-    for node in range(2 * count - 3, -1, -1):
-        levels[node] = levels[above[node]] + 1
-    return levels[:count]
+    while len(heap) > 1 or left[heap[0][1]] > 1:
+        weight, one = heapq.heappop(heap)
+        if left[one] > 1:
+            other, heavier, pairs = one, weight, left[one] // 2
+            left[one] -= 2 * pairs
+            if left[one]:
+                heapq.heappush(heap, (weight, one))
+        else:
+            heavier, other = heap[0]
+            pairs = 1
+            left[one] -= 1
+            left[other] -= 1
+            if left[other] == 0:
+                heapq.heappop(heap)
+        heapq.heappush(heap, (weight + heavier, len(left)))
+        children.append((one, other))
+        left.append(pairs)
+    depths: list[dict[int, int]] = [{} for _ in left]
+    depths[-1] = {0: 1}
+    for make in range(len(left) - 1, len(values) - 1, -1):
+        for child in children[make - len(values)]:
+            for depth, count in depths[make].items():
+                depths[child][depth + 1] = depths[child].get(depth + 1, 0) + count
+    return depths[: len(values)]

@@ -34,7 +34,7 @@ from isr_pipeline.kafka.releases import (
     Lock,
 )
 from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds.encoder import EVENT_BUDGET, prepare
+from isr_pipeline.worlds.encoder import prepare
 from isr_pipeline.worlds.events import Events, events_of
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
@@ -85,12 +85,12 @@ class Simulations:
     """Simulations of one scenario under several configurations.
 
     Args:
-        budget: events after which a simulation is given up.
+        budget: events after which a simulation is given up; `size.event_budget` if not said.
         spare: `spare` of another scenario's simulations, which are no longer used.
     """
 
     def __init__(
-        self, budget: int = EVENT_BUDGET, spare: npt.NDArray[np.int64] | None = None
+        self, budget: int | None = None, spare: npt.NDArray[np.int64] | None = None
     ) -> None:
         self._budget = budget
         self._done: dict[bytes, list[_Done]] = {}
@@ -125,7 +125,7 @@ class Simulations:
         self.simulated += 1
         self.events_fired += int(w[at.G_EVENTS] - w[at.G_JUMPED])
         if w[at.G_BUDGET_SPENT]:
-            raise BudgetSpent(scenario.scenario_id, self._budget)
+            raise BudgetSpent(scenario.scenario_id, int(w[at.C_BUDGET]))
         done = _Done(
             settings,
             int(w[at.G_DEPENDS]),
@@ -172,7 +172,7 @@ def _min_isr_was_met(done: _Done, other: Settings, keys: set[int], rules: set[in
     """Whether every ISR had as many members as either configuration wants."""
     if at.C_MIN_ISR not in keys and not rules & _MIN_ISR_RULES:
         return True
-    wanted = max(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other))
+    wanted = max(*(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other)), other.own_min_isr)
     return done.least_isr >= wanted
 
 
@@ -215,7 +215,7 @@ def _same_proposal(done: _Done, other: Settings) -> bool:
     if _CLOCKS[mine] < _CLOCKS[its] and done.depends & (at.DEP_OUTSIDE | at.DEP_EXPIRED):
         return False
     if Kip501.LI_TRANSFER in {mine, its} and mine != its:
-        wanted = int(other.keys[at.C_MIN_ISR])
+        wanted = max(int(other.keys[at.C_MIN_ISR]), other.own_min_isr)
         if mine != Kip501.NONE or done.least_isr < wanted:
             return False
     return _same_timer(done, other)

@@ -10,7 +10,7 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.simulation.kernel import run_world
 from isr_pipeline.simulation.shortcuts.motions import Z_SIZE, memory_size
 from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds.encoder import EVENT_BUDGET, World, encode
+from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import Result, outcome_of, samples_of
 
@@ -25,7 +25,7 @@ def run(
     *,
     events: bool = False,
     sample_ms: float = 0,
-    budget: int = EVENT_BUDGET,
+    budget: int | None = None,
     jumps: bool = True,
 ) -> Result:
     """Simulate one scenario to its horizon.
@@ -34,7 +34,7 @@ def run(
         scenario: a checked scenario, its configuration laid over it.
         events: list the events as well.
         sample_ms: period of the samples for a trace's curves; 0 for none.
-        budget: events after which to give up.
+        budget: events after which to give up; `size.event_budget` if not said.
         jumps: jump over stretches that repeat; off to compare, the result is the same.
 
     Raises:
@@ -71,7 +71,7 @@ _memory = np.zeros(Z_SIZE, dtype=np.int64)
 def _memory_for(world: World) -> npt.NDArray[np.int64]:
     """Memory for the search for cycles, kept from simulation to simulation."""
     global _memory  # noqa: PLW0603 - one buffer a process
-    size = memory_size(world.w)
+    size = memory_size(world.w) if world.w[at.C_PERIOD] > 0 else Z_SIZE
     if _memory.size < size:
         _memory = np.zeros(size, dtype=np.int64)
     _memory[:Z_SIZE] = 0

@@ -6,7 +6,7 @@ A scenario copies them and writes what is its own (`encoder`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from isr_pipeline.kafka.record import N_FIELDS
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.shortcuts.motions import motions_of, rows_of
 from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds.entities import MAX_RF, Entities, threads_of, walk_order
+from isr_pipeline.worlds.entities import MAX_RF, Entities, java_string_hash, threads_of, walk_order
 from isr_pipeline.worlds.leaves import plans, plans_of_fetches, plans_of_produces, tree_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ Array = npt.NDArray[np.int64]
 
 MILLION = 1_000_000
 REQUEST_BYTES_MAX = 1 << 20
+AHEAD_CELLS = 1 << 19
+"""Cells of a world from which on it is larger than a core's own caches."""
 
 
 class Places:
@@ -62,7 +64,6 @@ class Shape:
         entities: what stands in the scenario.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads.
         faults: how many.
-        log_dirs: of a broker.
     """
 
     entities: Entities
@@ -70,12 +71,11 @@ class Shape:
     io: int
     net: int
     faults: int
-    log_dirs: int
 
     def slots(self) -> tuple[tuple[int, int], ...]:
         """How many slots there are of each kind, by their numbers."""
         nb, ns = len(self.entities.brokers), len(self.entities.streams)
-        nt = len(threads_of(self.entities, self.fetchers)[1])
+        nt = len(threads_of(self.entities, self.fetchers).ends)
         return (
             (at.SK_FAULT, self.faults),
             (at.SK_TICK, nb),
@@ -94,6 +94,49 @@ class Shape:
             (at.SK_SAMPLE, 1),
         )
 
+    def words(self) -> Array:
+        """Words of bits of each thread."""
+        return -(-threads_of(self.entities, self.fetchers).counts // at.WORD_BITS)
+
+    def tables(self) -> dict[int, int]:
+        """Cells of each table, by the header's cell that names its place, in their order."""
+        entities, counts = self.entities, dict(self.slots())
+        nb, npart, rf = len(entities.brokers), len(entities.partitions), entities.max_rf
+        nt, nk = counts[at.SK_THREAD], len(threads_of(entities, self.fetchers).partition)
+        slots = sum(counts.values())
+        return {
+            at.H_BRK: nb * at.B_SIZE,
+            at.H_PART: npart * at.P_SIZE,
+            at.H_ROW: entities.n_rows * at.R_SIZE,
+            at.H_REC: entities.n_rows * rf * N_FIELDS,
+            at.H_THR: nt * at.T_SIZE,
+            at.H_FETCHED: nk * at.K_SIZE,
+            at.H_REQ: counts[at.SK_REQUEST] * at.Q_SIZE,
+            at.H_ENT: nk * at.REQS_PER_THREAD * at.E_SIZE,
+            at.H_STR: counts[at.SK_STREAM] * at.S_SIZE,
+            at.H_HND: nb * self.io * at.D_SIZE,
+            at.H_SND: nb * self.net * at.N_SIZE,
+            at.H_FLT: self.faults * at.X_SIZE,
+            at.H_FPART: self.faults * npart,
+            at.H_LINK: (nb + 1) * (nb + 1) * 2,
+            at.H_SEEN: nb * nb,
+            at.H_HIST: at.HIST_SIZE,
+            # Everything up to here is what `cycles` compares.
+            at.H_BYKIND: slots,
+            at.H_SLOT_OF: slots,
+            at.H_TOWARDS: entities.n_rows * rf * at.Y_SIZE,
+            at.H_MASKS: int(self.words().sum()) * at.W_SIZE,
+            at.H_OF_BROKER: nt,
+            at.H_EPOCHS: entities.n_rows * at.EPOCHS_MAX * 2,
+            at.H_WALK: entities.n_rows,
+            at.H_DISTANCE: (nb + 1) * (nb + 1),
+            at.H_LOCKED: at.LOCKED_MAX * at.U_SIZE,
+            at.H_BFLIST: self.faults,
+            at.H_INNER: slots - 1,
+            # Up to here is what a world begins with; the rest is written before it is read.
+            at.H_LEDGER: 0,
+        }
+
 
 class Template:
     """The cells that all scenarios of a shape have in common. Nobody changes them.
@@ -105,13 +148,13 @@ class Template:
         due: when each slot fires first, in microseconds, by its number.
         slot0: number of the first slot of each kind.
         n_requests: requests of all threads and streams.
-        motions: how each cell may move while the world repeats.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.entities = shape.entities
-        self.row0, self.threads, self.fetched = threads_of(shape.entities, shape.fetchers)
+        self.threads = threads_of(shape.entities, shape.fetchers)
+        self.row0 = np.cumsum(self.entities.rfs) - self.entities.rfs
         self._list_slots()
         self._places()
         self._brokers()
@@ -119,7 +162,11 @@ class Template:
         self._threads_and_requests()
         self._streams()
         self._faults()
-        self.motions = motions_of(self.w)
+
+    @cached_property
+    def motions(self) -> Array:
+        """How each cell may move while the world repeats; asked for where it can."""
+        return motions_of(self.w)
 
     def _list_slots(self) -> None:
         counts = self.shape.slots()
@@ -132,18 +179,18 @@ class Template:
         self.tree = tree_of(self._weights(counts))
         self.due = np.full(self.n_slots, at.INF, dtype=np.int64)
 
-    def _weights(self, counts: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
+    def _weights(self, counts: tuple[tuple[int, int], ...]) -> npt.NDArray[np.float64]:
         """How often each slot is planned, by its number."""
-        weights: list[float] = []
+        weights: list[npt.NDArray[np.float64]] = []
         for kind, count in counts:
             if kind == at.SK_REQUEST:
-                weights += len(self.threads) * plans_of_fetches()
-                weights += len(self.entities.streams) * plans_of_produces()
+                weights.append(np.tile(plans_of_fetches(), len(self.threads.ends)))
+                weights.append(np.tile(plans_of_produces(), len(self.entities.streams)))
             else:
                 groups = {at.SK_HANDLER: self.shape.io, at.SK_SENDER: self.shape.net}
                 group = groups.get(kind, 1)
-                weights += count // group * plans(kind, group)
-        return tuple(weights)
+                weights.append(np.tile(plans(kind, group), count // group))
+        return np.concatenate(weights)
 
     def _places(self) -> None:
         """The array, with its header."""
@@ -151,40 +198,11 @@ class Template:
         nb, npart, nt, ns = (
             len(entities.brokers),
             len(entities.partitions),
-            len(self.threads),
+            len(self.threads.ends),
             len(entities.streams),
         )
-        n_fetched = sum(len(c) for c in self.fetched)
         tables = Places(at.TREE + self.tree.size)
-        place = {
-            at.H_BRK: tables.place(nb * at.B_SIZE),
-            at.H_PART: tables.place(npart * at.P_SIZE),
-            at.H_ROW: tables.place(entities.n_rows * at.R_SIZE),
-            at.H_REC: tables.place(entities.n_rows * entities.max_rf * N_FIELDS),
-            at.H_THR: tables.place(nt * at.T_SIZE),
-            at.H_FETCHED: tables.place(n_fetched * at.K_SIZE),
-            at.H_REQ: tables.place(self.n_requests * at.Q_SIZE),
-            at.H_ENT: tables.place(n_fetched * at.REQS_PER_THREAD * at.E_SIZE),
-            at.H_STR: tables.place(ns * at.S_SIZE),
-            at.H_HND: tables.place(nb * shape.io * at.D_SIZE),
-            at.H_SND: tables.place(nb * shape.net * at.N_SIZE),
-            at.H_FLT: tables.place(shape.faults * at.X_SIZE),
-            at.H_FPART: tables.place(shape.faults * npart),
-            at.H_LINK: tables.place((nb + 1) * (nb + 1) * 2),
-            at.H_SEEN: tables.place(nb * nb),
-            at.H_HIST: tables.place(at.HIST_SIZE),
-            # Everything up to here is what `cycles` compares.
-            at.H_BYKIND: tables.place(self.n_slots),
-            at.H_SLOT_OF: tables.place(self.n_slots),
-            at.H_TOWARDS: tables.place(entities.n_rows * entities.max_rf * 2),
-            at.H_EPOCHS: tables.place(entities.n_rows * at.EPOCHS_MAX * 2),
-            at.H_WALK: tables.place(entities.n_rows),
-            at.H_LOCKED: tables.place(at.LOCKED_MAX * at.U_SIZE),
-            at.H_BFLIST: tables.place(shape.faults),
-            at.H_INNER: tables.place(self.n_slots - 1),
-            # Up to here is what a world begins with; the rest is written before it is read.
-            at.H_LEDGER: tables.place(0),
-        }
+        place = {cell: tables.place(count) for cell, count in shape.tables().items()}
         sizes = {
             at.H_BROKERS: nb,
             at.H_PARTITIONS: npart,
@@ -198,6 +216,7 @@ class Template:
             at.H_IO: shape.io,
             at.H_NET: shape.net,
             at.H_REQUESTS: self.n_requests,
+            at.H_AHEAD: tables.size > AHEAD_CELLS,
             at.G_LEAST_ISR: min(len(p.replicas) for p in entities.partitions),
         }
         self.w = w = np.zeros(place[at.H_LEDGER], dtype=np.int64)
@@ -223,14 +242,10 @@ class Template:
         w[at.H_SLOT_REBALANCE] = self._slots(at.SK_CONTROLLER, none)[0]
         w[at.H_SLOT_SAMPLE] = self._slots(at.SK_SAMPLE, none)[0]
         nb = len(self.entities.brokers)
-        rows_on = dict.fromkeys(self.entities.brokers, 0)
-        for partition in self.entities.partitions:
-            for broker in partition.replicas:
-                rows_on[broker] += 1
         rows = self._table(at.H_BRK, nb, at.B_SIZE)
         pointers = row_pointers(w, at.H_BRK, nb, at.B_SIZE)
         numbers = np.arange(nb)
-        hosted = np.array(list(rows_on.values()))
+        hosted = np.bincount(self.entities.broker_of_row, minlength=nb)
         md = 4 * hosted + 64
         columns: dict[int, Any] = {
             at.B_INDEX: numbers,
@@ -250,7 +265,7 @@ class Template:
             at.B_WALK: np.cumsum(hosted) - hosted,
             at.B_WALK_N: hosted,
             at.B_ALTER_DUE: at.INF,
-            at.B_DIRS_OK: self.shape.log_dirs,
+            at.B_DIRS_OK: self.entities.log_dirs,
             at.B_SURGE_NEXT: at.INF,
             at.B_SLOT_TICK: self._slots(at.SK_TICK, pointers),
             at.B_SLOT_SESSION: self._slots(at.SK_SESSION, pointers),
@@ -275,16 +290,20 @@ class Template:
     def _partitions(self) -> None:
         w, entities = self.w, self.entities
         n = len(entities.partitions)
-        rfs = np.array([len(name.replicas) for name in entities.partitions])
+        rfs = entities.rfs
         bursts = np.array([entities.burst_batch(i) for i in range(n)])
         orders = np.array([sum(pos << (4 * pos) for pos in range(rf)) for rf in range(MAX_RF + 1)])
         first = np.array([entities.first_stream.get(i, 0) for i in range(n)])
         rows = self._table(at.H_PART, n, at.P_SIZE)
         columns: dict[int, Any] = {
             at.P_ISR: (1 << rfs) - 1,
+            at.P_LEADER: entities.leaders,
+            at.P_LAST_LEADER: entities.leaders,
+            at.P_MIN_ISR: entities.min_isr,
+            at.P_UNCLEAN: entities.unclean,
             at.P_RF: rfs,
             at.P_ELIGIBLE: (1 << rfs) - 1,
-            at.P_ROW0: w[at.H_ROW] + np.array(self.row0) * at.R_SIZE,
+            at.P_ROW0: w[at.H_ROW] + self.row0 * at.R_SIZE,
             at.P_STAND_SINCE: -1,
             at.P_BYTES_PER_RECORD: bursts[:, 1],
             at.P_BURST_RECORDS: bursts[:, 0],
@@ -297,7 +316,7 @@ class Template:
         self._replicas(rfs)
 
     def _replicas(self, rfs: Array) -> None:
-        """All replicas: their leader is the first of the assignment, everybody has everything.
+        """All replicas: everybody has everything.
 
         Args:
             rfs: replicas of each partition.
@@ -307,23 +326,24 @@ class Template:
         pointers = row_pointers(w, at.H_ROW, n, at.R_SIZE)
         numbers = np.arange(n)
         partition = np.repeat(np.arange(len(rfs)), rfs)
-        pos = numbers - np.array(self.row0)[partition]
-        replicas = [broker for name in entities.partitions for broker in name.replicas]
-        broker = np.array([entities.index[replica] for replica in replicas])
-        hosted: dict[int, list[int]] = {b: [] for b in entities.brokers}
-        nth = []
-        for row, replica in enumerate(replicas):
-            nth.append(len(hosted[replica]))
-            hosted[replica].append(row)
+        pos = numbers - self.row0[partition]
+        leader = entities.leaders[partition]
+        broker = entities.broker_of_row
+        by_broker = np.argsort(broker, kind="stable")
+        hosted = np.bincount(broker, minlength=len(entities.brokers))
+        firsts = np.cumsum(hosted) - hosted
+        nth = np.empty(n, dtype=np.int64)
+        nth[by_broker] = numbers - np.repeat(firsts, hosted)
         columns: dict[int, Any] = {
             at.R_BROKER: w[at.H_BRK] + broker * at.B_SIZE,
             at.R_PART: w[at.H_PART] + partition * at.P_SIZE,
             at.R_POS: pos,
             at.R_REC0: numbers * entities.max_rf,
             at.R_EPOCHS: w[at.H_EPOCHS] + numbers * at.EPOCHS_MAX * 2,
-            at.R_TOWARDS: w[at.H_TOWARDS] + numbers * entities.max_rf * 2,
-            at.R_DIR: np.array(nth) % self.shape.log_dirs,
-            at.R_IS_LEADER: pos == 0,
+            at.R_TOWARDS: w[at.H_TOWARDS] + numbers * entities.max_rf * at.Y_SIZE,
+            at.R_DIR: entities.dirs_of(nth),
+            at.R_IS_LEADER: pos == leader,
+            at.R_LEADER: leader,
             at.R_ISR: ((1 << rfs) - 1)[partition],
             at.R_ONLINE: 1,
             at.R_NEP: 1,
@@ -332,36 +352,50 @@ class Template:
             at.R_ML_ARMED: at.INF,
             at.R_TOUCH_FROM: at.INF,
             at.R_ML_SINCE: -1,
-            at.R_FSTATE: np.where(pos > 0, at.F_FETCHING, at.F_NONE),
+            at.R_FSTATE: np.where(pos != leader, at.F_FETCHING, at.F_NONE),
         }
         fill(rows, columns)
-        for i, replica in enumerate(entities.brokers):
-            here = np.array(hosted[replica], dtype=np.int64)
-            names = [entities.partitions[j] for j in partition[here].tolist()]
-            order = walk_order(tuple((name.topic, name.number) for name in names))
-            start = int(w[at.H_WALK] + w[int(w[at.H_BRK]) + i * at.B_SIZE + at.B_WALK])
-            w[start : start + len(order)] = pointers[here[order]]
+        topics = np.array([java_string_hash(name.topic) for name in entities.partitions])
+        in_topic = np.array([name.number for name in entities.partitions])
+        for first, count in zip(firsts.tolist(), hosted.tolist(), strict=True):
+            here = by_broker[first : first + count]
+            order = walk_order(topics[partition[here]], in_topic[partition[here]])
+            start = int(w[at.H_WALK]) + first
+            w[start : start + count] = pointers[here[order]]
 
     def _threads_and_requests(self) -> None:
         """Fetcher threads, their partitions, and all requests with their entries."""
         w, entities = self.w, self.entities
-        nb, nt = len(entities.brokers), len(self.threads)
-        ends = np.array(self.threads, dtype=np.int64).reshape(nt, 3)
-        counts = np.array([len(those) for those in self.fetched], dtype=np.int64)
+        ends, counts = self.threads.ends, self.threads.counts
+        nb, nt, nk = len(entities.brokers), len(ends), int(counts.sum())
         first = np.cumsum(counts) - counts
         owner = np.repeat(np.arange(nt), counts)
-        found = [one for those in self.fetched for one in those]
-        partition, fpos, lpos = np.array(found, dtype=np.int64).reshape(-1, 3).T
-        follower, leader = (np.array(self.row0)[partition] + pos for pos in (fpos, lpos))
-        fetched = self._table(at.H_FETCHED, len(found), at.K_SIZE)
+        partition, fpos, lpos = self.threads.partition, self.threads.fpos, self.threads.lpos
+        follower, leader = self.row0[partition] + fpos, self.row0[partition] + lpos
+        fetched = self._table(at.H_FETCHED, nk, at.K_SIZE)
         fetched[:, at.K_FROW] = w[at.H_ROW] + follower * at.R_SIZE
         fetched[:, at.K_LROW] = w[at.H_ROW] + leader * at.R_SIZE
         fetched[:, at.K_REC] = leader * entities.max_rf + fpos
         threads = row_pointers(w, at.H_THR, nt, at.T_SIZE)
-        towards = self._table(at.H_TOWARDS, entities.n_rows * entities.max_rf, 2)
-        towards[leader * entities.max_rf + fpos, 0] = threads[owner]
-        towards[leader * entities.max_rf + fpos, 1] = np.arange(len(found)) - first[owner]
-        led = np.bincount(owner[lpos == 0], minlength=nt)
+        words = self.shape.words()
+        masks = w[at.H_MASKS] + (np.cumsum(words) - words) * at.W_SIZE
+        place = np.arange(nk) - first[owner]
+        towards = self._table(at.H_TOWARDS, entities.n_rows * entities.max_rf, at.Y_SIZE)
+        towards[leader * entities.max_rf + fpos] = np.stack(
+            [
+                threads[owner],
+                place,
+                masks[owner] + (place >> at.WORD_SHIFT) * at.W_SIZE,
+                1 << (place & at.WORD_MASK),
+            ],
+            axis=1,
+        )
+        of_broker = np.argsort(ends[:, 0], kind="stable")
+        self._table(at.H_OF_BROKER, nt, 1)[:, 0] = threads[of_broker]
+        own = np.bincount(ends[:, 0], minlength=nb)
+        brokers = self._table(at.H_BRK, nb, at.B_SIZE)
+        fill(brokers, {at.B_THREAD0: w[at.H_OF_BROKER] + np.cumsum(own) - own, at.B_THREADS: own})
+        led = np.bincount(owner[lpos == entities.leaders[partition]], minlength=nt)
         slots = self._slots(at.SK_THREAD, threads)
         self.due[slots[led > 0] & at.SLOT_MASK] = 0
         rows = self._table(at.H_THR, nt, at.T_SIZE)
@@ -370,6 +404,7 @@ class Template:
             at.T_LEADER: w[at.H_BRK] + ends[:, 1] * at.B_SIZE,
             at.T_REQ0: w[at.H_REQ] + np.arange(nt) * at.REQS_PER_THREAD * at.Q_SIZE,
             at.T_VALIDATED: -1,
+            at.T_MASKS: masks,
             at.T_WAY: w[at.H_LINK] + 2 * (ends[:, 0] * (nb + 1) + ends[:, 1]),
             at.T_WAY_BACK: w[at.H_LINK] + 2 * (ends[:, 1] * (nb + 1) + ends[:, 0]),
             at.T_REQ: -1,
@@ -400,7 +435,7 @@ class Template:
         """Produce streams; until their phases are known a batch comes right at their start."""
         w, entities = self.w, self.entities
         ns = len(entities.streams)
-        first = len(self.threads) * at.REQS_PER_THREAD
+        first = len(self.threads.ends) * at.REQS_PER_THREAD
         streams = [stream for _, stream in entities.streams]
         begins = np.array([us(stream.start_ms) for stream in streams], dtype=np.int64)
         lengths = [
@@ -410,7 +445,7 @@ class Template:
         columns: dict[int, Any] = {
             at.S_PART: [w[at.H_PART] + i * at.P_SIZE for i, _ in entities.streams],
             at.S_ACKS_ALL: [stream.acks == "all" for stream in streams],
-            at.S_PERIOD: [_period_ns(stream) for stream in streams],
+            at.S_PERIOD: [period_ns(stream) for stream in streams],
             at.S_BATCH: [stream.records_per_batch for stream in streams],
             at.S_RECORD_BYTES: [stream.record_bytes for stream in streams],
             at.S_MOST: [_most_records(stream) for stream in streams],
@@ -419,6 +454,7 @@ class Template:
             at.S_REQ0: w[at.H_REQ] + (first + np.arange(ns) * at.REQS_PER_STREAM) * at.Q_SIZE,
             at.S_STOP: np.minimum(begins + np.array(lengths, dtype=np.int64), at.INF),
             at.S_RATE: MILLION,
+            at.S_AFTER: pointers,
             at.S_SLOT: self._slots(at.SK_STREAM, pointers),
         }
         fill(self._table(at.H_STR, ns, at.S_SIZE), columns)
@@ -432,13 +468,24 @@ class Template:
         rows[:, at.X_SLOT] = self._slots(at.SK_FAULT, np.arange(self.shape.faults))
 
 
-@lru_cache(maxsize=32)
+_KEPT_CELLS = 80_000_000
+_KEPT_MAX = 32
+_kept: dict[Shape, Template] = {}
+"""Templates, the one asked for last at the end: as many as fit, and one."""
+
+
 def template_of(shape: Shape) -> Template:
     """The scenarios of a panel have a few shapes: their faults are one, two, some six."""
-    return Template(shape)
+    found = _kept.pop(shape, None) or Template(shape)
+    _kept[shape] = found
+    while len(_kept) > 1 and (
+        len(_kept) > _KEPT_MAX or sum(one.w.size for one in _kept.values()) > _KEPT_CELLS
+    ):
+        del _kept[next(iter(_kept))]
+    return found
 
 
-def _period_ns(stream: ProduceStream) -> int:
+def period_ns(stream: ProduceStream) -> int:
     """Time between two batches of a stream, in nanoseconds."""
     return max(1000, round(1e9 * stream.records_per_batch / stream.records_per_s))
 

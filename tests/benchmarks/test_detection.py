@@ -20,7 +20,7 @@ from benchmarks.detection.nights import (
     harmless_arms,
     planted_arms,
 )
-from benchmarks.detection.pool import PANEL, Pool, load_pool, refactored
+from benchmarks.detection.pool import PANEL, Pool, in_order_of_patterns, load_pool, refactored
 from benchmarks.detection.score import WINDOWS, Score, in_window, wilson
 from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.generator import draw_scenario
@@ -39,9 +39,6 @@ def pool() -> Pool:
     random = np.random.default_rng(5)
     experiment = load_contest().drawn_from(SIZE)
     drawn = places(experiment.profile.strata, SIZE)
-    indices: dict[str, list[int]] = {}
-    for index, place in enumerate(drawn):
-        indices.setdefault(place.stratum, []).append(index)
     before = {name: random.poisson(1.0, SIZE).astype(float) for name in columns_of(load_settings())}
     before["failed"] = np.zeros(SIZE)
     before["any_offline"] = (before[OFFLINE] > 0).astype(float)
@@ -64,7 +61,7 @@ def pool() -> Pool:
         experiment=experiment,
         panel_strata=load_contest().panel_strata(),
         size=SIZE,
-        strata={name: np.array(found) for name, found in indices.items()},
+        strata=in_order_of_patterns(drawn),
         weights=np.array([place.weight for place in drawn]),
         exposure_s=330.0,
         outcomes={
@@ -98,7 +95,7 @@ class TestDraws:
         assert night.regression[0].weights.sum() == pytest.approx(200)
 
     def test_patterns_of_a_stratum_are_sampled_evenly(self, pool: Pool) -> None:
-        """One scenario out of each stretch of ranks: the pool stands in order of patterns."""
+        """One scenario out of each stretch of the pool, which stands in order of patterns."""
         panel = places(pool.panel_strata, 200)
         first, _ = draw_indices(pool.strata, panel, 1, np.random.default_rng(3))
         ranks = [

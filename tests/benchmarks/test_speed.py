@@ -398,7 +398,8 @@ class TestProgram:
         monkeypatch.setattr("sys.argv", ["speed", "--parts", "kernel,moon"])
         with pytest.raises(SystemExit):
             program.main()
-        assert "moon is no part; there are kernel, loops, spark, night" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "moon is no part; there are kernel, loops, scale, spark, night" in said
 
     def test_a_part_that_fails_is_recorded_as_not_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,9 +15,9 @@ from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
-from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
-from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
 
@@ -26,10 +26,10 @@ def regressed(version: str | None = None) -> World:
     """A world whose second night has one regression."""
     world = World(code_version=version or code_version())
     judge_night(world.write(NIGHT))
-    baseline.accept("synthetic", NIGHT, "Ada", "first", code_version=world.code_version)
+    acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
     plan = world.write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
     judge_night(plan)
-    confirm.decide(plan)
+    decided(plan)
     write_status("synthetic", LATER, Status("regressed"))
     return world
 
@@ -89,7 +89,8 @@ class TestRefused:
         regressed()
         baseline.forget("synthetic")
         assert refused() == (
-            "synthetic has no baseline yet; accept one: isr-pipeline baseline accept NIGHT"
+            "synthetic has no baseline yet; accept one: isr-pipeline baseline accept NIGHT "
+            "--experiment synthetic --why 'REASON'"
         )
 
     def test_baseline_without_its_source(self) -> None:
@@ -114,7 +115,7 @@ class TestRefused:
         regressed()
         other = World(panel_digest="e" * 64, code_version=code_version())
         judge_night(other.write("2026-11-21"))
-        baseline.accept("synthetic", "2026-11-21", "Ada", "other", code_version=other.code_version)
+        acceptance.accept("synthetic", "2026-11-21", "Ada", "other", version=other.code_version)
         assert refused() == (
             "the baseline of synthetic (night 2026-11-21) is of another panel than night "
             "2026-11-20: no scenario is in both"

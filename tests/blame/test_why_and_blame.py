@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
 from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, edited
+from tests.kernels import repository
 
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
 LINE = "return now - rec[row, clock] <= lag_max"
@@ -46,7 +46,7 @@ class TestWhy:
 
     def test_a_key(self) -> None:
         """The shrink that the smaller limit makes, then the leader's end: offline."""
-        found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False).told()
+        found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False).as_json()
         assert found["scenario"] == "paused"
         first = found["first_difference"]
         assert 7_000 < first["t_ms"] < 10_000
@@ -148,25 +148,15 @@ class TestBlameSettings:
         assert cause["text"] == "neither its settings nor the code changed"
 
 
-def git(folder: Path, *arguments: str) -> None:
-    """Run git in a folder."""
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 def checkout(folder: Path, *steps: Source) -> Path:
     """A checkout with a commit a step, tagged ``step0`` and so on."""
-    folder.mkdir()
-    git(folder, "init", "-q")
-    for number, source in enumerate(steps):
-        for name, content in source.files.items():
-            file = folder / PACKAGE / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        git(folder, "add", ".")
-        git(folder, "commit", "-q", "-m", f"step {number}")
-        git(folder, "tag", f"step{number}")
-    return folder
+    return repository.checkout(
+        folder,
+        *(
+            (f"step{number}", {f"{PACKAGE}/{name}": text for name, text in step.files.items()})
+            for number, step in enumerate(steps)
+        ),
+    )
 
 
 class TestBlameCode:
@@ -187,7 +177,7 @@ class TestBlameCode:
         said: list[str] = []
         found = Search(made, say=said.append, checkout=folder, compiled=False).blame()
         cause = found["cause"]
-        assert (cause["kind"], cause["message"], cause["author"]) == ("commit", "step 3", "Ada")
+        assert (cause["kind"], cause["message"], cause["author"]) == ("commit", "step3", "Ada")
         assert cause["files"] == [f"{PACKAGE}/{RULES}"]
         assert len(found["tried"]) <= 4  # of five commits, and tonight itself
         assert len(said) == len(found["tried"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,13 @@ import pytest
 from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from isr_pipeline.home import Home
+from isr_pipeline.experiment.stages import STAGE_PANELS
+from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.java import java_home, spark_home
+from isr_pipeline.host.stack import environment
+from isr_pipeline.night import steps
 from isr_pipeline.orchestration.wiring import (
+    GATE_MAY_SKIP,
     SparkJob,
     Tag,
     broken_tasks,
@@ -28,21 +33,8 @@ STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "
 
 DAG_IDS = ("isr_baseline_accept", "isr_nightly")
 
-CHAIN = [
-    "plan",
-    "generate_scenarios",
-    "validate_scenarios",
-    "simulate",
-    "validate_outcomes",
-    "summarize",
-    "validate_summary",
-    "judge",
-    "confirm",
-    "decide",
-    "log_to_mlflow",
-    "report",
-    "gate",
-]
+CHAIN = list(steps.NAMES)
+"""What a night without Airflow does, in that order."""
 
 
 class TestEveryDag:
@@ -79,9 +71,19 @@ class TestEveryDag:
         assert bag.dags[dag_id].max_active_runs == 1
 
     @pytest.mark.parametrize("dag_id", DAG_IDS)
-    def test_is_on_from_the_start(self, bag: Any, dag_id: str) -> None:
+    def test_airflow_decides_whether_it_is_on_from_the_start(self, bag: Any, dag_id: str) -> None:
+        """In an Airflow that somebody else runs a new DAG is paused, unless its owner says no."""
+        assert bag.dags[dag_id].is_paused_upon_creation is None
+
+    def test_is_on_from_the_start_here(self, tmp_path: Path) -> None:
         """A fresh checkout needs no switch to be flipped before a run starts."""
-        assert bag.dags[dag_id].is_paused_upon_creation is False
+        variables = environment(Home(tmp_path, str(tmp_path)))
+        assert variables["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] == "False"
+
+    @pytest.mark.parametrize("dag_id", DAG_IDS)
+    def test_is_run_by_the_file_of_the_folder(self, bag: Any, dag_id: str) -> None:
+        """Airflow finds a task by a path below its DAG folder, not by the package's."""
+        assert Path(bag.dags[dag_id].fileloc) == SHIPPED / "dags" / f"{dag_id}.py"
 
 
 class TestNightly:
@@ -93,6 +95,36 @@ class TestNightly:
         assert sorted(dag.task_ids) == sorted(CHAIN)
         for before, after in itertools.pairwise(CHAIN):
             assert dag.get_task(after).upstream_task_ids >= {before}
+
+    @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if step.job])
+    def test_spark_does_the_same_as_without_airflow(self, bag: Any, step: steps.Step) -> None:
+        """A task of Spark runs the job that the list of steps names."""
+        task = bag.dags["isr_nightly"].get_task(step.name)
+        settings = task.partial_kwargs if task.is_mapped else vars(task)
+        assert Path(settings["application"]).stem == step.job
+
+    @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if not step.job])
+    def test_the_rest_is_the_same_function(self, bag: Any, step: steps.Step) -> None:
+        """Any other task calls the function of its name, that of a look without its number."""
+        task = bag.dags["isr_nightly"].get_task(step.name)
+        name = "look" if step.name.startswith("look_") else step.name
+        assert f"steps.{name}(" in inspect.getsource(task.python_callable.__wrapped__)
+
+    @pytest.mark.parametrize("step", steps.BETWEEN)
+    def test_what_is_done_after_a_skipped_step_is_the_same(
+        self, bag: Any, step: steps.Step
+    ) -> None:
+        """Airflow leaves out what comes after a skipped task, but for tasks of another rule."""
+        rule = bag.dags["isr_nightly"].get_task(step.name).trigger_rule
+        assert rule == ("none_failed" if step.after_skipped else "all_success")
+
+    def test_what_may_be_skipped_may_be_missing(self) -> None:
+        """The gate forgives exactly the steps that a good night leaves out."""
+        names, skipping = set(), False
+        for step in steps.BETWEEN:
+            skipping = (skipping and not step.after_skipped) or step.skipped is not None
+            names |= {step.name} if skipping else set()
+        assert names == GATE_MAY_SKIP
 
     def test_runs_every_night_and_not_before(self, bag: Any) -> None:
         """Midnight UTC, and no run for a time that has passed when Airflow is switched on."""
@@ -119,7 +151,22 @@ class TestNightly:
         """The gate runs whatever happened before it: it is the one that fails the run."""
         assert bag.dags["isr_nightly"].get_task("gate").trigger_rule == "all_done"
 
-    @pytest.mark.parametrize("name", ["generate_scenarios", "simulate", "summarize", "confirm"])
+    def test_stages_are_the_plans(self, bag: Any) -> None:
+        """A task for every stage that a plan can have, named in its arguments, and a look each."""
+        dag = bag.dags["isr_nightly"]
+        stages = [dag.get_task(name) for name in ("confirm", "extend_1", "extend_2")]
+        assert tuple(task.application_args[3] for task in stages) == STAGE_PANELS
+        assert len([name for name in dag.task_ids if name.startswith("look_")]) == len(stages)
+
+    def test_a_skipped_stage_skips_all_up_to_the_decision(self, bag: Any) -> None:
+        """Only `decide` runs after a skipped stage: a quiet night starts nothing for the rest."""
+        dag = bag.dags["isr_nightly"]
+        assert {dag.get_task(name).trigger_rule for name in GATE_MAY_SKIP} == {"all_success"}
+        assert dag.get_task("decide").trigger_rule == "none_failed"
+
+    @pytest.mark.parametrize(
+        "name", ["generate_scenarios", "simulate", "summarize", "confirm", "extend_1", "extend_2"]
+    )
     def test_spark_jobs_go_through_the_connection(self, bag: Any, name: str) -> None:
         """Where Spark runs is said by `spark_default` alone, to the provider's own operator."""
         task = bag.dags["isr_nightly"].get_task(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import signal
@@ -108,6 +109,22 @@ class Site:
                 mine = one.environ().get("ISR_PIPELINE_HOME") == str(self.home)
                 if mine and one.status() != psutil.STATUS_ZOMBIE:
                     found.append(" ".join(one.cmdline()))
+            except psutil.Error:
+                continue
+        return found
+
+    def open_ports(self) -> list[str]:
+        """Address and program of every port of this home that other machines can reach."""
+        found = []
+        for one in psutil.process_iter():
+            try:
+                if one.environ().get("ISR_PIPELINE_HOME") != str(self.home):
+                    continue
+                for port in one.net_connections("inet"):
+                    local = ipaddress.ip_address(port.laddr.ip) if port.laddr else None
+                    mapped = getattr(local, "ipv4_mapped", None) or local
+                    if port.status == psutil.CONN_LISTEN and mapped and not mapped.is_loopback:
+                        found.append(f"{port.laddr.ip}:{port.laddr.port} {' '.join(one.cmdline())}")
             except psutil.Error:
                 continue
         return found

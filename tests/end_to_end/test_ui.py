@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import time
 import urllib.request
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started
 from tests.end_to_end.test_night import dag_runs
@@ -26,6 +28,9 @@ def served(site: Site) -> Iterator[tuple[Site, Started]]:
         "ISR_PIPELINE_AIRFLOW_PORT": str(free_port()),
         "ISR_PIPELINE_MLFLOW_PORT": str(free_port()),
     }
+    config = site.home / "config"
+    shutil.copytree(REPOSITORY / "config", config)
+    ports["ISR_PIPELINE_CONFIG"] = str(config)
     site = replace(site, variables=site.variables | ports)
     started = site.start("ui")
     started.wait_for("Ctrl-C stops both", 240)
@@ -85,6 +90,21 @@ class TestUi:
         site, _ = served
         said = site.run("airflow", "dags", "list-runs", "isr_nightly", "--output", "plain")
         assert "scheduled__" not in said
+
+    def test_nothing_listens_beyond_the_loopback(self, served: tuple[Site, Started]) -> None:
+        """No part of Airflow, MLflow or Spark can be reached from another machine."""
+        site, _ = served
+        assert site.open_ports() == []
+
+    def test_new_experiment_file_is_run_at_once(self, served: tuple[Site, Started]) -> None:
+        """A file that Airflow's last reading of the DAG did not know is known to the next night."""
+        site, _ = served
+        folder = site.home / "config" / "experiments"
+        text = (folder / "smoke.yaml").read_text()
+        (folder / "written-now.yaml").write_text(text.replace("name: smoke", "name: written-now"))
+        said = site.run(*("night", "run", "--experiment", "written-now", "--panel-size", "4"),
+                        *("--night", "2026-11-13"))  # fmt: skip
+        assert "night 2026-11-13 of written-now: baseline" in said
 
     def test_backfill_in_reverse_order(self, served: tuple[Site, Started]) -> None:
         """Two nights at once, the later one first: one waits for the other, each has its tables."""

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.file import common_period_s, healthy_scenario, load_experiment
+from isr_pipeline.experiment.cost import cost_lines
+from isr_pipeline.experiment.file import healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.scenarios.model import parse_scenario
-from tests.scenarios.test_refusals import good
+from isr_pipeline.worlds.load import load_of
 
 Edit = Callable[[str, str, str], None]
 
@@ -55,8 +55,13 @@ WRONG = [
         "warmup_ms: 30000",
         "warmup_ms: 30000; allowed: less than horizon_ms (30000)",
     ),
-    (SMOKE, "cluster: tiny", "cluster: tinny", "cluster: tinny; allowed: default, small, tiny"),
-    (SMOKE, "faults: smoke", "faults: smok", "faults: smok; allowed: nightly, smoke"),
+    (
+        SMOKE,
+        "cluster: tiny",
+        "cluster: tinny",
+        "cluster: tinny; allowed: default, demo, small, tiny",
+    ),
+    (SMOKE, "faults: smoke", "faults: smok", "faults: smok; allowed: nightly, racks, smoke"),
     (
         SMOKE,
         "regression: 8",
@@ -95,6 +100,36 @@ WRONG = [
             "reference: todays; allowed: today, today-without-lock, solution-1, solution-1-locked, "
             "solution-2"
         ),
+    ),
+    (
+        SMOKE,
+        "budget: {scenarios: 400",
+        "budget: {scenarios: 0",
+        "budget.scenarios: 0; allowed: a whole number 1..1000000",
+    ),
+    (
+        SMOKE,
+        "budget: {scenarios: 400",
+        "budget: {scenarios: 9000000000",
+        "budget.scenarios: 9000000000; allowed: a whole number 1..1000000",
+    ),
+    (
+        SMOKE,
+        "budget: {scenarios: 400",
+        "budget: {scenarios: 15",
+        "budget.scenarios: 15; allowed: at least 16 (regression and confirm panel)",
+    ),
+    (
+        SMOKE,
+        "minutes: 10",
+        "minutes: 0",
+        "budget.minutes: 0; allowed: a number > 0 and <= 1440",
+    ),
+    (
+        SMOKE,
+        "minutes: 10",
+        "minutes: 1441",
+        "budget.minutes: 1441; allowed: a number > 0 and <= 1440",
     ),
     (
         SMOKE,
@@ -204,16 +239,6 @@ WRONG = [
         "topics[0].replication_factor: 3; allowed: a whole number 1..2 (the brokers)",
     ),
     (
-        "clusters/tiny.yaml",
-        "records_per_s: 10, ",
-        "records_per_s: 0.3, ",
-        (
-            "topics: batches and client requests repeat together every 10 s; "
-            "allowed: rates whose common "
-            "period is at most 1 s (records_per_s / records_per_batch)"
-        ),
-    ),
-    (
         "faults/smoke.yaml",
         "{pause: 1,",
         "{paus: 1,",
@@ -298,7 +323,8 @@ def test_unknown_experiment() -> None:
     with pytest.raises(InputError) as caught:
         load_experiment("operatorss")
     assert (
-        str(caught.value) == "experiment: operatorss; allowed: history, operators, proposals, smoke"
+        str(caught.value)
+        == "experiment: operatorss; allowed: demo-cluster, history, operators, proposals, smoke"
     )
 
 
@@ -320,19 +346,14 @@ def test_digest(edit: Edit) -> None:
 def test_common_period(name: str) -> None:
     """Produce and client requests of the shipped clusters repeat together within 0.1 s."""
     experiment = load_experiment(name)
-    assert 0 < common_period_s(healthy_scenario(experiment, "F")) <= 0.1
+    assert 0 < load_of(healthy_scenario(experiment, "F")).period_us <= 100_000
 
 
-def test_common_period_of_odd_rates() -> None:
-    """Three and seven batches a second repeat together every second."""
-    topic = {
-        "name": "t",
-        "partitions": 1,
-        "replication_factor": 1,
-        "produce": [
-            {"records_per_s": 3, "records_per_batch": 1},
-            {"records_per_s": 7, "records_per_batch": 1},
-        ],
-    }
-    scenario = parse_scenario(good(topics=[topic], faults=[]), "F")
-    assert common_period_s(scenario) == 1
+def test_a_load_of_any_rate_is_read(edit: Edit) -> None:
+    """Rates that never repeat together are said to, and said to cost every event."""
+    edit("clusters/tiny.yaml", "records_per_s: 100", "records_per_s: 99.7")
+    experiment = load_experiment("smoke")
+    assert load_of(healthy_scenario(experiment, "F")).period_us == 0
+    load, cost = cost_lines(experiment, 5)
+    assert load == "load: has no common period of at most 1 s; every event is simulated"
+    assert cost.endswith("before shared runs")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.grid import MAIN_PARAMS, Configuration, configurations
 from isr_pipeline.kafka.broker_config import KEYS
@@ -26,6 +27,23 @@ def only(**group: object) -> tuple[Configuration, ...]:
     experiment: Experiment = load_experiment("smoke")
     mine = Group.model_validate({"name": "mine", **group})
     return configurations(experiment.model_copy(update={"groups": (*experiment.groups, mine)}))
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """Before a night begins: the line says which configuration, and the formula."""
+    experiment = load_experiment("smoke")
+    wide = {"brokers": [*range(1100)], "release": "3.7+", "controller": "kraft"}
+    topics = [{"name": "t", "partitions": 3, "replication_factor": 3}]
+    cluster = experiment.cluster.model_copy(update={"cluster": wide, "topics": topics})
+    mine = Group.model_validate(
+        {"name": "mine", "candidates": [{"name": "wide", "set": {"num.io.threads": 1024}}]}
+    )
+    with pytest.raises(InputError) as refused:
+        configurations(experiment.model_copy(update={"cluster": cluster, "groups": (mine,)}))
+    assert str(refused.value) == (
+        f"{experiment.where}: groups[0].candidates[0]: topics: 1137458 entities = 4 x 14 fetcher "
+        "threads + 3 x 0 streams + 1034 x 1100 brokers + 2; allowed: at most 1048575"
+    )
 
 
 class TestShipped:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from isr_pipeline import cli
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.worlds.ready import compile_kernel
+from tests.clusters import samples
 from tests.fuzz.damage import damaged_texts, damaged_values
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "140"))
@@ -44,11 +45,13 @@ class Kind:
         file: where it is, below the folder of a test.
         command: arguments that read it; ``OUT`` stands for a file that they may write.
         whole: contents to damage.
+        is_data: they are YAML or JSON, so that values can be damaged as well as text.
     """
 
     file: str
     command: tuple[str, ...]
     whole: tuple[str, ...]
+    is_data: bool = True
 
 
 def _lines(file: Path, count: int) -> tuple[str, ...]:
@@ -57,6 +60,17 @@ def _lines(file: Path, count: int) -> tuple[str, ...]:
 
 
 SIMULATE = ("--event-budget", EVENTS, "--json", "OUT")
+
+
+def _dump(release: str) -> str:
+    return (RECORDINGS_OF_CLUSTERS / release / "metadata-log.txt").read_text()
+
+
+RECORDINGS_OF_CLUSTERS = REPOSITORY / "tests" / "recordings" / "import"
+IMPORT = ("cluster", "import", "--name", "x", "--release", "3.9.1", "--out", "OUT")
+CLUSTERS = tuple(
+    (Path(samples.__file__).parent / name).read_text() for name in ("one.yaml", "two.yaml")
+)
 KINDS = {
     "experiment": Kind(
         "config/experiments/smoke.yaml",
@@ -84,6 +98,36 @@ KINDS = {
         tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/rule-sets/*.yaml"))),
     ),
     "timelines": Kind("mine.jsonl", ("replay", "mine.jsonl", "--json", "OUT"), _lines(VECTORS, 60)),
+    "cluster as shown": Kind("mine.yaml", ("cluster", "show", "mine.yaml"), CLUSTERS),
+    "cluster of a scenario": Kind(
+        "mine.yaml", ("simulate", "names-mine.yaml", *SIMULATE), CLUSTERS
+    ),
+    "topics listed": Kind(
+        "mine.txt", (*IMPORT, "mine.txt"), tuple(samples.TOPICS.values()), is_data=False
+    ),
+    "configs listed": Kind(
+        "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.CONFIGS,), is_data=False
+    ),
+    "log dirs listed": Kind(
+        "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.LOG_DIRS,), is_data=False
+    ),
+    "server.properties": Kind(
+        "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.PROPERTIES,), is_data=False
+    ),
+    "metadata dumped": Kind(
+        "mine.txt", (*IMPORT, "mine.txt"), (_dump("4.3.1"), _dump("3.9.2")), is_data=False
+    ),
+    "Strimzi": Kind("mine.txt", (*IMPORT, "sound.txt", "mine.txt"), (samples.STRIMZI,), False),
+    "Cruise Control": Kind(
+        "mine.json",
+        (*IMPORT, "mine.json"),
+        (samples.CRUISE_CONTROL,),
+    ),
+    "Cruise Control's load": Kind(
+        "mine.json",
+        (*IMPORT, "sound.txt", "mine.json"),
+        (samples.LOAD, samples.PARTITION_LOAD),
+    ),
     "observations": Kind("seen.jsonl", ("conform", "seen.jsonl"), _lines(RECORDINGS, 12)),
 }
 
@@ -106,6 +150,10 @@ def sound(place: Path) -> None:
     """Make everything whole again."""
     shutil.copytree(REPOSITORY / "config", place / "config", dirs_exist_ok=True)
     shutil.copy(LIBRARY / "w12.yaml", place / "sound.yaml")
+    (place / "sound.txt").write_text(samples.NEW)
+    (place / "names-mine.yaml").write_text(
+        "{scenario_id: s, horizon_ms: 1000, cluster: {file: mine.yaml}}"
+    )
 
 
 def run(arguments: list[str]) -> tuple[int, str]:
@@ -125,9 +173,11 @@ def run(arguments: list[str]) -> tuple[int, str]:
 
 def damaged(kind: Kind) -> st.SearchStrategy[bytes]:
     """Contents of a file of this kind, damaged one way or the other."""
-    in_lines = kind.file.endswith(".jsonl")
+    in_lines = kind.file.endswith((".jsonl", ".json"))
 
     def of(text: str) -> st.SearchStrategy[bytes]:
+        if not kind.is_data:
+            return damaged_texts(text)
         data = json.loads(text) if in_lines else yaml.safe_load(text)
         return damaged_values(data, json.dumps if in_lines else None) | damaged_texts(text)
 
@@ -141,7 +191,6 @@ def test_damaged(name: str, folder: Path) -> None:
 
     @settings(
         max_examples=max(1, EXAMPLES // len(KINDS)),
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(content=damaged(kind))
@@ -154,7 +203,7 @@ def test_damaged(name: str, folder: Path) -> None:
             assert time.process_time() - began < HANGS_CPU_S
             assert status in (0, 1, 2, 3)
             if out.exists():
-                json.loads(out.read_text())
+                yaml.safe_load(out.read_text())
             if status in (2, 3) or said:
                 assert said.count("\n") == 1
                 assert len(said) <= 401
@@ -165,6 +214,27 @@ def test_damaged(name: str, folder: Path) -> None:
         finally:
             out.unlink(missing_ok=True)
             sound(folder)
+
+    refused_or_done()
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_damaged_log(release: str, folder: Path) -> None:
+    """The same of a metadata log's own file, of which bytes are changed, lost or doubled."""
+    whole = next((RECORDINGS_OF_CLUSTERS / release).glob("*.log")).read_bytes()
+    out = folder / "out.yaml"
+
+    @settings(max_examples=max(1, EXAMPLES // len(KINDS)), deadline=None)
+    @given(data=st.data())
+    def refused_or_done(data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(whole)))
+        lost = data.draw(st.integers(0, 300))
+        content = whole[:place] + data.draw(st.binary(max_size=40)) + whole[place + lost :]
+        (folder / "mine.log").write_bytes(content)
+        status, said = run([*IMPORT[:-1], str(out), str(folder / "mine.log")])
+        assert (status, said.count("\n")) == (2, 1) if content != whole else status == 0
+        assert out.exists() == (status == 0)
+        out.unlink(missing_ok=True)
 
     refused_or_done()
 

@@ -22,7 +22,7 @@ masks = st.integers(0, 0b1111)
 steps = st.lists(st.tuples(offsets, offsets, st.integers(0, 8)), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(name=names, history=st.lists(st.tuples(st.integers(0, 3), offsets, masks), max_size=15))
 def test_hw_never_decreases(name: str, history: list[tuple[int, int, int]]) -> None:
     """Whatever is fetched and whatever the ISR, the HW of a leader never goes back."""
@@ -38,7 +38,7 @@ def test_hw_never_decreases(name: str, history: list[tuple[int, int, int]]) -> N
         hw = int(moved)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     name=names, leos=st.lists(offsets, min_size=3, max_size=3), isr=masks, now=st.integers(0, 40)
 )
@@ -53,7 +53,7 @@ def test_isr_members_are_at_the_hw(name: str, leos: list[int], isr: int, now: in
     assert all(leo >= hw for row, leo in enumerate(leos, start=1) if isr >> row & 1)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(name=st.sampled_from(MERGED_AND_TEXT), history=steps)
 def test_clock_is_monotone_and_true(name: str, history: list[tuple[int, int, int]]) -> None:
     """The lag clock never goes back, and never claims more than was: lastCaughtUp <= now."""
@@ -67,7 +67,7 @@ def test_clock_is_monotone_and_true(name: str, history: list[tuple[int, int, int
         before = follower.caught_up_at
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     name=st.sampled_from(TIMED),
     kip501=st.sampled_from(list(KIP501_VARIANTS)),
@@ -92,7 +92,7 @@ def test_fetching_again_is_a_fetch(
     assert again.rec.tolist() == follower.rec.tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(name=st.sampled_from(MERGED_AND_TEXT), history=steps)
 def test_caught_up_means_having_had_the_leo(name: str, history: list[tuple[int, int, int]]) -> None:
     """At lastCaughtUp the leader's LEO was at most the follower's present offset."""
@@ -108,7 +108,7 @@ def test_caught_up_means_having_had_the_leo(name: str, history: list[tuple[int, 
         assert leo_at[follower.caught_up_at] <= offset
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(name=names, leo=offsets, behind=offsets, now=st.integers(0, 40))
 def test_out_of_sync_is_monotone_in_time(name: str, leo: int, behind: int, now: int) -> None:
     """Without a fetch and with a standing log a follower that is out stays out."""
@@ -118,7 +118,7 @@ def test_out_of_sync_is_monotone_in_time(name: str, leo: int, behind: int, now: 
         assert follower.out(leo, now + 1)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=30))
 def test_pending_is_a_multiset(operations: list[tuple[bool, int]]) -> None:
     """Adding and removing are those of a multiset of four offsets."""
@@ -139,7 +139,7 @@ def test_pending_is_a_multiset(operations: list[tuple[bool, int]]) -> None:
         assert bool(kip501.is_pending(rec, 0)) is (model.total() > 0)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(isr=masks, live=masks, stopping=masks, unclean=st.booleans())
 def test_zk_elects_cleanly_if_it_can(isr: int, live: int, stopping: int, unclean: bool) -> None:
     """A clean leader is in the ISR, alive and not stopping; none is passed over."""
@@ -153,7 +153,7 @@ def test_zk_elects_cleanly_if_it_can(isr: int, live: int, stopping: int, unclean
         assert pool & ((1 << int(leader)) - 1) == 0
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(
     isr=masks,
     target=masks,
@@ -209,7 +209,7 @@ def test_kraft_change_is_consistent(  # noqa: PLR0917 - hypothesis names them
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(leo=offsets, hw=offsets, isr=masks, eligible=masks)
 def test_only_the_outside_joins(name: str, leo: int, hw: int, isr: int, eligible: int) -> None:
     """Who joins was not a member and has reached the HW."""

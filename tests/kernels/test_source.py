@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from isr_pipeline.kernels.source import (
     unpacked,
     write_archive,
 )
+from tests.kernels import repository
 
 ENTRIES = ("worlds/run.py", "scenarios/model.py", "__init__.py")
 OLD = b'''"""Rules."""
@@ -176,27 +176,15 @@ class TestDifference:
         assert str(part) == "kafka/rules.py: (file)"
 
 
-def git(folder: Path, *arguments: str) -> None:
-    """Run git in a folder."""
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout of three commits, the second beside the kernel."""
-    folder = tmp_path / "checkout"
-    rules = folder / PACKAGE / "kafka"
-    rules.mkdir(parents=True)
-    git(folder, "init", "-q")
-    for number, (file, text) in enumerate(
-        [("kafka/rules.py", OLD), ("report.py", b"x = 1\n"), ("kafka/rules.py", NEW)], 1
-    ):
-        (folder / PACKAGE / file).write_bytes(text)
-        git(folder, "add", ".")
-        git(folder, "commit", "-q", "-m", f"commit {number}")
-        git(folder, "tag", f"t{number}")
-    return folder
+    return repository.checkout(
+        tmp_path / "checkout",
+        ("t1", {f"{PACKAGE}/kafka/rules.py": OLD}),
+        ("t2", {f"{PACKAGE}/report.py": b"x = 1\n"}),
+        ("t3", {f"{PACKAGE}/kafka/rules.py": NEW}),
+    )
 
 
 class TestCommits:
@@ -210,7 +198,7 @@ class TestCommits:
         found = commits.between(old, new, checkout)
         assert found is not None
         assert [(one.author, one.message, one.files) for one in found] == [
-            ("Ada", "commit 3", (f"{PACKAGE}/kafka/rules.py",))
+            ("Ada", "t3", (f"{PACKAGE}/kafka/rules.py",))
         ]
         assert commits.between(new, old, checkout) is None
 

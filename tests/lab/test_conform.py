@@ -138,6 +138,19 @@ class TestCommand:
             "allowed: a name of letters, digits, . _ + - (at most 100)"
         )
 
+    def test_an_event_without_its_partition_is_named(self, tmp_path: Path) -> None:
+        """A topic alone says nothing; found by a damaged file."""
+        line = json.loads(OBSERVATIONS.read_text().splitlines()[0])
+        index = next(at for at, event in enumerate(line["observed"]) if event.get("topic"))
+        del line["observed"][index]["partition"]
+        file = tmp_path / "bad.jsonl"
+        file.write_text(json.dumps(line) + "\n")
+        with pytest.raises(InputError) as refusal:
+            conform(file)
+        assert str(refusal.value) == (
+            f"{file}: line 1: observed[{index}].partition: missing; allowed: a partition's number"
+        )
+
     def test_agreement_is_immutable(self) -> None:
         """A result cannot be bettered afterwards."""
         pair = (0, 0)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from isr_pipeline.errors import Refused
@@ -85,6 +88,56 @@ class TestClaim:
         claim(home, "first")
         claim(home, "second", running=("first",))
         assert holds_claim(home, owner="second")
+
+
+class TestKilled:
+    """A night whose program was killed with everything below it, so that nobody noted its end."""
+
+    def test_a_night_that_is_written_is_running(self, home: Home) -> None:
+        """Its claim stands, and who made it lives."""
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert read_status("smoke", NIGHT).state == "running"
+
+    def test_a_killed_night_is_interrupted(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is not said to be running for ever, and the reason says what to do."""
+        gone = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        monkeypatch.setenv(SUPERVISOR_VARIABLE, str(gone.pid))
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert read_status("smoke", NIGHT).state == "running"
+        gone.kill()
+        while psutil.Process(gone.pid).status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        killed = Status("interrupted", "its run was killed; run it again to have it whole", "first")
+        assert read_status("smoke", NIGHT) == killed
+        gone.wait()
+        assert read_status("smoke", NIGHT) == killed
+
+    def test_another_process_of_the_same_number_is_not_it(self, home: Home) -> None:
+        """After a restart of the machine numbers come again."""
+        claim(home, "first")
+        file = home.locks / "night.json"
+        file.write_text(
+            json.dumps(json.loads(file.read_text()) | {"supervisor_began_s": 1_000_000.0})
+        )
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert read_status("smoke", NIGHT).state == "interrupted"
+
+    def test_a_run_that_is_taken_up_again_is_running(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The next `make ui` resumes the run: its next task claims for the new supervisor."""
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        monkeypatch.setenv(SUPERVISOR_VARIABLE, str(gone.pid))
+        claim(home, "first")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        monkeypatch.setenv(SUPERVISOR_VARIABLE, str(os.getpid()))
+        claim(home, "first")
+        assert read_status("smoke", NIGHT).state == "running"
 
 
 class TestInterrupt:

@@ -37,6 +37,15 @@ def accept(home: Home, text: str) -> None:
 class TestPrune:
     """Which nights go."""
 
+    def test_logs_of_a_night_go_with_it(self, home: Home) -> None:
+        """Airflow's own clean-up leaves the files of task logs."""
+        folder = home.airflow / "logs" / "dag_id=isr_nightly"
+        for night in NIGHTS:
+            write_status("smoke", night, Status("baseline", dag_run_id=f"run-{night}"))
+            (folder / f"run_id=run-{night}" / "task_id=plan").mkdir(parents=True)
+        prune(1)
+        assert [one.name for one in folder.iterdir()] == [f"run_id=run-{NIGHTS[-1]}"]
+
     def test_older_nights_go(self, home: Home) -> None:
         """The newest stay, and what went is said."""
         assert prune(2) == [("smoke", "2026-11-01"), ("smoke", "2026-11-02")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
-from isr_pipeline.night.runner import _Tail
+from isr_pipeline.night.runner import _Tail, last_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,20 @@ class TestTail:
         now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
         tail.end(now)
         assert "pairs 1/2" in capsys.readouterr().out
+
+
+class TestLastWords:
+    """Why a task failed, from its log."""
+
+    @pytest.mark.parametrize("kind", ["AirflowFailException", "AirflowException"])
+    def test_the_reason_alone(self, tmp_path: Path, kind: str) -> None:
+        """One line, though Spark had said fifty around it."""
+        file = tmp_path / "attempt=1.log"
+        said = {"event": "26/11/23 WARN TaskSetManager: Lost task", "logger": "SparkSubmitHook"}
+        detail = {"exc_type": kind, "exc_value": "/data/x: no space left\non device"}
+        failed = {"event": "Task failed with exception", "error_detail": [detail]}
+        file.write_text("".join(json.dumps(entry) + "\n" for entry in (said, said, failed)))
+        assert last_words(file) == ["/data/x: no space left on device"]
 
 
 class TestStop:

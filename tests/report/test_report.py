@@ -20,11 +20,11 @@ from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
 from isr_pipeline.report.sections.power import _smallest
-from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
 from isr_pipeline.worlds.columns import METRICS
-from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
 NAMES = ("today", "lag-20s", "min-2", "<b>odd & name</b>")
@@ -56,10 +56,10 @@ def regressed(home: Path) -> World:
     del home
     world = World(names=NAMES)
     judge_night(world.write(NIGHT))
-    baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+    acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
     plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
     judge_night(plan)
-    confirm.decide(plan)
+    decided(plan)
     return world
 
 
@@ -126,12 +126,12 @@ class TestDriftAndPower:
 
     @pytest.mark.parametrize(
         ("above_zero", "words"),
-        [(0, "from zero only"), (40, "1.25 x"), (119, "1.10 x"), (4, "3.50 x")],
+        [(0, "from zero only"), (40, "1.27 x"), (119, "1.10 x"), (4, "3.75 x")],
     )
     def test_the_smallest_ratio_by_how_many_have_any(
         self, regressed: World, above_zero: int, words: str
     ) -> None:
-        """Five of 120 scenarios are needed, so 10 expected; above zero in nearly all, all move."""
+        """Six of 120 scenarios are needed, so 11 expected; above zero in nearly all, all move."""
         assert _smallest(read_night(regressed.plan(LATER)), above_zero) == words
 
     def test_a_panel_too_small_finds_nothing(self, home: Path) -> None:
@@ -233,6 +233,15 @@ class TestPage:
         plan = regressed.write(LATER, scaled("commit_latency_p99_ms", 100.0, "lag-20s"))
         judge_night(plan)
         assert "e+03" not in render(read_night(plan))
+
+    def test_accepted_changes_are_added_up(self, regressed: World) -> None:
+        """What acceptances absorbed since the first baseline stands on the page."""
+        acceptance.accept("synthetic", LATER, "Ada", "meant", version="1234abc")
+        plan = regressed.write(LATER)
+        judge_night(plan)
+        text = render(read_night(plan))
+        assert "What accepted changes add up to" in text
+        assert ">x 2<" in text
 
     def test_a_first_night_has_a_page_too(self, home: Path) -> None:
         """Without a baseline the page says so and draws the rest."""

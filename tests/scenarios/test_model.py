@@ -11,12 +11,12 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.reading import parse_mapping, parse_value
 from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.faults import Pause, ReadStall
+from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
     LIBRARY,
     apply,
     canonical_json,
     check_overrides,
-    load_scenario,
     parse_scenario,
     scenario_from_json,
     with_settings,

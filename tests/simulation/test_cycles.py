@@ -41,6 +41,21 @@ def repeating(seed: int) -> dict[str, Any]:
     return raw
 
 
+def at_any_rate(seed: int) -> dict[str, Any]:
+    """Draw a scenario whose streams and clients have rates of their own: few repeat together."""
+    source = FromSeed(seed)
+    raw = raw_scenario(source, horizons=(6000, 12000))
+    for topic in raw["topics"]:
+        for stream in topic["produce"]:
+            stream.update(
+                records_per_s=source.whole(1, 900) / source.of((1, 3, 7, 10)),
+                records_per_batch=source.whole(1, 7),
+            )
+    raw["service"]["client_requests_per_s"] = source.of((0, 100, 33.3, 97))
+    raw["scenario_id"] = f"rates-{seed}"
+    return raw
+
+
 def finished(scenario: Scenario, *, jumps: bool) -> World:
     """The world of a scenario at its horizon."""
     world = encode(scenario, events=True, jumps=jumps, budget=BUDGET)
@@ -77,6 +92,20 @@ class TestExact:
             assert not found, f"seed {seed}: {found}"
             compared += 1
         assert compared > BATCH // 2
+
+    def test_random_rates(self) -> None:
+        """Nor does one of any rates: most never repeat, and are simulated event by event."""
+        jumped = {True: 0, False: 0}
+        for seed in range(BATCH):
+            try:
+                scenario = parse_scenario(at_any_rate(seed), "random")
+                found = differences(scenario)
+            except (BudgetSpent, InputError):
+                continue
+            assert not found, f"seed {seed}: {found}"
+            jumped[bool(finished(scenario, jumps=True).w[at.C_PERIOD])] += 1
+        assert jumped[False] > BATCH // 3
+        assert jumped[True] > 0
 
 
 def events_between(begin_ms: int, end_ms: int, **more: Any) -> tuple[int, int]:

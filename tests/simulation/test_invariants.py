@@ -32,7 +32,6 @@ LONG = "ISR_PIPELINE_EXAMPLES" in os.environ
 drawn = settings(
     max_examples=EXAMPLES,
     derandomize=not LONG,
-    deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -205,8 +204,8 @@ def _unchanged(world: World) -> Callable[[int], None]:
     """Let the first thread's first partition be unchanged; returns how to change its record."""
     w = world.w
     t, q = _validated(world)
-    w[t + at.T_DIRTY] = 0
-    w[t + at.T_UNCHANGED] = 1
+    w[w[t + at.T_MASKS] + at.W_DIRTY] = 0
+    w[w[t + at.T_MASKS] + at.W_UNCHANGED] = 1
     row = int(w[w[t + at.T_FETCHED] + at.K_REC])
     world.rec[row, LEO] = world.rec[row, PREV_LEADER_LEO] = w[w[q + at.Q_ENT] + at.E_OFFSET]
 
@@ -312,7 +311,7 @@ class TestNoticing:
         world = world_at_rest("4485-doc", "zookeeper")
         w = world.w
         seen = _seen(world)
-        w[at.TREE : at.TREE + w[at.H_TREE_SIZE]] = (at.INF - 1) << at.SLOT_BITS  # not yet
+        w[at.TREE : at.TREE + w[at.H_TREE_SIZE]] = (at.NOT_DUE - 1) << at.SLOT_BITS
         w[at.G_NOW] = w[at.C_LAG] + w[at.C_TICK]
         assert first_broken(w, world.rec, world.rules, seen) == 0
         w[at.G_NOW] += 1
@@ -337,7 +336,7 @@ class TestNoticing:
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
         _unheard(field)(world)
         assert first_broken(world.w, world.rec, world.rules, seen) == 26
-        world.w[t + at.T_DIRTY] = 1
+        world.w[world.w[t + at.T_MASKS] + at.W_DIRTY] = 1
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
 
     @pytest.mark.parametrize("field", [LEO, PREV_LEADER_LEO])
@@ -349,7 +348,7 @@ class TestNoticing:
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
         change(field)
         assert first_broken(world.w, world.rec, world.rules, seen) == 27
-        world.w[world.w[at.H_THR] + at.T_DIRTY] = 1
+        world.w[world.w[at.H_MASKS] + at.W_DIRTY] = 1
         assert first_broken(world.w, world.rec, world.rules, seen) == 0
 
     def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:

@@ -74,7 +74,7 @@ def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
     for row in rec:
         in_order_of_offsets(row)
     entries_of(w)[:, at.E_LLEO] = 0
-    rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_UNCHANGED] = 0
+    w[w[at.H_MASKS] + at.W_UNCHANGED : w[at.H_OF_BROKER] : at.W_SIZE] = 0
     return w
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.jobs import generate_scenarios, simulate, summarize
+from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS, names_and_types
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.validation.run import check
-from spark_jobs import generate_scenarios, simulate, summarize
-from spark_jobs.progress import Progress
 from tests.validation.tables import records
 
 if TYPE_CHECKING:

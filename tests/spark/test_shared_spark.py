@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MASTER = "local[2]"
 
 STEP = """
+import signal
 import sys
 from isr_pipeline.host import spark_place
 from isr_pipeline.host.spark_session import joined
@@ -33,6 +34,7 @@ def work(batches):
         counted.add(batch.num_rows)
         yield batch
 
+ctrl_c = signal.getsignal(signal.SIGINT)
 with joined("step", sys.argv[1]) as spark:
     if spark is None:
         print("none")
@@ -40,7 +42,8 @@ with joined("step", sys.argv[1]) as spark:
         spark.conf.set("spark.sql.shuffle.partitions", sys.argv[2])
         counted = spark.sparkContext.accumulator(0)
         rows = spark.range(0, 100, 1, 4).mapInArrow(work, "id long").count()
-        print(spark.sparkContext.applicationId, rows, counted.value)
+        kept = signal.getsignal(signal.SIGINT) is ctrl_c
+        print(spark.sparkContext.applicationId, rows, counted.value, kept)
 """
 
 
@@ -82,6 +85,10 @@ class TestSharedSpark:
         first, second = run.step(), run.step()
         assert first == second
         assert first[1:3] == ["100", "100"]
+
+    def test_ctrl_c_is_the_steps_own(self, run: Run) -> None:
+        """Spark's answer to it would be an error of its own once the step has left."""
+        assert run.step()[3] == "True"
 
     def test_another_master_is_another_spark(self, run: Run) -> None:
         """A step that wants a cluster does not get the Spark of this machine."""

@@ -17,10 +17,10 @@ from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
 from isr_pipeline.tracking.names import night_note
 from isr_pipeline.tracking.prune import delete_night
-from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
-from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 
 def judged(night: str = NIGHT) -> World:
@@ -119,10 +119,10 @@ class TestLogNight:
         world = judged()
         world.scenarios = 120
         judge_night(world.write(NIGHT))
-        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
         plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
         judge_night(plan)
-        confirm.decide(plan)
+        decided(plan)
         parent = log_night(plan, "manual__1")
         (found,) = runs(client, verdict="regressed", kind="configuration")
         assert found.data.tags["config_name"] == "lag-20s"
@@ -246,14 +246,14 @@ class TestPinAndPrune:
         """Who, when and why are tags of the parent; the former baseline is unmarked."""
         world = judged(NIGHT)
         first = log_night(world.plan(NIGHT), "a")
-        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
         assert pin_baseline("synthetic") == first
         tags = client.get_run(first).data.tags
         assert (tags["baseline"], tags["baseline_accepted_by"]) == ("accepted", "Ada")
         assert tags["baseline_why"] == "first"
         judged(LATER)
         second = log_night(world.plan(LATER), "b")
-        baseline.accept("synthetic", LATER, "Bob", "second", code_version="1234abc")
+        acceptance.accept("synthetic", LATER, "Bob", "second", version="1234abc")
         assert pin_baseline("synthetic") == second
         assert client.get_run(first).data.tags["baseline"] == "former"
 
@@ -261,7 +261,7 @@ class TestPinAndPrune:
         """A baseline night that is logged again keeps its mark."""
         world = judged(NIGHT)
         log_night(world.plan(NIGHT), "a")
-        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
         again = log_night(world.plan(NIGHT), "b")
         assert client.get_run(again).data.tags["baseline"] == "accepted"
 

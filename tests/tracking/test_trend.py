@@ -13,9 +13,9 @@ from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import log_night
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
-from isr_pipeline.verdicts import baseline, confirm
+from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 LATENCY = "commit_latency_p99_ms"
 LAST = "2026-11-23"
@@ -25,7 +25,7 @@ def logged(night: str, change: Change | None = None, world: World | None = None)
     """Judge a night, confirm panel included, and log it."""
     plan = (world or World()).write(night, change)
     judge_night(plan)
-    confirm.decide(plan)
+    decided(plan)
     log_night(plan, "manual__1")
 
 
@@ -101,7 +101,7 @@ class TestTrends:
     def test_a_regression_marks_its_night(self, client: MlflowClient) -> None:
         """`regressed` is 1 in that night, for that configuration."""
         logged(NIGHT)
-        baseline.accept("synthetic", NIGHT, "Ada", "first", code_version="1234abc")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
         logged(LATER, scaled(LATENCY, 2.0, "today"))
         assert curve(client, "today", "regressed") == [(0, 0.0), (1, 1.0)]
         assert curve(client, "lag-20s", "regressed") == [(0, 0.0), (1, 0.0)]

@@ -53,6 +53,15 @@ class TinyPlan:
     experiment_digest: str = "e"
     code_version: str = "v"
     reference: str = REFERENCE
+    stages: tuple[()] = ()
+
+    def panel_size(self, panel: str) -> int:
+        """Scenarios of a panel."""
+        return self.panels[panel]
+
+    def first_index(self, _: str) -> int:
+        """Panels begin at the beginning."""
+        return 0
 
 
 def tiny_plan(

@@ -16,8 +16,11 @@ import pytest
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.experiment.plan import Plan, Shard
+from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.verdicts import stages
+from isr_pipeline.verdicts.model import NightVerdict
 from isr_pipeline.worlds.columns import METRICS, OUTCOME_COLUMNS
 
 NIGHT = "2026-11-19"
@@ -38,7 +41,10 @@ def _definition() -> Experiment:
 
 @dataclass
 class World:
-    """An experiment of ``scenarios`` scenarios per panel and some configurations."""
+    """An experiment of ``scenarios`` scenarios per panel and some configurations.
+
+    A budget of 0 is spent by the regression and the confirm panel.
+    """
 
     scenarios: int = 120
     names: tuple[str, ...] = ("today", "kip-501-s1", "lag-20s")
@@ -48,6 +54,7 @@ class World:
     panel_digest: str = "a" * 64
     confirm_digest: str = "b" * 64
     code_version: str = "1234abc"
+    budget: int = 0
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def overrides(self, name: str) -> dict[str, Any]:
@@ -87,7 +94,9 @@ class World:
             reference=self.names[0],
             code_version=self.code_version,
             root=Home.from_environment().root,
-            definition=_definition(),
+            definition=_definition().model_copy(
+                update={"budget": Budget(scenarios=self.budget or 2 * self.scenarios)}
+            ),
         )
         plan.save(Home.from_environment().night_dir(self.experiment, night) / "plan.json")
         return plan
@@ -196,6 +205,12 @@ class World:
             for metric in METRICS
         ]
         return pd.DataFrame(rows)
+
+
+def decided(plan: Plan) -> NightVerdict:
+    """Look at the confirm panel of a judged night whose budget ends there."""
+    stages.look_night(plan, 1)
+    return stages.decide(plan)
 
 
 def scaled(column: str, factor: float, *names: str, panels: tuple[str, ...] = ()) -> Change:

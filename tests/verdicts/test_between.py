@@ -152,7 +152,7 @@ def test_ratios_are_against_the_reference_pair_by_pair() -> None:
     found = compared(World(), alike_but(scaled(FLAPS, 0.5, "kip-501-s1")))
     row = found.versus.metrics.index(FLAPS)
     assert found.versus.ratio[row].tolist() == pytest.approx([1.0, 0.5, 1.0])
-    assert found.versus.ratio_low[row].tolist() == pytest.approx([1.0, 0.5, 1.0])
+    assert found.ends.low[0, row].tolist() == pytest.approx([1.0, 0.5, 1.0])
     assert found.versus.better[row, 1] < 1e-3
     assert found.front == ("id-kip-501-s1",)
 

@@ -14,7 +14,7 @@ from isr_pipeline.night.show import changed_lines, show
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
-from isr_pipeline.verdicts import baseline
+from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.baseline import BaselineDamaged
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.judge import judge_night
@@ -27,7 +27,7 @@ LAG = "replica.lag.time.max.ms"
 def accepted(world: World) -> baseline.BaselineRecord:
     """A world whose first night is the baseline."""
     judge_night(world.write(NIGHT))
-    return baseline.accept("synthetic", NIGHT, "Ada", "first", code_version=world.code_version)
+    return acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
 
 
 def judged_later(world: World) -> None:
@@ -146,7 +146,8 @@ class TestKept:
             baseline_source(record)
         assert str(refusal.value) == (
             "the baseline of synthetic (night 2026-11-19) was accepted without its source; accept "
-            "a night of today's code: isr-pipeline baseline accept NIGHT --experiment synthetic"
+            "a night of today's code: isr-pipeline baseline accept NIGHT "
+            "--experiment synthetic --why 'REASON'"
         )
 
     def test_half_written(self) -> None:

@@ -13,7 +13,7 @@ TOLD: list[str] = []
 
 LINE = (
     "synthetic 2026-11-19: no baseline accepted yet (3 configurations); accept this night: "
-    "isr-pipeline baseline accept 2026-11-19 --experiment synthetic"
+    "isr-pipeline baseline accept 2026-11-19 --experiment synthetic --why 'REASON'"
 )
 
 

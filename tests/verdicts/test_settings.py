@@ -31,7 +31,6 @@ def test_the_shipped_file_is_accepted() -> None:
         ({"flips": True}, "flips: true; allowed: a whole number 999..999999"),
         ({"flips_max": 2000}, "flips_max: 2000; allowed: at least flips (9999)"),
         ({"exact_up_to": 31}, "exact_up_to: 31; allowed: a whole number 1..30"),
-        ({"bootstrap": 1}, "bootstrap: 1; allowed: a whole number 100..100000"),
         ({"confirm_p": 0}, "confirm_p: 0; allowed: a number > 0 and < 1"),
         (
             {"false_discovery_rate": 5},
@@ -69,7 +68,7 @@ def test_the_shipped_file_is_accepted() -> None:
         ),
         (
             {"metrics": {OFFLINE: {"floor": 0, "flag": 1}}},
-            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, never, paired_flag",
+            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, never, unless, paired_flag",
         ),
         (
             {"pareto": ["failed", OFFLINE]},

@@ -12,13 +12,12 @@ from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds import encoder, entities
+from isr_pipeline.worlds import encoder, entities, template
 from isr_pipeline.worlds.choices import choices_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
-from isr_pipeline.worlds.template import template_of
 
 
 def configured(index: int) -> list[Scenario]:
@@ -32,12 +31,12 @@ def configured(index: int) -> list[Scenario]:
 def forget() -> None:
     """Make the next world one that is laid out from nothing."""
     encoder._latest.clear()
+    template._kept.clear()
     entities._last = None
     for known in (
         choices_of,
         entities._list_of,
         entities.threads_of,
-        template_of,
         encoder._digests,
         encoder._batches_of,
     ):

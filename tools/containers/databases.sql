@@ -5,7 +5,8 @@
 \getenv mlflow_password MLFLOW_DB_PASSWORD
 CREATE ROLE airflow LOGIN PASSWORD :'airflow_password';
 CREATE ROLE mlflow LOGIN PASSWORD :'mlflow_password';
-CREATE DATABASE airflow OWNER airflow;
-CREATE DATABASE mlflow OWNER mlflow;
-CREATE DATABASE mlflow_users OWNER mlflow;
+-- In UTF-8 whatever the server was made with: a DAG's description is no ASCII.
+CREATE DATABASE airflow OWNER airflow ENCODING 'UTF8' TEMPLATE template0;
+CREATE DATABASE mlflow OWNER mlflow ENCODING 'UTF8' TEMPLATE template0;
+CREATE DATABASE mlflow_users OWNER mlflow ENCODING 'UTF8' TEMPLATE template0;
 REVOKE ALL ON DATABASE postgres, template1, airflow, mlflow, mlflow_users FROM PUBLIC;

@@ -22,5 +22,9 @@ def body(page: Page, data: NightData) -> str:
     ]
     if not any(drawn):
         return "<p class=lead>Every outcome is bit-identical to the baseline's.</p>"
-    lead = "Configurations whose outcomes differ, with paired 95 % intervals (for display only)."
+    lead = (
+        "Configurations whose outcomes differ. Interval ends are one-sided: the upper one at 5 %, "
+        "which decides ok; that of what was called worse or better at the level that the "
+        "correction left; n scenarios are behind each."
+    )
     return f'<p class=lead>{lead}</p><div class="pair">{"".join(drawn)}</div>'

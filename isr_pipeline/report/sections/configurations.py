@@ -11,7 +11,7 @@ from isr_pipeline.report.data import (
     OFFLINE,
     NightData,
 )
-from isr_pipeline.report.page import Page, badge, table
+from isr_pipeline.report.page import Page, badges, table
 from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status, number
 
 TITLE = "Configurations"
@@ -31,8 +31,32 @@ def body(_: Page, data: NightData) -> str:
         ("records lost", "n"),
         ("why", ""),
     ]
-    drawn = table("Every configuration, worst verdict first; × is to the baseline", head, rows)
-    return drawn + _backing(data)
+    caption = "Every configuration, worst verdict first; × is to the baseline, on n scenarios"
+    drawn = table(caption, head, rows)
+    return drawn + _stages(data) + _backing(data)
+
+
+def _stages(data: NightData) -> str:
+    """What was simulated beyond the regression panel, and what that settled."""
+    verdict = data.verdict
+    if not verdict.stages and not verdict.stopped:
+        return ""
+    rows = [
+        f'<tr><th scope="row">{escape(one.panel)}</th><td class="n">{one.scenarios}</td>'
+        f'<td class="n">{one.scenarios_together}</td><td class="n">{one.configurations}</td>'
+        f'<td class="n">{one.decided}</td></tr>'
+        for one in verdict.stages
+    ]
+    head = [
+        ("panel", ""),
+        ("scenarios", "n"),
+        ("looked at together", "n"),
+        ("configurations", "n"),
+        ("decided", "n"),
+    ]
+    caption = f"Simulated for what was not decided: {verdict.scenarios_used} scenarios in all"
+    stopped = f"<p>{escape(verdict.stopped)}</p>" if verdict.stopped else ""
+    return "<h3>Further scenarios</h3>" + table(caption, head, rows) + stopped
 
 
 def _backing(data: NightData) -> str:
@@ -56,7 +80,7 @@ def _configuration_row(one: ConfigVerdict) -> str:
         for name in (OFFLINE, FLAPS, LATENCY, "records_lost")
     )
     return (
-        f'<tr><th scope="row">{escape(one.name)}</th><td>{badge(one.status)}</td>{cells}'
+        f'<tr><th scope="row">{escape(one.name)}</th><td>{badges(one)}</td>{cells}'
         f'<td class="why">{escape(one.reason)}</td></tr>'
     )
 
@@ -66,4 +90,5 @@ def _with_ratio(metric: MetricVerdict | None) -> str:
         return "–"
     if metric.ratio is None or metric.status is Status.UNCHANGED:
         return number(metric.value)
-    return f"{number(metric.value)} <small>{metric.ratio:.2f} ×</small>"
+    behind = f", n {metric.scenarios}" if metric.scenarios else ""
+    return f"{number(metric.value)} <small>{metric.ratio:.2f} ×{behind}</small>"

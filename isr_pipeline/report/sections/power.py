@@ -9,7 +9,7 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
+from isr_pipeline.verdicts.power import needed, smallest_ratio
 
 TITLE = "Power"
 ORDER = 90
@@ -17,10 +17,10 @@ ORDER = 90
 
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
-    needed = _needed(data)
+    least = needed(data.settings)
     lead = (
         f"If one configuration changes, in all {len(data.settings.metrics)} metrics, the change "
-        f"must show in at least {needed} scenarios to be significant after correction."
+        f"must show in at least {least} scenarios to be significant after correction."
     )
     if data.verdict.tests:
         lead += (
@@ -40,7 +40,7 @@ def body(_: Page, data: NightData) -> str:
     kinds = Counter(kind for kinds in data.panel.fault_kinds for kind in kinds.split(",") if kind)
     rows = [
         f'<tr><th scope="row">{escape(kind)}</th><td class="n">{count}</td>'
-        f"<td>{'can' if count >= needed else 'cannot'} alarm alone</td></tr>"
+        f"<td>{'can' if count >= least else 'cannot'} alarm alone</td></tr>"
         for kind, count in sorted(kinds.items(), key=lambda item: item[1])
     ]
     material = f"{data.settings.ratio_min:g} x"
@@ -67,18 +67,9 @@ def body(_: Page, data: NightData) -> str:
     return f"<p>{lead}</p>{first}{note}{second}"
 
 
-def _needed(data: NightData) -> int:
-    """Scenarios in which a change of one configuration must show, in all its metrics."""
-    return discordant_needed(len(data.settings.metrics), data.settings.suspicion_rate)
-
-
 def _smallest(data: NightData, above_zero: int) -> str:
     """The smallest detectable ratio of a metric that so many scenarios have any of."""
     if above_zero == 0:
         return "from zero only"
-    needed = _needed(data)
-    more = discordant_found(needed)
-    if above_zero + more <= len(data.panel.scenario_ids):
-        return f"{max(data.settings.ratio_min, 1.0 + more / above_zero):.2f} x"
-    # too few scenarios are left for it to happen anew: only what all of them show can be found
-    return f"{data.settings.ratio_min:.2f} x" if above_zero >= needed else "none"
+    ratio = smallest_ratio(above_zero, len(data.panel.scenario_ids), data.settings)
+    return "none" if ratio is None else f"{ratio:.2f} x"

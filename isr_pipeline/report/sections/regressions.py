@@ -6,40 +6,60 @@ from collections import Counter
 from html import escape
 
 from isr_pipeline.report import charts
+from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import (
     Deciding,
     NightData,
     replay_command,
 )
-from isr_pipeline.report.page import Page, badge
-from isr_pipeline.verdicts.model import ConfigVerdict, Status, number
+from isr_pipeline.report.page import Page, badges
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 from isr_pipeline.verdicts.panel import natural_unit
 
 TITLE = "What got worse"
 ORDER = 20
 
+WORSE = (Status.REGRESSED, Status.SUSPECT)
+ALONE_SHOWN = 6
+
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    if not data.flagged:
-        return "<p class=lead>Nothing regressed and nothing is suspect.</p>"
-    return "".join(_regression(page, data, one) for one in data.flagged)
+    shown = [_regression(page, data, one) for one in data.flagged]
+    alone = [
+        _alone(page, data, one, metric)
+        for one in data.verdict.configurations
+        for metric in one.metrics
+        if metric.alone and metric.status not in WORSE
+    ]
+    hidden = len(alone) - ALONE_SHOWN
+    if hidden > 0:
+        more = f"<p class=lead>and {hidden} more metrics with such a scenario</p>"
+        alone = [*alone[:ALONE_SHOWN], more]
+    if not shown:
+        shown = ["<p class=lead>Nothing regressed and nothing is suspect.</p>"]
+    return "".join(shown + alone)
+
+
+def _alone(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
+    """A scenario whose own loss is ten floors: shown whatever the verdict."""
+    found = data.deciding(one, metric.metric, metric.alone[:1])
+    lead = (
+        f"{escape(metric.reason)}. In one scenario the loss alone, weighted, is more than ten "
+        "times what matters."
+    )
+    return (
+        f"<h3>{escape(one.name)} {badges(one)}</h3><p><strong>{escape(metric.metric)}</strong>: "
+        f"{lead}</p>" + "".join(_deciding(page, data, drawn) for drawn in found)
+    )
 
 
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    parts = [f"<h3>{escape(one.name)} {badge(one.status)}</h3>"]
+    parts = [f"<h3>{escape(one.name)} {badges(one)}</h3>"]
     for metric in one.metrics:
-        if metric.status not in (Status.REGRESSED, Status.SUSPECT):
+        if metric.status not in WORSE:
             continue
-        label = escape(metric.metric)
-        parts.append(f"<p><strong>{label}</strong>: {escape(metric.reason)}</p>")
-        parts.append(
-            page.figure(
-                charts.differences(data, one, metric.metric),
-                f"<strong>{label}</strong>: each differing scenario's change, "
-                f"{natural_unit(metric.metric)}",
-            )
-        )
+        parts.append(metric_change(page, data, one, metric))
         parts += [_deciding(page, data, found) for found in data.deciding(one, metric.metric)]
     return "".join(parts)
 

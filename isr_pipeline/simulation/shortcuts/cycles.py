@@ -49,6 +49,7 @@ from isr_pipeline.simulation.shortcuts.motions import (
     LOG_FIELDS,
     MOTION_BITS,
     MOTION_MASK,
+    MOVED_SHARE,
     OFFSET,
     RING_MAX,
     RINGS,
@@ -214,7 +215,13 @@ def _snapshot(w, number):
 @compiled
 def _moves(w, which):
     """Place in ``z`` of a list of moved cells: MOVED_FIRST, MOVED_AGAIN or MOVED_KNOWN."""
-    return _snapshot(w, 2) + which * 2 * w[H_BYKIND]
+    return _snapshot(w, 2) + which * 2 * _moves_max(w)
+
+
+@compiled
+def _moves_max(w):
+    """Cells that a list has room for."""
+    return w[H_BYKIND] // MOVED_SHARE
 
 
 @compiled
@@ -318,7 +325,8 @@ def _block_agrees(w, z, motions, s, span, begin, end, which):
     for i in range(begin, end):
         moved = w[i] - z[s + i]
         if moved != 0 and motions[i] & MOTION_MASK != IGNORED:
-            if not _cell_agrees(w, z, motions, i, moved, span):
+            full = z[Z_MOVED + which] == _moves_max(w)
+            if full or not _cell_agrees(w, z, motions, i, moved, span):
                 return False
             place = moves + 2 * z[Z_MOVED + which]
             z[place] = i

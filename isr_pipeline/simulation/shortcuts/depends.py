@@ -6,7 +6,8 @@ kernel notes where a setting decided something: G_LEAST_ISR, G_LONGEST_READ and,
 bit a question.
 
 A setting in spite of which configurations may share a run (`worlds.reuse`) is read through
-`setting`, `switch`, `min_isr` or `min_isr_for` alone, which ask for the question behind it;
+`setting`, `switch`, `min_isr`, `min_isr_for` or `may_elect_uncleanly` alone, which ask for the
+question behind it or say who does;
 `tests/simulation/test_fences.py` finds any other read.
 """
 
@@ -16,11 +17,15 @@ from isr_pipeline.kafka.partition import effective_min_isr, size_of
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     C_MIN_ISR,
+    C_UNCLEAN,
     DEP_OUTSIDE,
     G_DEPENDS,
     G_LEAST_ISR,
     G_LONGEST_READ,
+    P_MIN_ISR,
     P_RF,
+    P_UNCLEAN,
+    TOPIC_SILENT,
 )
 
 NOT_HERE = 0
@@ -47,7 +52,18 @@ def min_isr(w, rules, p):
 
     Every committed ISR is noted when it is set.
     """
-    return effective_min_isr(rules, w[C_MIN_ISR], w[p + P_RF])
+    own = w[p + P_MIN_ISR]
+    return effective_min_isr(rules, own if own > 0 else w[C_MIN_ISR], w[p + P_RF])
+
+
+@compiled
+def may_elect_uncleanly(w, p):
+    """unclean.leader.election.enable of partition ``p``: its topic's own, else the configuration's.
+
+    Who elects notes when nobody else could be elected.
+    """
+    own = w[p + P_UNCLEAN]
+    return w[C_UNCLEAN] == 1 if own == TOPIC_SILENT else own == 1
 
 
 @compiled

@@ -1,20 +1,18 @@
 """Dirty bits: which partitions of a fetcher thread may have something new.
 
 A fetch is validated while no check can fail for any of its entries. The masks below hold for a
-thread whose fetches are validated; bit ``i`` is its fetched partition ``i``.
+thread whose fetches are validated. Each of its fetched partitions has a bit, 32 of them a word.
 
-T_DIRTY, for the answer. A clear bit guarantees that the follower is at its leader's log end, and
+W_DIRTY, for the answer. A clear bit guarantees that the follower is at its leader's log end, and
 that the leader's high watermark is the one that the follower knows and that its request's entry
 names (E_HW): the answer has nothing new. A set bit means only that something may be new. Code that
 moves a leader's log end or high watermark sets the bits of its followers; the thread clears a bit
 when it finds nothing new.
 
-T_UNCHANGED, for the question. A set bit whose dirty bit is clear guarantees that the follower is in
+W_UNCHANGED, for the question. A set bit whose dirty bit is clear guarantees that the follower is in
 the ISR, and that the leader's record already has it at the log's end, now and at the last fetch: a
 fetch changes only times in that record. The leader sets the bit when it finds that; code that
 changes the record or the ISR clears it.
-
-A thread of more than DIRTY_MAX partitions has no masks and visits all of them.
 """
 
 from __future__ import annotations
@@ -37,15 +35,24 @@ from isr_pipeline.simulation.world.layout import (
     R_PART,
     R_POS,
     R_TOWARDS,
-    T_DIRTY,
     T_FETCHED_COUNT,
+    T_MASKS,
     T_REQ,
-    T_UNCHANGED,
+    W_DIRTY,
+    W_SIZE,
+    W_UNCHANGED,
+    WORD_BITS,
+    WORD_MASK,
+    WORD_SHIFT,
+    Y_BIT,
+    Y_PLACE,
+    Y_SIZE,
+    Y_THREAD,
+    Y_WORD,
 )
 
-DIRTY_MAX = 62
-"""Most fetched partitions of a thread that have a bit each: one cell's, without its sign."""
-EVERYTHING = (1 << DIRTY_MAX) - 1
+EVERYTHING = (1 << WORD_BITS) - 1
+"""A word with every bit set."""
 
 
 @compiled
@@ -54,31 +61,47 @@ def next_unset(bits, i):
     return i if bits == 0 else i + trailing_zeros(~bits >> i)
 
 
+@compiled
+def word_of(w, t, i):
+    """Row pointer of the word that has the bits of fetched partition ``i`` of thread ``t``."""
+    return w[t + T_MASKS] + (i >> WORD_SHIFT) * W_SIZE
+
+
 @hot
 def mark_all_dirty(w, t):
     """Let thread ``t``, and the broker that it fetches from, visit each of its partitions once."""
-    w[t + T_DIRTY] = EVERYTHING
-    w[t + T_UNCHANGED] = 0
+    for i in range(0, w[t + T_FETCHED_COUNT], WORD_BITS):
+        word = word_of(w, t, i)
+        w[word + W_DIRTY] = EVERYTHING
+        w[word + W_UNCHANGED] = 0
+
+
+@compiled
+def towards(w, lr, pos):
+    """Row pointer of who fetches for the follower at a position from ``lr``."""
+    return w[lr + R_TOWARDS] + pos * Y_SIZE
 
 
 @compiled
 def thread_of(w, lr, pos):
     """Row pointer of the thread that fetches for the follower at a position from ``lr``."""
-    return w[w[lr + R_TOWARDS] + 2 * pos]
+    return w[towards(w, lr, pos) + Y_THREAD]
 
 
 @compiled
 def place_in_thread(w, lr, pos):
     """Number of that follower's partition among the fetched partitions of that thread."""
-    return w[w[lr + R_TOWARDS] + 2 * pos + 1]
+    return w[towards(w, lr, pos) + Y_PLACE]
 
 
 @hot
 def mark_followers_dirty(w, lr):
     """Set the dirty bit of each follower of ``lr``, whose log end or high watermark has moved."""
+    y = w[lr + R_TOWARDS]
     for pos in range(w[w[lr + R_PART] + P_RF]):
         if pos != w[lr + R_POS]:
-            w[thread_of(w, lr, pos) + T_DIRTY] |= 1 << (place_in_thread(w, lr, pos) & 63)
+            w[w[y + Y_WORD] + W_DIRTY] |= w[y + Y_BIT]
+        y += Y_SIZE
 
 
 @compiled
@@ -94,13 +117,31 @@ def is_validated(w, q):
 @compiled
 def is_kept(w, t, q):
     """Whether the masks of thread ``t`` are about its fetch ``q``, and not one that it gave up."""
-    return w[t + T_REQ] == q and w[t + T_FETCHED_COUNT] <= DIRTY_MAX
+    return w[t + T_REQ] == q
 
 
 @compiled
-def unchanged_entries(w, t, q):
-    """A bit for each entry of thread ``t``'s fetch ``q`` that is known to be unchanged."""
-    return w[t + T_UNCHANGED] & ~w[t + T_DIRTY] if is_kept(w, t, q) else 0
+def unchanged_in(w, word):
+    """A bit for each partition of a word that is known to be unchanged."""
+    return w[word + W_UNCHANGED] & ~w[word + W_DIRTY]
+
+
+@compiled
+def next_to_visit(w, t, kept, i):
+    """First partition of thread ``t``, from ``i`` on, that is not known to be unchanged.
+
+    Beyond all if there is none; ``i`` where the masks are not ``kept`` for the fetch.
+    """
+    if not kept:
+        return i
+    n = w[t + T_FETCHED_COUNT]
+    while i < n:
+        others = ~unchanged_in(w, word_of(w, t, i)) & EVERYTHING
+        others >>= i & WORD_MASK
+        if others != 0:
+            return i + trailing_zeros(others)
+        i = (i | WORD_MASK) + 1
+    return i
 
 
 @hot
@@ -118,25 +159,37 @@ def is_unchanged(w, rec, e, k):
 
 
 @hot
+def mark_unchanged(w, t, i):
+    """Fetched partition ``i`` of thread ``t`` needs only times in its record from now on."""
+    w[word_of(w, t, i) + W_UNCHANGED] |= 1 << (i & WORD_MASK)
+
+
+@hot
 def mark_changed(w, t, i):
-    """Candidate ``i`` of thread ``t`` has changed: its record or its ISR."""
-    w[t + T_UNCHANGED] &= ~(1 << (i & 63))
+    """Fetched partition ``i`` of thread ``t`` has changed: its record or its ISR."""
+    w[word_of(w, t, i) + W_UNCHANGED] &= ~(1 << (i & WORD_MASK))
 
 
 @hot
 def mark_isr_changed(w, lr):
     """Clear the unchanged bit of each follower of ``lr``, whose ISR changes."""
+    y = w[lr + R_TOWARDS]
     for pos in range(w[w[lr + R_PART] + P_RF]):
         if pos != w[lr + R_POS]:
-            mark_changed(w, thread_of(w, lr, pos), place_in_thread(w, lr, pos))
+            w[w[y + Y_WORD] + W_UNCHANGED] &= ~w[y + Y_BIT]
+        y += Y_SIZE
 
 
 @hot
 def next_dirty(w, t, i):
     """First partition of thread ``t``, from ``i`` on, with a dirty bit; beyond all if none."""
-    if w[t + T_FETCHED_COUNT] > DIRTY_MAX:
-        return i
-    return i + trailing_zeros(w[t + T_DIRTY] >> i)
+    n = w[t + T_FETCHED_COUNT]
+    while i < n:
+        bits = w[word_of(w, t, i) + W_DIRTY] >> (i & WORD_MASK)
+        if bits != 0:
+            return i + trailing_zeros(bits)
+        i = (i | WORD_MASK) + 1
+    return i
 
 
 @hot
@@ -145,4 +198,4 @@ def clear_if_heard(w, t, i, e, k):
     lr = w[k + K_LROW]
     offset = w[e + E_OFFSET]
     if offset < 0 or (w[lr + R_LEO] == offset and w[lr + R_HW] == w[e + E_HW]):
-        w[t + T_DIRTY] &= ~(1 << (i & 63))
+        w[word_of(w, t, i) + W_DIRTY] &= ~(1 << (i & WORD_MASK))

@@ -36,9 +36,18 @@ LIVE_MAX = 16  # open batches of a partition that a snapshot keeps
 RING_MAX = 64  # requests that wait on a broker in a snapshot
 RINGS = 2 * RING_MAX + RING_MAX + 2  # cells of a broker's rings in a snapshot
 LISTS = 3  # of cells that moved, and by how much
+MOVED_SHARE = 4  # a list has room for one cell of so many: a tenth moves, or less
 
 _HEADER = {
-    IGNORED: (at.G_NOW, at.G_RARE, at.G_EVENTS, at.G_TICKS, at.G_JUMPED, at.G_JUMPS),
+    IGNORED: (
+        at.G_NOW,
+        at.G_RARE,
+        at.G_EVENTS,
+        at.G_TICKS,
+        at.G_JUMPED,
+        at.G_JUMPS,
+        at.G_LAST_STREAM,
+    ),
     TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_SINCE),
     UNTIL: (at.G_CTL_OUT_UNTIL,),
     SUM: (
@@ -66,7 +75,7 @@ _BROKER = {
     SUM: (at.B_CLIENT_K, at.B_SURGE_K),
 }
 _PARTITION = {
-    IGNORED: (at.P_LED_HEAD, at.P_LED_TAIL, at.P_LED_NEXT),
+    IGNORED: (at.P_LED_HEAD, at.P_LED_TAIL, at.P_LED_NEXT, at.P_WAITS),
     TIME: (at.P_SINCE, at.P_STAND_SINCE, at.P_S2_LAST),
     OFFSET: (at.P_LED_OFF0,),
     SUM: (
@@ -96,11 +105,12 @@ _RECORD = {
         *range(record.PENDING_OFFSET_0, record.PENDING_OFFSET_0 + record.PENDING_SLOTS),
     ),
 }
-_THREAD = {IGNORED: (at.T_VALIDATED, at.T_DIRTY, at.T_UNCHANGED)}
+_THREAD = {IGNORED: (at.T_VALIDATED, at.T_WAITS)}
 _REQUEST = {IGNORED: (at.Q_VALIDATED,), TIME: (at.Q_DEADLINE, at.Q_NOT_BEFORE), OFFSET: (at.Q_END,)}
 _ENTRY = {TIME: (at.E_TIME,), OFFSET: (at.E_OFFSET, at.E_LLEO, at.E_END, at.E_HW)}
 _FETCHED = {OFFSET: (at.K_HW,)}
 _STREAM = {
+    IGNORED: (at.S_AFTER,),
     UNTIL: (at.S_STOP, at.S_RETRY_AT),
     TIME: (at.S_BASE, at.S_NEXT),
     SUM: (at.S_K,),
@@ -212,5 +222,5 @@ def memory_size(w: npt.NDArray[np.int64]) -> int:
     """Cells that `cycles` needs beside the world."""
     brokers, partitions = int(w[at.H_BROKERS]), int(w[at.H_PARTITIONS])
     snapshot = int(w[at.H_BYKIND]) + brokers * RINGS + partitions * LIVE_MAX * at.L_SIZE
-    moves = 2 * int(w[at.H_BYKIND])
+    moves = 2 * (int(w[at.H_BYKIND]) // MOVED_SHARE)
     return Z_SIZE + partitions * LOG_FIELDS + 2 * snapshot + LISTS * moves

@@ -20,11 +20,11 @@ from isr_pipeline.kafka.kip501 import (
 )
 from isr_pipeline.kafka.record import PENDING_OFFSET_0, PENDING_SLOTS
 from isr_pipeline.simulation.shortcuts.dirty import (
-    DIRTY_MAX,
     is_kept,
     is_validated,
     next_unset,
-    unchanged_entries,
+    unchanged_in,
+    word_of,
 )
 from isr_pipeline.simulation.world.cells import trailing_zeros
 from isr_pipeline.simulation.world.jit import cold, compiled
@@ -48,8 +48,13 @@ from isr_pipeline.simulation.world.layout import (
     REQ_FETCH,
     REQS_PER_THREAD,
     T_FETCHED,
+    T_FETCHED_COUNT,
     T_REQ0,
+    WORD_BITS,
 )
+
+DEFERRED_MAX = 62
+"""Most partitions of a thread that defers: one cell has so many bits, without its sign and one."""
 
 
 @compiled
@@ -64,7 +69,7 @@ def _flush(w, rec, q, i):
 @compiled
 def flush_record(w, rec, t, i):
     """Flush every deferred read of fetched partition ``i`` of thread ``t``."""
-    if i >= DIRTY_MAX:
+    if i >= DEFERRED_MAX:
         return
     for j in range(REQS_PER_THREAD):
         q = w[t + T_REQ0] + j * Q_SIZE
@@ -73,11 +78,20 @@ def flush_record(w, rec, t, i):
 
 
 @compiled
+def _all_unchanged(w, t):
+    """A bit for each partition of thread ``t``, two words at most, that is known unchanged."""
+    bits = unchanged_in(w, word_of(w, t, 0))
+    if w[t + T_FETCHED_COUNT] > WORD_BITS:
+        bits |= unchanged_in(w, word_of(w, t, WORD_BITS)) << WORD_BITS
+    return bits
+
+
+@compiled
 def note_pending(w, rec, rules, q):
     """The reads of the fetch ``q`` become pending, before any of its partitions is read."""
     t = w[q + Q_OWNER]
-    kept = is_validated(w, q) and is_kept(w, t, q)
-    deferred = unchanged_entries(w, t, q) if kept else 0
+    kept = is_validated(w, q) and is_kept(w, t, q) and w[t + T_FETCHED_COUNT] <= DEFERRED_MAX
+    deferred = _all_unchanged(w, t) if kept else 0
     n = w[q + Q_N]
     i = next_unset(deferred, 0)
     while i < n:

@@ -22,6 +22,7 @@ from numba.np import arrayobj
 from isr_pipeline.kafka.record import N_FIELDS
 
 types: Any = _numba_types
+_TO_WRITE, _ALL_CACHES, _DATA = 1, 3, 1  # arguments of LLVM's prefetch
 
 
 def cells(array: Any) -> Any:
@@ -37,6 +38,10 @@ def cells_from(pointer: Any, first: int) -> Any:
 def trailing_zeros(bits: int) -> int:
     """How many bits below the lowest one that is set are not; 64 if none is."""
     return int(bits & -bits).bit_length() - 1 if bits else 64
+
+
+def fetch_ahead(cells: Any, i: int) -> None:
+    """Let the processor fetch the cache line of a cell: a hint, which waits for nothing."""
 
 
 def records(array: Any) -> Any:
@@ -124,6 +129,21 @@ if not numba.config.DISABLE_JIT:
             return builder.cttz(given[0], cgutils.false_bit)
 
         return types.int64(bits), counted
+
+    @intrinsic
+    def fetch_ahead(_typing: Any, pointer: Any, i: Any) -> Any:
+        """Fetch it into the caches, to be written to."""
+
+        def fetched(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            ir = cgutils.ir
+            byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+            place = builder.bitcast(builder.gep(given[0], [given[1]]), byte)
+            builder.call(function, [place, flag(_TO_WRITE), flag(_ALL_CACHES), flag(_DATA)])
+            return _context.get_dummy_value()
+
+        return types.none(pointer, i), fetched
 
     @intrinsic
     def records(_typing: Any, array: Any) -> Any:

@@ -18,8 +18,9 @@ from isr_pipeline.kafka.broker_config import KERNEL_KEYS
 
 INF = 1 << 50  # "never": later than every horizon
 NEVER = -(1 << 60)  # "before all time": what Kafka writes as 0
-SLOT_BITS = 12  # a key is time << 12 | number, a slot leaf << 12 | number
+SLOT_BITS = 20  # a key is time << 20 | number, a slot leaf << 20 | number
 SLOT_MASK = (1 << SLOT_BITS) - 1
+NOT_DUE = (1 << (63 - SLOT_BITS)) - 1  # the time in the key of a slot that does not fire
 LINE = 8  # cells of a cache line
 
 # ---------------------------------------------------------------- header: sizes (enc)
@@ -37,6 +38,7 @@ H_NET = 11  # num.network.threads
 H_REQUESTS = 12
 H_SLOT_REBALANCE = 13  # slot of the check for preferred leaders
 H_SLOT_SAMPLE = 14
+H_DISTANCE = 15  # (brokers + 1)^2: what racks add to C_HALF_RTT one way; may be negative
 # ---------------------------------------------------------------- header: places of tables (enc)
 H_BRK = 16
 H_PART = 17
@@ -53,7 +55,7 @@ H_FLT = 27
 H_FPART = 28  # faults x partitions: 1 where the fault touches the partition
 H_LINK = 29  # (brokers + 1)^2 x 2: added latency, end of the drop
 H_BYKIND = 30  # number of a slot -> row pointer of its entity << 4 | kind
-H_TOWARDS = 31  # row x follower's position -> who fetches from it: thread, its partition
+H_TOWARDS = 31  # row x follower's position -> who fetches from it
 H_EPOCHS = 32
 H_QUEUE = 33
 H_SENDQ = 34
@@ -68,6 +70,9 @@ H_SAMPLE = 44
 H_LOCKED = 45  # ring of the last reads that held a lock
 H_INNER = 46  # nodes of the winner tree that are no leaf, deepest first
 H_SLOT_OF = 47  # number of a slot -> slot
+H_MASKS = 48  # words of all threads
+H_OF_BROKER = 49  # row pointers of the brokers' fetcher threads, broker by broker
+H_AHEAD = 50  # 1 where a world is larger than a core's caches: what comes next is fetched ahead
 # ---------------------------------------------------------------- header: limits of a run (enc)
 C_EVENTS_MAX = 81
 C_SAMPLE = 82  # period of the trace's samples, 0 = none
@@ -118,6 +123,7 @@ G_LEAST_ISR = 138  # fewest members that an ISR had or was to have (`shortcuts.d
 G_LONGEST_READ = 139  # longest read for a follower
 G_LOCKED_READS = 141  # reads so far that held a partition's lock
 G_TICKS_HELD_UP = 142  # ticks that had to wait for a lock: they make events beside their own
+G_LAST_STREAM = 143  # row pointer of the stream that sent last, where a world is large
 G_DEPENDS = 140  # DEP_ bits: settings that decided something
 
 # settings that may decide nothing in a whole run
@@ -243,7 +249,9 @@ B_FAULTS = 68
 B_MD_SENT = 69  # ctl: metadata records sent to it so far
 B_MD_DONE = 70  # fol: of these, those that it has applied
 B_ALTER_ANSWERED = 71  # the answer is there, and waits for a partition's lock
-B_SIZE = 72
+B_THREAD0 = 72  # enc: its fetcher threads in H_OF_BROKER: place of the first, number
+B_THREADS = 73
+B_SIZE = 80
 
 # ---------------------------------------------------------------- a partition, to the controller
 P_ROW0 = 0  # enc
@@ -280,7 +288,14 @@ P_ORDER = 30  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
 P_S2_LAST = 31  # ldr: last resignation
 P_BURST_RECORDS = 32  # enc: records a batch of a burst holds
 P_RECOVERING = 33
+P_MIN_ISR = 34  # enc: the topic's own min.insync.replicas, 0 if it has none
+P_UNCLEAN = 35  # enc: its own unclean.leader.election.enable: TOPIC_ values
+P_WAITS = 36  # ldr: 1 while an acks=all request may wait for the high watermark
 P_SIZE = 40
+
+TOPIC_NO = 0
+TOPIC_YES = 1
+TOPIC_SILENT = -1  # the topic has no value of its own: the configuration's holds
 
 # flags of P_FLAGS
 FLAG_OFFLINE = 1
@@ -296,8 +311,8 @@ R_ISR = 3  # ldr: committed ISR as it knows it
 R_PART = 4  # enc
 R_POS = 5  # enc
 R_IS_LEADER = 6
-R_WRITER = 7  # 0 free; bits: who waits for the write lock, or holds it (see leader.LOCK_)
-R_GONE = 8  # log lost for good
+R_GONE = 7  # log lost for good
+R_WRITER = 8  # 0 free; bits: who waits for the write lock, or holds it (see leader.LOCK_)
 R_ONLINE = 9  # flt: its log dir works
 R_DIR = 10  # enc: log dir
 R_INJECT = 11  # flt: error met once at the next append (or response), -1 none
@@ -348,12 +363,12 @@ T_FETCHED = 2  # enc: row pointer of its first fetched partition
 T_IDX = 3  # fetched partition being appended
 T_HOLD = 4  # appending: batches before a corrupt one are held back
 T_VALIDATED = 5  # fol: G_RARE when all its checks passed (see `follower`), -1 else
-T_DIRTY = 6  # ldr sets, fol clears: a bit a partition that may be new (`dirty`)
+T_MASKS = 6  # enc: its first word in H_MASKS
 T_SLOT = 7  # enc
 T_FOLLOWER = 8  # enc: broker
 T_LEADER = 9  # enc: broker
 T_REQ0 = 10  # enc: row pointer of its first request
-T_UNCHANGED = 11  # ldr: a bit a partition whose record needs only times (`dirty`)
+T_WAITS = 11  # a bit a request that may be in purgatory
 T_WAY = 12  # enc: its link to the leader, and back
 T_WAY_BACK = 13
 T_FETCHED_COUNT = 14  # enc: those of the leader at the beginning come first
@@ -369,6 +384,21 @@ TS_DOWN = 5  # no such thread: stopped as idle, never needed yet, or its broker 
 
 REQS_PER_THREAD = 3
 REQS_PER_STREAM = 2
+
+# a thread's partitions, WORD_BITS of them a word: a bit each
+W_DIRTY = 0  # ldr sets, fol clears: may be new (`dirty`)
+W_UNCHANGED = 1  # ldr: its record needs only times (`dirty`)
+W_SIZE = 2
+WORD_SHIFT = 5
+WORD_BITS = 1 << WORD_SHIFT
+WORD_MASK = WORD_BITS - 1
+
+# who fetches from a leader for the follower at a position
+Y_THREAD = 0  # enc: row pointer of the thread
+Y_PLACE = 1  # enc: number of the partition among those that it fetches
+Y_WORD = 2  # enc: row pointer of the word in H_MASKS that has the partition's bits
+Y_BIT = 3  # enc: the bit
+Y_SIZE = 4
 
 # fetched partition of a thread
 K_FROW = 0  # row pointer of the follower replica
@@ -458,7 +488,8 @@ S_NEXT = 12  # time of the next batch
 S_MOST = 13  # enc: most records of a request
 S_RATE = 14  # flt: factor in millionths
 S_BASE = 15  # flt: batches are counted from here since the last change of rate
-S_SIZE = 16
+S_AFTER = 16  # row pointer of the stream that fired after it the last time
+S_SIZE = 24
 
 # ---------------------------------------------------------------- a request handler
 D_BROKER = 0  # enc: row pointer

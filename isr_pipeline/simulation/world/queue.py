@@ -1,8 +1,9 @@
 """What happens next: a winner tree over one key a slot.
 
-Every entity that can have a next moment owns exactly one slot, ``leaf << 12 | number``: its node in
-the tree (`scenarios.leaves`), and its number. Its key is ``time << 12 | number``, so ties go to the
-lower number. A changed plan overwrites the key: nothing is allocated or searched.
+Every entity that can have a next moment owns exactly one slot, ``leaf << 20 | number``: its node in
+the tree (`worlds.leaves`), and its number. Its key is ``time << 20 | number``, so ties go to the
+lower number. A changed plan overwrites the key: nothing is allocated or searched. Times from
+NOT_DUE on, 101 days, do not fit into a key: such a slot does not fire, as no horizon is as late.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from isr_pipeline.simulation.world.layout import (
     H_SLOT_OF,
     H_SLOTS,
     INF,
+    NOT_DUE,
     SLOT_BITS,
     SLOT_MASK,
     TREE,
@@ -42,6 +44,12 @@ def _carry(w, i, v, wins):
 
 
 @hot
+def _never(slot):
+    """What stands at the leaf of a slot that does not fire."""
+    return (NOT_DUE << SLOT_BITS) | (slot & SLOT_MASK)
+
+
+@hot
 def again(w, slot, time):
     """Let ``slot``, which fires at this moment, fire again at ``time`` (microseconds)."""
     _carry(w, slot >> SLOT_BITS, key(slot, time), True)
@@ -50,7 +58,7 @@ def again(w, slot, time):
 @hot
 def retire(w, slot):
     """Let ``slot``, which fires at this moment, not fire again."""
-    again(w, slot, INF)
+    _carry(w, slot >> SLOT_BITS, _never(slot), True)
 
 
 @hot
@@ -70,19 +78,20 @@ def refill(w):
 @hot
 def cancel(w, slot):
     """Let ``slot`` not fire."""
-    schedule(w, slot, INF)
+    _carry(w, slot >> SLOT_BITS, _never(slot), False)
 
 
 @compiled
 def due(w, slot):
     """When ``slot`` fires: INF if it does not."""
-    return w[leaf(slot)] >> SLOT_BITS
+    time = w[leaf(slot)] >> SLOT_BITS
+    return INF if time == NOT_DUE else time
 
 
 @compiled
 def key(slot, time):
     """What stands at the leaf of a slot that fires at ``time``."""
-    return (time << SLOT_BITS) | (slot & SLOT_MASK)
+    return (min(time, NOT_DUE) << SLOT_BITS) | (slot & SLOT_MASK)
 
 
 @compiled

@@ -12,11 +12,13 @@ from isr_pipeline.simulation.world.layout import (
     H_ROWS,
     H_SLOTS,
     INF,
+    P_LEADER,
     P_RF,
     P_ROW0,
     P_SIZE,
     R_LEO,
     R_REC0,
+    R_SIZE,
 )
 from isr_pipeline.simulation.world.queue import key, leaf, refill, slot_of
 
@@ -28,10 +30,11 @@ def _leaders_begin(w, rec, rules):
         create(rules, rec, row, 0)
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE
-        leader = w[p + P_ROW0]
+        leader = w[p + P_ROW0] + w[p + P_LEADER] * R_SIZE
         leo = w[leader + R_LEO]
-        for pos in range(1, w[p + P_RF]):
-            reset(rules, rec, w[leader + R_REC0] + pos, leo, leo, True, True, 0)
+        for pos in range(w[p + P_RF]):
+            if pos != w[p + P_LEADER]:
+                reset(rules, rec, w[leader + R_REC0] + pos, leo, leo, True, True, 0)
 
 
 @compiled

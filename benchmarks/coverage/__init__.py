@@ -1,0 +1,1 @@
+"""How often the intervals of verdicts hold the truth: `python -m benchmarks.coverage`."""

@@ -1,0 +1,192 @@
+"""Measure how often the intervals of verdicts hold the truth, on outcomes of the simulator.
+
+A pool of scenarios of `operators` is simulated once under a few configurations, each as drawn and
+with its phases drawn anew. What a pair of these differs by over the whole pool is its true ratio.
+Panels are drawn from the pool stratum by stratum, as a night's is, and every interval that is shown
+either holds the true ratio or does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from benchmarks.coverage.pool import (
+    ANEW,
+    AS_DRAWN,
+    EXPERIMENT,
+    NIGHT,
+    PANEL,
+    SEED,
+    Arm,
+    experiment_of,
+    read_pool,
+)
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.panels import places
+from isr_pipeline.verdicts.comparison import Comparison, compare
+from isr_pipeline.verdicts.halves import ONE_SIDED, intervals
+from isr_pipeline.verdicts.panel import PanelOutcomes, exposure_partition_s
+from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+
+RESULTS = Path(__file__).parent.parent / "results" / "coverage.jsonl"
+
+PAIRS: tuple[tuple[Arm, Arm], ...] = (
+    (("lag-10s", AS_DRAWN), ("today", AS_DRAWN)),
+    (("lag-20s", AS_DRAWN), ("today", AS_DRAWN)),
+    (("lag-10s", ANEW), ("today", AS_DRAWN)),
+    (("today", ANEW), ("today", AS_DRAWN)),
+    (("min-isr-2", ANEW), ("min-isr-2", AS_DRAWN)),
+    (("fetchers-4", ANEW), ("today", AS_DRAWN)),
+    (("slow-append-3ms", ANEW), ("today", AS_DRAWN)),
+    (("lock-dropped", ANEW), ("lag-10s", AS_DRAWN)),
+)
+"""(tonight, baseline): changes of settings alone, harmless changes, and both at once."""
+
+
+class Drawing:
+    """Draws panels from a pool."""
+
+    def __init__(self, pool: pd.DataFrame, scenarios: int) -> None:
+        groups = pool.sort_values("index").groupby(["configuration", "phases"])
+        self.arms: dict[Arm, pd.DataFrame] = {
+            (str(name), str(kind)): rows.reset_index(drop=True) for (name, kind), rows in groups
+        }
+        first = self.arms["today", AS_DRAWN]
+        self.strata = first["stratum"].to_numpy(str)
+        self.weights = first["weight"].to_numpy(float)
+        source = experiment_of(scenarios).source
+        text = draw_scenario(source, PANEL, NIGHT, 0).scenario_json
+        self.exposure_s = exposure_partition_s(text)
+
+    def whole(self, side: int) -> PanelOutcomes:
+        """The pool itself as a panel, tonight's side (0) or the baseline's (1)."""
+        rows = np.tile(np.arange(len(self.weights))[:, None], (1, len(PAIRS)))
+        return self._panel(rows, self.weights, tuple(self.strata), side)
+
+    def panels(self, size: int, random: np.random.Generator) -> tuple[PanelOutcomes, PanelOutcomes]:
+        """Draw a panel of its own for every pair: one scenario of each of n equal stretches."""
+        drawn = places(load_experiment(EXPERIMENT).profile.strata, size)
+        rows = np.empty((size, len(PAIRS)), dtype=np.int64)
+        for row, place in enumerate(drawn):
+            pool = np.flatnonzero(self.strata == place.stratum)
+            low = place.rank * len(pool) // place.count
+            high = (place.rank + 1) * len(pool) // place.count
+            rows[row] = pool[random.integers(low, high, len(PAIRS))]
+        weights = np.array([place.weight for place in drawn])
+        strata = tuple(place.stratum for place in drawn)
+        new, old = (self._panel(rows, weights, strata, side) for side in (0, 1))
+        return new, old
+
+    def _panel(
+        self,
+        rows: npt.NDArray[np.int64],
+        weights: npt.NDArray[np.float64],
+        strata: tuple[str, ...],
+        side: int,
+    ) -> PanelOutcomes:
+        tables = [self.arms[pair[side]] for pair in PAIRS]
+        shape = rows.shape
+        return PanelOutcomes(
+            scenario_ids=tuple(f"{index:05d}" for index in range(shape[0])),
+            config_ids=tuple(f"{index:02d}" for index in range(shape[1])),
+            weights=weights,
+            exposure_s=np.full(shape[0], self.exposure_s),
+            strata=strata,
+            fault_kinds=("",) * shape[0],
+            values={
+                name: np.column_stack(
+                    [table[name].to_numpy(float)[rows[:, at]] for at, table in enumerate(tables)]
+                )
+                for name in OUTCOME_COLUMNS
+            },
+            missing=np.zeros(shape, dtype=bool),
+            failed=np.zeros(shape, dtype=bool),
+        )
+
+
+def measured(drawing: Drawing, size: int, nights: int, settings: VerdictSettings) -> dict[str, Any]:
+    """Count, for each metric, intervals that hold the truth, and false `ok`."""
+    truth: Comparison = compare(drawing.whole(0), drawing.whole(1), settings)
+    known = np.isfinite(truth.ratio) & (truth.baseline_value > 0) & ~truth.identical
+    matters = np.zeros_like(known)
+    for at in np.ndindex(known.shape):
+        matters[at] = known[at] and truth.ratio[at] >= settings.ratio_min
+    random = np.random.default_rng(SEED)
+    shape = (4, *known.shape)
+    counts = np.zeros(shape, dtype=np.int64)
+    for _ in range(nights):
+        new, old = drawing.panels(size, random)
+        found = compare(new, old, settings)
+        ends = intervals(new, old, found, settings, in_strata=False)
+        shown = known & (found.discordant > 0)
+        high = np.where(np.isnan(ends.high[0]), np.inf, ends.high[0])
+        low = np.where(np.isnan(ends.low[0]), 0.0, ends.low[0])
+        ok = shown & (ends.at_least_margin[0] <= ONE_SIDED)
+        for index, one in enumerate((shown, truth.ratio <= high, truth.ratio >= low, ok)):
+            counts[index] += shown & one
+    return {
+        name: {
+            "intervals": int(counts[0, row].sum()),
+            "upper": _share(counts[1, row].sum(), counts[0, row].sum()),
+            "lower": _share(counts[2, row].sum(), counts[0, row].sum()),
+            "false_ok": _share(
+                counts[3, row][matters[row]].sum(), counts[0, row][matters[row]].sum()
+            ),
+            "true_ratios": [round(float(one), 3) for one in truth.ratio[row][known[row]]],
+        }
+        for row, name in enumerate(truth.metrics)
+        if known[row].any()
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(float(part) / float(whole), 3) if whole else None
+
+
+def main() -> None:
+    """Measure, print a table and add a line to the results."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("--scenarios", type=int, default=3_000, help="size of the pool")
+    parser.add_argument("--nights", type=int, default=100, help="panels drawn for each pair")
+    parser.add_argument("--panel", type=int, default=200, help="scenarios of a panel")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    # the p-values of the comparison are not looked at: the fewest flips will do for them
+    settings = load_settings().model_copy(
+        update={"flips": 1_999, "flips_max": 1_999, "exact_up_to": 8}
+    )
+    drawing = Drawing(read_pool(given.scenarios, given.processes), given.scenarios)
+    found = measured(drawing, given.panel, given.nights, settings)
+    for name, one in found.items():
+        sys.stdout.write(
+            f"{name:<30} {one['intervals']:>5} intervals  upper {one['upper']}  lower "
+            f"{one['lower']}  false ok {one['false_ok']}\n"
+        )
+    line = {
+        "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "code_version": code_version(),
+        "scenarios": given.scenarios,
+        "panel": given.panel,
+        "nights": given.nights,
+        "one_sided_level": ONE_SIDED,
+        "coverage": found,
+    }
+    with given.results.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The pool: scenarios of `operators` under a few configurations, simulated once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from multiprocessing import get_context
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.detection.pool import refactored
+from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
+from isr_pipeline.experiment.plan import kernel_digest
+from isr_pipeline.home import Home
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.reuse import Simulations
+
+EXPERIMENT, NIGHT, PANEL = "operators", "2026-11-19", "regression"
+SEED = 777
+STRETCH = 25
+
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "today": {},
+    "lag-10s": {"replica.lag.time.max.ms": 10_000},
+    "lag-20s": {"replica.lag.time.max.ms": 20_000},
+    "min-isr-2": {"min.insync.replicas": 2},
+    "fetchers-4": {"num.replica.fetchers": 4},
+    "slow-append-3ms": {"service.append_us": 3_000},
+    "lock-dropped": {"replica.lag.time.max.ms": 10_000, "rules.isr_lock": "none"},
+}
+
+AS_DRAWN, ANEW = "as drawn", "phases anew"
+Arm = tuple[str, str]
+
+
+def experiment_of(scenarios: int) -> Experiment:
+    """The experiment whose regression panel is the pool."""
+    panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
+    update = {"panels": panels, "seed": SEED}
+    return load_experiment(EXPERIMENT).model_copy(update=update)
+
+
+def simulate(task: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """Run one stretch of the pool under every arm."""
+    scenarios, start, stop = task
+    source = experiment_of(scenarios).source
+    rows = []
+    for index in range(start, stop):
+        drawn = draw_scenario(source, PANEL, NIGHT, index)
+        scenario = scenario_from_json(drawn.scenario_json)
+        for arm, played in ((AS_DRAWN, scenario), (ANEW, refactored(scenario, "phases-redrawn"))):
+            runs = Simulations()
+            for name, overrides in CONFIGURATIONS.items():
+                outcome = runs.result_for(apply(played, overrides))[0]
+                row = {"index": index, "stratum": drawn.stratum, "weight": drawn.weight}
+                kept = {column: outcome[column] for column in OUTCOME_COLUMNS}
+                rows.append({**row, "configuration": name, "phases": arm, **kept})
+    return rows
+
+
+def read_pool(scenarios: int, processes: int) -> pd.DataFrame:
+    """Read the pool, simulating it if it is not there."""
+    named = json.dumps([kernel_digest(), experiment_of(scenarios).digest, CONFIGURATIONS])
+    digest = hashlib.sha256(named.encode()).hexdigest()[:12]
+    file = Home.from_environment().path / "coverage" / f"{digest}.parquet"
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        stretches = [
+            (scenarios, start, min(start + STRETCH, scenarios))
+            for start in range(0, scenarios, STRETCH)
+        ]
+        rows: list[dict[str, Any]] = []
+        with get_context("spawn").Pool(processes) as workers:
+            for part in workers.imap(simulate, stretches):
+                rows += part
+                sys.stdout.write(f"\r{rows[-1]['index'] + 1} of {scenarios} scenarios")
+                sys.stdout.flush()
+        sys.stdout.write("\n")
+        draft = file.with_suffix(".draft")
+        pd.DataFrame(rows).to_parquet(draft)
+        draft.replace(file)
+    return pd.read_parquet(file)

@@ -1,0 +1,1 @@
+"""Real clusters: what operators have of theirs, read into a cluster file."""

@@ -1,0 +1,89 @@
+"""What is assumed where no source says anything, each with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isr_pipeline.kafka.release_numbers import version_of
+from isr_pipeline.scenarios.cluster_file import ELR
+from isr_pipeline.scenarios.model import ALTER_PARTITION_MS, Service
+
+RELEASE = "4.1"
+RECORDS_PER_S = 10
+BATCHES_PER_S = 20
+RECORD_BYTES = 500
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
+"""Topics of Kafka's own and of those around it: clients do not produce to them by themselves."""
+
+
+def is_internal(topic: str) -> bool:
+    """Whether a topic is one of Kafka's own."""
+    return topic.startswith("__") or topic in INTERNAL
+
+
+class Assumptions:
+    """What was assumed so far, the most important first."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+
+    def add(self, what: str, value: Any, why: str) -> Any:
+        """Assume a value."""
+        self.listed.append({"what": what, "value": value, "why": why})
+        return value
+
+    def release(self, hint: tuple[str, str] | None) -> str:
+        """Assume a release: one that fits what the sources look like."""
+        if hint is None:
+            return str(self.add("release", RELEASE, "no source tells it; --release does"))
+        return str(self.add("release", hint[0], f"{hint[1]}; --release says better"))
+
+    def controller(self, release: str) -> str:
+        """Assume who elects leaders."""
+        version = version_of(release) or (4,)
+        if version >= (4,):
+            return "kraft"
+        if version < (2, 8):
+            return "zookeeper"
+        why = f"no source tells it; {release} has both"
+        return str(self.add("controller", "kraft" if version >= (3, 3) else "zookeeper", why))
+
+    def eligible_leader_replicas(self, release: str, controller: str) -> int | None:
+        """Assume whether KIP-966 is on; None where the release does not have it."""
+        version = version_of(release)
+        if version is None or version < (4,) or controller != "kraft":
+            return None
+        on = version >= (4, 1)
+        why = "clusters made with 4.1 or later have it" if on else "4.0 has it only on demand"
+        return int(self.add(f"features.{ELR}", int(on), f"no source tells it; {why}"))
+
+    def acks(self, release: str) -> int | str:
+        """Assume how producers wait."""
+        version = version_of(release) or (4,)
+        acks: int | str = "all" if version >= (3,) else 1
+        since = "since" if version >= (3,) else "before"
+        why = f"no source tells it; {acks} is the clients' default {since} 3.0"
+        self.add("topics.*.produce.acks", acks, why)
+        return acks
+
+    def rates(self, topics: int) -> None:
+        """Assume a load where nobody has measured any."""
+        why = (
+            f"no source tells the rates of {topics} topics; one batch a second keeps a partition "
+            "from being idle (Kafka's own topics are idle here)"
+        )
+        self.add("topics.*.partitions.records_per_s", RECORDS_PER_S, why)
+
+    def batches(self) -> None:
+        """Assume how many records a request holds."""
+        why = f"no source tells batches; at most {BATCHES_PER_S} a second a partition"
+        self.add("topics.*.produce.records_per_batch", "records_per_s / 20, rounded up", why)
+        self.add("topics.*.produce.record_bytes", RECORD_BYTES, "no source tells sizes")
+
+    def service(self, controller: str) -> None:
+        """Assume service times: those of the simulator."""
+        times = {
+            **{key: list(v) if isinstance(v, tuple) else v for key, v in dict(Service()).items()},
+            "alter_partition_ms": ALTER_PARTITION_MS[controller],
+        }
+        self.add("service", times, "no source tells service times; these are the simulator's")

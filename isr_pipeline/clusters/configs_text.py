@@ -1,0 +1,99 @@
+"""What ``kafka-configs.sh --describe`` prints, with ``--all`` or without, of brokers and topics.
+
+A heading for each entity, then an entry a line (ConfigCommand.scala @ 1.1 ... 4.3); from ZooKeeper
+a single line with all entries. The first synonym of an entry says where its value
+comes from. Sensitive values are printed as null, and are not kept in any case.
+"""
+
+from __future__ import annotations
+
+import re
+
+from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
+from isr_pipeline.clusters.properties import broker_setting
+from isr_pipeline.clusters.secrets import of_a_topic
+from isr_pipeline.clusters.topics_text import is_noise
+
+KIND = "kafka-configs.sh --describe"
+_ALLOWED = "lines of kafka-configs.sh --describe, a heading and its entries for each entity"
+_HEADING = re.compile(
+    r"(?:(All|Dynamic|Default) configs?|Configs) for (broker|topic|brokers|topics|[a-z-]+)"
+    r"(?: in the cluster| (.+?))? are:$"
+)
+_OLD = re.compile(r"Configs for ([a-z-]+)s? '(.*?)' are ?:?(.*)$")
+_ENTRY = re.compile(
+    r"\s+(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>.*) sensitive=(?P<sensitive>true|false)"
+    r" synonyms=\{(?P<synonyms>.*)\}$"
+)
+_SOURCE = re.compile(r"([A-Z_]+):")
+_SPLIT = re.compile(r",\s*(?=[a-z][a-zA-Z0-9._-]*=)")
+_OF_ALL = ("DYNAMIC_DEFAULT_BROKER_CONFIG",)
+_DEFAULT = "DEFAULT_CONFIG"
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this kind."""
+    lines = text.splitlines()
+    return any(_HEADING.match(line) or _OLD.match(line) for line in lines)
+
+
+def read(source: Source) -> Facts:
+    """Read the listing.
+
+    Raises:
+        InputError: a line of something else, an entry without a heading, an id that is none.
+    """
+    facts = Facts(source.name, KIND, TOOL)
+    entity: tuple[str, str] | None = None
+    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+        heading, old, entry = _HEADING.match(line), _OLD.match(line), _ENTRY.match(line)
+        if heading:
+            entity = _entity(facts, source, number, heading[2], heading[3] or "")
+            if heading[1] == "All" and entity[0] == "broker" and entity[1]:
+                facts.broker(int(entity[1])).settings_whole = True
+        elif old:
+            entity = _entity(facts, source, number, old[1], old[2])
+            for pair in _SPLIT.split(old[3].strip()):
+                key, equals, value = pair.partition("=")
+                if equals:
+                    _keep(facts, entity, key, value, _own_source(entity))
+        elif entry:
+            if entity is None:
+                source.refuse(number, line.strip(), "a heading before the first entry")
+            if entry["sensitive"] == "false":
+                found = _SOURCE.match(entry["synonyms"])
+                own = found[1] if found else _DEFAULT
+                _keep(facts, entity, entry["key"], entry["value"], own)
+        elif not is_noise(line):
+            source.refuse(number, line.strip(), _ALLOWED)
+    if entity is None:
+        source.refuse("", "no entity", _ALLOWED)
+    return facts
+
+
+def _entity(facts: Facts, source: Source, line: int, kind: str, name: str) -> tuple[str, str]:
+    """Note an entity; its kind without the plural, and its name ("" is the default)."""
+    kind, name = kind.removesuffix("s"), name.strip().strip("'")
+    if name in ("<default>", "default"):
+        name = ""
+    if kind == "broker" and name:
+        facts.broker(broker_id(source, line, name))
+    elif kind == "topic" and name:
+        facts.topic(topic_name(source, line, name)).settings_whole = True
+    return kind, name
+
+
+def _own_source(entity: tuple[str, str]) -> str:
+    return "DYNAMIC_BROKER_CONFIG" if entity[0] == "broker" else "DYNAMIC_TOPIC_CONFIG"
+
+
+def _keep(facts: Facts, entity: tuple[str, str], key: str, value: str, origin: str) -> None:
+    """Keep an entry where it belongs."""
+    kind, name = entity
+    if kind == "topic" and name:
+        if origin == "DYNAMIC_TOPIC_CONFIG" and of_a_topic(key):
+            facts.topics[name].settings[key] = value
+    elif (kind == "broker" and not name) or (kind == "broker" and origin in _OF_ALL):
+        broker_setting(facts, None, key, value)
+    elif kind == "broker":
+        broker_setting(facts, int(name), key, value, default=origin == _DEFAULT)

@@ -1,0 +1,145 @@
+"""Cruise Control's answers as JSON: the cluster's state, its load, and the partitions' load.
+
+``kafka_cluster_state?verbose=true&json=true`` has assignments, leaders and ISRs; ``load?json=true``
+racks; ``partition_load?json=true`` records a second. Without ``verbose=true`` the state lists
+unhealthy partitions only, and such an answer is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from isr_pipeline.clusters.facts import BROKER_MAX, PARTITIONS_MAX, TOOL, Facts, Source, topic_name
+
+KIND = "Cruise Control's JSON"
+_ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load or partition_load"
+_GROUPS = ("other", "urp", "offline", "with-offline-replicas", "under-min-isr")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this kind."""
+    if not text.lstrip().startswith("{"):
+        return False
+    return (
+        any(word in text for word in ('"KafkaPartitionState"', '"KafkaBrokerState"'))
+        or ('"brokers"' in text and '"DiskMB"' in text)
+        or ('"records"' in text and '"msg_in"' in text)
+    )
+
+
+def read(source: Source) -> Facts:
+    """Read an answer.
+
+    Raises:
+        InputError: JSON that is cut off, an answer of another kind, or one of unhealthy partitions
+            only.
+    """
+    facts = Facts(source.name, KIND, TOOL)
+    try:
+        answer = json.loads(source.text(_ALLOWED))
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        source.refuse(line, f"no JSON ({getattr(error, 'msg', 'nested too deeply')})", _ALLOWED)
+    if not isinstance(answer, Mapping):
+        source.refuse("", answer, _ALLOWED)
+    if "KafkaPartitionState" in answer or "KafkaBrokerState" in answer:
+        _state(facts, source, answer)
+    elif "records" in answer:
+        _partition_load(facts, source, answer)
+    elif "brokers" in answer:
+        _load(facts, source, answer)
+    else:
+        source.refuse("", "another answer", _ALLOWED)
+    return facts
+
+
+def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
+    brokers = _mapping(source, "KafkaBrokerState", answer.get("KafkaBrokerState", {}))
+    for field in ("OnlineLogDirsByBrokerId", "OfflineLogDirsByBrokerId"):
+        dirs = _mapping(source, field, brokers.get(field, {}))
+        for number, names in dirs.items():
+            broker = facts.broker(_number(source, field, number, BROKER_MAX))
+            listed = tuple(str(one) for one in names) if isinstance(names, list) else ()
+            broker.log_dirs = (*broker.log_dirs, *listed)
+            if listed and field.startswith("Offline"):
+                facts.left_out.append(f"broker {number}'s log dirs {', '.join(listed)} are offline")
+    counts = "LeaderCountByBrokerId"
+    for number in _mapping(source, counts, brokers.get(counts, {})):
+        facts.broker(_number(source, counts, number, BROKER_MAX))
+    states = _mapping(source, "KafkaPartitionState", answer.get("KafkaPartitionState", {}))
+    if not states.get("other") and any(states.get(group) for group in _GROUPS):
+        allowed = "the answer with verbose=true, which has every partition"
+        source.refuse("KafkaPartitionState.other", "unhealthy partitions only", allowed)
+    for group in _GROUPS:
+        for i, entry in enumerate(_list(source, group, states.get(group))):
+            _partition(facts, source, f"{group}[{i}]", _mapping(source, f"{group}[{i}]", entry))
+
+
+def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) -> None:
+    name = topic_name(source, f"{at}.topic", str(entry.get("topic")))
+    number = _number(source, f"{at}.partition", entry.get("partition"), PARTITIONS_MAX)
+    partition = facts.topic(name).partition(number)
+    partition.replicas = tuple(_ids(source, f"{at}.replicas", entry.get("replicas")))
+    if not partition.replicas:
+        source.refuse(f"{at}.replicas", entry.get("replicas"), "a list of brokers")
+    leader = entry.get("leader")
+    partition.leader = -1 if leader in (None, -1) else _number(source, at, leader, BROKER_MAX)
+    partition.isr = tuple(_ids(source, f"{at}.in-sync", entry.get("in-sync")))
+    for member in (*partition.isr, *([partition.leader] if partition.leader >= 0 else [])):
+        if member not in partition.replicas:
+            source.refuse(at, f"broker {member}", f"a replica ({list(partition.replicas)})")
+
+
+def _load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
+    for i, entry in enumerate(_list(source, "brokers", answer["brokers"])):
+        at = f"brokers[{i}]"
+        broker = facts.broker(
+            _number(source, at, _mapping(source, at, entry).get("Broker"), BROKER_MAX)
+        )
+        rack = entry.get("Rack")
+        # without racks Cruise Control takes the host's name for one
+        if isinstance(rack, str) and rack and rack != entry.get("Host"):
+            broker.rack = rack
+
+
+def _partition_load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
+    for i, entry in enumerate(_list(source, "records", answer["records"])):
+        at = f"records[{i}]"
+        record = _mapping(source, at, entry)
+        name = topic_name(source, f"{at}.topic", str(record.get("topic")))
+        number = _number(source, f"{at}.partition", record.get("partition"), PARTITIONS_MAX)
+        rate = record.get("msg_in")
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1e9:
+            source.refuse(f"{at}.msg_in", rate, "records a second")
+        facts.topic(name).partition(number).records_per_s = round(float(rate), 3)
+
+
+def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        source.refuse(at, value, "a mapping")
+    return value
+
+
+def _list(source: Source, at: str, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        source.refuse(at, value, "a list")
+    return value
+
+
+def _number(source: Source, at: str, value: Any, most: int) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
+        value = int(value)
+    if type(value) is not int or not 0 <= value <= most:
+        source.refuse(at, value, f"a number 0..{most}")
+    return value
+
+
+def _ids(source: Source, at: str, value: Any) -> Iterator[int]:
+    found = [_number(source, at, one, BROKER_MAX) for one in _list(source, at, value)]
+    if len(set(found)) < len(found):
+        source.refuse(at, value, "each broker once")
+    yield from found

@@ -1,0 +1,190 @@
+"""What one source says of a cluster, before sources are merged.
+
+None, or an entry that is missing, is "this source does not say": never a default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from isr_pipeline.clusters.secrets import is_secret
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.words import one_line, shown
+
+LIVE, METADATA, TOOL, PLATFORM = range(4)
+"""Ranks: of two sources that disagree, the one of the lower number is believed."""
+
+TOPIC_NAME_MAX = 249
+BROKER_MAX = 2**31 - 1
+NOT_SHOWN = "a text that may hold a secret, which is not shown"
+PARTITIONS_MAX = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was given.
+
+    Attributes:
+        name: as error lines and ``values_from`` call it.
+        content: all of it.
+    """
+
+    name: str
+    content: bytes
+
+    def text(self, kind: str) -> str:
+        """Give the content as text.
+
+        Raises:
+            InputError: it is no UTF-8.
+        """
+        try:
+            return self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.content[: error.start].count(b"\n") + 1
+            raise InputError(self.name, f"line {line}", "no UTF-8", kind) from None
+
+    def refuse(self, line: int | str, given: object, allowed: str) -> NoReturn:
+        """Refuse a line of it.
+
+        Raises:
+            InputError: always.
+        """
+        place = f"line {line}" if isinstance(line, int) else line
+        text = given if isinstance(given, str) else shown(given)
+        text = NOT_SHOWN if is_secret(text) else one_line(text)
+        raise InputError(self.name, place, text, allowed)
+
+
+@dataclass(slots=True)
+class PartitionFacts:
+    """A partition: replicas in order of preference, leader (-1: none), ISR, log dir by broker."""
+
+    replicas: tuple[int, ...] | None = None
+    leader: int | None = None
+    isr: tuple[int, ...] | None = None
+    log_dirs: dict[int, str] = field(default_factory=dict)
+    records_per_s: float | None = None
+
+
+@dataclass(slots=True)
+class TopicFacts:
+    """A topic.
+
+    Attributes:
+        topic_id: its uuid, as Kafka writes it.
+        settings: what it sets for itself, as texts.
+        settings_mixed: the source writes what brokers set for all topics in the same place.
+        settings_whole: what is not among them, the topic does not set.
+    """
+
+    topic_id: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    settings_mixed: bool = False
+    settings_whole: bool = False
+    partitions: dict[int, PartitionFacts] = field(default_factory=dict)
+
+    def partition(self, number: int) -> PartitionFacts:
+        """Give the facts of a partition, new ones if need be."""
+        return self.partitions.setdefault(number, PartitionFacts())
+
+
+@dataclass(slots=True)
+class BrokerFacts:
+    """A broker.
+
+    Attributes:
+        settings: as texts; ``settings_whole``: what is not among them has its default.
+        fenced: the controller keeps it away from clients.
+    """
+
+    rack: str | None = None
+    log_dirs: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+    settings_whole: bool = False
+    fenced: bool | None = None
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a source says.
+
+    Attributes:
+        source: its name; ``kind``: what it is, in words; ``rank``: how far it is believed.
+        release: of Kafka, as a number; ``release_hint``: a number that merely fits, and why.
+        cluster_id: the cluster's own id.
+        settings: of all brokers.
+        names_all_brokers: brokers that it does not name are not there.
+        left_out: what was read and has no place in a cluster file.
+    """
+
+    source: str
+    kind: str
+    rank: int
+    release: str | None = None
+    release_hint: tuple[str, str] | None = None
+    controller: str | None = None
+    cluster_id: str | None = None
+    features: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    brokers: dict[int, BrokerFacts] = field(default_factory=dict)
+    topics: dict[str, TopicFacts] = field(default_factory=dict)
+    names_all_brokers: bool = False
+    left_out: list[str] = field(default_factory=list)
+
+    def broker(self, number: int) -> BrokerFacts:
+        """Give the facts of a broker, new ones if need be."""
+        return self.brokers.setdefault(number, BrokerFacts())
+
+    def topic(self, name: str) -> TopicFacts:
+        """Give the facts of a topic, new ones if need be."""
+        return self.topics.setdefault(name, TopicFacts())
+
+
+def broker_id(source: Source, line: int | str, text: str) -> int:
+    """Read a broker's id.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not text.isascii() or not text.isdecimal() or int(text[:12]) > BROKER_MAX:
+        source.refuse(line, text, "the id of a broker (0..2147483647)")
+    return int(text)
+
+
+def broker_ids(source: Source, line: int | str, text: str) -> tuple[int, ...]:
+    """Read a list of brokers as Kafka's tools write it, ``1,2,3``.
+
+    Raises:
+        InputError: no list of different ids.
+    """
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    found = tuple(broker_id(source, line, part) for part in parts)
+    if len(set(found)) < len(found):
+        source.refuse(line, text, "each broker once")
+    return found
+
+
+def topic_name(source: Source, line: int | str, text: str) -> str:
+    """Read a topic's name.
+
+    Raises:
+        InputError: Kafka allows no such name.
+    """
+    legal = text.isascii() and all(c.isalnum() or c in "._-" for c in text)
+    if not legal or not 0 < len(text) <= TOPIC_NAME_MAX or text in (".", ".."):
+        source.refuse(line, text, "a topic name (letters, digits, . _ -; at most 249)")
+    return text
+
+
+def topic_partition(source: Source, line: int | str, text: str) -> tuple[str, int]:
+    """Read ``topic-7``.
+
+    Raises:
+        InputError: no topic's name with a number behind it.
+    """
+    name, dash, number = text.rpartition("-")
+    if not dash or not number.isascii() or not number.isdecimal() or len(number) > 7:
+        source.refuse(line, text, "TOPIC-N")
+    return topic_name(source, line, name), int(number)

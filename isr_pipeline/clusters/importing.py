@@ -1,0 +1,127 @@
+"""``isr-pipeline cluster import``: sources in, a cluster file out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from isr_pipeline.clusters.anonymise import anonymise
+from isr_pipeline.clusters.connection import ADDRESS, SCHEME, connection
+from isr_pipeline.clusters.facts import Facts
+from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
+from isr_pipeline.clusters.merge import merge
+from isr_pipeline.clusters.recognise import facts_of, read_source
+from isr_pipeline.clusters.show import as_json
+from isr_pipeline.clusters.write import write_cluster
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import text
+from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.words import shown
+from isr_pipeline.home import config_dir
+from isr_pipeline.scenarios.cluster_file import (
+    BYTES_MAX,
+    NODES_MAX,
+    checked_cluster,
+    scenario_parts,
+)
+from isr_pipeline.scenarios.model import parse_scenario
+
+NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
+
+
+def import_cluster(
+    sources: Sequence[str],
+    name: str,
+    *,
+    out: Path | None = None,
+    release: str | None = None,
+    anonymous: bool = False,
+    command_config: Path | None = None,
+    rate_s: float = RATE_S,
+) -> dict[str, Any]:
+    """Read sources of a cluster and write its file.
+
+    Args:
+        sources: files, and addresses of live clusters (``kafka://HOST:PORT``).
+        name: of the cluster, and of its file in ``config/clusters``.
+        out: write there instead.
+        release: of Kafka, where the operator knows it.
+        anonymous: replace names.
+        command_config: client properties for live clusters, as Kafka's own tools take them.
+        rate_s: time between the two moments at which a live cluster's offsets are read.
+
+    Returns:
+        All that the file says, as ``cluster show --json``, and the ``file``.
+
+    Raises:
+        InputError: the first thing that cannot be used; nothing is written then.
+        Refused: a live cluster that does not answer, or not wholly.
+    """
+    _check_name(name)
+    path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
+    _check_place(path, chosen=out is not None)
+    facts = read_all(sources, command_config, rate_s)
+    if anonymous:
+        anonymise(facts)
+    merged = merge(facts, release)
+    file = checked_cluster(merged, str(path))
+    frame = {"scenario_id": "healthy", "horizon_ms": 1, **scenario_parts(file, path.parent)}
+    frame.pop("description")
+    parse_scenario(frame, str(path))
+    kinds = ", ".join(dict.fromkeys(one.kind for one in facts))
+    write_cluster(merged, path, description=f"Imported from {kinds}.")
+    return {"file": str(path), **as_json(file)}
+
+
+def read_all(
+    sources: Sequence[str], command_config: Path | None = None, rate_s: float = RATE_S
+) -> list[Facts]:
+    """Read every source; files of the same name are told apart by their paths.
+
+    Raises:
+        InputError: none, one given twice, or one that cannot be used.
+        Refused: a live cluster that does not answer, or not wholly.
+    """
+    if not sources:
+        raise InputError("cluster import", "SOURCE", "nothing", "one file or more")
+    if len(set(sources)) < len(sources):
+        twice = next(one for one in sources if sources.count(one) > 1)
+        raise InputError("cluster import", "SOURCE", f"{shown(twice)} twice", "each file once")
+    if not 0 <= rate_s <= RATE_S_MAX:
+        raise InputError("--rate-seconds", "", rate_s, f"0 to {RATE_S_MAX:g}")
+    live = {
+        one: connection(one, command_config) for one in sources if one.lower().startswith(SCHEME)
+    }
+    if command_config is not None and not live:
+        raise InputError("--command-config", "", "no live cluster", f"{ADDRESS} as a SOURCE")
+    files = [one for one in sources if one not in live]
+    names = [Path(one).name for one in files]
+    found = facts_of(
+        read_source(Path(one), name if names.count(name) == 1 else one)
+        for one, name in zip(files, names, strict=True)
+    )
+    # asked last: no mistake in a file costs the seconds of a reading
+    return [*(read_live(where, rate_s=rate_s) for where in live.values()), *found]
+
+
+def _check_name(name: str) -> None:
+    try:
+        NAME.read(name)
+    except ValueError:
+        raise InputError("--name", "", shown(name), NAME.allowed) from None
+
+
+def _check_place(path: Path, *, chosen: bool) -> None:
+    """Refuse to write over what was not imported."""
+    if not path.parent.is_dir():
+        raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
+    if chosen or not path.exists():
+        return
+    try:
+        imported = "values_from" in read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
+    except InputError:
+        imported = False
+    if not imported:
+        allowed = "another --name: this cluster file was not imported"
+        raise InputError("--name", "", path.stem, allowed)

@@ -1,0 +1,82 @@
+"""What ``kafka-log-dirs.sh --describe`` prints: where each replica lies, as one line of JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from isr_pipeline.clusters.facts import BROKER_MAX, TOOL, Facts, Source, topic_partition
+from isr_pipeline.clusters.topics_text import is_noise
+
+KIND = "kafka-log-dirs.sh --describe"
+_ALLOWED = "the output of kafka-log-dirs.sh --describe, with its line of JSON"
+_PROSE = ("Querying brokers for log directories", "Received log directory information")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this kind."""
+    return any(line.startswith(_PROSE) for line in text.splitlines()) or (
+        '"logDirs"' in text and '"brokers"' in text
+    )
+
+
+def read(source: Source) -> Facts:
+    """Read the listing.
+
+    Raises:
+        InputError: a line of something else, JSON cut off, or none.
+    """
+    facts = Facts(source.name, KIND, TOOL)
+    answered = False
+    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+        if is_noise(line) or line.startswith(_PROSE):
+            continue
+        if not line.lstrip().startswith("{"):
+            source.refuse(number, line.strip(), _ALLOWED)
+        answered = True
+        _answer(facts, source, number, _json(source, number, line))
+    if not answered:
+        source.refuse("", "no line of JSON", _ALLOWED)
+    return facts
+
+
+def _json(source: Source, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "nested too deeply")
+        column = getattr(error, "colno", 1)
+        source.refuse(number, f"no JSON at column {column} ({reason})", "a whole line of JSON")
+
+
+def _answer(facts: Facts, source: Source, line: int, answer: Any) -> None:
+    brokers = answer.get("brokers") if isinstance(answer, dict) else None
+    if not isinstance(brokers, list):
+        source.refuse(line, "JSON without brokers", _ALLOWED)
+    for entry in brokers:
+        broker = entry.get("broker") if isinstance(entry, dict) else None
+        dirs = entry.get("logDirs") if isinstance(entry, dict) else None
+        if type(broker) is not int or not 0 <= broker <= BROKER_MAX or not isinstance(dirs, list):
+            source.refuse(line, entry, '{"broker": ID, "logDirs": [...]}')
+        for one in dirs:
+            _directory(facts, source, line, broker, one)
+
+
+def _directory(facts: Facts, source: Source, line: int, broker: int, entry: Any) -> None:
+    name = entry.get("logDir") if isinstance(entry, dict) else None
+    replicas = entry.get("partitions") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not name or not isinstance(replicas, list):
+        source.refuse(line, entry, '{"logDir": NAME, "error": null, "partitions": [...]}')
+    if entry.get("error"):
+        facts.left_out.append(f"broker {broker}'s log dir {name} is offline; here it is healthy")
+    found = facts.broker(broker)
+    found.log_dirs = (*found.log_dirs, *(() if name in found.log_dirs else (name,)))
+    for replica in replicas:
+        text = replica.get("partition") if isinstance(replica, dict) else None
+        if not isinstance(text, str):
+            source.refuse(line, replica, '{"partition": "TOPIC-N", ...}')
+        topic, number = topic_partition(source, line, text)
+        if replica.get("isFuture") is True:
+            facts.left_out.append(f"the move of {text} to {name} on broker {broker}")
+        else:
+            facts.topic(topic).partition(number).log_dirs[broker] = name

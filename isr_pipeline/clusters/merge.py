@@ -1,0 +1,556 @@
+"""Several sources of one cluster, merged: who is believed, where they disagree, what nobody says.
+
+Precedence: a live cluster, then the metadata log, then Kafka's tools, then what a platform or a
+properties file was told to make. A value keeps the name of its source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from isr_pipeline.clusters.assume import (
+    BATCHES_PER_S,
+    RECORD_BYTES,
+    RECORDS_PER_S,
+    Assumptions,
+    is_internal,
+)
+from isr_pipeline.clusters.facts import PLATFORM, Facts, PartitionFacts, TopicFacts
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad
+from isr_pipeline.files.scalars import scalar
+from isr_pipeline.kafka.broker_config import KEYS, resolve
+from isr_pipeline.kafka.release_numbers import NUMBERS, rule_set_text, version_of
+from isr_pipeline.scenarios.cluster_file import ELR, read_setting
+
+CONFLICTS_LISTED = 50
+KNOWN_FEATURES = (
+    "metadata.version",
+    "kraft.version",
+    ELR,
+    "transaction.version",
+    "group.version",
+    "share.version",
+    "streams.version",
+)
+"""Features that releases up to 4.3 have."""
+
+DISKLESS = ("diskless.enable",)
+"""Settings of topics whose partitions have no ISR (KIP-1150)."""
+
+
+def merge(sources: Sequence[Facts], release: str | None = None) -> dict[str, Any]:
+    """Merge what sources say of a cluster.
+
+    Args:
+        sources: in the order in which they were given.
+        release: what the operator says of it, if anything.
+
+    Returns:
+        The fields of a cluster file (`isr_pipeline.scenarios.cluster_file`).
+
+    Raises:
+        InputError: sources of two clusters, no source with partitions, or a release that is none.
+    """
+    return _Merge(sorted(sources, key=lambda facts: facts.rank)).run(release)
+
+
+class _Merge:
+    """One merge.
+
+    Args:
+        sources: those believed most first.
+    """
+
+    def __init__(self, sources: Sequence[Facts]) -> None:
+        self.sources = sources
+        self.assumed = Assumptions()
+        self.values_from: dict[str, str] = {}
+        self.conflicts: list[dict[str, Any]] = []
+        self.more_conflicts: Counter[str] = Counter()
+        self.left_out: list[str] = []
+
+    def run(self, release: str | None) -> dict[str, Any]:
+        """Merge everything."""
+        _refuse_two_clusters(self.sources)
+        topics = self._topics()
+        number = self._release(release)
+        controller = self._controller(number)
+        features = self._features(number, controller)
+        brokers = self._brokers(topics, number)
+        file_topics = self._file_topics(topics, number)
+        self.assumed.service(controller)
+        for facts in self.sources:
+            self.left_out += facts.left_out
+        for kind, count in self.more_conflicts.items():
+            self.conflicts.append({"what": f"{kind} of {count} more"})
+        return {
+            "release": number,
+            "controller": controller,
+            "features": features,
+            "settings": self.settings,
+            "service": {},
+            "brokers": brokers,
+            "topics": file_topics,
+            "values_from": _by_pattern(self.values_from),
+            "assumed": self.assumed.listed,
+            "conflicts": self.conflicts,
+            "left_out": list(dict.fromkeys(self.left_out)),
+        }
+
+    # ------------------------------------------------------------------ one value
+
+    def pick(self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = "") -> Any:
+        """Believe the first source that says something, and list those that disagree.
+
+        Args:
+            what: path of the value.
+            said: (value or None, source), those believed most first.
+            kind: of the value, for conflicts beyond those that are listed.
+        """
+        kept: tuple[Any, Facts] | None = None
+        for value, facts in said:
+            if value is None:
+                continue
+            if kept is None:
+                kept = (value, facts)
+                self.values_from[what] = _named(facts)
+            elif value != kept[0] and not (kind == "isr" and set(value) == set(kept[0])):
+                self._conflict(what, kept, (value, facts), kind or what)
+        return None if kept is None else kept[0]
+
+    def _conflict(
+        self, what: str, kept: tuple[Any, Facts], other: tuple[Any, Facts], kind: str
+    ) -> None:
+        if sum(one.get("kind") == kind for one in self.conflicts) >= CONFLICTS_LISTED:
+            self.more_conflicts[kind] += 1
+            return
+        self.conflicts.append(
+            {
+                "what": what,
+                "kind": kind,
+                "kept": _plain(kept[0]),
+                "from": _named(kept[1]),
+                "other": _plain(other[0]),
+                "other_from": _named(other[1]),
+            }
+        )
+
+    # ------------------------------------------------------------------ the cluster
+
+    def _release(self, given: str | None) -> str:
+        if given is not None:
+            if rule_set_text(given) is None:
+                raise InputError("--release", "", given, NUMBERS)
+            self.values_from["release"] = "--release"
+            return given
+        told = self.pick("release", ((facts.release, facts) for facts in self.sources))
+        if told is not None and rule_set_text(told) is None:
+            self.left_out.append(f"release {told}, of which the simulator knows nothing")
+            told = None
+        if told is not None:
+            return str(told)
+        hints = [facts.release_hint for facts in self.sources if facts.release_hint]
+        newest = max(hints, key=lambda hint: version_of(hint[0]) or (0,), default=None)
+        return self.assumed.release(newest)
+
+    def _controller(self, release: str) -> str:
+        told = self.pick("controller", ((facts.controller, facts) for facts in self.sources))
+        version = version_of(release) or (4,)
+        if told == "zookeeper" and version >= (4,):
+            source = self.values_from["controller"]
+            raise InputError(source, "controller", "zookeeper", f"kraft: the release is {release}")
+        return str(told) if told else self.assumed.controller(release)
+
+    def _features(self, release: str, controller: str) -> dict[str, Any]:
+        names = sorted({name for facts in self.sources for name in facts.features})
+        features: dict[str, Any] = {}
+        for name in names:
+            said = ((facts.features.get(name), facts) for facts in self.sources)
+            level = self.pick(f"features.{name}", said)
+            if name in KNOWN_FEATURES:
+                features[name] = level
+            else:
+                self.left_out.append(f"feature {name} {level}: unknown")
+        if ELR not in features and not any(facts.features for facts in self.sources):
+            assumed = self.assumed.eligible_leader_replicas(release, controller)
+            if assumed is not None:
+                features[ELR] = assumed
+        return features
+
+    # ------------------------------------------------------------------ brokers and settings
+
+    def _brokers(self, topics: dict[str, TopicFacts], release: str) -> list[dict[str, Any]]:
+        named = {number for facts in self.sources for number in facts.brokers}
+        replicas = {
+            broker
+            for topic in topics.values()
+            for partition in topic.partitions.values()
+            for broker in partition.replicas or ()
+        }
+        every = sorted(named | replicas)
+        for facts in self.sources:
+            absent = sorted(replicas - set(facts.brokers)) if facts.names_all_brokers else []
+            if absent:
+                ids = ", ".join(str(broker) for broker in absent)
+                self.left_out.append(
+                    f"broker {ids} holds replicas and is not registered ({facts.source}); "
+                    "here it is up"
+                )
+        own = self._settings(every, release)
+        brokers: list[dict[str, Any]] = []
+        for number in every:
+            said = [(facts.brokers.get(number), facts) for facts in self.sources]
+            at = f"brokers.{number}"
+            rack = self.pick(f"{at}.rack", ((b.rack if b else None, f) for b, f in said), "rack")
+            brokers.append(
+                {
+                    "id": number,
+                    "rack": rack,
+                    "log_dirs": self._log_dirs(number, topics),
+                    "settings": own[number],
+                }
+            )
+            if self.pick(f"{at}.fenced", ((b.fenced if b else None, f) for b, f in said)):
+                self.left_out.append(f"broker {number} is fenced; here it is up")
+            self.values_from.pop(f"{at}.fenced", None)
+        self.only_dir = {b["id"]: b["log_dirs"][0] for b in brokers if len(b["log_dirs"]) == 1}
+        return brokers
+
+    def _log_dirs(self, broker: int, topics: dict[str, TopicFacts]) -> list[str]:
+        """The broker's log dirs: by path if any source has paths, else by their uuids."""
+        said = [
+            (facts.brokers[broker].log_dirs or None, facts)
+            for facts in self.sources
+            if broker in facts.brokers
+        ]
+        paths = [(dirs, facts) for dirs, facts in said if dirs and not _are_uuids(dirs)]
+        chosen = self.pick(
+            f"brokers.{broker}.log_dirs",
+            ((tuple(sorted(dirs)) if dirs else None, facts) for dirs, facts in paths or said),
+            "log_dirs",
+        )
+        used = {
+            partition.log_dirs[broker]
+            for topic in topics.values()
+            for partition in topic.partitions.values()
+            if broker in partition.log_dirs
+        }
+        if paths:
+            used = {one for one in used if not _are_uuids((one,))}
+        return sorted({*(chosen or ()), *used})
+
+    def _settings(self, brokers: list[int], release: str) -> dict[int, dict[str, Any]]:
+        """What holds for all brokers goes to ``self.settings``; what is left is a broker's own."""
+        defaults = resolve(rule_set_text(release) or release, {})
+        self.settings: dict[str, Any] = {}
+        keys = {key for facts in self.sources for key in facts.settings}
+        keys |= {key for f in self.sources for b in f.brokers.values() for key in b.settings}
+        whole = {
+            number
+            for facts in self.sources
+            for number, broker in facts.brokers.items()
+            if broker.settings_whole
+        }
+        own: dict[int, dict[str, Any]] = {number: {} for number in brokers}
+        for key in sorted(keys):
+            of_all = self.pick(
+                f"settings.{key}",
+                [(self._value(f.settings.get(key), key, f), f) for f in self.sources],
+            )
+            each: dict[int, Any] = {}
+            for number in brokers:
+                of_broker = [
+                    (self._value(facts.brokers[number].settings.get(key), key, facts), facts)
+                    for facts in self.sources
+                    if number in facts.brokers
+                ]
+                value = self.pick(f"brokers.{number}.settings.{key}", of_broker, key)
+                if value is None and number in whole and of_all is None:
+                    value = defaults[key]
+                if value is not None:
+                    each[number] = value
+            common = of_all
+            of_whole = [value for number, value in each.items() if number in whole]
+            if common is None and of_whole:
+                common = Counter(of_whole).most_common(1)[0][0]
+                source = next(
+                    (
+                        self.values_from[f"brokers.{n}.settings.{key}"]
+                        for n, v in each.items()
+                        if v == common and f"brokers.{n}.settings.{key}" in self.values_from
+                    ),
+                    None,
+                )
+                if source is not None:
+                    self.values_from[f"settings.{key}"] = source
+            if common is not None and (of_all is not None or common != defaults[key]):
+                self.settings[key] = common
+            for number in brokers:
+                at = f"brokers.{number}.settings.{key}"
+                if number in each and each[number] != common:
+                    own[number][key] = each[number]
+                else:
+                    self.values_from.pop(at, None)
+        silent = [number for number in brokers if number not in whole]
+        if silent:
+            self._silent(silent, bool(whole))
+        return own
+
+    def _silent(self, brokers: list[int], others: bool) -> None:
+        """Assume the settings of brokers of which nobody said all."""
+        ids = ", ".join(str(number) for number in brokers[:5])
+        ids += f" and {len(brokers) - 5} more" if len(brokers) > 5 else ""
+        value = "as the other brokers'" if others else "the release's defaults"
+        self.assumed.add(
+            f"settings of broker {ids}", value, "no source has all of them (kafka-configs.sh --all)"
+        )
+
+    def _value(self, text: str | None, key: str, facts: Facts) -> Any:
+        """A setting in its own type; what the simulator cannot take is left out."""
+        if text is None:
+            return None
+        try:
+            return read_setting(key, text if _is_text(key) else scalar(text))
+        except Bad as bad:
+            self.left_out.append(f"{key}={text[:60]} ({facts.source}): not {bad.allowed}")
+            return None
+
+    # ------------------------------------------------------------------ topics
+
+    def _topics(self) -> dict[str, TopicFacts]:
+        """Every topic with replicas, as the sources together have it."""
+        found: dict[str, TopicFacts] = {}
+        for name in sorted({name for facts in self.sources for name in facts.topics}):
+            said = [(facts.topics[name], facts) for facts in self.sources if name in facts.topics]
+            assigned = [one for one in said if any(p.replicas for p in one[0].partitions.values())]
+            if assigned:
+                found[name] = self._topic(name, said, assigned[0][0])
+            elif any(facts.rank < PLATFORM for _, facts in said):
+                kinds = ", ".join(sorted({facts.kind for _, facts in said}))
+                self.left_out.append(f"topic {name}: only {kinds} names it, without its replicas")
+        if not found:
+            names = ", ".join(facts.source for facts in self.sources)
+            allowed = "a source that says which brokers hold which partitions"
+            raise InputError(names, "", "no partition with its replicas", allowed)
+        return found
+
+    def _topic(
+        self, name: str, said: list[tuple[TopicFacts, Facts]], best: TopicFacts
+    ) -> TopicFacts:
+        merged = TopicFacts()
+        at = f"topics.{name}.partitions"
+        for number in sorted(best.partitions):
+            here = [
+                (topic.partitions[number], facts)
+                for topic, facts in said
+                if number in topic.partitions
+            ]
+            merged.partitions[number] = self._partition(name, number, here, at)
+        others = {n for topic, _ in said for n, p in topic.partitions.items() if p.replicas}
+        more = sorted(others - set(best.partitions))
+        if more:
+            self.left_out.append(
+                f"partition {more[0]} of {name} and others that only the less believed source has"
+                if len(more) > 1
+                else f"partition {more[0]} of {name}, which only the less believed source has"
+            )
+        told = [(topic, facts) for topic, facts in said if topic.settings_whole] or said
+        for key in sorted({key for topic, _ in told for key in topic.settings}):
+            values = [(topic.settings.get(key), facts) for topic, facts in told]
+            merged.settings[key] = self.pick(f"topics.{name}.settings.{key}", values, key)
+            merged.settings_mixed |= told is said
+        return merged
+
+    def _partition(
+        self, name: str, number: int, said: list[tuple[PartitionFacts, Facts]], at: str
+    ) -> PartitionFacts:
+        which = f"{name}-{number}"
+        merged = PartitionFacts()
+
+        def pick(field: str) -> Any:
+            values = [(getattr(p, field), facts) for p, facts in said]
+            found = self.pick(f"{which}.{field}", values, field)
+            source = self.values_from.pop(f"{which}.{field}", None)
+            if source is not None:
+                self.values_from[f"{at}.{field}"] = source
+            return found
+
+        merged.replicas = pick("replicas")
+        merged.leader = pick("leader")
+        merged.isr = pick("isr")
+        merged.records_per_s = pick("records_per_s")
+        for broker in merged.replicas or ():
+            dirs = [(p.log_dirs.get(broker), facts) for p, facts in said]
+            paths = [(one, facts) for one, facts in dirs if one and not _are_uuids((one,))]
+            one = self.pick(f"{which}.log_dirs.{broker}", paths or dirs, "log_dirs")
+            source = self.values_from.pop(f"{which}.log_dirs.{broker}", None)
+            if one is not None and source is not None:
+                merged.log_dirs[broker] = one
+                self.values_from[f"{at}.log_dirs"] = source
+        return merged
+
+    def _file_topics(self, topics: dict[str, TopicFacts], release: str) -> list[dict[str, Any]]:
+        """The topics as a cluster file has them."""
+        written = []
+        without: list[str] = []
+        acks = self.assumed.acks(release)
+        for name, topic in topics.items():
+            reason = self._not_replicated(topic)
+            if reason:
+                self.left_out.append(f"topic {name} ({len(topic.partitions)} partitions): {reason}")
+                continue
+            said = (p.records_per_s for p in topic.partitions.values())
+            rates = [rate for rate in said if rate is not None]
+            if not rates and is_internal(name):
+                rates = [0]
+            elif not rates:
+                without.append(name)
+            written.append(self._file_topic(name, topic, acks, max(rates, default=None)))
+        if not written:
+            names = ", ".join(facts.source for facts in self.sources)
+            allowed = "at least one topic with two replicas"
+            raise InputError(names, "", "no topic that is replicated", allowed)
+        if without:
+            self.assumed.rates(len(without))
+        self.assumed.batches()
+        return written
+
+    @staticmethod
+    def _not_replicated(topic: TopicFacts) -> str:
+        """Why a topic has no ISR to simulate, if so."""
+        if any(topic.settings.get(key) == "true" for key in DISKLESS):
+            return "diskless, which has no ISR"
+        if all(len(p.replicas or ()) < 2 for p in topic.partitions.values()):
+            return "replication factor 1, nothing to replicate"
+        return ""
+
+    def _file_topic(
+        self, name: str, topic: TopicFacts, acks: int | str, rate: float | None
+    ) -> dict[str, Any]:
+        """One of them; ``rate``: of its busiest partition, None if nobody says any."""
+        settings: dict[str, Any] = {}
+        for key, text in topic.settings.items():
+            value = self._value(text, key, self.sources[0]) if key in KEYS else scalar(text)
+            if topic.settings_mixed and self.settings.get(key) == value and key in self.settings:
+                continue  # a broker's own, which the listing shows with every topic
+            if value is not None:
+                settings[key] = value
+        stream = {
+            "acks": acks,
+            "records_per_batch": math.ceil(rate / BATCHES_PER_S) if rate else RECORDS_PER_S,
+            "record_bytes": RECORD_BYTES,
+        }
+        partitions = []
+        for number, partition in topic.partitions.items():
+            replicas = partition.replicas or ()
+            dirs = [partition.log_dirs.get(b, self.only_dir.get(b)) for b in replicas]
+            unsaid = RECORDS_PER_S if rate is None else 0
+            own = partition.records_per_s
+            partitions.append(
+                {
+                    "id": number,
+                    "replicas": list(replicas),
+                    "leader": replicas[0] if partition.leader is None else partition.leader,
+                    "isr": list(replicas if partition.isr is None else partition.isr),
+                    "log_dirs": dirs if any(dirs) else None,
+                    "records_per_s": unsaid if own is None else own,
+                }
+            )
+        return {"name": name, "settings": settings, "produce": [stream], "partitions": partitions}
+
+
+# ---------------------------------------------------------------------------- one cluster?
+
+
+def _refuse_two_clusters(sources: Sequence[Facts]) -> None:
+    """Refuse sources of which two cannot be of the same cluster.
+
+    Raises:
+        InputError: other cluster ids, other ids of the same topics, brokers that have nothing in
+            common, or replicas that mostly differ.
+    """
+    for i, other in enumerate(sources):
+        for one in sources[:i]:
+            why = _differ(one, other)
+            if why:
+                allowed = f"sources of one cluster: {one.source} {why[1]}"
+                raise InputError(other.source, "", why[0], allowed)
+
+
+def _differ(one: Facts, other: Facts) -> tuple[str, str] | None:
+    """Why two sources are of two clusters: what the other has, and what the one has."""
+    if one.cluster_id and other.cluster_id and one.cluster_id != other.cluster_id:
+        return f"cluster id {other.cluster_id}", f"has {one.cluster_id}"
+    mine, its = _brokers_of(one), _brokers_of(other)
+    alone = len(mine) == 1 or len(its) == 1  # server.properties: one broker's
+    if mine and its and not mine & its and not alone:
+        return f"brokers {_few(its)}", f"has {_few(mine)}"
+    compared = differ = 0
+    for name in one.topics.keys() & other.topics.keys():
+        a, b = one.topics[name], other.topics[name]
+        if a.topic_id and b.topic_id and a.topic_id != b.topic_id:
+            return f"topic {name} with id {b.topic_id}", f"has id {a.topic_id}"
+        for number in a.partitions.keys() & b.partitions.keys():
+            left, right = a.partitions[number].replicas, b.partitions[number].replicas
+            if left and right:
+                compared += 1
+                differ += set(left) != set(right)
+    if compared >= 4 and differ > compared / 2:
+        return f"other replicas of {differ} of {compared} partitions", "has them elsewhere"
+    return None
+
+
+def _brokers_of(facts: Facts) -> set[int]:
+    found = set(facts.brokers)
+    for topic in facts.topics.values():
+        for partition in topic.partitions.values():
+            found |= set(partition.replicas or ())
+    return found
+
+
+def _few(values: set[int]) -> str:
+    listed = sorted(values)
+    return ", ".join(str(v) for v in listed[:5]) + (", ..." if len(listed) > 5 else "")
+
+
+# ---------------------------------------------------------------------------- small things
+
+
+def _named(facts: Facts) -> str:
+    return f"{facts.source} ({facts.kind})"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_text(key: str) -> bool:
+    return key in KEYS and KEYS[key].type == "list"
+
+
+def _are_uuids(names: Sequence[str]) -> bool:
+    """Whether log dirs are named by the ids that KRaft gives them, 22 characters of base64."""
+    return all(len(name) == 22 and "/" not in name and "\\" not in name for name in names)
+
+
+def _by_pattern(values_from: dict[str, str]) -> dict[str, str]:
+    """Write a source once for all topics, or brokers, that share it (``brokers.*.rack``)."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    plain: dict[str, str] = {}
+    for what, source in values_from.items():
+        group, _, rest = what.partition(".")
+        if group in ("topics", "brokers"):
+            tail = ".partitions." if ".partitions." in rest else ".settings."
+            _, middle, field = rest.rpartition(tail if tail in rest else ".")
+            groups.setdefault(f"{group}.*{middle}{field}", []).append((what, source))
+        else:
+            plain[what] = source
+    for pattern, entries in groups.items():
+        common = Counter(source for _, source in entries).most_common(1)[0][0]
+        plain[pattern] = common
+        plain.update({what: source for what, source in entries if source != common})
+    return dict(sorted(plain.items()))

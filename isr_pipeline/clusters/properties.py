@@ -1,0 +1,114 @@
+"""A broker's ``server.properties``: what it was started with."""
+
+from __future__ import annotations
+
+import re
+
+from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, broker_id
+from isr_pipeline.clusters.secrets import of_a_broker
+from isr_pipeline.kafka.release_numbers import version_of
+
+KIND = "server.properties"
+_ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
+_PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:[=:]|\s)\s*(.*)$")
+_TELLING = re.compile(
+    r"^\s*(broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners|"
+    r"controller\.quorum\.[a-z.]+)\s*[=:]",
+    re.MULTILINE,
+)
+_PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this kind."""
+    return _TELLING.search(text) is not None
+
+
+def read(source: Source) -> Facts:
+    """Read the file of one broker, or of a controller.
+
+    Raises:
+        InputError: a line of something else, or no broker's id.
+    """
+    facts = Facts(source.name, KIND, PLATFORM)
+    pairs: dict[str, str] = {}
+    for number, line in property_lines(source):
+        found = _PAIR.match(line)
+        if found is None:
+            source.refuse(number, line.strip(), _ALLOWED)
+        pairs[found[1]] = found[2].strip()
+    roles = {role.strip() for role in pairs.get("process.roles", "broker").split(",")}
+    number_of = pairs.get("node.id", pairs.get("broker.id", ""))
+    if "broker" in roles and number_of in ("", "-1"):
+        allowed = "node.id (or broker.id) with the broker's id: it says whose file this is"
+        source.refuse("node.id", number_of or "missing", allowed)
+    broker = broker_id(source, "node.id", number_of) if "broker" in roles else None
+    if broker is not None:
+        facts.broker(broker).settings_whole = True
+    for key, value in pairs.items():
+        broker_setting(facts, broker, key, value)
+    return facts
+
+
+def property_lines(source: Source) -> list[tuple[int, str]]:
+    """Lines that say something, those that a backslash continues as one."""
+    found: list[tuple[int, str]] = []
+    open_line: tuple[int, str] | None = None
+    for number, raw in enumerate(source.text(_ALLOWED).splitlines(), 1):
+        begin, line = open_line or (number, "")
+        line += raw.lstrip() if open_line else raw
+        if not open_line and (not raw.strip() or raw.lstrip()[0] in "#!"):
+            continue
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            open_line = (begin, line[:-1])
+            continue
+        open_line = None
+        found.append((begin, line))
+    if open_line:
+        found.append(open_line)
+    return found
+
+
+def broker_setting(
+    facts: Facts, broker: int | None, key: str, value: str, *, default: bool = False
+) -> None:
+    """Keep what a broker's (or, with None, every broker's) setting says of the cluster.
+
+    Args:
+        facts: to be filled in.
+        broker: its id.
+        key: Kafka's.
+        value: its value.
+        default: the value is Kafka's default, which need not be kept.
+    """
+    if key == "inter.broker.protocol.version":
+        _protocol(facts, value, default=default)
+    elif key == "zookeeper.connect" and value not in ("", "null"):
+        facts.controller = facts.controller or "zookeeper"
+    elif key in ("process.roles", "controller.quorum.voters") and value not in ("", "null", "[]"):
+        facts.controller = "kraft"
+    elif broker is not None and key == "broker.rack" and value not in ("", "null"):
+        facts.broker(broker).rack = value
+    elif broker is not None and key == "log.dirs" and value not in ("", "null"):
+        facts.broker(broker).log_dirs = _dirs(value)
+    elif broker is not None and key == "log.dir" and value not in ("", "null"):
+        facts.broker(broker).log_dirs = facts.broker(broker).log_dirs or _dirs(value)
+    elif of_a_broker(key) and not default and value != "null":
+        settings = facts.settings if broker is None else facts.broker(broker).settings
+        settings[key] = value
+
+
+def _dirs(value: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.strip() for one in value.split(",") if one.strip()))
+
+
+def _protocol(facts: Facts, value: str, *, default: bool) -> None:
+    """Brokers speak the protocol of their own release unless somebody holds it back."""
+    found = _PROTOCOL.match(value)
+    if found is None or version_of(found[1]) is None:
+        return
+    if default:
+        facts.release = found[1]
+    else:
+        why = "inter.broker.protocol.version is set to it, though the release may be newer"
+        facts.release_hint = (found[1], why)

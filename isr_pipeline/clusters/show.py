@@ -1,0 +1,137 @@
+"""A cluster file as a person or a program reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.words import shown
+from isr_pipeline.home import config_dir
+from isr_pipeline.scenarios.cluster_file import (
+    ClusterFile,
+    load_cluster_file,
+    not_simulated,
+    partitions_of,
+)
+
+
+def find_cluster(name_or_path: str) -> Path:
+    """Find a cluster file by its name in ``config/clusters``, or by its path.
+
+    Raises:
+        InputError: no such name.
+    """
+    if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml", ".json")):
+        return Path(name_or_path)
+    path = config_dir() / "clusters" / f"{name_or_path}.yaml"
+    if not path.is_file():
+        names = ", ".join(sorted(p.stem for p in (config_dir() / "clusters").glob("*.yaml")))
+        raise InputError("cluster", "", shown(name_or_path), names or "the path of a cluster file")
+    return path
+
+
+def show(name_or_path: str) -> dict[str, Any]:
+    """Give all that a cluster file says, and what of it is not simulated.
+
+    Raises:
+        InputError: no such file, or the first thing in it that cannot be used.
+    """
+    path = find_cluster(name_or_path)
+    return as_json(load_cluster_file(path, str(path)))
+
+
+def as_json(file: ClusterFile) -> dict[str, Any]:
+    """Give a checked cluster file as JSON has it; it reads as a cluster file again."""
+    unused = [one for one in not_simulated(file) if one not in file.left_out]
+    topics = [
+        {
+            "name": topic.name,
+            "settings": dict(topic.settings),
+            "produce": [stream.model_dump() for stream in topic.produce],
+            "partitions": [
+                {
+                    "id": p.id,
+                    "replicas": list(p.replicas),
+                    "leader": p.leader,
+                    "isr": list(p.isr or ()),
+                    "log_dirs": None if p.log_dirs is None else list(p.log_dirs),
+                    "records_per_s": _rate(p.records_per_s, topic.produce),
+                }
+                for p in partitions_of(topic)
+            ],
+        }
+        for topic in file.topics
+    ]
+    return {
+        "release": file.release,
+        "controller": file.controller,
+        "features": dict(file.features),
+        "settings": dict(file.settings),
+        "service": dict(file.service),
+        "rules": dict(file.rules),
+        "rack_rtt_ms": [
+            {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms
+        ],
+        "brokers": [
+            {
+                "id": broker.id,
+                "rack": broker.rack,
+                "log_dirs": list(broker.log_dirs),
+                "settings": dict(broker.settings),
+                "service": dict(broker.service),
+            }
+            for broker in file.brokers
+        ],
+        "topics": topics,
+        "values_from": dict(file.values_from),
+        "assumed": [one.model_dump() for one in file.assumed],
+        "conflicts": list(file.conflicts),
+        "left_out": [*file.left_out, *unused],
+    }
+
+
+def _rate(own: float | None, produce: Any) -> float:
+    """Records a second of a partition: its own rate, or those of the topic's streams."""
+    return own if own is not None else sum(stream.records_per_s for stream in produce)
+
+
+def lines(said: dict[str, Any], name: str) -> Iterator[str]:
+    """Write what :func:`as_json` gave in lines: what was assumed comes first."""
+    partitions = [p for topic in said["topics"] for p in topic["partitions"]]
+    if said["assumed"]:
+        yield "assumed, as no source tells it:"
+        for one in said["assumed"]:
+            yield f"  {one['what']}: {shown(one['value'])} ({one['why']})"
+    for title in ("conflicts", "left_out"):
+        if said[title]:
+            yield f"{title.replace('_', ' ')}:"
+            for one in said[title]:
+                yield f"  {_conflict(one) if isinstance(one, dict) else one}"
+    racks = sorted({broker["rack"] for broker in said["brokers"] if broker["rack"]})
+    yield (
+        f"{name}: Kafka {said['release']}, {said['controller']}, {len(said['brokers'])} brokers"
+        f"{f' in {len(racks)} racks' if racks else ''}, {len(said['topics'])} topics, "
+        f"{len(partitions)} partitions"
+    )
+    for key, value in said["settings"].items():
+        yield f"  {key}: {shown(value)}"
+    for broker in said["brokers"]:
+        led = sum(p["leader"] == broker["id"] for p in partitions)
+        held = sum(broker["id"] in p["replicas"] for p in partitions)
+        rack = f", rack {broker['rack']}" if broker["rack"] else ""
+        own = ", ".join(f"{key}={shown(value)}" for key, value in broker["settings"].items())
+        yield (
+            f"  broker {broker['id']}{rack}: {held} replicas, leads {led}, "
+            f"log dirs {', '.join(broker['log_dirs']) or 'unknown'}{f'; {own}' if own else ''}"
+        )
+
+
+def _conflict(one: dict[str, Any]) -> str:
+    if "kept" not in one:
+        return str(one.get("what"))
+    return (
+        f"{one['what']}: {shown(one['kept'])} from {one['from']}, "
+        f"not {shown(one['other'])} from {one['other_from']}"
+    )

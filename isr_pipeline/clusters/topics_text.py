@@ -1,0 +1,141 @@
+"""What ``kafka-topics.sh --describe`` prints, of every release since 0.8.2.
+
+A header line for each topic, then a line for each of its partitions (TopicCommand.scala and
+TopicCommand.java @ 0.8.2.2 ... 4.3). Up to 2.3 no blank follows a header's colons; 2.8 brought
+topic ids, 2.6 the replicas of a reassignment, 3.8 the eligible leader replicas.
+"""
+
+from __future__ import annotations
+
+import re
+
+from isr_pipeline.clusters.facts import (
+    PARTITIONS_MAX,
+    TOOL,
+    Facts,
+    Source,
+    broker_id,
+    broker_ids,
+    topic_name,
+)
+from isr_pipeline.clusters.secrets import of_a_topic
+
+KIND = "kafka-topics.sh --describe"
+_ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
+_LABEL = re.compile(r"(?:(?<=\s)|^)([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):")
+_HEADER = re.compile(r"^\s*Topic:\s?\S+\s+(TopicId:\s?\S*\s+)?PartitionCount:", re.MULTILINE)
+_PARTITION = re.compile(r"^\s*Topic:\s*\S+\s+Partition:\s*\S+\s+Leader:", re.MULTILINE)
+_CONFIG = re.compile(r",(?=[a-z][a-zA-Z0-9._-]*=)")
+_NOISE = re.compile(
+    r"\[\d{4}-\d\d-\d\d|WARN|Picked up |OpenJDK|Java HotSpot|SLF4J|log4j|#|\$ |Note: "
+)
+"""Lines that a Java program or a shell puts beside the tool's own."""
+
+_STYLES = (
+    ("2.3", "its header lines are those of releases up to 2.3"),
+    ("2.7", "its header lines are those of 2.4 to 2.7"),
+    ("3.7", "its header lines are those of 2.8 and later, its partitions' those before 3.8"),
+    ("4.1", "it names eligible leader replicas, as 3.8 and later do"),
+)
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this kind."""
+    return _HEADER.search(text) is not None or _PARTITION.search(text) is not None
+
+
+def is_noise(line: str) -> bool:
+    """Whether a line comes from Java or a shell, not from the tool."""
+    return not line.strip() or _NOISE.match(line.strip()) is not None
+
+
+def read(source: Source) -> Facts:
+    """Read the listing.
+
+    Raises:
+        InputError: a line of something else, a partition without its topic's header (a listing of
+            some partitions only), or fewer partitions than a header says (a listing cut off).
+    """
+    facts = Facts(source.name, KIND, TOOL)
+    headers: dict[str, tuple[int, int]] = {}
+    style = -1
+    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+        if is_noise(line):
+            continue
+        fields = _fields(line)
+        if "Topic" not in fields or not ("PartitionCount" in fields or "Partition" in fields):
+            source.refuse(number, line, _ALLOWED)
+        name = topic_name(source, number, fields["Topic"])
+        if "PartitionCount" in fields:
+            if name in headers:
+                source.refuse(number, name, f"each topic once (line {headers[name][0]} has it)")
+            headers[name] = (number, _count(source, number, fields["PartitionCount"]))
+            _header(facts, name, fields)
+            style = max(style, _style(line, fields))
+        else:
+            if name not in headers:
+                allowed = "a header line before them: this lists some partitions only"
+                source.refuse(number, f"partitions of {name} without a header", allowed)
+            _partition(source, number, facts, name, fields)
+            style = 3 if "Elr" in fields else style
+    for name, (number, count) in headers.items():
+        found = len(facts.topics[name].partitions)
+        if found != count:
+            given = f"{found} of {count} partitions of {name}"
+            source.refuse(number, given, "all of them: the listing is cut off")
+    facts.release_hint = _STYLES[max(style, 0)]
+    return facts
+
+
+def _fields(line: str) -> dict[str, str]:
+    """The labels of a line and what stands behind each."""
+    found = list(_LABEL.finditer(line))
+    ends = [*(one.start() for one in found[1:]), len(line)]
+    return {one[1]: line[one.end() : end].strip() for one, end in zip(found, ends, strict=False)}
+
+
+def _count(source: Source, line: int, text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:9]) <= PARTITIONS_MAX:
+        source.refuse(line, text, f"a PartitionCount 1..{PARTITIONS_MAX}")
+    return int(text)
+
+
+def _header(facts: Facts, name: str, fields: dict[str, str]) -> None:
+    topic = facts.topic(name)
+    topic.topic_id = fields.get("TopicId") or None
+    topic.settings_mixed = True
+    for entry in _CONFIG.split(fields.get("Configs", "")):
+        key, equals, value = entry.partition("=")
+        if equals and of_a_topic(key):
+            topic.settings[key] = value
+    if fields.get("MarkedForDeletion") == "true":
+        facts.left_out.append(f"topic {name} is being deleted; it is here as it stands")
+
+
+def _style(line: str, fields: dict[str, str]) -> int:
+    """Which of the styles a header line has."""
+    return 2 if "TopicId" in fields else int(line.strip().startswith("Topic: "))
+
+
+def _partition(source: Source, line: int, facts: Facts, name: str, fields: dict[str, str]) -> None:
+    topic = facts.topics[name]
+    for label in ("Leader", "Replicas", "Isr"):
+        if label not in fields:
+            source.refuse(line, f"no {label}", "Partition, Leader, Replicas, Isr: a whole line")
+    text = fields["Partition"]
+    if not text.isascii() or not text.isdecimal() or int(text[:9]) > PARTITIONS_MAX:
+        source.refuse(line, text, "the number of a partition")
+    if int(text) in topic.partitions:
+        source.refuse(line, f"{name}-{text}", "each partition once")
+    partition = topic.partition(int(text))
+    partition.replicas = broker_ids(source, line, fields["Replicas"])
+    if not partition.replicas:
+        source.refuse(line, f"{name}-{text} without replicas", "a list of brokers")
+    leader = fields["Leader"]
+    partition.leader = -1 if leader in ("none", "-1") else broker_id(source, line, leader)
+    partition.isr = broker_ids(source, line, fields["Isr"])
+    for member in (*partition.isr, *([] if partition.leader < 0 else [partition.leader])):
+        if member not in partition.replicas:
+            source.refuse(line, f"broker {member}", f"a replica ({fields['Replicas']})")
+    if fields.get("Adding Replicas") or fields.get("Removing Replicas"):
+        facts.left_out.append(f"the reassignment of {name}-{text}; its replicas are as they stand")

@@ -1,0 +1,375 @@
+"""``isr-pipeline experiment new``: an operator's question, written as an experiment.
+
+Today's settings of a cluster are the reference; what is asked is the product of some values; the
+published advice of others comes along as rivals. The panels are as large as fits into ten minutes
+on two cores, measured with a few scenarios of this very panel on this machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isr_pipeline.clusters.write import flow
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.advice import PUBLISHED
+from isr_pipeline.experiment.file import NAME, Experiment, healthy_scenario, load_experiment
+from isr_pipeline.experiment.grid import configurations, effective, resolved_params
+from isr_pipeline.files.checks import Bad
+from isr_pipeline.files.reading import parse_value
+from isr_pipeline.files.whole import write_whole
+from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.home import config_dir
+from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.model import (
+    TOPIC_KEYS,
+    TOPICS,
+    Scenario,
+    apply,
+    check,
+    check_overrides,
+    scenario_from_json,
+)
+from isr_pipeline.scenarios.rule_set_files import release_named, release_names
+from isr_pipeline.worlds.run import run
+
+RELEASE = "release"
+FIRST_ANSWER_S = 480
+"""Of ten minutes, what is left for simulating: Airflow, Spark, checks and the report take two."""
+CORES = 2
+FULL = 200
+"""Scenarios of a panel of the shipped experiments."""
+HORIZON_MS = 120_000
+WARMUP_MS = 5_000
+SEED = 20261123
+SAMPLE = 6
+SAMPLE_S = 25.0
+PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms")
+"""Keys of proposals, which no released broker takes."""
+CONFIGURATIONS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A configuration that is asked about.
+
+    Attributes:
+        overrides: as in an experiment file; empty for today.
+    """
+
+    name: str
+    overrides: dict[str, Any]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was written, and what a reader has to know of it.
+
+    Attributes:
+        file: the experiment's.
+        lines: for the terminal.
+    """
+
+    file: Path
+    lines: tuple[str, ...]
+
+
+def new_experiment(
+    name: str, cluster: str, faults: str, asks: Sequence[str], *, override_topics: bool = False
+) -> Answer:
+    """Write an experiment that asks for settings of a cluster.
+
+    Args:
+        name: of the experiment.
+        cluster: name of a file in ``config/clusters``.
+        faults: name of a file in ``config/faults``.
+        asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
+        override_topics: ask a key also of topics that set it for themselves.
+
+    Raises:
+        InputError: a name or key that is none, a value that the key cannot have, a key that
+            brokers of the release do not have, or a question with nothing to compare.
+    """
+    path = _place(name)
+    draft = Path(str(path.with_suffix("")) + ".draft.yaml")
+    try:
+        write_whole(draft, _text(cluster, faults, [Asked("today", {})], [], FULL))
+        today = healthy_scenario(load_experiment(draft), str(path))
+        asked = list(_product(asks, today, override_topics=override_topics))
+        rivals = [one for one in _rivals(today) if _possible(one, today)]
+        asked, rivals = _distinct(asked, rivals, today)
+        if not asked:
+            raise InputError("--ask", "", " ".join(asks), "a value that is not today's")
+        write_whole(draft, _text(cluster, faults, asked, rivals, FULL))
+        experiment = load_experiment(draft)
+        count = len(configurations(experiment))
+        pair_s = _seconds_a_pair(experiment)
+        size = _panel(experiment, pair_s, count)
+        left_out: list[str] = []
+        if size is None:
+            rivals, left_out = [], [f"published advice ({len(rivals)} configurations)"]
+            count = len(asked) + 1
+            size = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
+        text = _text(cluster, faults, asked, rivals, size)
+    finally:
+        draft.unlink(missing_ok=True)
+    write_whole(path, text)
+    lines = [
+        *_compared(today, asked, rivals),
+        *(f"left out for the first answer: {one}" for one in left_out),
+        _takes(pair_s, 1 + len(asked) + len(rivals), size),
+        f"answer: make nightly EXPERIMENT={name}",
+    ]
+    return Answer(path, tuple(lines))
+
+
+def _place(name: str) -> Path:
+    try:
+        NAME.read(name)
+    except Bad as bad:
+        raise InputError("experiment new", "NAME", shown(name), bad.allowed) from None
+    path = config_dir() / "experiments" / f"{name}.yaml"
+    if path.exists():
+        raise InputError("experiment new", "NAME", name, f"a name that {path.parent} does not have")
+    return path
+
+
+# ---------------------------------------------------------------------------- what is asked
+
+
+def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> Iterator[Asked]:
+    """Every combination of the asked values."""
+    axes = [_axis(one, today) for one in asks]
+    keys = [key for key, _ in axes]
+    if not axes:
+        raise InputError("experiment new", "--ask", "nothing", "KEY=V1,V2 at least once")
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InputError("--ask", key, "asked twice", "each key once, with all its values")
+    total = 1
+    for _, values in axes:
+        total *= len(values)
+    if total > CONFIGURATIONS_MAX:
+        raise InputError("--ask", "", f"{total} combinations", f"at most {CONFIGURATIONS_MAX}")
+    for point in itertools.product(*(values for _, values in axes)):
+        overrides: dict[str, Any] = {}
+        for key, value in zip(keys, point, strict=True):
+            overrides["cluster.release" if key == RELEASE else key] = value
+        name = _named(overrides)
+        if override_topics:
+            both = {f"{TOPICS}.{key}": v for key, v in overrides.items() if key in TOPIC_KEYS}
+            overrides |= both
+        try:
+            check(apply(today, _with_rules(overrides)), "--ask")
+        except InputError as error:
+            raise InputError("--ask", error.field, error.given, error.allowed) from None
+        yield Asked(name, overrides)
+
+
+def _axis(ask: str, today: Scenario) -> tuple[str, list[Any]]:
+    key, equals, values = ask.partition("=")
+    if not equals or not values:
+        raise InputError("--ask", "", shown(ask), "KEY=V1,V2")
+    parts = [part.strip() for part in values.split(",")]
+    if len(set(parts)) < len(parts):
+        raise InputError("--ask", key, values, "each value once")
+    if key == RELEASE:
+        return key, [_release(part) for part in parts]
+    _check_key(key, today)
+    read = [parse_value(part, f"--ask {key}") for part in parts]
+    return key, [check_overrides({key: one}, "--ask", "")[key] for one in read]
+
+
+def _release(text: str) -> str:
+    named = release_named(text, Path())
+    try:
+        check_overrides({"cluster.release": named}, "--ask", "")
+    except InputError:
+        allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
+        raise InputError("--ask", RELEASE, shown(text), allowed) from None
+    return text
+
+
+def _check_key(key: str, today: Scenario) -> None:
+    """Refuse a key that a broker of today's release cannot be given, or that decides nothing."""
+    readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
+    if key not in KEYS:
+        raise InputError("--ask", key, "unknown key", close_or_all(key, [RELEASE, *readable]))
+    reason = _why_not(key, today)
+    if reason:
+        raise InputError("--ask", key, reason, "a key that decides something in this cluster")
+
+
+def _why_not(key: str, today: Scenario) -> str:
+    """Why a key decides nothing in this cluster, if so."""
+    cluster = today.cluster
+    if key in PROPOSALS:
+        return "a key of a proposal, which no released broker takes"
+    if key in UNREAD:
+        return "a key that no simulated rule reads"
+    params = resolved_params(today)
+    if key not in effective(params):
+        return (
+            f"a key that {cluster.release.split(' ')[0]} under {cluster.controller} does not read"
+        )
+    if key == "eligible.leader.replicas.version" and not rule_set_of(cluster.release).has_elr:
+        return "a feature that the release does not have"
+    return ""
+
+
+def _rivals(today: Scenario) -> Iterator[Asked]:
+    """Published advice, as far as it is about keys that decide something here."""
+    for advice in PUBLISHED:
+        if not any(_why_not(key, today) for key in advice.settings):
+            yield Asked(advice.name, dict(advice.settings), advice.why)
+
+
+def _possible(one: Asked, today: Scenario) -> bool:
+    """Whether a configuration is a scenario of this cluster."""
+    try:
+        check(apply(today, one.overrides), "")
+    except InputError:
+        return False
+    return True
+
+
+def _distinct(
+    asked: list[Asked], rivals: list[Asked], today: Scenario
+) -> tuple[list[Asked], list[Asked]]:
+    """Leave out what does the same as today's settings or as another configuration."""
+    seen = {_does(today, {})}
+    kept: list[list[Asked]] = [[], []]
+    for which, those in enumerate((asked, rivals)):
+        for one in those:
+            does = _does(today, one.overrides)
+            if does not in seen:
+                seen.add(does)
+                kept[which].append(one)
+    return kept[0], kept[1]
+
+
+def _does(today: Scenario, overrides: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    params = effective(resolved_params(apply(today, _with_rules(overrides))))
+    return tuple(sorted((key, str(value)) for key, value in params.items()))
+
+
+def _with_rules(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Give overrides with a release's number as its rule set."""
+    read = dict(overrides)
+    if "cluster.release" in read:
+        read["cluster.release"] = release_named(read["cluster.release"], Path())
+    return read
+
+
+def _named(overrides: Mapping[str, Any]) -> str:
+    """Name a configuration by its values: ``lag.time.max.ms-5000``."""
+    parts = []
+    for key, value in overrides.items():
+        short = re.sub(r"^(replica|broker|leader|cluster|zookeeper)\.", "", key)
+        parts.append(f"{short}-{str(value).lower()}")
+    name = re.sub(r"[^a-z0-9._+-]", "-", "_".join(parts))
+    return name if len(name) <= 60 else f"{name[:51]}-{abs(hash_of(name)):08x}"
+
+
+def hash_of(text: str) -> int:
+    """A number of eight hexadecimal digits that stands for a text."""
+    value = 0
+    for letter in text:
+        value = (31 * value + ord(letter)) & 0xFFFFFFFF
+    return value
+
+
+# ---------------------------------------------------------------------------- how much of it
+
+
+def _seconds_a_pair(experiment: Experiment) -> float:
+    """Measure what a scenario of the panel takes under today's settings."""
+    source = experiment.source
+    first = scenario_from_json(draw_scenario(source, "regression", "2026-01-01", 0).scenario_json)
+    run(first)
+    begin, done = time.perf_counter(), 0
+    for index in range(SAMPLE):
+        row = draw_scenario(source, "regression", "2026-01-01", index * FULL // SAMPLE)
+        run(scenario_from_json(row.scenario_json), events=True)
+        done += 1
+        if time.perf_counter() - begin > SAMPLE_S:
+            break
+    return (time.perf_counter() - begin) / done
+
+
+def _panel(experiment: Experiment, pair_s: float, count: int) -> int | None:
+    """Scenarios that fit into the first answer; None if not even one of each stratum does."""
+    fits = int(FIRST_ANSWER_S * CORES / (pair_s * count))
+    least = len(experiment.profile.strata)
+    return min(FULL, fits) if fits >= least else None
+
+
+def _minutes(pair_s: float, count: int, size: int) -> str:
+    seconds = pair_s * count * size / CORES + (600 - FIRST_ANSWER_S)
+    return f"about {max(1, round(seconds / 60))} minutes"
+
+
+# ---------------------------------------------------------------------------- what is written
+
+
+def _text(
+    cluster: str, faults: str, asked: Sequence[Asked], rivals: Sequence[Asked], size: int
+) -> str:
+    lines = [
+        f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
+        f"seed: {SEED}",
+        f"cluster: {flow(cluster)}",
+        f"faults: {flow(faults)}",
+        f"horizon_ms: {HORIZON_MS}",
+        f"warmup_ms: {WARMUP_MS}",
+        f"panels: {{regression: {size}, confirm: {size}, fresh: 0}}",
+        "reference: today",
+        "groups:",
+        "  - name: asked",
+        "    candidates:",
+        "      - {name: today, why: The cluster's settings as they stand.}",
+    ]
+    for title, those in (("", asked), ("published-advice", rivals)):
+        if title and those:
+            lines += [f"  - name: {title}", "    candidates:"]
+        for rival in those:
+            if rival.name == "today":
+                continue
+            why = f", why: {flow(rival.why)}" if rival.why else ""
+            lines.append(f"      - {{name: {flow(rival.name)}{why}, set: {flow(rival.overrides)}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _compared(today: Scenario, asked: Sequence[Asked], rivals: Sequence[Asked]) -> Iterator[str]:
+    """Say what will be compared, and for whom a key does not change."""
+    count = 1 + len(asked) + len(rivals)
+    yield f"{count} configurations: today, {len(asked)} asked, {len(rivals)} published"
+    for one in (*asked, *rivals):
+        yield f"  {one.name}"
+    keys = {key for one in asked for key in one.overrides if key in TOPIC_KEYS}
+    everywhere = {key for one in asked for key in one.overrides if key.startswith(f"{TOPICS}.")}
+    for key in sorted(keys):
+        own = [topic for topic in today.topics if key in topic.settings]
+        partitions = sum(len(topic.assignment) for topic in own)
+        keeps = "lose it for the question" if f"{TOPICS}.{key}" in everywhere else "keep it"
+        if partitions:
+            yield f"{key}: {partitions} partitions of {len(own)} topics have their own, and {keeps}"
+
+
+def _takes(pair_s: float, count: int, size: int) -> str:
+    """Say how long the night takes, and how long the full one."""
+    takes = _minutes(pair_s, count, size)
+    if size == FULL:
+        return f"{size} scenarios, {takes}"
+    return (
+        f"{size} scenarios instead of {FULL} for the first answer ({takes}); the full one takes "
+        f"{_minutes(pair_s, count, FULL)}: panels in the file"
+    )

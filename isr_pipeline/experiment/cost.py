@@ -1,0 +1,49 @@
+"""What a night of an experiment costs the kernel, said before it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isr_pipeline.experiment.file import healthy_scenario
+from isr_pipeline.scenarios.panels import PANELS
+from isr_pipeline.worlds.load import load_of
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.file import Experiment
+
+EVENTS_PER_CORE_S = 10_000_000
+"""Brute force, about: clusters that fit a core's caches reach three times as many, those of 20 000
+partitions a third (`make bench PARTS=scale`)."""
+
+
+def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
+    """Say whether the experiment's load repeats, and what it costs if it does not.
+
+    Args:
+        experiment: as it was read.
+        configurations: how many it has.
+    """
+    load = load_of(healthy_scenario(experiment, experiment.where))
+    events = load.events_per_s * experiment.horizon_ms / 1000
+    pairs = configurations * sum(experiment.panels.of(panel) for panel in PANELS)
+    if load.period_us > 0:
+        how = f"comes again every {load.period_us / 1000:g} ms; what repeats is jumped over"
+    else:
+        how = "has no common period of at most 1 s; every event is simulated"
+    return [
+        f"load: {how}",
+        f"cost: at most {_rounded(events)} events a pair, {_rounded(events * pairs)} for {pairs} "
+        f"pairs: {_rounded(events * pairs / EVENTS_PER_CORE_S)} s of a core at "
+        f"{_rounded(EVENTS_PER_CORE_S)} a second"
+        + (", before jumps and shared runs" if load.period_us > 0 else ", before shared runs"),
+    ]
+
+
+def _rounded(number: float) -> str:
+    """Two digits that mean something, in thousands, millions or milliards: ``3.2 million``."""
+    for unit, word in ((1e9, " thousand million"), (1e6, " million"), (1e4, "")):
+        if number >= unit:
+            if not word:
+                return f"{float(f'{number:.2g}'):,.0f}".replace(",", " ")
+            return f"{float(f'{number / unit:.2g}'):g}{word}"
+    return f"{float(f'{number:.2g}'):g}"

@@ -1,0 +1,42 @@
+"""Files that are there whole or not at all, whatever ends the program that writes them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODE = 0o666
+"""What a file may be opened for, before the user's umask."""
+
+
+def write_whole(file: Path, content: str | bytes, *, mode: int = MODE) -> Path:
+    """Replace a file at once: a reader sees what stood there before, or all of the new content.
+
+    The draft lies beside the file, under a hidden name that no second writer shares. Of several
+    writers the last one's content stands.
+
+    Args:
+        file: to be written; its folder is made.
+        content: text is written as UTF-8.
+        mode: permissions, less the umask.
+
+    Returns:
+        The file.
+
+    Raises:
+        OSError: the folder cannot be written, or the volume is full. No draft is left.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        draft.touch(mode=mode, exist_ok=False)
+        draft.write_bytes(data)
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return file

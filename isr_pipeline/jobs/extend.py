@@ -1,0 +1,137 @@
+"""Simulate a stage of further scenarios for what a night has not decided, on both sides.
+
+    extend.py --plan PLAN.json --stage NAME
+
+The confirm panel is the first stage; its scenarios are drawn with the night, and the baseline has
+its outcomes of them. Of a later stage both are made here: the scenarios, and what the baseline's
+code gives under the baseline's settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage
+from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.jobs.program import run_as_program
+from isr_pipeline.jobs.progress import print_line
+from isr_pipeline.jobs.simulate import PRELOADED, OutOfTime, simulate_part
+from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.pairs import Configured
+from isr_pipeline.outcomes.schemas import SCENARIOS
+from isr_pipeline.verdicts import stages
+from isr_pipeline.verdicts.baseline_side import baseline_sides
+from isr_pipeline.verdicts.model import load_verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendConfig:
+    """What to simulate.
+
+    Attributes:
+        plan: the night's plan.
+        stage: one of its stages.
+    """
+
+    plan: Plan
+    stage: Stage
+
+
+def parse(arguments: list[str] | None = None) -> ExtendConfig:
+    """Read the command line.
+
+    Raises:
+        InputError: the night has no such stage.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--stage", required=True, help="confirm, further-1 or further-2")
+    options = parser.parse_args(arguments)
+    plan = Plan.load(options.plan)
+    known = {stage.panel: stage for stage in plan.stages}
+    if options.stage not in known:
+        raise InputError("--stage", "", options.stage, ", ".join(known))
+    return ExtendConfig(plan, known[options.stage])
+
+
+def run(spark: SparkSession, config: ExtendConfig) -> None:
+    """Simulate the stage for every configuration that is not decided.
+
+    If the fuse blows on the way, the stage leaves no rows, and the verdict says so.
+    """
+    plan, stage = config.plan, config.stage
+    ids = load_verdict(plan.experiment, plan.night).awaits_confirm
+    try:
+        if stage.panel != CONFIRM:
+            _add_scenarios(plan, stage)
+        _simulate(spark, config, ids)
+    except OutOfTime as late:
+        print_line(str(late))
+        stages.stop(plan, stages.fuse_blown(plan))
+
+
+def _simulate(spark: SparkSession, config: ExtendConfig, ids: tuple[str, ...]) -> None:
+    """Simulate tonight's side, and the baseline's where it has no outcomes yet."""
+    plan, stage = config.plan, config.stage
+    until_s = stages.until_s(plan)
+    tonight = [
+        Configured(one.name, one.config_id, one.overrides)
+        for one in plan.configurations
+        if one.config_id in ids
+    ]
+    simulate_part(spark, plan, stage.panel, parts.WHOLE, tonight, until_s=until_s)
+    sides = baseline_sides(plan, ids) if stage.panel != CONFIRM else ()
+    panel = stage.panel + BASELINE_SIDE
+    for side in sides:
+        for line in side.remarks:
+            print_line(line)
+        then = [
+            dataclasses.replace(one, overrides=side.overrides[one.config_id])
+            for one in tonight
+            if one.config_id in side.overrides
+        ]
+        simulate_part(spark, plan, panel, side.name, then, other=side.other, until_s=until_s)
+    parts.assemble(plan, stage.panel, [parts.WHOLE])
+    if sides:
+        parts.assemble(plan, panel, [side.name for side in sides])
+
+
+def _add_scenarios(plan: Plan, stage: Stage) -> None:
+    """Put a stage's scenarios into the night's table, beside those that are there."""
+    folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
+    rows = [dataclasses.asdict(row) for row in plan.draw_stage(stage)]
+    lineage = store.read_lineage(folder)
+    own = f"{stage.panel}.parquet"
+    with store.replacing(folder) as writing:
+        for file in sorted(folder.glob("*.parquet")):
+            if file.name != own:
+                shutil.copy2(file, writing / file.name)
+        schema = to_arrow_schema(SCENARIOS)
+        with store.writing_file(writing / own, schema) as writer:
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+        store.write_lineage(writing, lineage)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as a program; returns its exit status."""
+    return run_as_program(
+        lambda: run(spark_session("extend", preload=[PRELOADED]), parse(arguments))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""A job as a program: its exit status, and the reason it ends with in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import USER_ERRORS
+from isr_pipeline.host.spark_errors import cause
+from isr_pipeline.host.spark_session import STARTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def run_as_program(work: Callable[[], None]) -> int:
+    """Do the work; returns the exit status.
+
+    The reason of a failure is the last line on standard error. It is also left in the file that
+    whoever submitted the job named, if a session had started: there it stands alone.
+    """
+    try:
+        work()
+    except USER_ERRORS as error:
+        return _ended(str(error), error.exit_status)
+    except Exception as error:
+        traceback.print_exc()
+        return _ended(cause(error), 1)
+    return 0
+
+
+def _ended(reason: str, status: int) -> int:
+    sys.stderr.write(f"{reason}\n")
+    sign = os.environ.get(STARTED)
+    if sign and Path(sign).exists():
+        Path(sign).write_text(reason)
+    return status

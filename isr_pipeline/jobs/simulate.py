@@ -1,0 +1,340 @@
+"""Simulate scenarios x configurations on Spark: one row per pair in the outcomes table.
+
+    simulate.py --plan PLAN.json --shard NAME         one shard's part
+    simulate.py --plan PLAN.json --assemble           the table, from all shards' parts
+    simulate.py --plan PLAN.json [--panel confirm] [--configs a,b]    without shards, at once
+
+Each task reads its own scenarios and simulates them under all (or some) of the configurations;
+there is no shuffle, and the driver sees the scenarios' costs and how far the tasks are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import inheritable_thread_target
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.stages import BASELINE_SIDE
+from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.jobs.program import run_as_program
+from isr_pipeline.jobs.progress import Progress, print_line
+from isr_pipeline.kernels.process import Kernel
+from isr_pipeline.outcomes import pairs, parts, store
+from isr_pipeline.outcomes.other_kernel import simulate_by
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from isr_pipeline.kernels.source import Source
+
+PRELOADED = "isr_pipeline.outcomes.pairs"
+"""What every task needs, and is slow to import."""
+
+TASKS_PER_CORE = 6
+"""Enough for even cores at the end and a progress line that moves; each has its price."""
+
+ROWS_PER_FILE = 200_000
+
+SIMULATED = ("outcomes", "events")
+"""Tables that a task writes rows of."""
+
+
+class OutOfTime(Exception):
+    """Not all pairs were simulated before the time that was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateConfig:
+    """What to simulate.
+
+    Attributes:
+        plan: the night's plan.
+        panel: regression, confirm or fresh.
+        shard: a shard's name: write its part only. None: the configurations below, at once.
+        configs: names or config_ids; None for all of the plan.
+        assemble_only: put parts together that are there already.
+    """
+
+    plan: Plan
+    panel: str = "regression"
+    shard: str | None = None
+    configs: tuple[str, ...] | None = None
+    assemble_only: bool = False
+
+
+def parse(arguments: list[str] | None = None) -> SimulateConfig:
+    """Read the command line.
+
+    Raises:
+        InputError: an unknown shard, configuration or panel.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--panel", default="regression", help="regression, confirm or fresh")
+    parser.add_argument("--shard", help="simulate this shard's configurations, write its part")
+    parser.add_argument("--configs", help="names or config_ids, with commas between")
+    parser.add_argument("--assemble", action="store_true", help="only put the parts together")
+    options = parser.parse_args(arguments)
+    plan = Plan.load(options.plan)
+    _allowed("--panel", [options.panel], [name for name, size in plan.panels.items() if size])
+    shards = [shard.name for shard in plan.shards]
+    _allowed("--shard", [options.shard] if options.shard else [], shards)
+    names = [name for c in plan.configurations for name in (c.name, c.config_id)]
+    configs = tuple(options.configs.split(",")) if options.configs else None
+    _allowed("--configs", configs or [], names)
+    return SimulateConfig(plan, options.panel, options.shard, configs, options.assemble)
+
+
+def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
+    for value in given:
+        if value not in allowed:
+            raise InputError(option, "", value, ", ".join(allowed))
+
+
+def run(spark: SparkSession | None, config: SimulateConfig) -> None:
+    """Simulate, and write the shard's part or the table.
+
+    Args:
+        spark: the session; None only to assemble.
+        config: what to simulate.
+    """
+    if config.assemble_only:
+        parts.assemble(config.plan, config.panel)
+        return
+    if spark is None:
+        msg = "a Spark session is needed to simulate"
+        raise ValueError(msg)
+    part = config.shard or parts.WHOLE
+    configurations = chosen(config)
+    panels = {config.panel: configurations}
+    fresh = parts.fresh_shard(config.plan)
+    whole = config.panel == "regression" and config.configs is None
+    if fresh and whole and config.shard in (None, fresh):
+        # It shows drift: the reference alone, whose meaning does not change.
+        panels["fresh"] = [c for c in configurations if c.name == config.plan.reference]
+    for panel, these in panels.items():
+        simulate_part(spark, config.plan, panel, part, these)
+        if config.shard is None:
+            parts.assemble(config.plan, panel, [part])
+
+
+def chosen(config: SimulateConfig) -> list[pairs.Configured]:
+    """Return the configurations to simulate, in the plan's order."""
+    wanted: set[str] | None = None
+    if config.configs is not None:
+        wanted = set(config.configs)
+    elif config.shard is not None:
+        wanted = {
+            config_id
+            for shard in config.plan.shards
+            if shard.name == config.shard
+            for config_id in shard.config_ids
+        }
+    return [
+        pairs.Configured(c.name, c.config_id, c.overrides)
+        for c in config.plan.configurations
+        if wanted is None or c.name in wanted or c.config_id in wanted
+    ]
+
+
+def simulate_part(
+    spark: SparkSession,
+    plan: Plan,
+    panel: str,
+    part: str,
+    configurations: list[pairs.Configured],
+    *,
+    other: Source | None = None,
+    until_s: float = math.inf,
+) -> None:
+    """Simulate one panel under some configurations and write them as a part.
+
+    Args:
+        spark: the session.
+        plan: the night.
+        panel: whose scenarios; one that ends with `BASELINE_SIDE` has those of the panel it names.
+        part: name of the part.
+        configurations: what to simulate them under.
+        other: sources of the kernel that does it; the present one if None.
+        until_s: no task begins after this time, seconds since 1970.
+
+    Raises:
+        Refused: the panel has no scenarios.
+        OutOfTime: some tasks did not begin.
+    """
+    costs = scenario_costs(plan, panel)
+    if not costs:
+        msg = f"night {plan.night} of {plan.experiment}: no scenarios in panel {panel}"
+        raise Refused(msg)
+    cores = spark.sparkContext.defaultParallelism
+    # A process of its own for each task of another kernel: seconds to start.
+    wanted = cores if other else TASKS_PER_CORE * cores
+    tasks = pairs.plan_tasks(costs, len(configurations), wanted)
+    count = sum(task.pairs for task in tasks)
+    print_line(
+        f"{panel}/{part}: {len(costs)} scenarios x {len(configurations)} configurations = "
+        f"{count} pairs in {len(tasks)} tasks"
+    )
+    folder = parts.part_path(plan, panel, part)
+    with store.replacing(folder) as writing:
+        raw = writing / "raw"
+        for table in SIMULATED:
+            (raw / table).mkdir(parents=True)
+        with Progress(
+            spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
+        ) as progress:
+            work = Work(plan, panel, tasks, configurations, raw, other, until_s)
+            worker = _worker(work, progress)
+            numbers = spark.range(0, len(tasks), 1, len(tasks))
+            written = sum(row.pairs for row in numbers.mapInArrow(worker, "pairs long").collect())
+        if written != count and time.time() >= until_s:
+            raise OutOfTime(f"{panel}/{part}: {written} pairs of {count} in time")
+        if written != count:
+            msg = f"{panel}/{part}: the tasks wrote {written} pairs of {count}"
+            raise RuntimeError(msg)
+        _compact(spark, raw, writing, count)
+        shutil.rmtree(raw)
+        config_ids = [c.config_id for c in configurations]
+        store.write_lineage(writing, parts.part_lineage(plan, panel, config_ids))
+
+
+def scenario_costs(plan: Plan, panel: str) -> list[float]:
+    """Expected cost of each scenario of a panel, in order."""
+    table = store.read_arrow(
+        "scenarios",
+        plan.experiment,
+        plan.night,
+        columns=["index", "expected_cost"],
+        where=pc.field("panel") == panel.removesuffix(BASELINE_SIDE),
+        root=plan.root,
+    ).sort_by("index")
+    return [float(cost) for cost in table.column("expected_cost").to_pylist()]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the tasks of a part have in common; see `simulate_part`."""
+
+    plan: Plan
+    panel: str
+    tasks: list[pairs.Task]
+    configurations: list[pairs.Configured]
+    folder: Path
+    other: Source | None
+    until_s: float
+
+
+def _worker(
+    work: Work, progress: Progress
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark runs in a worker: numbers of tasks in, pairs written out.
+
+    A task writes its rows itself, as Arrow has them, into the part's folder. Spark's writer would
+    turn each into Java's form first, and start a process for every file to set its mode: more than
+    all else that it does in a task.
+    """
+    pairs_done, cost_done = progress.pairs_done, progress.cost_done
+
+    def done(count: int, cost: float) -> None:
+        pairs_done.add(count)
+        cost_done.add(cost)
+
+    def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schemas = {table: to_arrow_schema(SPARK_SCHEMAS[table]) for table in SIMULATED}
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                if time.time() >= work.until_s:
+                    continue
+                task = work.tasks[number]
+                scenarios = _scenarios(work, task)
+                mine = [work.configurations[place] for place in task.configurations]
+                name = f"part-{number:05d}.parquet"
+                if work.other is None:
+                    rows = pairs.simulate(scenarios, mine, schemas, done)
+                    written = _write(rows, schemas, work.folder, name)
+                else:
+                    with Kernel(work.other, "the baseline's code") as kernel:
+                        rows = simulate_by(kernel, scenarios, mine, schemas["outcomes"], done)
+                        written = _write(rows, schemas, work.folder, name)
+                yield pa.RecordBatch.from_pydict({"pairs": [written["outcomes"]]})
+
+    return simulate
+
+
+def _scenarios(work: Work, task: pairs.Task) -> pa.Table:
+    """The scenarios of a task, as rows of the panel that is simulated."""
+    first = work.plan.first_index(work.panel)
+    rows = store.read_arrow(
+        "scenarios",
+        work.plan.experiment,
+        work.plan.night,
+        where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
+        & pc.field("index").isin([first + place for place in task.scenarios]),
+        root=work.plan.root,
+    )
+    panel = pa.array([work.panel] * len(rows), rows.schema.field("panel").type)
+    return rows.set_column(rows.schema.get_field_index("panel"), "panel", panel)
+
+
+def _write(
+    rows: Iterable[tuple[str, pa.Table]], schemas: Mapping[str, pa.Schema], folder: Path, name: str
+) -> dict[str, int]:
+    """Write rows of several tables, a file each, in the table's own folder; returns how many."""
+    written = dict.fromkeys(schemas, 0)
+    with contextlib.ExitStack() as files:
+        writers = {
+            table: files.enter_context(store.writing_file(folder / table / name, schema))
+            for table, schema in schemas.items()
+        }
+        for table, some in rows:
+            writers[table].write_table(some)
+            written[table] += len(some)
+    return written
+
+
+def _compact(spark: SparkSession, raw: Path, folder: Path, count: int) -> None:
+    """Write the tables, sorted, in a few files instead of one a task; both at once."""
+    files = -(-count // ROWS_PER_FILE)
+
+    def write(table: str) -> None:
+        rows = spark.read.schema(SPARK_SCHEMAS[table]).parquet(str(raw / table))
+        ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
+        ordered.write.parquet(str(folder / table))
+
+    with ThreadPoolExecutor(len(SIMULATED)) as pool:
+        for written in [
+            pool.submit(inheritable_thread_target(write), table) for table in SIMULATED
+        ]:
+            written.result()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run as a program; returns its exit status."""
+
+    def work() -> None:
+        config = parse(arguments)
+        spark = None if config.assemble_only else spark_session("simulate", preload=[PRELOADED])
+        run(spark, config)
+
+    return run_as_program(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Kafka's release numbers: which rule set an installed release has.
+
+A cluster says ``3.9.1``; the rule sets stand for ranges of releases. Where a range differs within
+itself, the number stands for the range's rule set with the switches of that very release.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from isr_pipeline.kafka.own_rules import text_of
+from isr_pipeline.kafka.releases import RULE_SETS
+
+_FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((0, 8, 2), "0.8.2"),
+    ((0, 9), "0.9-0.10.1"),
+    ((0, 10, 2), "0.10.2-2.0"),
+    ((2, 1), "2.1-2.6"),
+    ((2, 7), "2.7-3.2"),
+    ((3, 3), "3.3-3.6"),
+    ((3, 7), "3.7+"),
+)
+"""First release of each rule set."""
+
+_NEWEST = (5, 0)
+"""Numbers from here on are of releases that no rule set has been read for."""
+
+_SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
+    ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
+    ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537
+    ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
+    ((3, 7), (4, 0), "check_from_imbalance", True),
+    ((3, 7), (4, 0), "has_elr", False),  # KIP-966 came with 4.0
+    ((3, 7), (4, 1), "registration_backs_off", True),  # KAFKA-19294
+)
+"""From release, to release (not included), switch, value there."""
+
+NUMBERS = "a release of Kafka from 0.8.2 to 4.x"
+
+
+@lru_cache(maxsize=64)
+def rule_set_text(number: str) -> str | None:
+    """What ``cluster.release`` has for a release number; None if it is none of Kafka's.
+
+    Args:
+        number: such as ``3.9``, ``3.9.1`` or ``0.10.2.2``, with or without what a vendor adds
+            (``3.9.1-cp1``).
+    """
+    version = version_of(number)
+    if version is None or not _FIRST_OF[0][0] <= version < _NEWEST:
+        return None
+    base = next(name for first, name in reversed(_FIRST_OF) if version >= first)
+    switches = {
+        switch: value
+        for begin, end, switch, value in _SWITCHES
+        if begin <= version < end and getattr(RULE_SETS[base], switch) != value
+    }
+    if not switches:
+        return base
+    return text_of(".".join(str(part) for part in _line_of(version)), base, switches)
+
+
+def version_of(number: str) -> tuple[int, ...] | None:
+    """A release number as numbers; None if it is none."""
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,3}){1,3})(?:[-.][A-Za-z][0-9A-Za-z.+-]*)?", number)
+    return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def _line_of(version: tuple[int, ...]) -> tuple[int, ...]:
+    """The release line: 3.9 of 3.9.1, 0.10.2 of 0.10.2.2."""
+    return version[:3] if version[0] == 0 else version[:2]

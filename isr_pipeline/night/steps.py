@@ -1,0 +1,214 @@
+"""The steps of a night, in order: what the DAG's tasks and a night without Airflow both do.
+
+A step is either a Spark job or a function of the plan. `orchestration/nightly.py` makes a task of
+each, `orchestration/in_process.py` goes through the list; a test holds the two together.
+
+Whoever runs a step claims the tables first (:mod:`isr_pipeline.night.claim`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isr_pipeline.experiment.stages import CONFIRM, FURTHER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isr_pipeline.experiment.plan import Plan
+
+
+# What steps do. Heavy libraries are imported by the step that needs them.
+
+
+def validate_scenarios(plan: Plan) -> None:
+    """Refuse scenarios that are not those of the plan, every stratum with its weight."""
+    _check("scenarios", plan)
+
+
+def validate_outcomes(plan: Plan) -> None:
+    """Put the shards together; refuse them unless every pair is there once and consistent."""
+    from isr_pipeline.outcomes.parts import assemble_night  # noqa: PLC0415
+
+    assemble_night(plan)
+    _check("outcomes", plan)
+
+
+def validate_summary(plan: Plan) -> None:
+    """Refuse a summary that lacks a configuration or metric, or a value outside its interval."""
+    _check("summary", plan)
+
+
+def _check(table: str, plan: Plan) -> None:
+    """Refuse a table that breaks its suite in expectations/."""
+    from isr_pipeline.validation.run import check  # noqa: PLC0415
+
+    check(table, plan)
+
+
+def judge(plan: Plan) -> str:
+    """Compare every configuration with the baseline; the headline."""
+    from isr_pipeline.verdicts.judge import judge_night  # noqa: PLC0415
+
+    return judge_night(plan).headline
+
+
+def look(plan: Plan, number: int) -> str:
+    """Check what a stage added, and call again what is not decided; the headline."""
+    from isr_pipeline.verdicts.stages import look_night  # noqa: PLC0415
+
+    _check("scenarios", plan)
+    _check("outcomes", plan)
+    return look_night(plan, number).headline
+
+
+def decide(plan: Plan) -> str:
+    """Make the verdict final: what no stage could settle stays open; the headline."""
+    from isr_pipeline.verdicts.stages import decide as decide_night  # noqa: PLC0415
+
+    return decide_night(plan).headline
+
+
+def log_to_mlflow(plan: Plan, run_id: str) -> str:
+    """Replace the night's runs in MLflow: a parent, and a child per configuration."""
+    from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
+
+    return log_night(plan, run_id)
+
+
+def report(plan: Plan) -> str:
+    """Draw the figures, write the page of the night, and keep both with its MLflow run."""
+    from isr_pipeline.report.figures import write_figures  # noqa: PLC0415
+    from isr_pipeline.report.html import write_report  # noqa: PLC0415
+    from isr_pipeline.tracking.log_night import attach_report  # noqa: PLC0415
+
+    write_figures(plan)
+    page = write_report(plan)
+    attach_report(plan)
+    return str(page)
+
+
+# Arguments of Spark jobs. In the DAG they are templates, without it the values themselves.
+
+
+def of_plan(plan: str) -> list[str]:
+    """Arguments of a job that needs the plan alone."""
+    return ["--plan", plan]
+
+
+def of_shard(plan: str, shard: str) -> list[str]:
+    """Arguments of one shard of the simulation."""
+    return ["--plan", plan, "--shard", shard]
+
+
+def of_stage(plan: str, panel: str) -> list[str]:
+    """Arguments of a stage of further scenarios."""
+    return ["--plan", plan, "--stage", panel]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a night's steps.
+
+    Attributes:
+        plan: what the first step made.
+        file: of the plan.
+        run_id: as the claim, status.json and MLflow name the run.
+    """
+
+    plan: Plan
+    file: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: a function, or a Spark job.
+
+    Attributes:
+        name: of the task, and of the step on the terminal.
+        work: function of the run; None for a Spark job.
+        job: module of :mod:`isr_pipeline.jobs` that Spark runs; empty for a function.
+        arguments: of the job, a list for each time it is run.
+        skipped: why the step is left out, empty if it is done; None for one that always is. What
+            comes after it is left out too, up to the next step that is done after skipped ones.
+        after_skipped: whether it is done where the step before it was left out.
+    """
+
+    name: str
+    work: Callable[[Run], object] | None = None
+    job: str = ""
+    arguments: Callable[[Run], list[list[str]]] | None = None
+    skipped: Callable[[Run], str] | None = None
+    after_skipped: bool = False
+
+
+def no_stage(plan: Plan, panel: str) -> str:
+    """Why a stage is not simulated (nothing is open: the good case); empty if it is."""
+    from isr_pipeline.verdicts.stages import why_not  # noqa: PLC0415
+
+    return why_not(plan, panel)
+
+
+def _stage(name: str, panel: str) -> Step:
+    return Step(
+        name,
+        job="extend",
+        arguments=lambda run: [of_stage(run.file, panel)],
+        skipped=lambda run: no_stage(run.plan, panel),
+    )
+
+
+def _of_plan(run: Run) -> list[list[str]]:
+    return [of_plan(run.file)]
+
+
+PLAN, GATE = "plan", "gate"
+"""The first step, which makes the plan, and the last, which is done whatever happened before."""
+
+BETWEEN: tuple[Step, ...] = (
+    Step("generate_scenarios", job="generate_scenarios", arguments=_of_plan),
+    Step("validate_scenarios", lambda run: validate_scenarios(run.plan)),
+    Step(
+        "simulate",
+        job="simulate",
+        arguments=lambda run: [of_shard(run.file, shard.name) for shard in run.plan.shards],
+    ),
+    Step("validate_outcomes", lambda run: validate_outcomes(run.plan)),
+    Step("summarize", job="summarize", arguments=_of_plan),
+    Step("validate_summary", lambda run: validate_summary(run.plan)),
+    Step("judge", lambda run: judge(run.plan)),
+    _stage("confirm", CONFIRM),
+    Step("look_1", lambda run: look(run.plan, 1)),
+    _stage("extend_1", FURTHER[0]),
+    Step("look_2", lambda run: look(run.plan, 2)),
+    _stage("extend_2", FURTHER[1]),
+    Step("look_3", lambda run: look(run.plan, 3)),
+    Step("decide", lambda run: decide(run.plan), after_skipped=True),
+    Step("log_to_mlflow", lambda run: log_to_mlflow(run.plan, run.run_id)),
+    Step("report", lambda run: report(run.plan)),
+)
+"""Every step between the two, in order; each needs all before it."""
+
+NAMES = (PLAN, *(step.name for step in BETWEEN), GATE)
+"""Names of all steps, in order."""
+
+NEEDED = (
+    "isr_pipeline.jobs.extend",
+    "isr_pipeline.jobs.generate_scenarios",
+    "isr_pipeline.jobs.simulate",
+    "isr_pipeline.jobs.summarize",
+    "great_expectations",
+    "isr_pipeline.validation.run",
+    "isr_pipeline.verdicts.stages",
+    "isr_pipeline.verdicts.judge",
+    "mlflow",
+    "mlflow.entities",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "isr_pipeline.tracking.log_night",
+    "isr_pipeline.report.figures",
+    "isr_pipeline.report.html",
+    "isr_pipeline.night.life",
+)
+"""Modules that take steps seconds to import: to be there while Spark starts."""

@@ -1,0 +1,49 @@
+"""### Accept a night as the baseline.
+
+From then on every night of that experiment is compared with the accepted one. The same as
+`isr-pipeline baseline accept NIGHT` on the command line. Who accepted what, when and why is kept
+with the baseline and shown in every report.
+
+#### Triage notes
+* **Refused**: the night is not there, did not finish, or its data was refused. The last line of
+  the log says which; run the night again first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import DAG, task
+
+from isr_pipeline.orchestration.wiring import ACCEPT_PARAMS, Tag, night_of, one_line_errors
+
+with DAG(
+    dag_id="isr_baseline_accept",
+    description="Make a finished night the one that others are compared with",
+    doc_md=__doc__,
+    schedule=None,
+    max_active_runs=1,
+    params=ACCEPT_PARAMS,
+    tags=[Tag.BY_HAND, Tag.BASELINE],
+) as dag:
+
+    @task
+    @one_line_errors
+    def accept(**context: Any) -> str:
+        """Pin the night and write down who, when and why."""
+        from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
+
+        params, run = context["params"], context["dag_run"]
+        who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"
+        lines = accept_baseline(
+            params["experiment"],
+            night_of(context),
+            who=who,
+            why=params["why"],
+            only=[name for name in (params["only"] or "").split(",") if name],
+        )
+        for line in lines:
+            print(line)  # noqa: T201 - into the task's log
+        return lines[0]
+
+    accept()

@@ -1,0 +1,156 @@
+"""What an Airflow that is already there says: its Variable `isr_pipeline`, and its Connections.
+
+Our own set-up uses environment variables. In an Airflow of somebody else's these are hard to set
+for every worker, while a Variable and Connections (in its database or a secret backend) reach all
+of them. A value in the environment wins over the Variable. Only Airflow's public interface is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from airflow.sdk import BaseHook, Variable
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.files.checks import Bad, Check
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.words import shown
+
+VARIABLE = "isr_pipeline"
+"""The Airflow Variable: a JSON object of :class:`Settings`."""
+
+SPARK_CONNECTION = "spark_default"
+
+LAUNCHER = "spark-submit"
+"""What the Spark provider starts unless the connection's extra `spark-binary` names another."""
+
+ENVIRONMENT = {
+    "home": "ISR_PIPELINE_HOME",
+    "root": "ISR_PIPELINE_ROOT",
+    "config": "ISR_PIPELINE_CONFIG",
+    "notify": "ISR_PIPELINE_NOTIFY",
+}
+"""Field of :class:`Settings` -> the environment variable that it stands for."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Bad("a text that is not empty")
+    return value
+
+
+Text = Annotated[str, Check("a text that is not empty", _text)]
+
+
+class Settings(Strict):
+    """Content of the Airflow Variable `isr_pipeline`; everything may be left out.
+
+    Attributes:
+        spark_connection: connection that says where Spark is.
+        mlflow_connection: connection (HTTP or HTTPS) of the MLflow server; empty: what
+            ``MLFLOW_TRACKING_URI`` names, else a file in the home.
+        home: ``ISR_PIPELINE_HOME``, a folder that all workers see.
+        root: ``ISR_PIPELINE_ROOT``, where tables lie.
+        config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
+        notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
+    """
+
+    spark_connection: Text = SPARK_CONNECTION
+    mlflow_connection: Text = ""
+    home: Text = ""
+    root: Text = ""
+    config: Text = ""
+    notify: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConnection:
+    """Where Spark is.
+
+    Attributes:
+        conn_id: the connection that says so.
+        master: Spark's master URL, as spark-submit is given it.
+        launcher: program that submits.
+        deploy_mode: `client`, `cluster` or empty, which is Spark's own default.
+    """
+
+    conn_id: str
+    master: str
+    launcher: str
+    deploy_mode: str
+
+
+def settings() -> Settings:
+    """Read the Variable; defaults where there is none.
+
+    Raises:
+        InputError: it is no JSON object, or has a key or value that is not allowed.
+    """
+    text = Variable.get(VARIABLE, default=None)
+    where = f"Airflow Variable {VARIABLE}"
+    if not text:
+        return Settings()
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        raise InputError(where, "", shown(text), 'a JSON object such as {"home": "/shared/isr"}')
+    return validated(Settings, content, where)
+
+
+def into_environment(chosen: Settings) -> None:
+    """Set environment variables of this process, and of what it starts, that are not yet set."""
+    for name, variable in ENVIRONMENT.items():
+        if getattr(chosen, name):
+            os.environ.setdefault(variable, getattr(chosen, name))
+    if chosen.mlflow_connection and not os.environ.get("MLFLOW_TRACKING_URI"):
+        os.environ.update(_mlflow(chosen.mlflow_connection))
+
+
+def spark_connection(conn_id: str) -> SparkConnection:
+    """Read the connection of Spark as the Spark provider does.
+
+    A connection made in the UI has the type `spark` and often the whole master URL as its host. One
+    made from a URI has the URL's scheme as its type (`k8s://https://host:443`, `yarn://yarn`).
+
+    Raises:
+        Refused: no such connection. The provider would go on with `yarn`, which nobody said.
+    """
+    found = _connection(conn_id, "spark, with a master URL as its host")
+    host, port = found.host or "", f":{found.port}" if found.port else ""
+    is_whole = found.conn_type == "spark" and host and ("://" in host or not found.port)
+    extra = found.extra_dejson
+    return SparkConnection(
+        conn_id,
+        f"{host}{port}" if is_whole else f"{found.conn_type}://{host}{port}",
+        str(extra.get("spark-binary") or LAUNCHER),
+        str(extra.get("deploy-mode") or ""),
+    )
+
+
+def _mlflow(conn_id: str) -> dict[str, str]:
+    """Address and login of MLflow, as its client reads them."""
+    found = _connection(conn_id, "http, with the address of MLflow")
+    if not found.host:
+        raise Refused(f"connection {conn_id}: no host; allowed: the address of MLflow")
+    scheme = found.schema or ("https" if found.conn_type == "https" else "http")
+    host = found.host if "://" in found.host else f"{scheme}://{found.host}"
+    login = {"MLFLOW_TRACKING_USERNAME": found.login, "MLFLOW_TRACKING_PASSWORD": found.password}
+    port = f":{found.port}" if found.port else ""
+    return {"MLFLOW_TRACKING_URI": f"{host}{port}"} | {
+        name: value for name, value in login.items() if value
+    }
+
+
+def _connection(conn_id: str, allowed: str) -> Any:
+    try:
+        return BaseHook.get_connection(conn_id)
+    except (AirflowNotFoundException, AirflowRuntimeError):
+        raise Refused(
+            f"connection {conn_id}: Airflow has none; allowed: a connection of type {allowed}"
+        ) from None

@@ -1,0 +1,261 @@
+"""A night in one program, without Airflow: the same steps in the same order.
+
+For a CI job or a laptop. Airflow needs not be installed. The claim on the tables, the lock, the
+notes of how far the night came, the tables, the verdict and the exit status are those of a DAG run;
+what Airflow adds (logs per task, runs by schedule, retries of single tasks by hand) is not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import logging
+import os
+import sys
+import time
+import traceback
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from isr_pipeline.errors import USER_ERRORS, InputError, Refused
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.home import Home
+from isr_pipeline.host import stack
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.spark_errors import DISK_FULL, cause
+from isr_pipeline.host.spark_process import SharedSpark
+from isr_pipeline.host.spark_session import step_session
+from isr_pipeline.night import life, steps
+from isr_pipeline.night.claim import claim_night
+from isr_pipeline.night.runner import Interrupted, print_line, wait_for_turn
+from isr_pipeline.night.status import folder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = "in-process.log"
+"""File in the home: all that the steps of the last such night said."""
+
+TRIES = 2
+"""Of each step, as in the DAG; what only a person can mend is not tried again."""
+
+
+def run_in_process(
+    experiment: str,
+    night: str,
+    *,
+    panel_size: int | None = None,
+    fail_on_regression: bool = True,
+    spark_master: str | None = None,
+    wait: bool = True,
+) -> bool:
+    """Do every step of a night here, and say on the terminal how far it is.
+
+    Args:
+        experiment: a name from ``config/experiments``.
+        night: YYYY-MM-DD.
+        panel_size: scenarios of the regression panel, None: as the experiment says.
+        fail_on_regression: whether a confirmed regression makes the night fail.
+        spark_master: Spark master URL, None: ``SPARK_MASTER``, else ``local[*]``.
+        wait: for another ``make nightly`` to end, instead of being refused.
+
+    Returns:
+        Whether the night succeeded.
+
+    Raises:
+        InputError: a variable names a place, a server or a Java that cannot be used.
+        Refused: another night is running.
+        Interrupted: Ctrl-C.
+    """
+    home = Home.from_environment()
+    master = stack.wanted_master(spark_master)
+    if master is None:
+        allowed = "SPARK_MASTER, or a connection written as JSON: only Airflow reads the other form"
+        raise InputError(stack.CONNECTION, "", "a URI", allowed)
+    check_night_can_start(home, master)
+    lock = AirflowLock(home)
+    stack.stop_on_signals()
+    one = _Night(home, experiment, night, panel_size)
+    try:
+        # Where `make ui` runs Airflow, its nights and this one know of each other by the claim.
+        wait_for_turn(lock, experiment, night, wait=wait)
+        os.environ.update(stack.environment(home, spark_master=master))
+        os.environ[SUPERVISOR_VARIABLE] = str(os.getpid())
+        one.claim(wait=wait)
+        spark = SharedSpark(home, os.environ)
+        try:
+            os.environ.update(spark.variables)
+            return one.to_its_end(fail_on_regression=fail_on_regression)
+        finally:
+            spark.end()  # nobody writes any more
+    except KeyboardInterrupt:
+        life.interrupt(experiment, night, one.run_id)
+        raise Interrupted(
+            f"night {night} of {experiment} stopped; run it again to have it whole"
+        ) from None
+    finally:
+        lock.release()
+
+
+class _Night:
+    """One night, from its plan to its gate."""
+
+    def __init__(self, home: Home, experiment: str, night: str, panel_size: int | None) -> None:
+        self.run_id = f"in-process__{datetime.now(UTC).isoformat()}"
+        self._home = home
+        self._experiment, self._night = experiment, night
+        self._panel_size = panel_size
+        self._terminal = sys.stdout
+        self._broken: list[str] = []
+
+    def claim(self, *, wait: bool = False) -> None:
+        """Claim the tables, or confirm that they are claimed.
+
+        Raises:
+            Refused: another program is writing a night, and waiting is not wanted.
+        """
+        announced = False
+        while True:
+            try:
+                claim_night(
+                    self._home,
+                    owner=self.run_id,
+                    experiment=self._experiment,
+                    night=self._night,
+                    airflow="",
+                    is_running=lambda _: True,
+                )
+            except Refused as busy:
+                if not wait:
+                    raise
+                if not announced:
+                    self._say(f"{busy}; waiting for it to end (Ctrl-C to give up)")
+                announced = True
+                time.sleep(1)
+            else:
+                return
+
+    def to_its_end(self, *, fail_on_regression: bool) -> bool:
+        """Do the steps, then ask the gate; returns whether it let the night pass."""
+        with (self._home.path / LOG).open("w") as log:
+            said = _Filter(log, self._say)
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                _import_what_steps_need()
+                self._step(steps.PLAN, self._make_plan)
+                self._between()
+                return self._pass_gate(fail_on_regression=fail_on_regression)
+
+    def _say(self, text: str) -> None:
+        print_line(text, self._terminal)
+
+    def _make_plan(self) -> None:
+        life.begin(
+            self._experiment, self._night, panel_size=self._panel_size, dag_run_id=self.run_id
+        )
+
+    def _pass_gate(self, *, fail_on_regression: bool) -> bool:
+        try:
+            life.finish(
+                self._experiment,
+                self._night,
+                broken=self._broken,
+                fail_on_regression=fail_on_regression,
+                dag_run_id=self.run_id,
+            )
+        except Refused as refusal:
+            self._say(f"{steps.GATE:<34} failed")
+            self._say(f"    {refusal}")
+            return False
+        self._say(f"{steps.GATE:<34} success")
+        return True
+
+    def _between(self) -> None:
+        """Do every step between plan and gate, up to the first that fails."""
+        if self._broken:
+            return
+        file = folder_of(self._experiment, self._night) / "plan.json"
+        run = steps.Run(Plan.load(file), str(file), self.run_id)
+        skipping = False
+        for step in steps.BETWEEN:
+            skipping = skipping and not step.after_skipped
+            skipping = skipping or bool(step.skipped is not None and step.skipped(run))
+            if skipping:
+                self._say(f"{step.name:<34} skipped")
+            elif step.work is not None:
+                self._step(step.name, functools.partial(step.work, run))
+            elif step.arguments is not None:
+                for arguments in step.arguments(run):
+                    shard = f" [{arguments[-1]}]" if "--shard" in arguments else ""
+                    self._step(f"{step.name}{shard}", functools.partial(_spark, step, arguments))
+            if self._broken:
+                return
+
+    def _step(self, name: str, work: Callable[[], object]) -> None:
+        """Do something, a second time if it broke off; note its name if it did not end."""
+        if self._broken:
+            return
+        self._say(f"{name:<34} running")
+        began = time.monotonic()
+        reason = ""
+        for _ in range(TRIES):
+            self.claim()
+            try:
+                work()
+            except USER_ERRORS as error:
+                reason = str(error)
+                break
+            except Exception as error:
+                traceback.print_exc()
+                reason = cause(error)
+                if DISK_FULL in reason:
+                    break
+                continue
+            self._say(f"{name:<34} success  {time.monotonic() - began:.1f} s")
+            return
+        self._broken.append(f"{name} failed")
+        self._say(f"{name:<34} failed  {time.monotonic() - began:.1f} s")
+        self._say(f"    {reason}")
+        self._say(f"    log: {self._home.path / LOG}")
+
+
+def _import_what_steps_need() -> None:
+    """Import while Spark starts; what cannot be imported is left to the step that needs it."""
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
+    for module in steps.NEEDED:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+
+
+def _spark(step: steps.Step, arguments: list[str]) -> None:
+    """Run a job on the night's Spark, or on one of its own if that was killed."""
+    job = importlib.import_module(f"isr_pipeline.jobs.{step.job}")
+    sys.stdout.write(f"{job.__name__} {' '.join(arguments)}\n")
+    with step_session(step.name, preload=[job.PRELOADED]) as spark:
+        job.run(spark, job.parse(arguments))
+
+
+class _Filter(io.TextIOBase):
+    """Writes everything to a log, and repeats on the terminal what says how far a job is."""
+
+    def __init__(self, log: TextIO, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._log = log
+        self._say = say
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        """Write some text."""
+        self._log.write(text)
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if "pairs/s" in line or line.startswith("compiling"):
+                self._say(f"    {line}")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        if not self._log.closed:
+            self._log.flush()

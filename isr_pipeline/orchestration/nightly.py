@@ -1,0 +1,207 @@
+"""### A night of replication experiments.
+
+Draws a panel of fault scenarios, runs every configuration of an experiment through every scenario
+on Spark, refuses bad data, compares with the accepted baseline and says in MLflow and in a report
+which configuration got worse, and how sure that is.
+
+**Run it**: *Trigger*, and choose an experiment; an empty *night* means the run's own date (UTC).
+**Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs.
+
+#### Triage notes
+* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs wait for each other.
+  `confirm` and all up to `decide` are skipped (pink) when nothing differs, or all that differs is
+  decided: that is the good case. `extend_1` and `extend_2` go on where the confirm panel did not
+  settle it, within the experiment's budget.
+* **`plan` failed**: the experiment file has a mistake; the last line of the log names file, field,
+  value and what is allowed. Or another program is writing a night: the line says which.
+* **`validate_…` failed**: data was refused, nothing was judged. The log names the expectation and
+  the rows; Data Docs are in `.state/data_docs/<experiment>/<night>/`.
+* **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
+  the shard to try once more: the tasks after it follow.
+* **`gate` failed**: its last line says why. A *confirmed regression* is news about the rules or the
+  code, not about the pipeline: read the night's report. If the change is meant, accept the night
+  as the new baseline with the DAG `isr_baseline_accept`.
+* **Worry** when `simulate` shows no new progress line for five minutes.
+"""
+
+from __future__ import annotations
+
+import functools
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule, task
+
+from isr_pipeline.experiment.stages import CONFIRM, FURTHER
+from isr_pipeline.night import steps
+from isr_pipeline.orchestration.wiring import (
+    JOBS,
+    NIGHT_PARAMS,
+    SparkJob,
+    Tag,
+    broken_tasks,
+    check_ground,
+    claim,
+    claim_if_open,
+    night_of,
+    one_line_errors,
+    plan_of,
+)
+
+PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
+
+with DAG(
+    dag_id="isr_nightly",
+    description="Fault scenarios × configurations on Spark, checked, judged against the baseline",
+    doc_md=__doc__,
+    # No start date and no run for a tick that has passed: switching Airflow on starts nothing.
+    # Midnight, so that a backfill "from 14 to 16" is the nights 14, 15 and 16.
+    schedule=CronTriggerTimetable("0 0 * * *", timezone="UTC", run_immediately=timedelta(0)),
+    catchup=False,
+    max_active_runs=1,
+    params=NIGHT_PARAMS,
+    tags=[Tag.NIGHTLY, Tag.SPARK, Tag.VERDICT],
+    default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
+) as dag:
+
+    @task
+    @one_line_errors
+    def plan(**context: Any) -> list[list[str]]:
+        """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
+        from isr_pipeline.night.life import begin  # noqa: PLC0415
+
+        check_ground()
+        claim(context)
+        params = context["params"]
+        file, shards = begin(
+            params["experiment"],
+            night_of(context),
+            panel_size=params["panel_size"],
+            dag_run_id=context["dag_run"].run_id,
+        )
+        context["ti"].xcom_push(key="plan", value=str(file))
+        return [steps.of_shard(str(file), shard) for shard in shards]
+
+    def spark(task_id: str, job: str) -> dict[str, Any]:
+        """Arguments of one of our Spark jobs."""
+        return {"task_id": task_id, "name": f"isr-{task_id}", "application": str(JOBS / job)}
+
+    @task
+    @one_line_errors
+    def validate_scenarios(**context: Any) -> None:
+        """Are the scenarios those of the plan, every stratum with its weight?"""
+        claim(context)
+        steps.validate_scenarios(plan_of(context))
+
+    @task
+    @one_line_errors
+    def validate_outcomes(**context: Any) -> None:
+        """Put the shards together: is every pair there once, possible and consistent?"""
+        claim(context)
+        steps.validate_outcomes(plan_of(context))
+
+    @task
+    @one_line_errors
+    def validate_summary(**context: Any) -> None:
+        """Does the summary hold every configuration and metric, interval around value?"""
+        claim(context)
+        steps.validate_summary(plan_of(context))
+
+    @task
+    @one_line_errors
+    def judge(**context: Any) -> str:
+        """Compare every configuration with the accepted baseline on the same panel."""
+        claim(context)
+        return steps.judge(plan_of(context))
+
+    @task
+    @one_line_errors
+    def look(number: int, **context: Any) -> str:
+        """Check what a stage added, and call again what is not decided."""
+        claim(context)
+        return steps.look(plan_of(context), number)
+
+    @task(trigger_rule=TriggerRule.NONE_FAILED)
+    @one_line_errors
+    def decide(**context: Any) -> str:
+        """Make the verdict final: what no stage could settle stays open."""
+        claim(context)
+        return steps.decide(plan_of(context))
+
+    @task
+    @one_line_errors
+    def log_to_mlflow(**context: Any) -> str:
+        """Replace the night's runs in MLflow: a parent, and a child per configuration."""
+        claim(context)
+        return steps.log_to_mlflow(plan_of(context), context["dag_run"].run_id)
+
+    @task
+    @one_line_errors
+    def report(**context: Any) -> str:
+        """Draw the figures, write the page of the night, and keep both with its MLflow run."""
+        claim(context)
+        return steps.report(plan_of(context))
+
+    @task(trigger_rule=TriggerRule.ALL_DONE, retries=0)
+    @one_line_errors
+    def gate(**context: Any) -> str:
+        """Fail the run unless every task ended well and nothing got worse."""
+        from isr_pipeline.night.life import finish  # noqa: PLC0415
+
+        claim(context)
+        params = context["params"]
+        return finish(
+            params["experiment"],
+            night_of(context),
+            broken=broken_tasks(context, frozenset(dag.task_ids) - {"gate"}),
+            fail_on_regression=params["fail_on_regression"],
+            dag_run_id=context["dag_run"].run_id,
+        )
+
+    planned = plan()
+    generate_scenarios = SparkJob(
+        **spark("generate_scenarios", "generate_scenarios.py"),
+        application_args=steps.of_plan(PLAN),
+        pre_execute=claim,
+    )
+    # One shard at a time: each already uses every core that Spark has here.
+    simulate = SparkJob.partial(
+        **spark("simulate", "simulate.py"),
+        pre_execute=claim,
+        max_active_tis_per_dagrun=1,
+        map_index_template="{{ task.application_args[3] }}",
+    ).expand(application_args=planned)
+    summarize = SparkJob(
+        **spark("summarize", "summarize.py"),
+        application_args=steps.of_plan(PLAN),
+        pre_execute=claim,
+    )
+
+    def stage(task_id: str, panel: str) -> SparkJob:
+        """Simulate a stage of further scenarios, if anything is not decided."""
+        return SparkJob(
+            **spark(task_id, "extend.py"),
+            application_args=steps.of_stage(PLAN, panel),
+            pre_execute=functools.partial(claim_if_open, panel),
+        )
+
+    (
+        planned
+        >> generate_scenarios
+        >> validate_scenarios()
+        >> simulate
+        >> validate_outcomes()
+        >> summarize
+        >> validate_summary()
+        >> judge()
+        >> stage("confirm", CONFIRM)
+        >> look.override(task_id="look_1")(1)
+        >> stage("extend_1", FURTHER[0])
+        >> look.override(task_id="look_2")(2)
+        >> stage("extend_2", FURTHER[1])
+        >> look.override(task_id="look_3")(3)
+        >> decide()
+        >> log_to_mlflow()
+        >> report()
+        >> gate()
+    )

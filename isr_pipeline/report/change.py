@@ -1,0 +1,26 @@
+"""One metric of a configuration that differs from the baseline, as the page shows it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from isr_pipeline.report import charts
+from isr_pipeline.report.page import Page, strata_table
+from isr_pipeline.verdicts.panel import natural_unit
+
+if TYPE_CHECKING:
+    from isr_pipeline.report.data import NightData
+    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict
+
+
+def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
+    """The reason, each differing scenario's change, and the table of strata."""
+    label = escape(metric.metric)
+    drawn = page.figure(
+        charts.differences(data, one, metric.metric),
+        f"<strong>{label}</strong>: each differing scenario's change, "
+        f"{natural_unit(metric.metric)}",
+    )
+    reason = f"<p><strong>{label}</strong>: {escape(metric.reason)}</p>"
+    return reason + drawn + strata_table(metric)

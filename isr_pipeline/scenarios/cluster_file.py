@@ -1,0 +1,666 @@
+"""A cluster file: a cluster as an operator knows it, broker by broker and partition by partition.
+
+Its fields are those that ``isr-pipeline cluster show --json`` prints, so that what is shown is a
+cluster file as well. A scenario names one (``cluster: {file: FILE}``), an experiment likewise; what
+comes out are the parts of a scenario (:func:`scenario_parts`). A cluster in the words of a scenario
+(``cluster``, ``topics``, ``config``) is read as well: it is the short form, for made-up clusters.
+
+What the simulated world has no place for is said (:func:`not_simulated`), never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.checks import Bad, Check, list_of, one_of, text, whole
+from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
+from isr_pipeline.kafka.release_numbers import NUMBERS
+from isr_pipeline.scenarios.faults import COUNT, RATE, Count
+from isr_pipeline.scenarios.faults import Topic as TopicName
+from isr_pipeline.scenarios.model import (
+    LOG_DIR,
+    RACK,
+    TOPIC_KEYS,
+    KafkaValue,
+    RackRoundTrip,
+    Scenario,
+    parse_scenario,
+)
+from isr_pipeline.scenarios.rule_set_files import (
+    RELEASE,
+    release_named,
+    release_names,
+    with_rule_sets,
+)
+
+BYTES_MAX = 64 * 2**20
+"""Of a cluster file: 100 brokers with 20 000 partitions of five replicas are four MB."""
+NODES_MAX = 2_000_000
+
+NO_LEADER = -1
+
+SIMULATED_DIRS = 8
+"""Log dirs of a broker that the simulated world tells apart."""
+
+ELR = "eligible.leader.replicas.version"
+METADATA_VERSION = "metadata.version"
+SHRINKS_BUMP_BEFORE = 12
+"""The metadata.version, 3.6-IV0, from which on a shrink of the ISR begins no leader epoch."""
+BROKER_ID = whole(0, INT_MAX, "the id of a broker (0..2147483647)")
+LEADER = whole(NO_LEADER, INT_MAX, "the id of a replica's broker, or -1 (none)")
+PARTITION_ID = whole(0, INT_MAX, "the number of a partition")
+KEY = text(r"[a-z][a-zA-Z0-9._-]{0,199}", "one of Kafka's keys")
+_WORDS = text(r"[^\x00-\x08]{0,2000}", "a text of at most 2000 characters")
+Words = Annotated[str, _WORDS]
+
+
+def read_setting(name: str, raw: Any) -> KafkaValue:
+    """Read the value of a Kafka key: strictly where the simulator knows it, else as it stands.
+
+    Raises:
+        Bad: a value that the key cannot have.
+    """
+    key = KEYS.get(name)
+    if key is not None:
+        try:
+            return key.check(raw)
+        except ConfigKeyError as error:
+            raise Bad(error.allowed, (name,), shown(raw)) from None
+    if isinstance(raw, (bool, int, float, str)) and len(str(raw)) <= 2000:
+        return raw
+    raise Bad("a number, a text, true or false", (name,), shown(raw))
+
+
+def _settings(value: Any) -> dict[str, KafkaValue]:
+    if not isinstance(value, Mapping):
+        raise Bad("a mapping of Kafka keys")
+    found: dict[str, KafkaValue] = {}
+    for name, raw in value.items():
+        try:
+            KEY.read(name)
+        except Bad as bad:
+            raise Bad(bad.allowed, (str(name),), "unknown key") from None
+        found[name] = read_setting(name, raw)
+    return found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Bad("a mapping")
+    return dict(value)
+
+
+def _placed(value: Any) -> tuple[str | None, ...]:
+    """Log dirs of the replicas; null where nobody knows."""
+    if not isinstance(value, (list, tuple)):
+        raise Bad("")
+    return tuple(None if one is None else LOG_DIR.read(one) for one in value)
+
+
+def _count_or_list(value: Any) -> Any:
+    """A number of partitions, or the partitions themselves."""
+    if isinstance(value, (list, tuple)):
+        return tuple(
+            one if isinstance(one, PartitionEntry) else _partition(i, one)
+            for i, one in enumerate(value)
+        )
+    return _COUNT.read(value)
+
+
+_COUNT = whole(1, 100_000, "a whole number 1..100000, or a list of partitions")
+_PLACED = Check("a list of log dirs, one a replica", _placed)
+_REPLICAS = list_of(BROKER_ID, "a list of brokers, the preferred leader first")
+Settings = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _settings)]
+Plain = Annotated[dict[str, Any], Check("a mapping", _mapping)]
+
+
+def _or_null(check: Check) -> Check:
+    """What a check reads, or null."""
+    return Check(check.allowed, lambda value: None if value is None else check.read(value))
+
+
+class PartitionEntry(Strict):
+    """A partition as it stands.
+
+    Attributes:
+        id: its number.
+        replicas: brokers, the preferred leader first.
+        leader: -1 is none; the first replica if absent.
+        isr: all replicas if absent.
+        log_dirs: of each replica, in their order; null where nobody knows.
+        records_per_s: of all produce streams together; the topic's if absent.
+    """
+
+    id: Annotated[int, PARTITION_ID]
+    replicas: Annotated[tuple[int, ...], _REPLICAS]
+    leader: Annotated[int | None, _or_null(LEADER)] = None
+    isr: Annotated[tuple[int, ...] | None, _or_null(list_of(BROKER_ID, empty=True))] = None
+    log_dirs: Annotated[tuple[str | None, ...] | None, _or_null(_PLACED)] = None
+    records_per_s: Annotated[float | None, _or_null(RATE)] = None
+
+
+def _partition(i: int, value: Any) -> PartitionEntry:
+    try:
+        return PartitionEntry.model_validate(value)
+    except ValidationError:
+        pass
+    try:
+        return validated(PartitionEntry, value, "")
+    except InputError as error:
+        at = (i, error.field) if error.field else (i,)
+        raise Bad(error.allowed, at, str(error.given)) from None
+
+
+class StreamEntry(Strict):
+    """How a topic is produced to: one connection a partition.
+
+    Attributes:
+        acks: 1, or ``all``.
+        records_per_batch: records of one request.
+        record_bytes: size of a record.
+        records_per_s: of each partition that says none of its own.
+    """
+
+    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = "all"
+    records_per_batch: Count = 1
+    record_bytes: Count = 500
+    records_per_s: Annotated[float, RATE] = 0
+
+
+class TopicEntry(Strict):
+    """A topic.
+
+    Attributes:
+        settings: what it sets for itself, by Kafka's keys.
+        produce: empty: idle.
+        partitions: each as it stands, or how many there are; then with ``replication_factor``,
+            partition p on brokers[(p + i) mod n].
+    """
+
+    name: TopicName
+    settings: Settings = Field(default={})
+    produce: tuple[StreamEntry, ...] = ()
+    partitions: Annotated[
+        tuple[PartitionEntry, ...] | int,
+        Check("a whole number 1..100000, or a list of partitions", _count_or_list),
+    ]
+    replication_factor: Annotated[int | None, _or_null(COUNT)] = None
+
+
+class BrokerEntry(Strict):
+    """A broker.
+
+    Attributes:
+        rack: null: none, or unknown.
+        log_dirs: as it names them; empty: unknown, one.
+        settings: where they differ from the cluster's.
+        service: service times where they differ from the cluster's.
+    """
+
+    id: Annotated[int, BROKER_ID]
+    rack: Annotated[str | None, _or_null(RACK)] = None
+    log_dirs: Annotated[tuple[str, ...], list_of(LOG_DIR, empty=True)] = ()
+    settings: Settings = Field(default={})
+    service: Plain = Field(default={})
+
+
+class Assumed(Strict):
+    """What nobody gave."""
+
+    what: Words
+    value: Any
+    why: Words
+
+
+Texts = Annotated[
+    tuple[Any, ...], Check("a list", lambda v: tuple(v) if isinstance(v, (list, tuple)) else _no())
+]
+
+
+def _no() -> Any:
+    raise Bad("a list")
+
+
+def _release(value: Any) -> str:
+    try:
+        RELEASE.read(release_named(value, Path()))
+    except Bad:
+        raise Bad(f"{NUMBERS}, {', '.join(release_names())}") from None
+    return str(value)
+
+
+class ClusterFile(Strict):
+    """The file as it is written.
+
+    Attributes:
+        release: of Kafka, such as ``3.9.1``, or a rule set's name.
+        controller: ``kraft`` or ``zookeeper``.
+        features: finalized features and their levels.
+        settings: by Kafka's keys, of every broker that says nothing else.
+        service: service times of a healthy broker, as in a scenario; ``rules`` likewise.
+        rack_rtt_ms: round trips between racks.
+        values_from: what -> the source that gave it.
+        assumed: what nobody gave; ``conflicts``: where sources disagree; ``left_out``: what was
+            read and is not in the file.
+    """
+
+    description: Words = ""
+    release: Annotated[str, Check(NUMBERS, _release)]
+    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
+    features: Plain = Field(default={})
+    settings: Settings = Field(default={})
+    service: Plain = Field(default={})
+    rules: Plain = Field(default={})
+    rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
+    brokers: tuple[BrokerEntry, ...]
+    topics: tuple[TopicEntry, ...]
+    values_from: Plain = Field(default={})
+    assumed: tuple[Assumed, ...] = ()
+    conflicts: Texts = ()
+    left_out: Texts = ()
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+def read_cluster(path: Path, where: str) -> dict[str, Any]:
+    """Read a cluster file, either form, as the parts of a scenario.
+
+    Args:
+        path: the file.
+        where: how error lines call it.
+
+    Returns:
+        ``description``, ``cluster``, ``topics``, ``config``, ``rules``, ``service``.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    raw = _raw(path, where)
+    if "cluster" in raw:
+        return dict(with_rule_sets(raw, path.parent))
+    return scenario_parts(checked_cluster(raw, where), path.parent)
+
+
+def load_cluster_file(path: Path, where: str) -> ClusterFile:
+    """Read a cluster file, either form, broker by broker and partition by partition.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    raw = _raw(path, where)
+    if "cluster" not in raw:
+        return checked_cluster(raw, where)
+    parts = with_rule_sets(raw, path.parent)
+    for name in parts:
+        if name not in SHORT_FORM:
+            raise InputError(where, name, "unknown key", close_or_all(name, SHORT_FORM))
+    words = parts.pop("description", "")
+    frame = {"scenario_id": "healthy", "horizon_ms": 1, **parts}
+    found = _of_scenario(parse_scenario(frame, where))
+    written = raw["cluster"].get("release") if isinstance(raw["cluster"], Mapping) else None
+    if isinstance(written, str):
+        found = found.model_copy(update={"release": written})
+    return found.model_copy(update={"description": str(words or "")})
+
+
+SHORT_FORM = ("description", "cluster", "topics", "config", "rules", "service")
+"""Fields of the short form: those of a scenario file."""
+
+
+def _raw(path: Path, where: str) -> dict[str, Any]:
+    try:
+        return read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
+    except InputError as error:
+        raise InputError(where, error.field, error.given, error.allowed) from None
+
+
+def _of_scenario(scenario: Scenario) -> ClusterFile:
+    """Write a checked scenario's cluster in the words of a cluster file."""
+    cluster = scenario.cluster
+    named = {
+        broker: cluster.log_dirs.get(broker)
+        or tuple(str(n) for n in range(cluster.log_dirs_per_broker))
+        for broker in cluster.brokers
+    }
+    topics = []
+    for topic in scenario.topics:
+        streams = tuple(
+            StreamEntry(
+                acks=stream.acks,
+                records_per_batch=stream.records_per_batch,
+                record_bytes=stream.record_bytes,
+            )
+            for stream in topic.produce
+        )
+        partitions = []
+        for number, replicas in topic.assignment.items():
+            dirs = topic.log_dirs.get(number)
+            rates = [
+                stream.rates().get(number, stream.records_per_s)
+                for stream in topic.produce
+                if stream.partitions is None or number in stream.partitions
+            ]
+            partitions.append(
+                PartitionEntry(
+                    id=number,
+                    replicas=replicas,
+                    leader=topic.leaders.get(number, replicas[0]),
+                    isr=replicas,
+                    log_dirs=tuple(named[b][d] for b, d in zip(replicas, dirs, strict=True))
+                    if dirs
+                    else None,
+                    records_per_s=sum(rates),
+                )
+            )
+        topics.append(
+            TopicEntry(
+                name=topic.name,
+                settings=dict(topic.settings),
+                produce=streams,
+                partitions=tuple(partitions),
+            )
+        )
+    return ClusterFile(
+        release=cluster.release,
+        controller=cluster.controller,
+        settings=dict(scenario.config),
+        service=scenario.service.model_dump(exclude_unset=True),
+        rules=scenario.rules.model_dump(exclude_unset=True),
+        rack_rtt_ms=cluster.rack_rtt_ms,
+        brokers=tuple(
+            BrokerEntry(id=broker, rack=cluster.racks.get(broker), log_dirs=named[broker])
+            for broker in cluster.brokers
+        ),
+        topics=tuple(topics),
+    )
+
+
+# ---------------------------------------------------------------------------- cross-checks
+
+
+def checked_cluster(raw: Mapping[str, Any], where: str) -> ClusterFile:
+    """Check a cluster file that was read, and write every partition out.
+
+    Args:
+        raw: its fields.
+        where: named in errors.
+
+    Raises:
+        InputError: the first finding, in the order of the file.
+    """
+    file = validated(ClusterFile, raw, where)
+    file = validated(ClusterFile, raw, where)
+    if not file.brokers:
+        raise InputError(where, "brokers", "[]", "a list of at least one broker")
+    if not file.topics:
+        raise InputError(where, "topics", "[]", "a list of at least one topic")
+    seen: set[int] = set()
+    for i, broker in enumerate(file.brokers):
+        if broker.id in seen:
+            raise InputError(where, f"brokers[{i}].id", str(broker.id), "each broker once")
+        seen.add(broker.id)
+    known = {broker.id: broker for broker in file.brokers}
+    names: set[str] = set()
+    topics = []
+    for i, topic in enumerate(file.topics):
+        if topic.name in names:
+            raise InputError(where, f"topics[{i}].name", shown(topic.name), "each topic once")
+        names.add(topic.name)
+        written_out = _written_out(topic, tuple(known), where, f"topics[{i}]")
+        _check_partitions(written_out, known, where, i)
+        whole = tuple(_whole(one, known) for one in partitions_of(written_out))
+        topics.append(written_out.model_copy(update={"partitions": whole}))
+    return file.model_copy(update={"topics": tuple(topics)})
+
+
+def _written_out(topic: TopicEntry, brokers: tuple[int, ...], where: str, at: str) -> TopicEntry:
+    """Give every partition of a topic of which the file says only how many."""
+    if not isinstance(topic.partitions, int):
+        if topic.replication_factor is not None:
+            allowed = "nothing: the partitions name their replicas"
+            raise InputError(where, f"{at}.replication_factor", topic.replication_factor, allowed)
+        if not topic.partitions:
+            raise InputError(where, f"{at}.partitions", "[]", "a list of at least one partition")
+        return topic
+    factor = topic.replication_factor
+    if factor is None or factor > len(brokers):
+        given = "missing" if factor is None else str(factor)
+        allowed = f"a whole number 1..{len(brokers)} (the brokers)"
+        raise InputError(where, f"{at}.replication_factor", given, allowed)
+    n = len(brokers)
+    partitions = tuple(
+        PartitionEntry(id=p, replicas=tuple(brokers[(p + i) % n] for i in range(factor)))
+        for p in range(topic.partitions)
+    )
+    return topic.model_copy(update={"partitions": partitions, "replication_factor": None})
+
+
+def _whole(partition: PartitionEntry, brokers: Mapping[int, BrokerEntry]) -> PartitionEntry:
+    """Say what follows from the rest: the first leads, all are in sync, the only log dir."""
+    changed: dict[str, Any] = {}
+    if partition.leader is None:
+        changed["leader"] = partition.replicas[0]
+    if partition.isr is None:
+        changed["isr"] = partition.replicas
+    if partition.log_dirs is None:
+        only = tuple(brokers[broker].log_dirs for broker in partition.replicas)
+        if all(len(dirs) == 1 for dirs in only):
+            changed["log_dirs"] = tuple(dirs[0] for dirs in only)
+    return partition.model_copy(update=changed) if changed else partition
+
+
+def partitions_of(topic: TopicEntry) -> tuple[PartitionEntry, ...]:
+    """Give a topic's partitions, which are written out once the file is checked."""
+    assert not isinstance(topic.partitions, int), "a checked file has its partitions"
+    return topic.partitions
+
+
+def _check_partitions(
+    topic: TopicEntry, brokers: Mapping[int, BrokerEntry], where: str, i: int
+) -> None:
+    numbers: set[int] = set()
+
+    def refuse(j: int, field: str, given: object, allowed: str) -> None:
+        raise InputError(where, f"topics[{i}].partitions[{j}].{field}", shown(given), allowed)
+
+    for j, partition in enumerate(partitions_of(topic)):
+        if partition.id in numbers:
+            refuse(j, "id", partition.id, "each partition once")
+        numbers.add(partition.id)
+        for broker in partition.replicas:
+            if broker not in brokers:
+                refuse(j, "replicas", broker, _some(brokers))
+        replicas = _some(partition.replicas) + " (its replicas)"
+        if partition.leader not in (None, NO_LEADER, *partition.replicas):
+            refuse(j, "leader", partition.leader, replicas)
+        for broker in partition.isr or ():
+            if broker not in partition.replicas:
+                refuse(j, "isr", broker, replicas)
+        dirs = partition.log_dirs
+        if dirs is None:
+            continue
+        if len(dirs) != len(partition.replicas):
+            refuse(j, "log_dirs", list(dirs), f"{len(partition.replicas)} of them, one a replica")
+        for broker, one in zip(partition.replicas, dirs, strict=True):
+            has = brokers[broker].log_dirs
+            if one is not None and one not in has:
+                refuse(j, "log_dirs", one, f"{_some(has) or 'none'} (log dirs of broker {broker})")
+
+
+def _some(values: Any) -> str:
+    """List some values for an error line."""
+    names = [str(value) for value in values]
+    return ", ".join(names if len(names) <= 20 else [*names[:8], "...", *names[-2:]])
+
+
+# ---------------------------------------------------------------------------- a scenario's parts
+
+
+def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
+    """Give a checked cluster file as the parts of a scenario.
+
+    Args:
+        file: as :func:`load_cluster_file` gives it.
+        folder: where relative paths of rule sets begin.
+    """
+    dirs = {broker.id: broker.log_dirs[:SIMULATED_DIRS] for broker in file.brokers}
+    return {
+        "description": file.description,
+        "cluster": {
+            "release": release_named(file.release, folder),
+            "controller": file.controller,
+            "brokers": [broker.id for broker in file.brokers],
+            "log_dirs": {str(b): list(names) for b, names in dirs.items() if names},
+            "racks": {str(b.id): b.rack for b in file.brokers if b.rack is not None},
+            "rack_rtt_ms": [
+                {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms
+            ],
+        },
+        "topics": [_topic_parts(topic, file) for topic in file.topics],
+        "config": _simulated_config(file),
+        "rules": _rules(file),
+        "service": dict(file.service),
+    }
+
+
+def _rules(file: ClusterFile) -> dict[str, Any]:
+    """The switches, with what follows from the level at which the cluster's metadata are written.
+
+    A newer release held back at an older level keeps that level's way (MetadataVersion.java @ 3.6).
+    """
+    rules = dict(file.rules)
+    level = file.features.get(METADATA_VERSION)
+    if file.controller == "kraft" and type(level) is int and level < SHRINKS_BUMP_BEFORE:
+        rules.setdefault("shrink_bumps_leader_epoch", True)
+    return rules
+
+
+def _simulated_config(file: ClusterFile) -> dict[str, Any]:
+    """The cluster's settings that the simulator knows, and the feature that it reads."""
+    config: dict[str, Any] = {name: value for name, value in file.settings.items() if name in KEYS}
+    level = file.features.get(ELR)
+    if ELR not in config and isinstance(level, int):
+        config[ELR] = min(int(level), 1)
+    return config
+
+
+def _topic_parts(topic: TopicEntry, file: ClusterFile) -> dict[str, Any]:
+    partitions = partitions_of(topic)
+    parts: dict[str, Any] = {
+        "name": topic.name,
+        "assignment": {str(p.id): list(p.replicas) for p in partitions},
+        "produce": _streams(topic),
+    }
+    own = {key: topic.settings[key] for key in TOPIC_KEYS if key in topic.settings}
+    if own:
+        parts["settings"] = own
+    leaders = {
+        str(p.id): p.leader
+        for p in partitions
+        if p.leader is not None and p.leader not in (NO_LEADER, p.replicas[0])
+    }
+    if leaders:
+        parts["leaders"] = leaders
+    names = {broker.id: broker.log_dirs for broker in file.brokers}
+    dirs = {
+        str(p.id): [
+            names[broker].index(one) % SIMULATED_DIRS
+            for broker, one in zip(p.replicas, p.log_dirs, strict=True)
+            if one is not None
+        ]
+        for p in partitions
+        if p.log_dirs is not None and None not in p.log_dirs
+    }
+    if dirs:
+        parts["log_dirs"] = dirs
+    return parts
+
+
+def _streams(topic: TopicEntry) -> list[dict[str, Any]]:
+    """The topic's streams; a partition's rate is that of all of them together."""
+    rates = {p.id: p.records_per_s for p in partitions_of(topic) if p.records_per_s is not None}
+    found = []
+    for stream in topic.produce:
+        each = {str(p): rate / len(topic.produce) for p, rate in rates.items()}
+        found.append({**stream.model_dump(), **({"partition_rates": each} if each else {})})
+    return found
+
+
+# ---------------------------------------------------------------------------- what is not simulated
+
+
+def not_simulated(file: ClusterFile) -> list[str]:
+    """Say what of a checked cluster file the simulated world has no place for.
+
+    Returns:
+        One sentence each, the most important first.
+    """
+    return [sentence for sentence in _not_simulated(file) if sentence]
+
+
+def _not_simulated(file: ClusterFile) -> Iterator[str]:
+    partitions = [(t.name, p) for t in file.topics for p in partitions_of(t)]
+    without = [f"{name}-{p.id}" for name, p in partitions if p.leader == NO_LEADER]
+    if without:
+        yield (
+            f"{_counted(len(without), 'partition')} without a leader ({_first(without)}): "
+            "a scenario begins with the first replica leading"
+        )
+    short = [
+        f"{name}-{p.id}"
+        for name, p in partitions
+        if p.isr is not None and set(p.isr) != set(p.replicas)
+    ]
+    if short:
+        yield (
+            f"the ISR of {_counted(len(short), 'partition')} lacks replicas ({_first(short)}): "
+            "a scenario begins with every replica in sync"
+        )
+    for broker in file.brokers:
+        own = [key for key in broker.settings if key in KEYS and key not in UNREAD]
+        if own:
+            values = ", ".join(f"{key}={shown(broker.settings[key])}" for key in sorted(own))
+            yield f"broker {broker.id}'s own {values}: every broker has the cluster's settings"
+        if broker.service:
+            fields = ", ".join(sorted(broker.service))
+            yield f"broker {broker.id}'s own {fields}: every broker has the cluster's service times"
+        if len(broker.log_dirs) > SIMULATED_DIRS:
+            yield (
+                f"broker {broker.id}: {len(broker.log_dirs)} log dirs share {SIMULATED_DIRS}, "
+                "as many as the simulated world tells apart"
+            )
+    silent = [t.name for t in file.topics if not t.produce and _has_rate(t)]
+    if silent:
+        yield f"rates of topics without produce ({_first(silent)}): they are idle"
+    unread = sorted(key for key in file.settings if key not in KEYS or key in UNREAD)
+    if unread:
+        yield f"settings that no rule reads: {_first(unread, 12)}"
+    of_topics = sorted({key for t in file.topics for key in t.settings if key not in TOPIC_KEYS})
+    if of_topics:
+        yield f"settings of topics that no rule reads: {_first(of_topics, 12)}"
+    unread_features = {k: v for k, v in file.features.items() if k not in (ELR, METADATA_VERSION)}
+    features = sorted(f"{name} {level}" for name, level in unread_features.items())
+    if features:
+        yield f"features that no rule reads: {_first(features, 12)}"
+
+
+def _has_rate(topic: TopicEntry) -> bool:
+    return any(p.records_per_s for p in partitions_of(topic))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _first(names: list[str], most: int = 3) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,389 @@
+"""A person makes a night, or some configurations of it, the baseline.
+
+The baseline's folder is replaced as a whole; then the acceptance is added to the ledger. The record
+holds its own line of the ledger, so that the next acceptance adds it if this one is killed between
+the two.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from isr_pipeline.errors import InputError, Refused, TableMissing
+from isr_pipeline.experiment.plan import Plan, code_version
+from isr_pipeline.files.words import close_or_all
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.source import write_archive
+from isr_pipeline.outcomes import store
+from isr_pipeline.verdicts import ledger
+from isr_pipeline.verdicts.baseline import (
+    PANELS,
+    WHOLE_SOURCE,
+    Acceptance,
+    Baseline,
+    BaselineConfiguration,
+    BaselineDamaged,
+    BaselineRecord,
+    as_json,
+    file_digest,
+    load,
+    show,
+)
+from isr_pipeline.verdicts.kept import baseline_source, source_file, source_name
+from isr_pipeline.verdicts.ledger import Entry
+from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict
+from isr_pipeline.verdicts.panel import exposure_partition_s
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.kernels.source import Source
+
+ConfirmRunner = Callable[["Plan", tuple[str, ...]], None]
+"""Simulates the confirm panel of a plan for some config_ids and puts it into `outcomes`."""
+
+
+def accept(
+    experiment: str,
+    night: str,
+    who: str | None,
+    why: str,
+    *,
+    only: Sequence[str] = (),
+    simulate_confirm: ConfirmRunner | None = None,
+    version: str | None = None,
+) -> BaselineRecord:
+    """Make a night, or some configurations of it, the baseline, and add that to the ledger.
+
+    Args:
+        experiment: experiment name.
+        night: a night that was judged.
+        who: name of the person; the login name if None.
+        why: one line that the next reader will be glad of.
+        only: names or config_ids of configurations that are accepted alone, beside the others of
+            the baseline that is there; empty: the whole night.
+        simulate_confirm: runs the confirm panel for configurations whose confirm outcomes are not
+            there (they are only simulated for what is flagged); None if it cannot be run here.
+        version: of the code that runs now; asked of the plan module if None.
+
+    Returns:
+        The record written.
+
+    Raises:
+        InputError: ``why`` is empty, or the night has no such configuration.
+        Refused: the night is not whole, its tables changed since it was judged, its confirm
+            outcomes are missing and cannot be computed by the code that made the night, or there is
+            no baseline of the same panel that a configuration could be added to.
+    """
+    if not why.strip():
+        raise InputError("baseline accept", "why", "empty", "a reason, in one line")
+    folder = Home.from_environment().night_dir(experiment, night)
+    verdict = load_verdict(experiment, night)
+    plan = Plan.load(folder / "plan.json")
+    chosen = _chosen(plan, only)
+    before = _to_be_replaced(plan, chosen) if only else None
+    outcomes = _judged_outcomes(plan, verdict)
+    if _without_confirm(plan, outcomes, chosen):
+        outcomes = _computed_confirm(plan, outcomes, chosen, simulate_confirm, version)
+    accepted = Acceptance(
+        night=night,
+        accepted_by=who or getpass.getuser(),
+        accepted_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        why=" ".join(why.split()),
+        code_version=plan.code_version,
+        source=WHOLE_SOURCE,
+    )
+    _complete_ledger(experiment)
+    writing = (
+        _whole(plan, accepted, outcomes)
+        if before is None
+        else _beside(before, plan, chosen, accepted, outcomes)
+    )
+    entry = _entry(accepted, verdict, chosen, whole=before is None)
+    record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
+    ledger.append(experiment, entry)
+    return record
+
+
+def _chosen(plan: Plan, only: Sequence[str]) -> tuple[Configuration, ...]:
+    """Configurations that are accepted."""
+    known = {key: one for one in plan.configurations for key in (one.name, one.config_id)}
+    for name in only:
+        if name not in known:
+            allowed = close_or_all(name, [one.name for one in plan.configurations])
+            raise InputError("baseline accept", "--config", name, allowed)
+    wanted = {known[name].config_id for name in only}
+    return tuple(one for one in plan.configurations if not only or one.config_id in wanted)
+
+
+def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
+    """The baseline that some configurations are to be added to.
+
+    Raises:
+        Refused: there is none, it is of another panel, or it would hold two configurations with
+            the same values that were not accepted together.
+    """
+    whole = f"accept the whole night: {accept_command(plan.experiment, plan.night)}"
+    baseline = load(plan.experiment)
+    if baseline is None:
+        raise Refused(f"{plan.experiment} has no baseline yet; {whole}")
+    record = baseline.record
+    same = (record.panel_digest, record.confirm_digest) == (plan.panel_digest, plan.confirm_digest)
+    if not same:
+        raise Refused(
+            f"the baseline of {plan.experiment} (night {record.night}) is of another panel than "
+            f"night {plan.night}; {whole}"
+        )
+    replaced = {_partner(record, one) for one in chosen}
+    for one in chosen:
+        for other in record.configurations:
+            if other.config_id == one.config_id and other.config_id not in replaced:
+                raise Refused(
+                    f"{one.name} has the values that {other.name} has in the baseline; "
+                    "accept both, or the whole night"
+                )
+    return baseline
+
+
+def _partner(record: BaselineRecord, one: Configuration) -> str | None:
+    return record.partner(
+        name=one.name, config_id=one.config_id, is_grid=one.is_grid, overrides=one.overrides
+    )
+
+
+def _judged_outcomes(plan: Plan, verdict: NightVerdict) -> pd.DataFrame:
+    """The night's outcomes, if they are those that its verdict is about."""
+    outcomes = _outcomes(plan.experiment, plan.night)
+    regression = outcomes[outcomes["panel"] == "regression"]
+    if store.digest(regression, store.TABLES["outcomes"]) != verdict.outcomes_digest:
+        raise Refused(
+            f"night {plan.night}: its outcomes are not those that were judged; "
+            f"{_again(plan.experiment, plan.night)}"
+        )
+    return outcomes
+
+
+def _complete_ledger(experiment: str) -> None:
+    """Add the newest acceptance if its program was killed before it did, or had no ledger."""
+    record = _shown_or_none(experiment)
+    if record is None:
+        return
+    known = {(one.accepted_at, one.night) for one in ledger.read(experiment)}
+    newest = record.entry or Entry(
+        **record.whole.model_dump(exclude={"source"}),
+        panel_digest=record.panel_digest,
+        absorbed={one.name: {} for one in record.configurations},
+    )
+    if (newest.accepted_at, newest.night) not in known:
+        ledger.append(experiment, newest)
+
+
+def _entry(
+    accepted: Acceptance,
+    verdict: NightVerdict,
+    chosen: tuple[Configuration, ...],
+    *,
+    whole: bool,
+) -> Entry:
+    """The ledger's line of an acceptance."""
+    ids = {one.config_id for one in chosen}
+    removed: tuple[str, ...] = ()
+    if whole and (before := _shown_or_none(verdict.experiment)) is not None:
+        names = {one.name for one in verdict.configurations}
+        removed = tuple(one.name for one in before.configurations if one.name not in names)
+    return Entry(
+        **accepted.model_dump(exclude={"source"}),
+        panel_digest=verdict.panel_digest,
+        compared_with=ledger.compared_with(verdict),
+        absorbed=ledger.absorbed(one for one in verdict.configurations if one.config_id in ids),
+        removed=removed,
+    )
+
+
+def _shown_or_none(experiment: str) -> BaselineRecord | None:
+    try:
+        return show(experiment)
+    except BaselineDamaged:
+        return None
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """A baseline that is to be written.
+
+    Attributes:
+        plan: file of the plan of the night that was accepted whole.
+        sources: name among the digests -> the sources to keep under it.
+    """
+
+    record: BaselineRecord
+    frames: dict[str, pd.DataFrame]
+    plan: Path
+    sources: dict[str, Source]
+
+
+def _whole(plan: Plan, accepted: Acceptance, outcomes: pd.DataFrame) -> _Writing:
+    """A night as the baseline."""
+    home = Home.from_environment()
+    source = find_source(plan.code_version, home)
+    record = BaselineRecord(
+        experiment=plan.experiment,
+        **accepted.model_dump(exclude={"source"}),
+        panel_digest=plan.panel_digest,
+        confirm_digest=plan.confirm_digest,
+        configurations=tuple(_kept(one) for one in plan.configurations),
+        digests={},
+    )
+    scenarios = _panel_scenarios(plan.experiment, plan.night)
+    return _Writing(
+        record=record,
+        frames={"outcomes": _of_panels(outcomes), "scenarios": scenarios},
+        plan=home.night_dir(plan.experiment, plan.night) / "plan.json",
+        sources={WHOLE_SOURCE: source} if source else {},
+    )
+
+
+def _kept(one: Configuration, alone: Acceptance | None = None) -> BaselineConfiguration:
+    return BaselineConfiguration(
+        name=one.name,
+        config_id=one.config_id,
+        is_grid=one.is_grid,
+        overrides=as_json(one.overrides),
+        alone=alone,
+    )
+
+
+def _beside(
+    before: Baseline,
+    plan: Plan,
+    chosen: tuple[Configuration, ...],
+    accepted: Acceptance,
+    outcomes: pd.DataFrame,
+) -> _Writing:
+    """Some configurations of a night in the place of the baseline's, or beside them."""
+    home, old = Home.from_environment(), before.record
+    folder = home.baseline_dir(plan.experiment)
+    replaced = {_partner(old, one) for one in chosen}
+    mine = _of_panels(outcomes[outcomes["config_id"].isin([one.config_id for one in chosen])])
+    if set(mine.columns) != set(before.outcomes.columns):
+        raise Refused(
+            f"the baseline of {plan.experiment} (night {old.night}) has other columns than night "
+            f"{plan.night}; accept the whole night: {accept_command(plan.experiment, plan.night)}"
+        )
+    others = before.outcomes[~before.outcomes["config_id"].isin(replaced)]
+    source = find_source(plan.code_version, home)
+    if source is not None:
+        accepted = accepted.model_copy(update={"source": source_name(source)})
+    kept = [one for one in old.configurations if one.config_id not in replaced]
+    record = old.model_copy(
+        update={"configurations": (*kept, *(_kept(one, accepted) for one in chosen))}
+    )
+    names = {one.source for one in record.acceptances} & set(old.digests)
+    sources = {name: baseline_source(old, name=name) for name in names}
+    if source is not None:
+        sources[accepted.source] = source
+    rows = pd.concat([others, mine], ignore_index=True)
+    return _Writing(
+        record=record,
+        frames={"outcomes": rows, "scenarios": before.scenarios},
+        plan=folder / "plan.json",
+        sources=sources,
+    )
+
+
+def _without_confirm(
+    plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configuration, ...]
+) -> tuple[str, ...]:
+    """config_ids of what is accepted whose confirm outcomes are not all there."""
+    pairs = outcomes[outcomes["panel"] == "confirm"].groupby("config_id").size()
+    whole = plan.panels["confirm"]
+    ids = (one.config_id for one in chosen)
+    return tuple(config_id for config_id in ids if pairs.get(config_id, 0) != whole)
+
+
+def _computed_confirm(
+    plan: Plan,
+    outcomes: pd.DataFrame,
+    chosen: tuple[Configuration, ...],
+    run: ConfirmRunner | None,
+    version: str | None,
+) -> pd.DataFrame:
+    missing = _without_confirm(plan, outcomes, chosen)
+    if version is None:
+        version = code_version()
+    if plan.code_version != version:
+        raise Refused(
+            f"night {plan.night}: confirm outcomes are missing and its code version is "
+            f"{plan.code_version}, now {version}; {_again(plan.experiment, plan.night)}"
+        )
+    if run is not None:
+        run(plan, missing)
+        outcomes = _outcomes(plan.experiment, plan.night)
+        missing = _without_confirm(plan, outcomes, chosen)
+    if missing:
+        raise Refused(
+            f"night {plan.night}: confirm outcomes of {len(missing)} configurations are missing; "
+            f"{_again(plan.experiment, plan.night)}"
+        )
+    return outcomes
+
+
+def _again(experiment: str, night: str) -> str:
+    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+
+
+def _outcomes(experiment: str, night: str) -> pd.DataFrame:
+    try:
+        return store.read_table("outcomes", experiment, night)
+    except TableMissing as missing:
+        raise Refused(f"{missing}; {_again(experiment, night)}") from None
+
+
+def _of_panels(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["panel"].isin(PANELS)].reset_index(drop=True)
+
+
+def _panel_scenarios(experiment: str, night: str) -> pd.DataFrame:
+    """What a later comparison needs of the scenarios: weights, strata, kinds, exposure."""
+    rows = _of_panels(store.read_table("scenarios", experiment, night))
+    kept = rows[["panel", "scenario_id", "weight", "stratum", "fault_kinds"]].copy()
+    kept["exposure_s"] = [exposure_partition_s(text) for text in rows["scenario_json"]]
+    return kept
+
+
+def _write(new: _Writing) -> BaselineRecord:
+    """Replace the baseline's folder as a whole."""
+    record = new.record
+    folder = Home.from_environment().baseline_dir(record.experiment)
+    try:
+        with store.replacing(folder) as writing:
+            digests = {}
+            for name, frame in new.frames.items():
+                file = writing / f"{name}.parquet"
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+                pq.write_table(table, file, compression="zstd")
+                digests[name] = file_digest(file)
+            if new.plan.is_file():
+                shutil.copyfile(new.plan, writing / "plan.json")
+                digests["plan"] = file_digest(new.plan)
+            for name, source in new.sources.items():
+                file = writing / source_file(name)
+                write_archive(source, file)
+                digests[name] = file_digest(file)
+            record = record.model_copy(update={"digests": digests})
+            text = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
+            (writing / "baseline.json").write_text(text + "\n", encoding="utf-8")
+    except PermissionError as problem:
+        raise Refused(f"{folder}: cannot be written ({problem.strerror})") from None
+    return record

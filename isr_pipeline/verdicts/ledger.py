@@ -1,0 +1,241 @@
+"""The ledger of acceptances: what every accepted night changed, and what that adds up to.
+
+A baseline that is accepted again and again can hide a slow decline: each step is too small to be
+called, or was meant. ``<home>/baselines/<experiment>.ledger.jsonl`` has one line an acceptance and
+is only ever appended to. An entry says against which acceptance its ratios are, so that they can be
+multiplied along that chain, configuration by configuration.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+QUIET = frozenset({Status.UNCHANGED, Status.BASELINE})
+"""Statuses of a metric that changes nothing."""
+
+
+class Absorbed(BaseModel):
+    """One metric of an accepted configuration that is not what it was.
+
+    Attributes:
+        status: the verdict on it.
+        ratio: tonight's to the baseline's; None from zero, or where it could not be compared.
+        value, baseline_value: in the metric's own unit.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    status: Status
+    ratio: float | None = None
+    value: float | None = None
+    baseline_value: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The change in a few words: ``+31 %``, or the two values where there is no ratio."""
+        if self.ratio is not None:
+            return percent(self.ratio)
+        if self.value is None or self.baseline_value is None:
+            return "not compared"
+        return f"{self.baseline_value:.3g} to {self.value:.3g}"
+
+
+class Entry(BaseModel):
+    """One acceptance, one line of the ledger.
+
+    Attributes:
+        compared_with: ``accepted_at`` of the newest acceptance that the night was judged against;
+            empty if it was judged against none, or against another panel.
+        absorbed: configuration -> metric -> its change, for every configuration accepted; those
+            without a change have no metrics.
+        removed: configurations of the earlier baseline that were no longer part of the night.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    night: str
+    accepted_by: str
+    accepted_at: str
+    why: str
+    code_version: str
+    panel_digest: str
+    compared_with: str = ""
+    absorbed: dict[str, dict[str, Absorbed]]
+    removed: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What the acceptance changes, one line a configuration."""
+        found = [
+            f"{name}: "
+            + ", ".join(f"{metric} {one.text} ({one.status})" for metric, one in metrics.items())
+            for name, metrics in self.absorbed.items()
+            if metrics
+        ]
+        return [*found, *(f"{name}: removed from the experiment" for name in self.removed)]
+
+
+class Compounded(BaseModel):
+    """What the acceptances of one configuration add up to in one metric.
+
+    Attributes:
+        ratio: today's baseline to the first one.
+        acceptances: how many changed the metric.
+        since: night of the acceptance that the chain begins with.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    config: str
+    metric: str
+    ratio: float
+    acceptances: int
+    since: str
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        times = "acceptance" if self.acceptances == 1 else "acceptances"
+        return (
+            f"{self.config}: {self.metric} {percent(self.ratio)} over {self.acceptances} {times} "
+            f"since {self.since}"
+        )
+
+
+def percent(ratio: float) -> str:
+    """A ratio as a change: ``+31 %``; a factor from 2 on."""
+    return f"x {ratio:.3g}" if ratio >= 2 else f"{100 * (ratio - 1):+.3g} %"
+
+
+def path(experiment: str) -> Path:
+    """Where an experiment's ledger is."""
+    return Home.from_environment().baseline_dir(experiment).with_name(f"{experiment}.ledger.jsonl")
+
+
+def absorbed(verdicts: Iterable[ConfigVerdict]) -> dict[str, dict[str, Absorbed]]:
+    """What a night's verdicts say of the configurations that are accepted."""
+    return {
+        one.name: {
+            metric.metric: Absorbed(
+                status=metric.status,
+                ratio=metric.ratio,
+                value=metric.value,
+                baseline_value=metric.baseline_value,
+            )
+            for metric in one.metrics
+            if metric.status not in QUIET and metric.delta
+        }
+        for one in verdicts
+    }
+
+
+def compared_with(verdict: NightVerdict) -> str:
+    """The acceptance that a verdict's ratios are against; empty if they are against none."""
+    if verdict.baseline is None or verdict.baseline.panel_digest != verdict.panel_digest:
+        return ""
+    return verdict.baseline.latest_at or verdict.baseline.accepted_at
+
+
+def append(experiment: str, entry: Entry) -> None:
+    """Add an acceptance. A line that a killed program left unfinished stays, and is passed over.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    file = path(experiment)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab+") as ledger:
+        fcntl.flock(ledger, fcntl.LOCK_EX)
+        ledger.seek(0, os.SEEK_END)
+        if ledger.tell():
+            ledger.seek(-1, os.SEEK_END)
+            if ledger.read(1) != b"\n":
+                ledger.write(b"\n")
+        ledger.write(entry.model_dump_json().encode() + b"\n")
+        ledger.flush()
+        os.fsync(ledger.fileno())
+
+
+def read(experiment: str) -> list[Entry]:
+    """Every acceptance, oldest first; none if nothing was accepted since there is a ledger.
+
+    Raises:
+        Refused: a line is no entry; file and line.
+    """
+    try:
+        lines = path(experiment).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    entries = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entries.append(Entry.model_validate_json(line))
+        except ValidationError as problem:
+            if problem.errors()[0]["type"] == "json_invalid":
+                continue  # empty, or cut off by a killed program: the next one began a new line
+            raise Refused(
+                f"{path(experiment)}:{number}: no entry of a ledger; move the file away to begin "
+                "another"
+            ) from None
+    return entries
+
+
+def compounded(entries: Sequence[Entry]) -> list[Compounded]:
+    """What the chain of acceptances of each configuration adds up to, largest change first.
+
+    A configuration's chain goes back from its newest acceptance, each time to the newest one that
+    its ratios are against, and ends where they are against none (another panel, a new
+    configuration) or a metric rose from zero.
+    """
+    found = []
+    for name in {name: None for entry in entries for name in entry.absorbed}:
+        steps = _chain(entries, name)
+        metrics = {metric: None for step in steps for metric in step.absorbed[name]}
+        found += [one for metric in metrics if (one := _along(steps, name, metric))]
+    return sorted(found, key=lambda one: max(one.ratio, 1 / one.ratio), reverse=True)
+
+
+def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
+    """Multiply one metric's ratios, newest acceptance first; None if nothing is left of them."""
+    ratio, count, since = 1.0, 0, steps[0].night
+    for step in steps:
+        since = step.night
+        change = step.absorbed[name].get(metric)
+        if not step.compared_with:
+            break
+        if change is None:
+            continue
+        if not change.ratio:
+            break
+        ratio, count = ratio * change.ratio, count + 1
+    if count == 0:
+        return None
+    return Compounded(config=name, metric=metric, ratio=ratio, acceptances=count, since=since)
+
+
+def _chain(entries: Sequence[Entry], name: str) -> list[Entry]:
+    """Acceptances of one configuration, newest first, each the one that the last is against."""
+    having = [entry for entry in entries if name in entry.absorbed]
+    chain = having[-1:]
+    while chain and chain[-1].compared_with:
+        last = chain[-1]
+        before = [
+            entry
+            for entry in having[: having.index(last)]
+            if entry.accepted_at <= last.compared_with
+        ]
+        if not before:
+            break
+        chain.append(before[-1])
+    return chain

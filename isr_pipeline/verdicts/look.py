@@ -1,0 +1,402 @@
+"""One look at a panel: every metric of every configuration is given its status.
+
+A pure function of two sets of outcomes. What it calls worse is `suspect` until the confirm panel
+was looked at (:mod:`isr_pipeline.verdicts.stages`).
+
+The error rate is kept in two stages. A metric's p-value is that of all its sums jointly, of the
+whole panel and of each stratum, and Benjamini-Hochberg corrects over the metrics. Within a metric
+that is significant the strata are tested at the level that the correction left it (Benjamini and
+Bogomolov 2014): closed testing, by Holm's shortcut over those strata that could reach it. A rise in
+a stratum is asked at the rate of improvements, the lower one: there are many strata.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isr_pipeline.verdicts.comparison import Comparison, compare, sides_of
+from isr_pipeline.verdicts.halves import ONE_SIDED, Intervals, intervals
+from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, rise_matters
+from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
+from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
+from isr_pipeline.verdicts.settings import NEVER_IN_STRATA, VerdictSettings
+from isr_pipeline.verdicts.statistics import Rejectable, benjamini_hochberg, holm, rejectable
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+At = tuple[int, int]
+
+AWAITS_CONFIRM = "flagged; further scenarios decide"
+
+SEVERAL = 3
+"""Scenarios on either side from which on a change is a trade."""
+
+NAMED = 3
+"""How many scenarios are named."""
+
+ALONE = 10.0
+"""Floors that a single scenario's weighted loss is shown from, whatever the p."""
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a look could have found.
+
+    Attributes:
+        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
+        tests: distinct comparisons that could have been significant, which the correction counts.
+    """
+
+    needed: int = 0
+    tests: int = 0
+
+
+def call(
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    *,
+    share: float = 1.0,
+    allowed: frozenset[tuple[str, str]] = frozenset(),
+) -> tuple[list[tuple[MetricVerdict, ...]], Power]:
+    """Judge a panel: column j of ``new`` against column j of ``old``.
+
+    Args:
+        new: tonight's outcomes.
+        old: the baseline's, of the same scenarios.
+        settings: ``config/verdicts.yaml``.
+        share: of the settings' error levels, of each of the three questions (worse, better, a
+            rise ruled out), that this look may use, for who looks more than once.
+        allowed: (metric, config_id) of what must never happen in other configurations.
+
+    Returns:
+        the metrics' verdicts of each configuration, before any further scenarios; and what could
+        have been found.
+    """
+    look = _look(new, old, settings, share)
+    never = _newly(new, old, settings, allowed)
+    called = [
+        tuple(
+            look.verdict((row, column), never[look.found.metrics[row]][:, column])
+            for row in range(len(look.found.metrics))
+        )
+        for column in range(len(new.config_ids))
+    ]
+    return called, Power(look.worse.able.needed, look.worse.able.count)
+
+
+def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, share: float) -> _Look:
+    found = compare(new, old, settings)
+    worse = _corrected(found.worse, found, share * settings.suspicion_rate)
+    better = _corrected(found.better, found, share * settings.false_discovery_rate)
+    plain = share * ONE_SIDED
+    within = min(settings.suspicion_rate, settings.false_discovery_rate)
+    low, high = np.full(found.worse.shape, plain), np.full(found.worse.shape, plain)
+    for at in np.ndindex(found.worse.shape):
+        size = found.size(at)
+        if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
+            low[at] = worse.left
+        elif better.significant(at) and fall_matters(size, settings):
+            high[at] = better.left
+    divisors = [
+        float(new.weights.sum()) if is_latency(name) else mean_divisor(new, name, new.weights)
+        for name in found.metrics
+    ]
+    judged = sides_of(new, old, settings).as_judged(new.weights)
+    return _Look(
+        settings=settings,
+        found=found,
+        worse=worse,
+        better=better,
+        worse_in=_corrected(found.worse, found, share * within),
+        plain=plain,
+        levels=(low, high),
+        ends=intervals(new, old, found, settings, (low, high)),
+        scenario_ids=new.scenario_ids,
+        judged=judged.reshape(-1, *found.worse.shape) / np.array(divisors)[:, None],
+    )
+
+
+def _newly(
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    allowed: frozenset[tuple[str, str]],
+) -> dict[str, Bools]:
+    """Metric -> (n, c) where something newly happens that must never happen."""
+    labels = np.array(new.strata)
+    found = {}
+    for name, metric in settings.metrics.items():
+        appeared = (new.values[name] > 0) & (old.values[name] == 0)
+        appeared &= np.array([(name, one) not in allowed for one in new.config_ids])[None, :]
+        if not metric.never:
+            appeared[:] = False
+        elif metric.never == NEVER_IN_STRATA:
+            for stratum in set(new.strata):
+                here = labels == stratum
+                appeared[here] &= (old.values[name][here] == 0).all(axis=0)[None, :]
+        found[name] = appeared
+    return found
+
+
+@dataclass(frozen=True)
+class _Corrected:
+    """P-values of one direction after the correction.
+
+    Attributes:
+        q: (M, c); 1 for tests that could not be rejected.
+        level: at or below which a q is significant.
+        able: which distinct tests could be.
+        left: level that the correction left each test that is significant.
+    """
+
+    q: Floats
+    level: float
+    able: Rejectable
+    left: float
+
+    def significant(self, at: At) -> bool:
+        """Whether a test is."""
+        return bool(self.q[at] <= self.level)
+
+
+def _corrected(p: Floats, found: Comparison, level: float) -> _Corrected:
+    """Benjamini-Hochberg over the distinct tests that could be rejected."""
+    distinct, where = np.unique(found.copy_of, return_inverse=True)
+    able = rejectable(found.discordant.ravel()[distinct], level)
+    q = np.ones(len(distinct))
+    q[able.tests] = benjamini_hochberg(p.ravel()[distinct[able.tests]])
+    rejected = int((q <= level).sum())
+    left = level * max(1, rejected) / max(1, able.count)
+    return _Corrected(q[where].reshape(p.shape), level, able, left)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Everything that a status follows from.
+
+    Attributes:
+        settings: what matters.
+        found: the comparison.
+        worse, better: its p-values after the correction; ``worse_in``: of rises in strata.
+        plain: level of what no correction applies to.
+        levels: (M, c) one-sided levels of lower and upper ends.
+        ends: the intervals.
+        scenario_ids: n of them.
+        judged: (n, M, c) each scenario's part of the change of the mean, in the metric's own unit,
+            or of the mean logarithm.
+    """
+
+    settings: VerdictSettings
+    found: Comparison
+    worse: _Corrected
+    better: _Corrected
+    worse_in: _Corrected
+    plain: float
+    levels: tuple[Floats, Floats]
+    ends: Intervals
+    scenario_ids: tuple[str, ...]
+    judged: Floats
+
+    def verdict(self, at: At, never: Bools) -> MetricVerdict:
+        """The verdict on one metric of one configuration.
+
+        Args:
+            at: of which.
+            never: (n,) scenarios in which it newly happens and must not.
+        """
+        found = self.found
+        strata = self._strata(at)
+        traded, risen, fallen = self._traded(at)
+        status, reason = self._called(at, strata, int(never.sum()))
+        if traded:
+            reason += (
+                f"; traded: worse in {found.risen[at]} scenarios ({', '.join(risen)}), better in "
+                f"{found.fallen[at]} ({', '.join(fallen)})"
+            )
+        differs = status is not Status.UNCHANGED
+        rises = found.size(at).rises
+        return MetricVerdict(
+            metric=found.metrics[at[0]],
+            status=status,
+            reason=reason,
+            total=float(found.total[at]),
+            baseline_total=float(found.baseline_total[at]),
+            value=float(found.value[at]),
+            baseline_value=float(found.baseline_value[at]),
+            delta=float(found.delta[at]) if differs else 0.0,
+            ratio=finite(found.ratio[at]),
+            ratio_low=finite(self.ends.low[0][at]),
+            ratio_high=finite(self.ends.high[0][at]),
+            low_level=float(self.levels[0][at]) if differs else None,
+            high_level=float(self.levels[1][at]) if differs else None,
+            discordant=int(found.discordant[at]),
+            risen=int(found.risen[at]),
+            fallen=int(found.fallen[at]),
+            traded=traded,
+            risen_most=risen,
+            fallen_most=fallen,
+            alone=self._alone(at),
+            newly=self._most(at, never),
+            p=float((found.worse if rises else found.better)[at]) if differs else None,
+            q=float((self.worse if rises else self.better).q[at]) if differs else None,
+            strata=strata,
+        )
+
+    def _called(self, at: At, strata: tuple[StratumVerdict, ...], never: int) -> tuple[Status, str]:
+        """Status of one metric before any further scenarios, and why."""
+        if self.found.identical[at]:
+            return Status.UNCHANGED, "bit-identical outcomes"
+        discordant = int(self.found.discordant[at])
+        if discordant == 0:
+            return Status.OK, "differs by rounding only"
+        settings, worse, better = self.settings, self.worse, self.better
+        size = self.found.size(at)
+        said = f"{size}{self._interval(at)}"
+        hurt = [one for one in strata if one.status is Status.SUSPECT]
+        if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
+            return Status.SUSPECT, f"{said}{_in(hurt)}, q {worse.q[at]:.2g}; {AWAITS_CONFIRM}"
+        if hurt:
+            return Status.SUSPECT, f"{said} in all{_in(hurt)}; {AWAITS_CONFIRM}"
+        if never:
+            scenarios = "scenario that had none" if never == 1 else "scenarios that had none"
+            return Status.SUSPECT, f"{said}, in {never} {scenarios}; {AWAITS_CONFIRM}"
+        if better.significant(at) and fall_matters(size, settings):
+            return Status.IMPROVED, f"{said}, q {better.q[at]:.2g}"
+        p = float(self.ends.at_least_margin[0][at])
+        if p <= self.plain:
+            return Status.OK, f"{said}: a rise that matters is ruled out (p {p:.2g})"
+        q = min(worse.q[at], better.q[at])
+        shortage = f"not significant (q {q:.2g})"
+        if discordant < worse.able.needed:
+            shortage = (
+                f"{discordant} scenarios differ, significance takes {worse.able.needed} or more"
+            )
+        elif worse.significant(at) or better.significant(at):
+            shortage = f"no chance (q {q:.2g}), but small in this estimate"
+        return Status.UNDECIDED, f"{said}; {shortage}, and a rise that matters is not ruled out"
+
+    def _interval(self, at: At) -> str:
+        """`` (1.1 to 1.6)``, where there is a ratio."""
+        if not math.isfinite(self.found.ratio[at]):
+            return ""
+        high = finite(self.ends.high[0][at])
+        return f" ({self.ends.low[0][at]:.3g} to {'…' if high is None else format(high, '.3g')})"
+
+    def _strata(self, at: At) -> tuple[StratumVerdict, ...]:
+        """One metric in each stratum; nothing if it does not differ."""
+        found, within = self.found, self.found.strata
+        if found.identical[at] or found.discordant[at] == 0:
+            return ()
+        metric = found.metrics[at[0]]
+        differing = within.risen[:, *at] + within.fallen[:, *at]
+        risen = _claimed(within.worse[:, *at], differing, self.worse_in, at)
+        fallen = _claimed(within.better[:, *at], differing, self.better, at)
+        verdicts = []
+        for index, name in enumerate(within.names):
+            place = (index, *at)
+            size = within.size(metric, place)
+            if differing[index] == 0:
+                status = Status.UNCHANGED
+            elif risen[index] and rise_matters(size, self.settings, self.settings.suspicion_share):
+                status = Status.SUSPECT
+            elif fallen[index] and fall_matters(size, self.settings):
+                status = Status.IMPROVED
+            elif self.ends.at_least_margin[1 + index][at] <= self.plain:
+                status = Status.OK
+            else:
+                status = Status.UNDECIDED
+            verdicts.append(
+                StratumVerdict(
+                    stratum=name,
+                    status=status,
+                    scenarios=int(within.scenarios[index]),
+                    share=float(within.shares[index]),
+                    risen=int(within.risen[place]),
+                    fallen=int(within.fallen[place]),
+                    value=size.value,
+                    baseline_value=size.before,
+                    ratio=finite(size.ratio),
+                    ratio_low=finite(self.ends.low[1 + index][at]),
+                    ratio_high=finite(self.ends.high[1 + index][at]),
+                    p=float((within.worse if size.rises else within.better)[place]),
+                )
+            )
+        return tuple(verdicts)
+
+    def _traded(self, at: At) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
+        """Whether both what got worse and what got better would matter alone; where most."""
+        change = self.judged[:, *at]
+        order = np.argsort(-change, kind="stable")
+        risen = tuple(self.scenario_ids[one] for one in order[:NAMED] if change[one] > 0)
+        fallen = tuple(self.scenario_ids[one] for one in order[::-1][:NAMED] if change[one] < 0)
+        if min(self.found.risen[at], self.found.fallen[at]) < SEVERAL:
+            return False, risen, fallen
+        up, down = self._with(at, change[change > 0]), self._with(at, change[change < 0])
+        traded = rise_matters(up, self.settings) and fall_matters(down, self.settings)
+        return traded, risen, fallen
+
+    def _with(self, at: At, changes: Floats) -> Size:
+        """The size that a change would have if these parts of it were all."""
+        metric = self.found.metrics[at[0]]
+        before = float(self.found.baseline_value[at])
+        if is_latency(metric):
+            return Size(metric, before, before, math.exp(float(changes.sum())))
+        value = before + float(changes.sum())
+        return Size(metric, value, before, value / before if before else math.inf)
+
+    def _alone(self, at: At) -> tuple[str, ...]:
+        """Scenarios whose own weighted loss is ten floors; latencies are judged by factors."""
+        metric = self.found.metrics[at[0]]
+        floor = self.settings.metrics[metric].floor
+        if is_latency(metric) or floor == 0.0:
+            return ()
+        return self._most(at, self.judged[:, *at] >= ALONE * floor)
+
+    def _most(self, at: At, chosen: Bools) -> tuple[str, ...]:
+        """Of some scenarios those that got worse most."""
+        order = np.argsort(-self.judged[:, *at], kind="stable")
+        return tuple(self.scenario_ids[one] for one in order if chosen[one])[:NAMED]
+
+
+def _in(hurt: list[StratumVerdict]) -> str:
+    """``, in thrash 2 x (14 of 14 worse)``."""
+    said = []
+    for one in hurt:
+        ratio = f"{one.baseline_value:.3g} to {one.value:.3g}"
+        if one.ratio is not None:
+            ratio = f"{one.ratio:.3g} x"
+        said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")
+    return f", in {', '.join(said)}" if said else ""
+
+
+def _claimed(p: Floats, differing: npt.NDArray[np.int64], corrected: _Corrected, at: At) -> Bools:
+    """Strata that closed testing rejects, within a metric that is significant."""
+    if not corrected.significant(at):
+        return np.zeros(len(p), dtype=bool)
+    able = rejectable(differing, corrected.left).tests
+    claimed = np.zeros(len(p), dtype=bool)
+    claimed[able] = holm(p[able]) <= corrected.left
+    return claimed
+
+
+def size_of(metric: MetricVerdict | StratumVerdict, name: str) -> Size:
+    """How large the change is that a verdict is about.
+
+    Args:
+        metric: a verdict on something that was compared.
+        name: outcome column.
+    """
+    assert metric.value is not None, "it was compared"
+    assert metric.baseline_value is not None, "it was compared"
+    ratio = math.inf if metric.ratio is None else metric.ratio
+    return Size(name, metric.value, metric.baseline_value, ratio)
+
+
+def finite(number: float) -> float | None:
+    """The number, or None where there is none that JSON has."""
+    return float(number) if math.isfinite(number) else None

@@ -1,0 +1,458 @@
+"""What a night cannot decide is simulated further: looks at more and more independent scenarios.
+
+The regression panel says what is asked: a metric that is `suspect` or `undecided` there is open.
+The scenarios of the stages (:mod:`isr_pipeline.experiment.stages`) were not chosen by it, so what
+they say holds whatever was asked. After each stage all of them so far are looked at together, as
+one panel, and each open metric is called again. Looking again and again would find something by
+chance sooner or later; so each look may err a part only of what the whole night may, by a spending
+function of Lan and DeMets (1983), and the parts add up to it, whatever the looks have in common.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
+from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts import baseline_side, judge
+from isr_pipeline.verdicts.changes import judged_at_s
+from isr_pipeline.verdicts.look import AWAITS_CONFIRM, Power, call, size_of
+from isr_pipeline.verdicts.materiality import rise_matters
+from isr_pipeline.verdicts.model import (
+    OPEN,
+    ConfigVerdict,
+    MetricVerdict,
+    NightVerdict,
+    StageVerdict,
+    Status,
+    StratumVerdict,
+    load_verdict,
+)
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.redraw import awaiting, redraw
+from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.experiment.stages import Stage
+
+NOT_CONFIRMED = "; not confirmed: "
+
+FLIPS_PER_LOOK = 4
+"""Times more flips at a look than on the regression panel: its level is a part of the whole."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at all scenarios of some stages.
+
+    Attributes:
+        panels: of these stages.
+        scenarios: of all of them.
+        share: of the errors of all looks, what this one may make.
+        is_last: whether the budget is spent with it.
+    """
+
+    panels: tuple[str, ...]
+    scenarios: int
+    share: float
+    is_last: bool
+
+    def settings(self, whole: VerdictSettings, kept: float) -> VerdictSettings:
+        """The settings of a night as a look calls by them: what it finds worse is confirmed.
+
+        Args:
+            whole: of the night.
+            kept: see :func:`settle`.
+        """
+        return whole.model_copy(
+            update={
+                "suspicion_rate": kept * whole.confirm_p,
+                "false_discovery_rate": kept * whole.false_discovery_rate,
+                "suspicion_share": 1.0,
+                "flips_max": FLIPS_PER_LOOK * whole.flips_max,
+            }
+        )
+
+
+def looks(stages: Sequence[Stage]) -> tuple[Look, ...]:
+    """The looks of a night, one after each stage; their shares sum to 1."""
+    most = stages[-1].end
+    found = []
+    before = 0.0
+    for number, stage in enumerate(stages, start=1):
+        total = spent(stage.end / most)
+        panels = tuple(one.panel for one in stages[:number])
+        found.append(Look(panels, stage.end, total - before, number == len(stages)))
+        before = total
+    return tuple(found)
+
+
+def spent(information: float) -> float:
+    """Share of all error that is spent when that share of all scenarios is in.
+
+    Lan and DeMets' function for boundaries like Pocock's (Biometrika 70, 1983, p. 659): early looks
+    get enough of it to decide what is plain.
+    """
+    return math.log1p((math.e - 1.0) * information)
+
+
+def settle(
+    called: Sequence[tuple[MetricVerdict, ...]],
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    *,
+    look: Look,
+    kept: float = 1.0,
+    allowed: frozenset[tuple[str, str]] = frozenset(),
+) -> list[tuple[MetricVerdict, ...]]:
+    """Call every open metric again by what a look sees; what is decided stays as it is.
+
+    Args:
+        called: verdicts of some configurations so far.
+        new: their outcomes on the look's scenarios, in the same order.
+        old: those of the baseline.
+        settings: of the night.
+        look: which one.
+        kept: share of the configurations of the first look that are still open. Those that are
+            not were chosen by what was seen, and still count in the correction.
+        allowed: (metric, config_id) of what must never happen in other configurations.
+    """
+    here = look.settings(settings, kept)
+    again, _ = call(new, old, here, share=look.share, allowed=allowed)
+    level = look.share * here.suspicion_rate
+    return [
+        tuple(
+            _settled(metric, seen, look, level, settings) if metric.status in OPEN else metric
+            for metric, seen in zip(metrics, looked, strict=True)
+        )
+        for metrics, looked in zip(called, again, strict=True)
+    ]
+
+
+def _settled(
+    before: MetricVerdict, seen: MetricVerdict, look: Look, level: float, settings: VerdictSettings
+) -> MetricVerdict:
+    """One open metric after a look.
+
+    A suspicion stays one only as long as the further scenarios show a rise as well, or if it is of
+    something that must never happen.
+    """
+    suspect = before.status is Status.SUSPECT
+    on = f"on {look.scenarios} further scenarios"
+    again = f"{seen.reason}, {on}"
+    first = before.reason.partition(NOT_CONFIRMED)[0].removesuffix(f"; {AWAITS_CONFIRM}")
+    not_confirmed = f"{first}{NOT_CONFIRMED}{again}"
+    strata = tuple(_confirmed(one) for one in seen.strata)
+    if _is_confirmed(seen, level, settings):
+        status = Status.REGRESSED
+        again = seen.reason.replace(AWAITS_CONFIRM, f"confirmed {on}")
+    elif suspect and (before.newly or seen.status is Status.UNCHANGED):
+        # What was found stays what the numbers are about: it did happen.
+        return before.model_copy(update={"reason": not_confirmed, "p_confirm": seen.p})
+    elif seen.status is Status.UNCHANGED:
+        status = Status.OK if look.is_last else Status.UNDECIDED
+    elif seen.status is Status.SUSPECT:
+        status, again = seen.status, seen.reason.replace(AWAITS_CONFIRM, on)
+    elif suspect and seen.status in OPEN and _rises(seen, settings):
+        status, again = Status.SUSPECT, not_confirmed
+    else:
+        status = seen.status
+    update = {
+        "status": status,
+        "reason": again,
+        "p_confirm": seen.p,
+        "scenarios": look.scenarios,
+        "strata": strata,
+    }
+    return seen.model_copy(update=update)
+
+
+def _is_confirmed(seen: MetricVerdict, level: float, settings: VerdictSettings) -> bool:
+    """Whether a look that may err so much calls a rise that matters, in all or in a stratum."""
+    if seen.status is not Status.SUSPECT:
+        return False
+    if any(one.status is Status.SUSPECT for one in seen.strata):
+        return True
+    assert seen.q is not None, "what is suspect differs"
+    return seen.q <= level and rise_matters(size_of(seen, seen.metric), settings)
+
+
+def _confirmed(one: StratumVerdict) -> StratumVerdict:
+    """A stratum that a look calls worse: by its level that is confirmed."""
+    status = Status.REGRESSED if one.status is Status.SUSPECT else one.status
+    return one.model_copy(update={"status": status, "p_confirm": one.p})
+
+
+def _rises(seen: MetricVerdict, settings: VerdictSettings) -> bool:
+    """Whether a look shows a rise that would be looked at again."""
+    return rise_matters(size_of(seen, seen.metric), settings, settings.suspicion_share)
+
+
+def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None) -> NightVerdict:
+    """Look at all scenarios of the first stages; rewrite verdict.json and `verdicts`.
+
+    Does nothing if nothing awaits it, or if it was looked at before.
+
+    Args:
+        plan: the night.
+        number: of the look, from 1.
+        settings: ``config/verdicts.yaml`` if None.
+
+    Raises:
+        Refused: scenarios of a stage were not simulated.
+    """
+    settings = settings or load_settings()
+    verdict = load_verdict(plan.experiment, plan.night)
+    ids = verdict.awaits_confirm
+    if not ids or len(verdict.stages) >= number:
+        return verdict
+    look = looks(plan.stages)[number - 1]
+    new, old = _both_sides(plan, verdict, ids, look)
+    decided = _decided(plan, verdict, (new, old), settings, look)
+    configurations = _redrawn(
+        plan,
+        tuple(decided.get(one.config_id, one) for one in verdict.configurations),
+        look,
+        settings,
+    )
+    stage = StageVerdict(
+        panel=look.panels[-1],
+        scenarios=plan.stages[number - 1].scenarios,
+        scenarios_together=look.scenarios,
+        level=settings.confirm_p * look.share,
+        configurations=len(ids),
+        decided=sum(not one.is_open for one in configurations if one.config_id in ids),
+    )
+    return _rewritten(
+        plan, verdict, configurations, stages=(*verdict.stages, stage), final=look.is_last
+    )
+
+
+def _redrawn(
+    plan: Plan, verdicts: tuple[ConfigVerdict, ...], look: Look, settings: VerdictSettings
+) -> tuple[ConfigVerdict, ...]:
+    """What must never happen and did, drawn again in other phases; see :mod:`.redraw`."""
+    record = baselines.show(plan.experiment)
+    assert record is not None, "something was compared, so there was a baseline"
+    texts: dict[str, str] = {}
+    if any(awaiting(one) for one in verdicts):
+        for panel in ("regression", *look.panels):
+            rows = judge.panel_rows("scenarios", plan.experiment, plan.night, panel)
+            texts |= dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
+    return redraw(plan, record, verdicts, texts, settings)
+
+
+def stop(plan: Plan, why: str) -> NightVerdict:
+    """Note why no further scenarios are simulated; what is open stays so."""
+    verdict = load_verdict(plan.experiment, plan.night)
+    return _rewritten(
+        plan, verdict, verdict.configurations, stages=verdict.stages, final=True, stopped=why
+    )
+
+
+def until_s(plan: Plan) -> float:
+    """When the fuse blows, seconds since 1970: the budget's minutes after the night was judged."""
+    return judged_at_s(plan) + 60.0 * plan.definition.budget.minutes
+
+
+def why_not(plan: Plan, panel: str) -> str:
+    """Why a stage is not simulated; empty if it is.
+
+    Where something is open that a stage of the budget could settle, the verdict says it too.
+
+    Args:
+        plan: the night.
+        panel: of the stage.
+    """
+    verdict = load_verdict(plan.experiment, plan.night)
+    if not verdict.awaits_confirm:
+        return verdict.stopped or "nothing is open that further scenarios could settle"
+    if panel not in {stage.panel for stage in plan.stages}:
+        return "the budget has no such stage"
+    if time.time() >= until_s(plan):
+        return stop(plan, fuse_blown(plan)).stopped
+    if panel != CONFIRM:
+        without = baseline_side.without_code(plan, verdict.awaits_confirm)
+        if without and not _given_up(plan, verdict, without).awaits_confirm:
+            return next(iter(without.values()))
+    return ""
+
+
+def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
+    """Note of some configurations why no further scenarios are simulated for them."""
+    configurations = tuple(
+        one.model_copy(update={"stopped": why, "reason": f"{one.reason}; {why}"})
+        if (why := without.get(one.config_id))
+        else one
+        for one in verdict.configurations
+    )
+    return _rewritten(plan, verdict, configurations, stages=verdict.stages, final=False)
+
+
+def fuse_blown(plan: Plan) -> str:
+    """Say that the budget's minutes ended the stages."""
+    return f"stopped by the fuse of {plan.definition.budget.minutes:g} minutes"
+
+
+def decide(plan: Plan) -> NightVerdict:
+    """Make a night's verdict final: nothing awaits a look any more.
+
+    Raises:
+        Refused: something still awaits a stage that the budget allows.
+    """
+    verdict = load_verdict(plan.experiment, plan.night)
+    if verdict.awaits_confirm:
+        missing = plan.stages[len(verdict.stages)].panel
+        raise Refused(
+            f"night {plan.night} of {plan.experiment}: panel {missing} of "
+            f"{len(verdict.awaits_confirm)} undecided configurations was never looked at"
+        )
+    return verdict
+
+
+def _rewritten(
+    plan: Plan,
+    verdict: NightVerdict,
+    configurations: tuple[ConfigVerdict, ...],
+    *,
+    stages: tuple[StageVerdict, ...],
+    final: bool,
+    stopped: str = "",
+) -> NightVerdict:
+    written = judge.assemble(
+        plan,
+        configurations,
+        outcomes_digest=verdict.outcomes_digest,
+        power=Power(verdict.discordant_needed, verdict.tests),
+        note=verdict.baseline,
+        pending=not final,
+    )
+    headline = f"{written.headline}; {stopped}" if stopped else written.headline
+    written = written.model_copy(
+        update={"stages": stages, "stopped": stopped, "headline": headline}
+    )
+    judge.write(written)
+    return written
+
+
+# -- the scenarios of a look ------------------------------------------------------------------
+
+
+def _both_sides(
+    plan: Plan, verdict: NightVerdict, ids: tuple[str, ...], look: Look
+) -> tuple[PanelOutcomes, PanelOutcomes]:
+    """Tonight and the baseline on the look's scenarios, in the order of the ids.
+
+    Raises:
+        Refused: tonight's outcomes are not all there.
+    """
+    baseline = baselines.load(plan.experiment)
+    assert baseline is not None, "something was compared, so there was a baseline"
+    partners = {one.config_id: one.baseline_config_id or "" for one in verdict.configurations}
+    panels = {panel: _panel(plan, panel) for panel in look.panels}
+    scenarios = as_one_panel(
+        pd.concat([scenarios for scenarios, _ in panels.values()], ignore_index=True)
+    )
+    outcomes = pd.concat([outcomes for _, outcomes in panels.values()], ignore_index=True)
+    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    if new.missing.any():
+        raise Refused(
+            f"night {plan.night} of {plan.experiment}: outcomes of panel {look.panels[-1]} are "
+            f"missing for {int(new.missing.any(axis=0).sum())} undecided configurations; "
+            "simulate it first"
+        )
+    confirm = baseline.outcomes[baseline.outcomes["panel"] == CONFIRM]
+    before = [
+        confirm[confirm["config_id"] == partner].assign(config_id=config_id)
+        for config_id, partner in partners.items()
+        if config_id in ids
+    ]
+    before += [
+        judge.panel_rows("outcomes", plan.experiment, plan.night, panel + BASELINE_SIDE)
+        for panel in look.panels
+        if panel != CONFIRM
+    ]
+    old = PanelOutcomes.from_frames(pd.concat(before, ignore_index=True), scenarios, ids)
+    return new, old
+
+
+def _panel(plan: Plan, panel: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scenarios and tonight's outcomes of a panel."""
+    scenarios, outcomes = (
+        judge.panel_rows(table, plan.experiment, plan.night, panel)
+        for table in ("scenarios", "outcomes")
+    )
+    return scenarios, outcomes
+
+
+def as_one_panel(scenarios: pd.DataFrame) -> pd.DataFrame:
+    """Scenarios of several stages with the weights that they have as one panel.
+
+    The confirm panel, which is the first and has every stratum, says what share of the population
+    each has; the stages together, how many scenarios stand for it.
+    """
+    confirm = scenarios[scenarios["panel"] == CONFIRM]
+    population = confirm.groupby("stratum")["weight"].sum() / confirm["weight"].sum()
+    counts = scenarios["stratum"].map(scenarios["stratum"].value_counts())
+    weights = scenarios["stratum"].map(population) * len(scenarios) / counts
+    return scenarios.assign(weight=np.asarray(weights, dtype=float))
+
+
+# -- what a look says -------------------------------------------------------------------------
+
+
+def _decided(
+    plan: Plan,
+    verdict: NightVerdict,
+    sides: tuple[PanelOutcomes, PanelOutcomes],
+    settings: VerdictSettings,
+    look: Look,
+) -> dict[str, ConfigVerdict]:
+    """The open configurations with what a look says of them."""
+    new, old = sides
+    broken = new.failed.any(axis=0) | old.unusable.any(axis=0)
+    decided = {
+        config_id: _without_data(verdict.configuration(config_id), look.panels[-1])
+        for config_id in np.array(new.config_ids)[broken]
+    }
+    ids = tuple(one for one in new.config_ids if one not in decided)
+    if not ids:
+        return decided
+    first = verdict.stages[0].configurations if verdict.stages else len(new.config_ids)
+    before = [verdict.configuration(one) for one in ids]
+    called = [one.metrics for one in before]
+    kept = len(new.config_ids) / first
+    settled = settle(
+        called,
+        new.select(ids),
+        old.select(ids),
+        settings,
+        look=look,
+        kept=kept,
+        allowed=judge.allowed(plan, settings),
+    )
+    for one, metrics in zip(before, settled, strict=True):
+        decided[one.config_id] = one.with_metrics(metrics)
+    return decided
+
+
+def _without_data(one: ConfigVerdict, panel: str) -> ConfigVerdict:
+    reason = f"a pair of panel {panel} spent its event budget or is missing in the baseline"
+    metrics = tuple(
+        metric.model_copy(update={"status": Status.NO_DATA, "reason": reason})
+        if metric.status in OPEN
+        else metric
+        for metric in one.metrics
+    )
+    return one.model_copy(update={"status": Status.NO_DATA, "reason": reason, "metrics": metrics})

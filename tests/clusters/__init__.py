@@ -1,0 +1,1 @@
+"""Tests of clusters that are imported and shown."""

@@ -1,0 +1,250 @@
+"""`cluster import` and `cluster show`, from files to a file, through the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from isr_pipeline.cli import app
+from isr_pipeline.clusters.importing import import_cluster
+from isr_pipeline.clusters.show import show
+from isr_pipeline.errors import InputError
+from isr_pipeline.scenarios.loading import load_scenario
+from tests.clusters import samples
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Every sample as a file."""
+    texts = {
+        "topics": samples.NEW,
+        "configs": samples.CONFIGS,
+        "dirs": samples.LOG_DIRS,
+        "server": samples.PROPERTIES.replace("zookeeper.connect=zk:2181\n", ""),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    return {name: str(tmp_path / f"{name}.txt") for name in texts}
+
+
+def imported(files: dict[str, str], *names: str, **options: Any) -> dict[str, Any]:
+    """Import some of the files."""
+    folder = Path(files["topics"]).parent
+    chosen = [files[name] for name in names]
+    return import_cluster(chosen, "mine", out=folder / "mine.yaml", **options)
+
+
+def refusal(files: dict[str, str], *names: str, **options: Any) -> str:
+    """Give the error line of an import, after which nothing may have been written."""
+    with pytest.raises(InputError) as caught:
+        imported(files, *names, **options)
+    assert not (Path(files["topics"]).parent / "mine.yaml").exists()
+    return str(caught.value)
+
+
+class TestMerge:
+    """Several sources of one cluster."""
+
+    def test_together_they_say_it_all(self, files: dict[str, str]) -> None:
+        """Brokers with racks, log dirs and settings; topics with partitions as they stand."""
+        seen = imported(files, "topics", "configs", "dirs", "server")
+        assert (seen["release"], seen["controller"]) == ("3.9", "kraft")
+        assert seen["settings"] == {
+            "replica.lag.time.max.ms": 12000,
+            "unclean.leader.election.enable": True,
+        }
+        assert [(b["id"], b["rack"], b["log_dirs"], b["settings"]) for b in seen["brokers"]] == [
+            (1, "a", ["/d1", "/d2"], {}),
+            (2, "b", [], {"num.io.threads": 16}),
+            (3, "c", ["/d3", "/d4"], {"replica.lag.time.max.ms": 15000}),
+        ]
+        [topic] = seen["topics"]
+        assert topic["settings"] == {"min.insync.replicas": 2}
+        assert topic["partitions"][1] == {
+            "id": 1,
+            "replicas": [2, 3, 1],
+            "leader": 3,
+            "isr": [3, 1],
+            "log_dirs": [None, None, "/d2"],
+            "records_per_s": 10,
+        }
+
+    def test_every_value_has_its_source(self, files: dict[str, str]) -> None:
+        """What several share is said once; nothing that was read is without a source."""
+        seen = imported(files, "topics", "configs", "dirs", "server")
+        said = seen["values_from"]
+        assert said["release"] == "configs.txt (kafka-configs.sh --describe)"
+        assert said["brokers.3.rack"] == "server.txt (server.properties)"
+        assert said["topics.*.partitions.isr"] == "topics.txt (kafka-topics.sh --describe)"
+        assert said["topics.*.partitions.log_dirs"] == "dirs.txt (kafka-log-dirs.sh --describe)"
+
+    def test_what_nobody_says_is_assumed_and_comes_first(self, files: dict[str, str]) -> None:
+        """Release, controller, settings, load and service times of a mere list of topics."""
+        seen = imported(files, "topics")
+        whats = [one["what"] for one in seen["assumed"]]
+        assert whats == [
+            "release",
+            "controller",
+            "settings of broker 1, 2, 3",
+            "topics.*.produce.acks",
+            "topics.*.partitions.records_per_s",
+            "topics.*.produce.records_per_batch",
+            "topics.*.produce.record_bytes",
+            "service",
+        ]
+        out = CliRunner().invoke(app, ["cluster", "show", str(seen["file"])]).stdout
+        assert out.startswith("assumed, as no source tells it:\n  release: ")
+
+    def test_who_is_believed(self, files: dict[str, str]) -> None:
+        """A tool is believed more than a file of properties, and the conflict is listed."""
+        text = Path(files["server"]).read_text().replace("broker.id=3", "broker.id=1")
+        Path(files["server"]).write_text(text)
+        seen = imported(files, "server", "topics", "configs")
+        assert seen["brokers"][0]["rack"] == "a"
+        assert {
+            "what": "brokers.1.rack",
+            "kind": "rack",
+            "kept": "a",
+            "from": "configs.txt (kafka-configs.sh --describe)",
+            "other": "c",
+            "other_from": "server.txt (server.properties)",
+        } in seen["conflicts"]
+
+    def test_replication_factor_1_is_left_out(self, files: dict[str, str]) -> None:
+        """What has no follower has nothing to simulate, and that is said."""
+        more = (
+            "Topic: one\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+            "\tTopic: one\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+            "Topic: flat\tTopicId: y\tPartitionCount: 1\tReplicationFactor: 3\t"
+            "Configs: diskless.enable=true\n"
+            "\tTopic: flat\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\n"
+        )
+        Path(files["topics"]).write_text(samples.NEW + more)
+        seen = imported(files, "topics")
+        assert [topic["name"] for topic in seen["topics"]] == ["orders"]
+        assert seen["left_out"][:2] == [
+            "topic flat (1 partitions): diskless, which has no ISR",
+            "topic one (1 partitions): replication factor 1, nothing to replicate",
+        ]
+
+    def test_what_is_not_simulated_is_said(self, files: dict[str, str]) -> None:
+        """An ISR with gaps is in the file, and the scenario begins without gaps."""
+        assert (
+            "the ISR of 1 partition lacks replicas (orders-1): a scenario begins with every "
+            "replica in sync"
+        ) in imported(files, "topics")["left_out"]
+
+    def test_two_clusters(self, files: dict[str, str]) -> None:
+        """Listings whose brokers have nothing in common are not of one cluster."""
+        other = samples.NEW.replace("orders", "else")
+        for number in "123":
+            other = re.sub(rf"\b{number}\b(?=[,\t\n])", f"1{number}", other)
+        other = other.replace("PartitionCount: 12\tReplicationFactor: 13", "PartitionCount: 2\t")
+        Path(files["dirs"]).write_text(other)
+        assert refusal(files, "topics", "dirs") == (
+            "dirs.txt: brokers 11, 12, 13; allowed: sources of one cluster: topics.txt has 1, 2, 3"
+        )
+
+    def test_another_topic_of_the_same_name(self, files: dict[str, str]) -> None:
+        """Topic ids tell clusters apart that look alike."""
+        Path(files["dirs"]).write_text(samples.NEW.replace("kB1gQ", "AAAAA"))
+        assert "topic orders with id AAAAA" in refusal(files, "topics", "dirs")
+
+    def test_no_partitions(self, files: dict[str, str]) -> None:
+        """Settings alone are no cluster."""
+        assert refusal(files, "configs") == (
+            "configs.txt: no partition with its replicas; allowed: a source that says which "
+            "brokers hold which partitions"
+        )
+
+    def test_zookeeper_with_4(self, files: dict[str, str]) -> None:
+        """4.0 has no ZooKeeper."""
+        Path(files["server"]).write_text(samples.PROPERTIES)
+        line = refusal(files, "topics", "server", release="4.0.0")
+        assert line == (
+            "server.txt (server.properties): controller: zookeeper; allowed: kraft: the release "
+            "is 4.0.0"
+        )
+
+    def test_release_by_hand(self, files: dict[str, str]) -> None:
+        """The operator knows best; what is no release is refused."""
+        assert imported(files, "topics", release="3.4.1")["release"] == "3.4.1"
+        Path(files["topics"]).parent.joinpath("mine.yaml").unlink()
+        assert refusal(files, "topics", release="x").startswith("--release: x; allowed: a release")
+
+
+class TestAnonymise:
+    """--anonymise."""
+
+    def test_no_name_is_left(self, files: dict[str, str]) -> None:
+        """Topics, racks, log dirs and names of files are replaced; numbers stay."""
+        seen = imported(files, "topics", "configs", "dirs", "server", anonymous=True)
+        text = Path(seen["file"]).read_text()
+        for name in ("orders", "/d1", "topics.txt", "rack: a", "rack: b"):
+            assert name not in text
+        assert seen["topics"][0]["partitions"][1]["replicas"] == [2, 3, 1]
+        assert [b["rack"] for b in seen["brokers"]] == ["rack-1", "rack-2", "rack-3"]
+
+
+class TestFile:
+    """The file that is written."""
+
+    def test_it_shows_what_was_imported(self, files: dict[str, str]) -> None:
+        """Reading the file gives what the import said."""
+        seen = imported(files, "topics", "configs", "dirs", "server")
+        assert show(str(seen.pop("file"))) == seen
+
+    def test_what_is_shown_is_a_cluster_file(self, files: dict[str, str]) -> None:
+        """The JSON of `cluster show` reads as a cluster file again."""
+        seen = imported(files, "topics", "configs")
+        again = Path(seen.pop("file")).with_name("again.json")
+        again.write_text(json.dumps(seen))
+        assert show(str(again)) == seen
+
+    def test_it_simulates(self, files: dict[str, str]) -> None:
+        """A scenario that names it has its brokers, topics, settings and leaders."""
+        path = Path(imported(files, "topics", "configs")["file"])
+        scenario = path.with_name("s.yaml")
+        scenario.write_text("{scenario_id: s, horizon_ms: 100, cluster: {file: mine.yaml}}")
+        read = load_scenario(scenario)
+        assert read.cluster.brokers == (1, 2, 3)
+        assert read.config["replica.lag.time.max.ms"] == 12000
+        assert read.topics[0].settings == {"min.insync.replicas": 2}
+        assert read.topics[0].leaders == {1: 3}
+
+    def test_a_file_that_was_written_by_hand_stays(
+        self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An import writes over an import, over nothing else."""
+        folder = Path(files["topics"]).parent
+        monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+        (folder / "clusters").mkdir()
+        import_cluster([files["topics"]], "mine")
+        import_cluster([files["topics"]], "mine", release="4.0")
+        assert show("mine")["release"] == "4.0"
+        (folder / "clusters" / "hand.yaml").write_text("cluster: {}")
+        with pytest.raises(InputError, match="this cluster file was not imported"):
+            import_cluster([files["topics"]], "hand")
+
+    def test_secrets(self, files: dict[str, str]) -> None:
+        """No password comes into the file or onto the screen."""
+        run = CliRunner().invoke(
+            app,
+            [
+                *("cluster", "import", *files.values(), "--name", "mine"),
+                *("--out", str(Path(files["topics"]).with_name("mine.yaml")), "--json"),
+            ],
+        )
+        assert run.exit_code == 0
+        text = Path(json.loads(run.stdout)["file"]).read_text()
+        assert samples.SECRET not in run.stdout + text
+
+    def test_names_that_are_none(self, files: dict[str, str]) -> None:
+        """A name may not lead out of the folder."""
+        with pytest.raises(InputError, match="allowed: a name of a-z"):
+            import_cluster([files["topics"]], "../x")

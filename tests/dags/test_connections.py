@@ -1,0 +1,141 @@
+"""An Airflow that is already there: its Variable and its connections say what is where."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.orchestration.connections import (
+    Settings,
+    into_environment,
+    settings,
+    spark_connection,
+)
+
+CONNECTIONS = {
+    "local": '{"conn_type": "spark", "host": "local[2]"}',
+    "whole URL": '{"conn_type": "spark", "host": "spark://master", "port": 7077}',
+    "host and port": '{"conn_type": "spark", "host": "master", "port": 7077}',
+    "cluster": '{"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}',
+    "launcher": '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',  # noqa: E501
+    "URI": "spark://master:7077",
+    "URI of local": "spark://local%5B*%5D",
+    "URI with options": "spark://spark%3A%2F%2Fmaster:7077?deploy-mode=client",
+    "URI of YARN": "yarn://yarn",
+}
+
+
+class TestSparkConnection:
+    """Where Spark is."""
+
+    @pytest.mark.parametrize("form", CONNECTIONS)
+    def test_as_the_provider_reads_it(self, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+        """Every form of a connection names the master, launcher and mode that Spark is given."""
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", CONNECTIONS[form])
+        ours = spark_connection("ours")
+        provider: dict[str, Any] = SparkSubmitHook(conn_id="ours")._connection
+        assert ours.master == provider["master"]
+        assert ours.launcher == provider["spark_binary"]
+        assert ours.deploy_mode == (provider["deploy_mode"] or "")
+
+    def test_kubernetes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A URI's scheme is the master's; the provider wants a second provider for this one."""
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", "k8s://https%3A%2F%2Fkubernetes.default:443")
+        assert spark_connection("ours").master == "k8s://https://kubernetes.default:443"
+
+    def test_none(self) -> None:
+        """A connection that Airflow does not have is refused; nobody said `yarn`."""
+        with pytest.raises(Refused) as refused:
+            spark_connection("nowhere")
+        assert str(refused.value) == (
+            "connection nowhere: Airflow has none; "
+            "allowed: a connection of type spark, with a master URL as its host"
+        )
+
+
+class TestSettings:
+    """The Variable `isr_pipeline`."""
+
+    def test_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without the Variable everything is as in our own set-up."""
+        monkeypatch.delenv("AIRFLOW_VAR_ISR_PIPELINE", raising=False)
+        assert settings() == Settings()
+
+    def test_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A JSON object."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", '{"home": "/shared", "notify": "a:b"}')
+        assert settings() == Settings(home="/shared", notify="a:b")
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            (
+                "/shared",
+                "Airflow Variable isr_pipeline: /shared; allowed: a JSON object such as {",
+            ),
+            (
+                '{"hom": "/shared"}',
+                "Airflow Variable isr_pipeline: hom: unknown key; allowed: home",
+            ),
+            (
+                '{"home": 7}',
+                "Airflow Variable isr_pipeline: home: 7; allowed: a text that is not empty",
+            ),
+        ],
+    )
+    def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:
+        """One line names the Variable, the key and what is allowed."""
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", text)
+        with pytest.raises(InputError) as refused:
+            settings()
+        assert str(refused.value).startswith(line)
+
+
+class TestIntoEnvironment:
+    """What tasks, and the programs that they start, find."""
+
+    NAMES = ("ISR_PIPELINE_HOME", "ISR_PIPELINE_ROOT", "ISR_PIPELINE_CONFIG", "ISR_PIPELINE_NOTIFY")
+    LOGIN = ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
+
+    @pytest.fixture(autouse=True)
+    def _bare(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No variable of ours is set, and none is left behind."""
+        for name in self.NAMES + self.LOGIN:
+            monkeypatch.setenv(name, "")
+            monkeypatch.delenv(name)
+
+    def test_set(self) -> None:
+        """Each field becomes its variable; what is not said stays unset."""
+        into_environment(Settings(home="/h", config="/c"))
+        assert os.environ["ISR_PIPELINE_HOME"] == "/h"
+        assert os.environ["ISR_PIPELINE_CONFIG"] == "/c"
+        assert "ISR_PIPELINE_ROOT" not in os.environ
+
+    def test_environment_wins(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """What a worker's own environment says holds for it."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        into_environment(Settings(home="/h"))
+        assert os.environ["ISR_PIPELINE_HOME"] == str(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("connection", "address"),
+        [
+            ({"conn_type": "http", "host": "mlflow", "port": 5000}, "http://mlflow:5000"),
+            ({"conn_type": "http", "host": "mlflow", "schema": "https"}, "https://mlflow"),
+            ({"conn_type": "http", "host": "https://mlflow.example"}, "https://mlflow.example"),
+        ],
+    )
+    def test_mlflow(
+        self, monkeypatch: pytest.MonkeyPatch, connection: dict[str, Any], address: str
+    ) -> None:
+        """An HTTP connection gives MLflow's address and login."""
+        login = {"login": "isr", "password": "of-the-test"}
+        monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection | login))
+        into_environment(Settings(mlflow_connection="ours"))
+        assert [os.environ[name] for name in self.LOGIN] == [address, *login.values()]

@@ -1,0 +1,118 @@
+"""A night without Airflow: the tables, verdict and exit status of the same night by Airflow."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.end_to_end.conftest import EXPERIMENT, Site
+from tests.end_to_end.test_night import digests
+
+NIGHT = "2026-10-05"
+
+pytestmark = pytest.mark.slow
+
+
+def in_process(site: Site, *more: str, status: int = 0) -> str:
+    """Run the night in one program."""
+    return site.night(NIGHT, "--in-process", *more, status=status)
+
+
+@pytest.fixture(scope="module")
+def by_airflow(site: Site) -> dict[str, Any]:
+    """The night as `make nightly` has it."""
+    site.night(NIGHT)
+    return site.show(NIGHT)
+
+
+@pytest.fixture(scope="module")
+def alone(site: Site, by_airflow: dict[str, Any]) -> dict[str, Any]:
+    """The same night again, without Airflow; what it said, and the night."""
+    said = in_process(site)
+    return {"said": said, **site.show(NIGHT)}
+
+
+class TestInProcess:
+    """Airflow adds nothing to a result."""
+
+    def test_same_tables(self, alone: dict[str, Any], by_airflow: dict[str, Any]) -> None:
+        """Every table has the same bytes in the same order."""
+        assert digests(alone) == digests(by_airflow)
+
+    def test_same_verdict(self, alone: dict[str, Any], by_airflow: dict[str, Any]) -> None:
+        """State, headline and every configuration's verdict."""
+        for name in ("status", "headline", "configs", "panel_digest"):
+            assert alone[name] == by_airflow[name]
+
+    def test_says_every_step(self, alone: dict[str, Any]) -> None:
+        """Each step, and how far the simulation is; then the night."""
+        assert "simulate [kip-501]" in alone["said"]
+        assert "pairs/s" in alone["said"]
+        assert f"night {NIGHT} of {EXPERIMENT}: " in alone["said"]
+        assert alone["dag_run_id"].startswith("in-process__")
+
+    def test_mlflow_has_it_once(self, site: Site, alone: dict[str, Any]) -> None:
+        """It replaces what the DAG run had logged."""
+        assert site.mlflow_runs(NIGHT) == 1 + len(alone["configs"])
+
+    def test_ends_clean(self, site: Site, alone: dict[str, Any]) -> None:
+        """No process is left, and nothing half-written."""
+        assert alone
+        assert site.processes() == []
+        assert site.debris() == []
+
+    def test_red_night_is_exit_status_one(self, site: Site, alone: dict[str, Any]) -> None:
+        """A red verdict, here `no-data`: the accepted baseline is of another panel."""
+        site.run("baseline", "accept", NIGHT, "--experiment", EXPERIMENT, "--why", "first")
+        said = in_process(site, "--panel-size", "4", status=1)
+        assert "no-data" in said
+        in_process(site)
+        assert digests(site.show(NIGHT))["outcomes"] == digests(alone)["outcomes"]
+
+
+class TestStopped:
+    """Cut off in the middle."""
+
+    def start(self, site: Site) -> Any:
+        """Start a night, and return when it simulates; nothing listens beyond the loopback."""
+        command = ("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT, "--in-process")
+        started = site.start(*command)
+        started.wait_for("simulate")
+        assert site.open_ports() == []
+        return started
+
+    def state(self, site: Site) -> tuple[str, str]:
+        """State and reason of the night, as listed."""
+        rows = json.loads(site.run("night", "list", "--experiment", EXPERIMENT, "--json"))
+        row = next(one for one in rows if one["night"] == NIGHT)
+        return row["status"], row["reason"]
+
+    def test_ctrl_c(self, site: Site) -> None:
+        """Exit status 130, and a night that says so."""
+        assert self.start(site).interrupt() == 130
+        assert self.state(site) == ("interrupted", "stopped by hand")
+        assert site.processes() == []
+        assert site.debris() == []
+
+    def test_kill_9(self, site: Site) -> None:
+        """Nobody notes it; the night is interrupted all the same, and is run again."""
+        started = self.start(site)
+        assert self.state(site)[0] == "running"
+        started.process.send_signal(signal.SIGKILL)
+        started.process.wait()
+        assert self.state(site) == (
+            "interrupted",
+            "its run was killed; run it again to have it whole",
+        )
+        limit = time.monotonic() + 60
+        while site.processes():
+            assert time.monotonic() < limit, site.processes()
+            time.sleep(0.5)
+        in_process(site)
+        assert site.debris() == []
+        assert psutil.pid_exists(started.process.pid) is False

@@ -1,0 +1,52 @@
+"""Release numbers and the rules that each release has."""
+
+from __future__ import annotations
+
+import pytest
+
+from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.kafka.releases import RULE_SETS
+
+
+@pytest.mark.parametrize(
+    ("number", "rule_set"),
+    [
+        ("0.8.2.2", "0.8.2"),
+        ("0.10.1.1", "0.9-0.10.1"),
+        ("0.10.2.2", "0.10.2-2.0"),
+        ("2.2.2", "2.1-2.6"),
+        ("2.8.2", "2.7-3.2"),
+        ("3.6.1", "3.3-3.6"),
+        ("4.3.1", "3.7+"),
+    ],
+)
+def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> None:
+    """The release that a rule set was read in has that very rule set."""
+    assert rule_set_text(number) == rule_set
+
+
+@pytest.mark.parametrize(
+    ("number", "switch", "value"),
+    [
+        ("0.11.0.3", "key_defaults", "2.1-2.6"),
+        ("2.5.0", "key_defaults", "2.7-3.2"),
+        ("3.4.0", "kraft_shrink_bumps", True),
+        ("3.9.1", "check_from_imbalance", True),
+        ("3.9.1", "has_elr", False),
+        ("4.0.0", "registration_backs_off", True),
+        ("4.0.0", "check_from_imbalance", False),
+        ("4.1.0", "registration_backs_off", False),
+    ],
+)
+def test_within_a_range(number: str, switch: str, value: object) -> None:
+    """A release that differs within its rule set's range has its own switches."""
+    text = rule_set_text(number)
+    assert text is not None
+    assert getattr(rule_set_of(text), switch) == value
+
+
+@pytest.mark.parametrize("number", ["", "4", "0.7.2", "5.0", "3.x", "3.9 ", "../3.9", *RULE_SETS])
+def test_what_is_no_number(number: str) -> None:
+    """Other names are left to whoever knows them, but 0.8.2, which is both."""
+    assert rule_set_text(number) == ("0.8.2" if number == "0.8.2" else None)

@@ -1,0 +1,241 @@
+"""The cluster file: what it says, what is refused, and what of it a scenario has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.reading import parse_mapping
+from isr_pipeline.scenarios.cluster_file import (
+    checked_cluster,
+    load_cluster_file,
+    not_simulated,
+    partitions_of,
+    scenario_parts,
+)
+from isr_pipeline.scenarios.loading import load_scenario
+from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
+
+GOOD = """
+release: 3.9.1
+controller: kraft
+settings: {replica.lag.time.max.ms: 10000, log.retention.hours: 7}
+rack_rtt_ms: [{between: [a, b], rtt_ms: 2}]
+brokers:
+  - {id: 1, rack: a, log_dirs: [/d1, /d2]}
+  - {id: 2, rack: b, log_dirs: [/d1]}
+  - {id: 3, rack: b, log_dirs: [/d1]}
+topics:
+  - name: orders
+    settings: {min.insync.replicas: 2, retention.ms: 60000}
+    produce: [{acks: all}]
+    partitions:
+      - {id: 0, replicas: [1, 2, 3], leader: 2, log_dirs: [/d2, /d1, /d1], records_per_s: 12.5}
+      - {id: 1, replicas: [2, 3], records_per_s: 20}
+  - {name: bulk, partitions: 4, replication_factor: 3, produce: [{records_per_s: 30, acks: 1}]}
+"""
+
+
+def good(**changes: Any) -> dict[str, Any]:
+    """Give a cluster that is right but for the changes."""
+    return {**parse_mapping(GOOD, "F"), **changes}
+
+
+def refusal(raw: dict[str, Any]) -> str:
+    """Give the error line of a cluster file."""
+    with pytest.raises(InputError) as caught:
+        checked_cluster(raw, "F")
+    return str(caught.value)
+
+
+def parts(**changes: Any) -> dict[str, Any]:
+    """Give the scenario's parts of a cluster."""
+    return scenario_parts(checked_cluster(good(**changes), "F"), Path())
+
+
+class TestParts:
+    """What a scenario has of it."""
+
+    def test_release_number(self) -> None:
+        """A number becomes the rule set that the release has."""
+        assert parts()["cluster"]["release"].startswith("3.9 (3.7+ with ")
+        assert parts(release="4.3.1")["cluster"]["release"] == "3.7+"
+        assert parts(release="3.7+")["cluster"]["release"] == "3.7+"
+
+    def test_the_rest(self) -> None:
+        """Brokers, racks, log dirs, assignments, leaders, topics' settings, rates."""
+        found = parts()
+        assert found["cluster"]["brokers"] == [1, 2, 3]
+        assert found["cluster"]["racks"] == {"1": "a", "2": "b", "3": "b"}
+        assert found["config"] == {"replica.lag.time.max.ms": 10000}
+        orders, bulk = found["topics"]
+        assert orders["assignment"] == {"0": [1, 2, 3], "1": [2, 3]}
+        assert orders["leaders"] == {"0": 2}
+        assert orders["log_dirs"] == {"0": [1, 0, 0], "1": [0, 0]}
+        assert orders["settings"] == {"min.insync.replicas": 2}
+        assert orders["produce"][0]["partition_rates"] == {"0": 12.5, "1": 20}
+        assert bulk["assignment"]["3"] == [1, 2, 3]
+
+    def test_eligible_leader_replicas_are_a_feature(self) -> None:
+        """The feature's level is the key that the simulator reads."""
+        found = parts(features={"eligible.leader.replicas.version": 1})
+        assert found["config"]["eligible.leader.replicas.version"] == 1
+
+    def test_the_level_of_the_metadata_decides_a_rule(self) -> None:
+        """Below 3.6 a shrink of the ISR begins a leader epoch, whatever the release."""
+        assert parts(features={"metadata.version": 11})["rules"] == {
+            "shrink_bumps_leader_epoch": True
+        }
+        assert parts(features={"metadata.version": 12})["rules"] == {}
+        own = parts(features={"metadata.version": 11}, rules={"shrink_bumps_leader_epoch": False})
+        assert own["rules"] == {"shrink_bumps_leader_epoch": False}
+
+    def test_it_goes_through_json(self) -> None:
+        """A scenario with all of it survives the tables of a night."""
+        frame = {"scenario_id": "s", "horizon_ms": 100, **parts()}
+        frame.pop("description")
+        scenario = parse_scenario(frame, "F")
+        assert scenario_from_json(canonical_json(scenario)) == scenario
+
+
+class TestChecked:
+    """What follows from the rest is filled in."""
+
+    def test_defaults(self) -> None:
+        """The first leads, all are in sync, and the only log dir is the one."""
+        file = checked_cluster(good(), "F")
+        second = partitions_of(file.topics[0])[1]
+        assert (second.leader, second.isr, second.log_dirs) == (2, (2, 3), ("/d1", "/d1"))
+
+    def test_short_form(self, tmp_path: Path) -> None:
+        """A cluster in the words of a scenario says the same things."""
+        path = tmp_path / "c.yaml"
+        path.write_text(
+            "cluster: {release: '3.7+', controller: kraft, brokers: [1, 2], log_dirs_per_broker: 2}"
+            "\ntopics: [{name: t, partitions: 1, replication_factor: 2, produce: {acks: all}}]"
+            "\nconfig: {min.insync.replicas: 2}\n"
+        )
+        file = load_cluster_file(path, "F")
+        assert file.settings == {"min.insync.replicas": 2}
+        assert file.brokers[1].log_dirs == ("0", "1")
+        assert partitions_of(file.topics[0])[0].records_per_s == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ("relase: 3.9", "relase: unknown key; allowed: release"),
+        ("release: 7.1", "release: 7.1; allowed: a release of Kafka from 0.8.2 to 4.x, 0.8.2, "),
+        ("controller: raft", "controller: raft; allowed: kraft, zookeeper"),
+        ("brokers: []", "brokers: []; allowed: a list of at least one broker"),
+        ("brokers: [{id: 1}, {id: 1}]", "brokers[1].id: 1; allowed: each broker once"),
+        ("brokers: [{rack: a}]", "brokers[0].id: missing; allowed: the id of a broker"),
+        ("settings: {min.insync.replicas: x}", "settings.min.insync.replicas: x; allowed: a whole"),
+        ("settings: {BAD: 1}", "settings.BAD: unknown key; allowed: one of Kafka's keys"),
+        ("topics: []", "topics: []; allowed: a list of at least one topic"),
+        (
+            "topics: [{name: t, partitions: 2}]",
+            "topics[0].replication_factor: missing; allowed: a whole number 1..3 (the brokers)",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: [1, 9]}]}]",
+            "topics[0].partitions[0].replicas: 9; allowed: 1, 2, 3",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: [1], leader: 2}]}]",
+            "topics[0].partitions[0].leader: 2; allowed: 1 (its replicas)",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: [1], isr: [2]}]}]",
+            "topics[0].partitions[0].isr: 2; allowed: 1 (its replicas)",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: [2], log_dirs: [/x]}]}]",
+            "topics[0].partitions[0].log_dirs: /x; allowed: /d1 (log dirs of broker 2)",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: [2]}, {id: 0, replicas: [1]}]}]",
+            "topics[0].partitions[1].id: 0; allowed: each partition once",
+        ),
+        (
+            "topics: [{name: t, partitions: [{id: 0, replicas: 1}]}]",
+            "topics[0].partitions[0].replicas: 1; allowed: a list of brokers",
+        ),
+        (
+            "topics: [{name: ../x, partitions: 1, replication_factor: 1}]",
+            "topics[0].name: ../x; allowed: a topic name (letters, digits, . _ -)",
+        ),
+    ],
+)
+def test_what_is_refused(changes: str, line: str) -> None:
+    """One line names field, value and what is allowed."""
+    assert refusal(good(**parse_mapping(changes, "F"))).startswith(f"F: {line}")
+
+
+def test_what_is_not_simulated_is_said() -> None:
+    """Everything that the simulated world has no place for, the most important first."""
+    raw = good(features={"group.version": 1, "metadata.version": 21})
+    raw["brokers"][1]["settings"] = {"num.io.threads": 16}
+    raw["topics"][0]["partitions"][0] |= {"leader": -1, "isr": []}
+    short = "the ISR of 1 partition lacks replicas (orders-0)"
+    assert not_simulated(checked_cluster(raw, "F")) == [
+        "1 partition without a leader (orders-0): a scenario begins with the first replica leading",
+        f"{short}: a scenario begins with every replica in sync",
+        "broker 2's own num.io.threads=16: every broker has the cluster's settings",
+        "settings that no rule reads: log.retention.hours",
+        "settings of topics that no rule reads: retention.ms",
+        "features that no rule reads: group.version 1",
+    ]
+
+
+class TestScenario:
+    """cluster: {file: FILE}."""
+
+    def write(self, folder: Path, scenario: str) -> Path:
+        """Write a cluster and a scenario that names it."""
+        (folder / "c.yaml").write_text(GOOD)
+        path = folder / "s.yaml"
+        path.write_text("scenario_id: s\nhorizon_ms: 1000\n" + scenario)
+        return path
+
+    def test_success(self, tmp_path: Path) -> None:
+        """Topics come with it, and what the scenario says lies over it."""
+        path = self.write(
+            tmp_path, "cluster: {file: c.yaml}\nconfig: {min.insync.replicas: 2}\nseed: 7"
+        )
+        read = load_scenario(path, ["replica.lag.time.max.ms=5000"])
+        assert [topic.name for topic in read.topics] == ["orders", "bulk"]
+        assert read.config == {"replica.lag.time.max.ms": 5000, "min.insync.replicas": 2}
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            (
+                "cluster: {file: c.yaml}\ntopics: []",
+                (
+                    "topics: topics beside cluster.file; allowed: the cluster file's topics, or "
+                    "no cluster.file"
+                ),
+            ),
+            (
+                "cluster: {file: c.yaml, release: '3.7+'}",
+                "cluster.release: release beside file; allowed: what the cluster file says",
+            ),
+            ("cluster: {file: 7}", "cluster.file: 7; allowed: the path of a cluster file"),
+        ],
+    )
+    def test_what_is_refused(self, tmp_path: Path, text: str, line: str) -> None:
+        """What would say the same thing twice."""
+        path = self.write(tmp_path, text)
+        with pytest.raises(InputError) as caught:
+            load_scenario(path)
+        assert str(caught.value) == f"{path}: {line}"
+
+    def test_no_such_file(self, tmp_path: Path) -> None:
+        """The line names the cluster file."""
+        path = self.write(tmp_path, "cluster: {file: d.yaml}")
+        with pytest.raises(InputError, match=r"d\.yaml: no such file"):
+            load_scenario(path)

@@ -1,0 +1,126 @@
+"""Why a step on Spark broke off: one line, from what a real Spark hands on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.host.spark_errors import cause, disk_full
+from isr_pipeline.jobs.program import run_as_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def broken_by(spark: SparkSession, breaks: Callable[[], None]) -> Exception:
+    """Return the error of a job whose workers do something."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            breaks()
+            yield batch
+
+    with pytest.raises(Exception, match=r".") as raised:
+        spark.range(0, 4, 1, 2).mapInArrow(work, "id long").count()
+    return raised.value
+
+
+class TestCause:
+    """What is said instead of fifty lines."""
+
+    def test_full_disk_in_a_worker(self, spark: SparkSession) -> None:
+        """The file that could not be written, and what to do."""
+
+        def breaks() -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/data/tables/part-0.parquet")
+
+        assert cause(broken_by(spark, breaks)) == (
+            "/data/tables/part-0.parquet: no space left on device; free some, and run the night "
+            "again"
+        )
+
+    def test_full_disk_in_java(self, spark: SparkSession, tmp_path: Path) -> None:
+        """Java's own writer does not name the file."""
+        java = spark.sparkContext._jvm.java.io
+        with pytest.raises(Exception, match="No space left on device") as raised:
+            java.FileOutputStream("/dev/full").write(1)
+        assert cause(raised.value) == (
+            "no space left on device; free some, and run the night again"
+        )
+
+    def test_error_of_a_worker(self, spark: SparkSession) -> None:
+        """The last line of the worker's traceback."""
+
+        def breaks() -> None:
+            raise ValueError("scenario regression-00007: negative lag")
+
+        assert cause(broken_by(spark, breaks)) == (
+            "ValueError: scenario regression-00007: negative lag"
+        )
+
+    def test_killed_worker(self, spark: SparkSession) -> None:
+        """As the system does when memory is short."""
+
+        def breaks() -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        assert cause(broken_by(spark, breaks)) == (
+            "a process of Spark was killed while the step ran (was memory short?)"
+        )
+
+    def test_spark_gone(self) -> None:
+        """Nobody answers where Spark was."""
+        assert cause(ConnectionRefusedError(111, "Connection refused")) == (
+            "Spark was killed while the step ran, or ended by itself (was memory short?)"
+        )
+
+    def test_another_error_is_itself(self) -> None:
+        """What is not Spark's is said as it is, in one line."""
+        assert cause(KeyError("offline\nrate")) == r"KeyError: 'offline\nrate'"
+        assert disk_full(KeyError("offline")) == ""
+
+    def test_full_database(self) -> None:
+        """SQLite has its own words for a full disk."""
+        import sqlite3
+
+        error = sqlite3.OperationalError("database or disk is full")
+        assert disk_full(error).startswith("no space left on device")
+
+
+class TestProgram:
+    """A job that spark-submit started."""
+
+    def test_reason_stands_alone_in_the_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Whoever submitted it reads one line there, and the traceback is on standard error."""
+        sign = tmp_path / "started"
+        sign.touch()
+        monkeypatch.setenv("ISR_PIPELINE_SPARK_STARTED", str(sign))
+
+        def work() -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/data/x")
+
+        assert run_as_program(work) == 1
+        assert sign.read_text().startswith("/data/x: no space left on device;")
+        said = capsys.readouterr().err
+        assert said.splitlines()[-1] == sign.read_text()
+        assert "Traceback" in said
+
+    def test_refusal_has_its_exit_status(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """A person's mistake is its line, without a traceback."""
+
+        def work() -> None:
+            raise Refused("no outcomes")
+
+        assert run_as_program(work) == 1
+        assert capsys.readouterr().err == "no outcomes\n"

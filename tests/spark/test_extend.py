@@ -1,0 +1,145 @@
+"""A stage of further scenarios on Spark: both sides, by either kernel, checked like all rows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow.compute as pc
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.experiment.stages import BASELINE_SIDE
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.jobs import extend, generate_scenarios, simulate, summarize
+from isr_pipeline.outcomes import parts, store
+from isr_pipeline.validation.run import check
+from isr_pipeline.verdicts import acceptance, baseline_side, changes, stages
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import load_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+SMOKE = REPOSITORY / "config" / "experiments" / "smoke.yaml"
+NIGHT, LATER = "2026-11-19", "2026-11-20"
+STAGE = "further-1"
+
+
+def experiment(folder: Path, lag_ms: int) -> Path:
+    """A file of two configurations and a budget of few scenarios."""
+    text = SMOKE.read_text()
+    text = text.replace(
+        "regression: 8, confirm: 8, fresh: 4", "regression: 5, confirm: 4, fresh: 0"
+    )
+    text = text.replace("scenarios: 400", "scenarios: 20")
+    text = text[: text.index("  - name: kip-501")]
+    changed = "in which no read holds the partition's lock.\n        set: {rules.isr_lock: none"
+    assert changed in text
+    text = text.replace(changed, f"{changed}, replica.lag.time.max.ms: {lag_ms}")
+    file = folder / "small.yaml"
+    file.write_text(text)
+    return file
+
+
+def planned(folder: Path, night: str, lag_ms: int) -> Plan:
+    """Plan a night, and write the plan where readers look for it."""
+    plan = make_plan(experiment(folder, lag_ms), night)
+    plan.save(Home.from_environment().night_dir(plan.experiment, night) / "plan.json")
+    return plan
+
+
+def made(spark: SparkSession, plan: Plan, *panels: str) -> Plan:
+    """Draw a night and simulate some of its panels under every configuration."""
+    generate_scenarios.run(spark, generate_scenarios.GenerateConfig(plan))
+    for panel in panels:
+        simulate.run(spark, simulate.SimulateConfig(plan, panel))
+    judge_night(plan)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
+    """A night with a shorter lag limit than its baseline, after its confirm panel."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISR_PIPELINE_HOME", str(folder))
+        for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
+            patch.delenv(name, raising=False)
+        made(spark, planned(folder, NIGHT, 4_000), "regression", "confirm")
+        acceptance.accept("small", NIGHT, "Ada", "first")
+        plan = made(spark, planned(folder, LATER, 1_000), "regression")
+        extend.run(spark, extend.ExtendConfig(plan, plan.stages[0]))
+        stages.look_night(plan, 1)
+        yield plan
+
+
+def rows(plan: Plan, panel: str) -> pd.DataFrame:
+    """Outcomes of a panel."""
+    where = pc.field("panel") == panel
+    return store.read_table("outcomes", plan.experiment, plan.night, where=where, root=plan.root)
+
+
+def test_only_what_is_open_is_simulated(night: Plan) -> None:
+    """The changed configuration alone; the baseline has its side of the confirm panel."""
+    (changed,) = load_verdict("small", LATER).awaits_confirm
+    assert set(rows(night, "confirm")["config_id"]) == {changed}
+    assert len(rows(night, "confirm")) == 4
+    assert rows(night, "confirm" + BASELINE_SIDE).empty
+
+
+def test_both_sides_by_either_kernel(
+    spark: SparkSession, night: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The present kernel and a kernel of its own process give the baseline the same rows."""
+    config = extend.ExtendConfig(night, night.stages[1])
+    assert config.stage.panel == STAGE
+    extend.run(spark, config)
+    for table in ("scenarios", "outcomes"):
+        check(table, night, spark)
+    tonight, before = rows(night, STAGE), rows(night, STAGE + BASELINE_SIDE)
+    assert len(tonight) == len(before) == night.stages[1].scenarios
+    assert list(before["scenario_id"]) == list(tonight["scenario_id"])
+    assert not before.drop(columns="panel").equals(tonight.drop(columns="panel"))
+    monkeypatch.setattr(baseline_side, "_is_present", lambda *_: False)
+    extend.run(spark, config)
+    check("outcomes", night, spark)
+    assert rows(night, STAGE).equals(tonight)
+    assert rows(night, STAGE + BASELINE_SIDE).equals(before)
+
+
+def test_the_fuse_leaves_no_rows(spark: SparkSession, night: Plan) -> None:
+    """A stage whose time is over on the way is none: no rows, and the verdict says why."""
+    verdict = load_verdict("small", LATER)
+    try:
+        os.utime(changes._path("small", LATER), (0.0, 0.0))
+        extend.run(spark, extend.ExtendConfig(night, night.stages[2]))
+        assert rows(night, night.stages[2].panel).empty
+        stopped = load_verdict("small", LATER)
+        assert stopped.stopped == "stopped by the fuse of 10 minutes"
+        assert stopped.awaits_confirm == ()
+    finally:
+        verdict.save()
+
+
+def test_a_summary_has_no_further_rows(spark: SparkSession, night: Plan) -> None:
+    """The tables know the panels of a stage; the night's own panels are the plan's."""
+    assert set(parts.assembled(night)) > {"regression", "confirm"}
+    assert set(night.panels) == {"regression", "confirm", "fresh"}
+    summarize.run(spark, summarize.SummarizeConfig(night, resamples=10))
+    summary = store.read_table("summary", night.experiment, night.night, root=night.root)
+    assert set(summary["panel"]) <= set(night.panels)
+    check("summary", night, spark)
+
+
+def test_an_unknown_stage(night: Plan) -> None:
+    """The line lists the stages of the night."""
+    file = Home.from_environment().night_dir(night.experiment, night.night) / "plan.json"
+    with pytest.raises(InputError) as refused:
+        extend.parse(["--plan", str(file), "--stage", "further-9"])
+    assert str(refused.value) == "--stage: further-9; allowed: confirm, further-1, further-2"

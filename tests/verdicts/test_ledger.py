@@ -1,0 +1,203 @@
+"""Acceptances add up: the ledger, and configurations that are accepted alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.home import Home
+from isr_pipeline.verdicts import acceptance, baseline, ledger
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.ledger import Absorbed, Entry
+from isr_pipeline.verdicts.model import NightVerdict, Status
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
+
+FLAPS = "isr_flaps_per_partition_hour"
+LATENCY = "commit_latency_p99_ms"
+THIRD = "2026-11-21"
+
+
+def judged(world: World, night: str, change: Change | None = None) -> NightVerdict:
+    """Judge a night, confirm panel included."""
+    plan = world.write(night, change)
+    judge_night(plan)
+    return decided(plan)
+
+
+def accepted(
+    world: World, night: str, change: Change | None = None, only: tuple[str, ...] = ()
+) -> baseline.BaselineRecord:
+    """Judge and accept a night, or some of its configurations."""
+    judged(world, night, change)
+    return acceptance.accept(
+        world.experiment, night, "Ada", f"of {night}", only=only, version=world.code_version
+    )
+
+
+def entry(at: str, against: str, **metrics: float | None) -> Entry:
+    """An acceptance of the configuration `today` with the ratios of some metrics."""
+    absorbed = {
+        name: Absorbed(status=Status.OK, ratio=ratio, value=1.0, baseline_value=0.5)
+        for name, ratio in metrics.items()
+    }
+    return Entry(
+        night=f"night-{at}", accepted_by="Ada", accepted_at=at, why="why", code_version="c",
+        panel_digest="p", compared_with=against, absorbed={"today": absorbed},
+    )  # fmt: skip
+
+
+class TestCompounded:
+    """What a chain of acceptances adds up to."""
+
+    def test_ratios_multiply(self) -> None:
+        """Three times nine per cent is thirty per cent since the first baseline."""
+        steps = [entry("1", "")]
+        steps += [entry(str(at), str(at - 1), p99=1.09) for at in (2, 3, 4)]
+        (total,) = ledger.compounded(steps)
+        assert total.text == "today: p99 +29.5 % over 3 acceptances since night-1"
+
+    def test_an_acceptance_judged_before_the_last_is_not_counted_on_top_of_it(self) -> None:
+        """Ratios multiply along what they are against, not in the order of acceptance."""
+        steps = [entry("1", ""), entry("2", "1", p99=1.5), entry("3", "1", p99=1.2)]
+        (total,) = ledger.compounded(steps)
+        assert (total.ratio, total.acceptances) == (1.2, 1)
+
+    def test_another_panel_begins_anew(self) -> None:
+        """What was compared with nothing has no ratio to multiply."""
+        steps = [entry("1", ""), entry("2", "1", p99=2.0), entry("3", ""), entry("4", "3", p99=1.1)]
+        (total,) = ledger.compounded(steps)
+        assert total.text == "today: p99 +10 % over 1 acceptance since night-3"
+
+    def test_from_zero_begins_anew(self) -> None:
+        """A metric that rose from zero counts from where it stood then."""
+        steps = [entry("1", ""), entry("2", "1", lost=None), entry("3", "2", lost=0.5)]
+        (total,) = ledger.compounded(steps)
+        assert (total.ratio, total.since) == (0.5, "night-2")
+
+    def test_back_again_is_no_change(self) -> None:
+        """Largest change first, in either direction."""
+        steps = [entry("1", ""), entry("2", "1", up=1.5, down=0.5)]
+        assert [one.metric for one in ledger.compounded(steps)] == ["down", "up"]
+
+
+@pytest.mark.usefixtures("home")
+class TestLedger:
+    """The file."""
+
+    def test_an_acceptance_says_what_it_absorbs(self) -> None:
+        """Every metric that is not what it was, below the limit too, by configuration."""
+        accepted(World(), NIGHT)
+        record = accepted(World(), LATER, scaled(LATENCY, 1.02, "today"))
+        assert record.entry is not None
+        assert record.entry.lines() == ["today: commit_latency_p99_ms +1.92 % (ok)"]
+
+    def test_a_slow_decline_adds_up(self) -> None:
+        """Steps that nobody calls are one sum in the end."""
+        accepted(World(), NIGHT)
+        accepted(World(), LATER, scaled(LATENCY, 1.05, "today"))
+        accepted(World(), THIRD, scaled(LATENCY, 1.05 * 1.05, "today"))
+        (total,) = ledger.compounded(ledger.read("synthetic"))
+        assert total.acceptances == 2
+        assert total.ratio == pytest.approx(1.1, abs=0.01)
+        assert total.since == NIGHT
+
+    def test_removed_is_said(self) -> None:
+        """A configuration that the accepted night no longer has."""
+        accepted(World(), NIGHT)
+        record = accepted(World(names=("today", "lag-20s")), LATER)
+        assert record.entry is not None
+        assert record.entry.removed == ("kip-501-s1",)
+
+    def test_a_killed_acceptance_is_entered_by_the_next(self) -> None:
+        """The baseline keeps its own line until the ledger has it."""
+        accepted(World(), NIGHT)
+        ledger.path("synthetic").unlink()
+        accepted(World(), LATER)
+        assert [one.night for one in ledger.read("synthetic")] == [NIGHT, LATER]
+
+    def test_a_line_cut_off_is_passed_over(self) -> None:
+        """What a killed program left unfinished costs no other line."""
+        accepted(World(), NIGHT)
+        file = ledger.path("synthetic")
+        file.write_bytes(file.read_bytes() + b'{"night": "2026-')
+        accepted(World(), LATER)
+        assert [one.night for one in ledger.read("synthetic")] == [NIGHT, LATER]
+
+    def test_a_line_of_something_else_is_refused(self) -> None:
+        """File and line are named."""
+        accepted(World(), NIGHT)
+        file = ledger.path("synthetic")
+        file.write_text('{"a": 1}\n' + file.read_text())
+        with pytest.raises(Refused) as refusal:
+            ledger.read("synthetic")
+        assert str(refusal.value) == (
+            f"{file}:1: no entry of a ledger; move the file away to begin another"
+        )
+
+
+@pytest.mark.usefixtures("home")
+class TestAlone:
+    """A configuration accepted alone."""
+
+    def test_the_others_stay(self) -> None:
+        """One wanted change is accepted; the other one is called as before."""
+
+        def both(panel: str, name: str, columns: dict, rng: object) -> None:  # type: ignore[type-arg]
+            if name in ("today", "lag-20s"):
+                columns[FLAPS] *= 2.0
+
+        world = World()
+        accepted(world, NIGHT)
+        assert judged(world, LATER, both).counts()[Status.REGRESSED] == 2
+        accepted(world, LATER, both, only=("lag-20s",))
+        verdict = judged(world, THIRD, both)
+        assert verdict.configuration("id-lag-20s").status is Status.UNCHANGED
+        assert verdict.configuration("id-today").status is Status.REGRESSED
+
+    def test_it_says_who_accepted_it(self) -> None:
+        """A configuration has its own acceptance; the others have the night's."""
+        accepted(World(), NIGHT)
+        record = accepted(World(), LATER, only=("lag-20s",))
+        assert record.acceptance("id-lag-20s").night == LATER
+        assert record.acceptance("id-today").night == NIGHT
+        assert record.nights == {NIGHT, LATER}
+
+    def test_a_new_configuration_joins(self) -> None:
+        """One that the baseline did not have is added to it."""
+        accepted(World(), NIGHT)
+        wider = World(names=("today", "kip-501-s1", "lag-20s", "brand-new"))
+        accepted(wider, LATER, only=("brand-new",))
+        assert judged(wider, THIRD).headline == "4 of 4 configurations unchanged"
+
+    def test_a_changed_candidate_replaces_itself(self) -> None:
+        """A named candidate with other values takes the place of its old ones."""
+        accepted(World(), NIGHT)
+        changed = World(values={"lag-20s": {"replica.lag.time.max.ms": 20_500}})
+        record = accepted(changed, LATER, only=("lag-20s",))
+        assert [one.name for one in record.configurations] == ["today", "kip-501-s1", "lag-20s"]
+        assert record.configuration("id-lag-20s").overrides == {"replica.lag.time.max.ms": 20_500}
+
+    def test_unknown_name(self) -> None:
+        """The nearest names are offered."""
+        accepted(World(), NIGHT)
+        with pytest.raises(InputError) as refusal:
+            accepted(World(), LATER, only=("lag-20",))
+        assert str(refusal.value) == "baseline accept: --config: lag-20; allowed: lag-20s"
+
+    def test_without_a_baseline(self) -> None:
+        """There is nothing to add it to."""
+        with pytest.raises(Refused) as refusal:
+            accepted(World(), NIGHT, only=("today",))
+        assert str(refusal.value) == (
+            "synthetic has no baseline yet; accept the whole night: isr-pipeline baseline accept "
+            "2026-11-19 --experiment synthetic --why 'REASON'"
+        )
+
+    def test_of_another_panel(self) -> None:
+        """Rows of two panels make no baseline; nothing is written."""
+        accepted(World(), NIGHT)
+        before = (Home.from_environment().baseline_dir("synthetic") / "baseline.json").read_text()
+        with pytest.raises(Refused, match="is of another panel than night 2026-11-20"):
+            accepted(World(panel_digest="e" * 64), LATER, only=("today",))
+        after = (Home.from_environment().baseline_dir("synthetic") / "baseline.json").read_text()
+        assert after == before

@@ -1,0 +1,315 @@
+"""What is not decided is simulated further: looks, levels, and what each may say."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.stages import BASELINE_SIDE, Budget, planned_stages
+from isr_pipeline.outcomes import store
+from isr_pipeline.verdicts import acceptance, changes, stages
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.look import call
+from isr_pipeline.verdicts.model import OPEN, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World
+
+FLAPS = "isr_flaps_per_partition_hour"
+LOST = "records_lost"
+SETTINGS = load_settings()
+
+
+class TestLevels:
+    """What each look may err."""
+
+    @given(st.integers(1, 500), st.integers(1, 500), st.integers(1, 50_000))
+    def test_shares_sum_to_one(self, regression: int, confirm: int, scenarios: int) -> None:
+        """All looks together may err as often as one look could."""
+        panels = {"regression": regression, "confirm": confirm}
+        found = stages.looks(planned_stages(panels, Budget(scenarios=scenarios)))
+        assert sum(look.share for look in found) == pytest.approx(1.0)
+        assert all(look.share > 0 for look in found)
+        assert [look.is_last for look in found] == [False] * (len(found) - 1) + [True]
+
+    def test_what_is_spent(self) -> None:
+        """Lan and DeMets' function: ln(1 + (e - 1) t)."""
+        assert stages.spent(0.0) == 0.0
+        assert stages.spent(1.0) == pytest.approx(1.0)
+        assert stages.spent(1 / 9) == pytest.approx(0.1747, abs=1e-4)
+
+
+def panel(values: npt.NDArray[np.float64]) -> PanelOutcomes:
+    """Flaps of some scenarios under some configurations; nothing else happens in them."""
+    count, width = values.shape
+    columns = {name: np.zeros((count, width)) for name in OUTCOME_COLUMNS}
+    columns[FLAPS] = values
+    return PanelOutcomes(
+        scenario_ids=tuple(f"{index:04d}" for index in range(count)),
+        config_ids=tuple(f"{index}" for index in range(width)),
+        weights=np.ones(count),
+        exposure_s=np.full(count, 3_600.0),
+        strata=("all",) * count,
+        fault_kinds=("",) * count,
+        values=columns,
+        missing=np.zeros((count, width), dtype=bool),
+        failed=np.zeros((count, width), dtype=bool),
+    )
+
+
+def first(outcomes: PanelOutcomes, count: int) -> PanelOutcomes:
+    """The first scenarios of some outcomes."""
+    return replace(
+        outcomes,
+        scenario_ids=outcomes.scenario_ids[:count],
+        weights=outcomes.weights[:count],
+        exposure_s=outcomes.exposure_s[:count],
+        strata=outcomes.strata[:count],
+        fault_kinds=outcomes.fault_kinds[:count],
+        values={name: matrix[:count] for name, matrix in outcomes.values.items()},
+        missing=outcomes.missing[:count],
+        failed=outcomes.failed[:count],
+    )
+
+
+def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[stages.Look, ...]) -> list[Status]:
+    """What the looks make of flaps that the regression panel left open, worst case: no floor."""
+    flaps = SETTINGS.metrics[FLAPS].model_copy(update={"floor": 0.0})
+    tuned = SETTINGS.model_copy(
+        update={
+            "metrics": {FLAPS: flaps},
+            "ratio_min": 1.0 + 1e-9,
+            "flips": 999,
+            "flips_max": 999,
+            "exact_up_to": 10,
+            "bootstrap": 10,
+        }
+    )
+    called, _ = call(first(new, found[0].scenarios), first(old, found[0].scenarios), tuned)
+    called = [
+        tuple(one.model_copy(update={"status": Status.UNDECIDED}) for one in metrics)
+        for metrics in called
+    ]
+    for look in found:
+        here = first(new, look.scenarios), first(old, look.scenarios)
+        called = stages.settle(called, *here, tuned, look=look)
+    return [metrics[0].status for metrics in called]
+
+
+class TestError:
+    """The realised level of all looks together."""
+
+    LOOKS = stages.looks(planned_stages({"regression": 25, "confirm": 25}, Budget(scenarios=250)))
+
+    def night(
+        self, random: np.random.Generator, width: int, effect: float = 0.0
+    ) -> tuple[PanelOutcomes, PanelOutcomes]:
+        """A night in which a third of the scenarios differ, and those rise by the effect too."""
+        count = self.LOOKS[-1].scenarios
+        before = random.gamma(1.0, 5.0, (count, width))
+        differs = random.random((count, width)) < 1 / 3
+        after = np.where(differs, before * np.exp(random.normal(0.0, 0.5, before.shape)), before)
+        swapped = random.random(before.shape) < 0.5
+        new, old = np.where(swapped, before, after), np.where(swapped, after, before)
+        return panel(np.where(differs, new * np.exp(effect), new)), panel(old)
+
+    def alarms(self, looks: tuple[stages.Look, ...], nights: int) -> int:
+        """Of so many null nights of five configurations, those with an alarm."""
+        random = np.random.default_rng(20_261_123)
+        return sum(Status.REGRESSED in looked(*self.night(random, 5), looks) for _ in range(nights))
+
+    def test_null_nights_are_quiet(self) -> None:
+        """Whatever rises counts as large here: 40 nights, 1 % of which may alarm."""
+        assert self.alarms(self.LOOKS, 40) <= 2
+
+    @pytest.mark.slow
+    def test_null_nights_alarm_as_seldom_as_one_look_would(self) -> None:
+        """One night in a hundred at most; more of them if every look had the whole level."""
+        alarms = self.alarms(self.LOOKS, 300)
+        assert alarms <= 0.01 * 300
+        whole = tuple(replace(look, share=1.0) for look in self.LOOKS)
+        assert self.alarms(whole, 300) > alarms
+
+    def test_a_plain_rise_is_found_at_once(self) -> None:
+        """Scenarios that rise by half are called on the confirm panel or soon after."""
+        random = np.random.default_rng(3)
+        statuses = looked(*self.night(random, 5, effect=1.0), self.LOOKS)
+        assert statuses == [Status.REGRESSED] * 5
+
+
+# -- nights -----------------------------------------------------------------------------------
+
+
+def accepted(world: World) -> World:
+    """Judge and accept a first night."""
+    judge_night(world.write(NIGHT))
+    acceptance.accept(world.experiment, NIGHT, "Ada", "first", version=world.code_version)
+    return world
+
+
+def add(world: World, plan: Plan, name: str, change: Change | None) -> None:
+    """Put a further stage into the tables, as its job does: scenarios and both sides."""
+    outcomes = store.read_table("outcomes", plan.experiment, plan.night)
+    scenarios = store.read_table("scenarios", plan.experiment, plan.night)
+    stage = next(one for one in plan.stages if one.panel == name)
+    larger = replace(world, scenarios=stage.scenarios)
+    ids = load_verdict(plan.experiment, plan.night).awaits_confirm
+    sides = [
+        larger.outcome_rows(name, one, how).assign(panel=panel)
+        for one in world.names
+        if f"id-{one}" in ids
+        for panel, how in ((name, change), (name + BASELINE_SIDE, None))
+    ]
+    rows = larger.scenario_rows(name)
+    store.write_table("outcomes", plan.experiment, plan.night, pd.concat([outcomes, *sides]))
+    store.write_table("scenarios", plan.experiment, plan.night, pd.concat([scenarios, rows]))
+
+
+def rising(factor: float, *panels: str, every: int = 6) -> Change:
+    """Flaps of `lag-20s` rise in one of so many scenarios of some panels."""
+
+    def change(
+        panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+    ) -> None:
+        if name == "lag-20s" and panel in panels:
+            columns[FLAPS][::every] *= factor
+
+    return change
+
+
+def staged(world: World, change: Change) -> NightVerdict:
+    """Judge a night with as many stages as it asks for."""
+    plan = world.write(LATER, change)
+    judge_night(plan)
+    for number, stage in enumerate(plan.stages, start=1):
+        if not load_verdict(plan.experiment, plan.night).awaits_confirm:
+            break
+        if number > 1:
+            add(world, plan, stage.panel, change)
+        stages.look_night(plan, number)
+    return stages.decide(plan)
+
+
+@pytest.mark.usefixtures("home")
+class TestNights:
+    """Nights through their stages."""
+
+    WORLD = World(scenarios=60, budget=660)
+
+    def test_a_quiet_night_has_no_stage(self) -> None:
+        """Nothing differs: nothing awaits anything."""
+        verdict = staged(accepted(self.WORLD), rising(1.0))
+        assert verdict.stages == ()
+        assert verdict.scenarios_used == 60
+        assert verdict.configurations[0].metrics[0].scenarios == 60
+
+    def test_only_what_is_open_goes_on(self) -> None:
+        """One configuration differs, and a stage is about one configuration."""
+        verdict = staged(accepted(self.WORLD), rising(3.0, "regression", "confirm", "further-1"))
+        assert [stage.panel for stage in verdict.stages] == ["confirm"]
+        assert verdict.stages[0].configurations == verdict.stages[0].decided == 1
+        one = verdict.configuration("id-lag-20s").metric(FLAPS)
+        assert one.status is Status.REGRESSED
+        assert one.scenarios == 60
+        assert verdict.configuration("id-today").metric(FLAPS).scenarios == 60
+
+    def test_what_the_confirm_panel_leaves_open_goes_on(self) -> None:
+        """A rise in one of twenty scenarios is too little for 60 scenarios, not for 190."""
+        panels = ("regression", "confirm", "further-1", "further-2")
+        verdict = staged(accepted(self.WORLD), rising(6.0, *panels, every=12))
+        one = verdict.configuration("id-lag-20s").metric(FLAPS)
+        assert one.status is Status.REGRESSED
+        assert one.scenarios == verdict.stages[-1].scenarios_together
+        assert one.scenarios > 60
+        assert verdict.scenarios_used == 60 + one.scenarios
+        assert f"confirmed on {one.scenarios} further scenarios" in one.reason
+
+    def test_the_same_again(self) -> None:
+        """A look that is repeated says what it said, and nothing twice."""
+        panels = ("regression", "confirm", "further-1", "further-2")
+        world = accepted(self.WORLD)
+        verdict = staged(world, rising(6.0, *panels, every=12))
+        plan = world.plan(LATER)
+        for number in range(1, len(verdict.stages) + 1):
+            assert stages.look_night(plan, number) == verdict
+
+    def test_a_night_that_was_never_looked_at_is_not_final(self) -> None:
+        """The decision names the panel that is missing."""
+        plan = accepted(self.WORLD).write(LATER, rising(3.0, "regression"))
+        judge_night(plan)
+        with pytest.raises(Refused, match=r"panel confirm of 1 undecided configurations was never"):
+            stages.decide(plan)
+
+    def test_the_fuse_says_so(self) -> None:
+        """A night whose minutes are over keeps what is open, and its headline names the fuse."""
+        plan = accepted(self.WORLD).write(LATER, rising(3.0, "regression"))
+        judge_night(plan)
+        os.utime(changes._path(plan.experiment, plan.night), (0.0, 0.0))
+        assert stages.why_not(plan, "confirm") == "stopped by the fuse of 30 minutes"
+        verdict = stages.decide(plan)
+        assert verdict.headline.endswith("; stopped by the fuse of 30 minutes")
+        assert verdict.configuration("id-lag-20s").metric(FLAPS).status in OPEN
+
+    def test_a_baseline_without_its_code(self) -> None:
+        """Other code, none of it kept: the confirm panel is looked at, and no further one."""
+        accepted(self.WORLD)
+        world = replace(self.WORLD, code_version="5678def+kernel.000000000000")
+        plan = world.write(LATER, rising(6.0, "regression", "confirm", every=20))
+        judge_night(plan)
+        assert stages.why_not(plan, "confirm") == ""
+        stages.look_night(plan, 1)
+        assert load_verdict(plan.experiment, LATER).awaits_confirm == ("id-lag-20s",)
+        why = stages.why_not(plan, "further-1")
+        assert why.startswith("the baseline of synthetic (night 2026-11-19) was accepted without")
+        verdict = stages.decide(plan)
+        one = verdict.configuration("id-lag-20s")
+        assert one.metric(FLAPS).status in OPEN
+        assert one.reason.endswith(why)
+
+    def test_nothing_to_do(self) -> None:
+        """A stage of a night in which nothing is open says that."""
+        plan = accepted(self.WORLD).write(LATER, rising(1.0))
+        judge_night(plan)
+        assert stages.why_not(plan, "confirm").startswith("nothing is open")
+
+    def test_what_must_never_happen_stays(self) -> None:
+        """Records lost in one scenario of the regression panel are not washed out by others."""
+
+        def lost(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            if name == "today" and panel == "regression":
+                columns[LOST][7] = 1_000
+
+        verdict = staged(accepted(self.WORLD), lost)
+        one = verdict.configuration("id-today").metric(LOST)
+        assert one.status is Status.SUSPECT
+        assert "in 1 scenario that had none; not confirmed: " in one.reason
+
+
+class TestWeights:
+    """Scenarios of several stages as one panel."""
+
+    def test_strata_keep_their_share_of_the_population(self) -> None:
+        """However many scenarios stand for a stratum, it weighs what the confirm panel says."""
+        rows = pd.DataFrame(
+            {
+                "panel": ["confirm"] * 4 + ["further-1"] * 6,
+                "stratum": ["a", "a", "a", "b"] + ["b", "b", "b", "b", "a", "a"],
+                "weight": [1.2, 1.2, 1.2, 0.4] + [9.0] * 6,
+            }
+        )
+        together = stages.as_one_panel(rows)
+        assert together["weight"].sum() == pytest.approx(10)
+        shares = together.groupby("stratum")["weight"].sum() / 10
+        assert shares.to_dict() == pytest.approx({"a": 0.9, "b": 0.1})

@@ -1,0 +1,398 @@
+"""Thirty nights through the scheduler of ``make ui``, with restarts and kills among them.
+
+``make soak-nights NIGHTS=30``. Everything happens in a home of its own, which is removed at the end
+(``--keep`` leaves it). A backfill of `smoke` is begun; a third of the way `make ui` is stopped and
+started again, half-way its scheduler is killed (-9), after two thirds `make ui` itself is. Then it
+looks whether every night is there once, which tasks were begun more than once and why, how memory
+and stores grew, and whether `night prune` and Airflow's own clean-up bring the stores down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.host.stack import free_port
+
+FIRST = date(2026, 1, 1)
+READY_SECONDS_MAX = 600
+NIGHT_SECONDS_MAX = 1800
+LOOK_SECONDS = 2.0
+GROWTH_MAX = 0.05
+"""By how much a process may grow after its third night."""
+
+ROLES = {
+    "api-server": "Airflow api-server",
+    "api_server": "Airflow api-server",
+    "scheduler": "Airflow scheduler",
+    "dag-processor": "Airflow dag-processor",
+    "triggerer": "Airflow triggerer",
+    "mlflow": "MLflow",
+    "org.apache.spark": "Spark, Java",
+    "jobs.host": "Spark, Python",
+    "spark_daemon": "Spark, workers",
+    "together": "parents",
+    "isr-pipeline": "make ui",
+}
+"""Part of a command line -> how the process is called."""
+
+
+class SoakError(Exception):
+    """What did not hold, in one line."""
+
+
+@dataclass
+class Soak:
+    """What is run and what was seen.
+
+    Attributes:
+        home: state folder.
+        nights: how many.
+        variables: environment of every command.
+        memory: per start of `make ui`, per night that ended in it: role -> resident MB.
+        stores: after how many nights -> store -> MB.
+        cuts: when `make ui` was stopped or killed, seconds since 1970, and how.
+    """
+
+    home: Path
+    nights: int
+    variables: dict[str, str]
+    ui: subprocess.Popen[bytes] | None = None
+    memory: list[list[dict[str, float]]] = field(default_factory=list)
+    stores: dict[str, dict[str, float]] = field(default_factory=dict)
+    cuts: list[tuple[datetime, str]] = field(default_factory=list)
+
+    # -- make ui ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start `make ui` and wait until it can be used."""
+        log = self.home / f"ui-{len(self.memory)}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as file:
+            self.ui = subprocess.Popen(
+                [*COMMAND, "ui"],
+                env=self.variables,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        limit = time.monotonic() + READY_SECONDS_MAX
+        while "Ctrl-C stops both" not in log.read_text():
+            if self.ui.poll() is not None or time.monotonic() > limit:
+                raise SoakError(f"`make ui` did not come up: {log.read_text().strip()[-300:]}")
+            time.sleep(0.5)
+        self.memory.append([])
+        say(f"make ui is up ({len(self.memory)}. time)")
+
+    def cut(self, how: str) -> None:
+        """End `make ui` in one of three ways, and see that nothing of it is left."""
+        assert self.ui is not None
+        say(how)
+        self.cuts.append((datetime.now(UTC), how))
+        if how == STOP:
+            self.ui.send_signal(signal.SIGINT)
+        elif how == KILL_SCHEDULER:
+            for one in self.processes():
+                if role(one) == ROLES["scheduler"] and role(one.parent()) == ROLES["together"]:
+                    one.kill()
+        else:
+            self.ui.kill()
+        self.ui.wait(180)
+        limit = time.monotonic() + 90
+        while self.processes():
+            if time.monotonic() > limit:
+                left = [" ".join(one.cmdline())[:80] for one in self.processes()]
+                raise SoakError(f"after {how} there still run: {left}")
+            time.sleep(0.5)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that works on this home."""
+        found = []
+        for one in psutil.process_iter():
+            try:
+                if one.environ().get("ISR_PIPELINE_HOME") == str(self.home):
+                    found.append(one)
+            except psutil.Error:
+                continue
+        return [one for one in found if one.pid != os.getpid() and is_running(one)]
+
+    def run(self, *arguments: str) -> str:
+        """Run a command of ours to its end; what it said."""
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()[-300:]
+            raise SoakError(f"isr-pipeline {' '.join(arguments[:3])}: {said}")
+        return done.stdout
+
+    # -- what is seen -------------------------------------------------------------------------
+
+    def ask(self, question: str) -> list[tuple[Any, ...]]:
+        """Ask Airflow's database."""
+        file = self.home / "airflow" / "airflow.db"
+        with sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=60) as database:
+            return database.execute(question).fetchall()
+
+    def states(self) -> list[str]:
+        """State of every run, oldest first."""
+        return [str(state) for (state,) in self.ask("select state from dag_run order by id")]
+
+    def look(self) -> None:
+        """Note the memory of each program."""
+        seen: dict[str, float] = defaultdict(float)
+        for one in self.processes():
+            try:
+                seen[role(one)] += one.memory_info().rss / 1e6
+            except psutil.Error:
+                continue
+        self.memory[-1].append(dict(seen))
+
+    def weigh(self, when: str) -> None:
+        """Note the size of each store."""
+        sizes = {
+            name: sum(one.stat().st_size for one in (self.home / name).rglob("*") if one.is_file())
+            / 1e6
+            for name in ("tables", "nights", "data_docs", "baselines", "mlartifacts")
+        }
+        sizes["airflow/logs"] = sum(
+            one.stat().st_size for one in (self.home / "airflow/logs").rglob("*") if one.is_file()
+        ) / 1e6  # fmt: skip
+        for name in ("mlflow.db", "airflow/airflow.db"):
+            sizes[f"{name} (pages in use)"] = in_use(self.home / name)
+        self.stores[when] = sizes
+
+    # -- the soak -----------------------------------------------------------------------------
+
+    def go(self) -> None:
+        """Run all nights."""
+        cuts = {
+            max(self.nights // 3, 1): STOP,
+            max(self.nights // 2, 2): KILL_SCHEDULER,
+            max(2 * self.nights // 3, 3): KILL_UI,
+        }
+        self.start()
+        last = FIRST + timedelta(days=self.nights - 1)
+        self.run(
+            *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--max-active-runs", "1"),
+            *("--from-date", str(FIRST), "--to-date", str(last)),
+            *("--dag-run-conf", json.dumps({"experiment": "smoke"})),
+        )
+        done = 0
+        limit = time.monotonic() + NIGHT_SECONDS_MAX
+        while done < self.nights:
+            time.sleep(LOOK_SECONDS)
+            states = self.states()
+            failed = states.count("failed")
+            if failed:
+                raise SoakError(f"{failed} runs failed; see {self.home}")
+            if time.monotonic() > limit:
+                raise SoakError(f"no night ended in {NIGHT_SECONDS_MAX} s; see {self.home}")
+            if states.count("success") > done:
+                done = states.count("success")
+                limit = time.monotonic() + NIGHT_SECONDS_MAX
+                self.look()
+                say(f"{done} of {self.nights} nights, {sum(self.memory[-1][-1].values()):.0f} MB")
+                if done in (1, self.nights):
+                    self.weigh(f"{done} nights" if done > 1 else "1 night")
+                if done in cuts and done < self.nights:
+                    time.sleep(IN_THE_MIDDLE)  # of the next night
+                    self.cut(cuts[done])
+                    self.start()
+
+    def check_nights(self) -> None:
+        """Fail unless every night is there once, whole, made by its own run.
+
+        Raises:
+            SoakError: the first thing that does not hold.
+        """
+        rows = json.loads(self.run("night", "list", "--experiment", "smoke", "--json"))
+        wanted = [str(FIRST + timedelta(days=day)) for day in range(self.nights)]
+        if [row["night"] for row in rows] != wanted:
+            raise SoakError(f"{len(rows)} nights are listed, not the {self.nights} asked for")
+        for row in rows:
+            night = json.loads(
+                self.run("night", "show", row["night"], "--experiment", "smoke", "--json")
+            )
+            if row["status"] != "baseline" or len(night["tables"]) != len(TABLES):
+                raise SoakError(f"night {row['night']} is {row['status']}: {row['reason']}")
+            if f"__{row['night']}" not in night["dag_run_id"]:
+                raise SoakError(f"night {row['night']} was made by {night['dag_run_id']}")
+        with sqlite3.connect(self.home / "mlflow.db") as database:
+            runs = dict(
+                database.execute(
+                    "select value, count(*) from tags join runs using (run_uuid) "
+                    "where key = 'night' and lifecycle_stage = 'active' "
+                    "group by value"
+                ).fetchall()
+            )
+        if sorted(runs) != wanted or len(set(runs.values())) != 1:
+            raise SoakError(f"MLflow does not have each night once: {runs}")
+        say(f"all {self.nights} nights are there, whole, each by its own run; in MLflow once")
+
+    def check_tries(self) -> None:
+        """Fail if a task was begun twice without a cut in between; say the ones that were.
+
+        Raises:
+            SoakError: names the task.
+        """
+        tries = self.ask(
+            "select run_id, task_id, map_index, try_number, start_date, end_date, state from ("
+            "select run_id, task_id, map_index, try_number, start_date, end_date, state "
+            "from task_instance_history union all "
+            "select run_id, task_id, map_index, try_number, start_date, end_date, state "
+            "from task_instance) order by 1, 2, 3, 4"
+        )
+        begun: dict[tuple[Any, ...], list[datetime]] = defaultdict(list)
+        for run_id, task, number, _, start, *_rest in tries:
+            if start:
+                begun[run_id, task, number].append(datetime.fromisoformat(f"{start}+00:00"))
+        again = {key: sorted(set(times)) for key, times in begun.items() if len(set(times)) > 1}
+        for (run_id, task, number), times in sorted(again.items()):
+            if task == "plan":
+                continue  # put off while another night was being written
+            for first, second in itertools.pairwise(times):
+                why = next((how for when, how in self.cuts if first < when < second), "")
+                if not why:
+                    raise SoakError(f"{task} {number} of {run_id} was begun twice, for no cut")
+                say(f"begun again after '{why}': {task} {number} of {run_id}")
+        say(f"{len(again)} tasks of {len(begun)} were begun again, each for a cut")
+
+    def clean(self) -> None:
+        """Prune, and let Airflow clean its database."""
+        keep = max(self.nights // 4, 1)
+        self.run("night", "prune", "--keep", str(keep), "--experiment", "smoke")
+        before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+        self.run("airflow", "db", "clean", "--clean-before-timestamp", before, "--skip-archive",
+                 "--yes")  # fmt: skip
+        self.weigh(f"{keep} kept")
+
+    def report(self) -> None:
+        """Print both tables.
+
+        Raises:
+            SoakError: a process grew more than it may.
+        """
+        say("\nresident memory, MB: after the first, the third and the last night of each start")
+        grown = []
+        for number, seen in enumerate(self.memory, 1):
+            for name in sorted({name for one in seen for name in one}):
+                values = [one.get(name, 0.0) for one in seen]
+                third = values[min(2, len(values) - 1)]
+                growth = values[-1] / third - 1.0 if third else 0.0
+                say(f"  start {number}, {len(values):2d} nights  {name:<22} {values[0]:7.0f}"
+                    f" {third:7.0f} {values[-1]:7.0f}  {growth:+.1%}")  # fmt: skip
+                if len(values) > 4 and growth > GROWTH_MAX:
+                    grown.append(f"{name} {growth:+.1%} in {len(values) - 3} nights")
+        say("\nstores, MB: " + ", ".join(self.stores))
+        for name in next(iter(self.stores.values())):
+            columns = "".join(f"{sizes[name]:10.2f}" for sizes in self.stores.values())
+            say(f"  {name:<34}{columns}")
+        if grown:
+            raise SoakError(f"grew by more than {GROWTH_MAX:.0%}: {', '.join(grown)}")
+
+
+COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
+TABLES = ("scenarios", "outcomes", "events", "summary", "verdicts")
+STOP, KILL_SCHEDULER, KILL_UI = "Ctrl-C", "kill -9 of the scheduler", "kill -9 of make ui"
+IN_THE_MIDDLE = 12.0
+
+
+def role(process: psutil.Process | None) -> str:
+    """What a process is."""
+    try:
+        words = " ".join(process.cmdline()[:40]) if process else ""
+    except psutil.Error:
+        words = ""
+    if "isr_pipeline.host.together" in words:
+        return ROLES["together"]
+    return next((name for part, name in ROLES.items() if part in words), "other")
+
+
+def is_running(process: psutil.Process) -> bool:
+    """Whether it is more than a name."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def in_use(file: Path) -> float:
+    """MB of a SQLite file that hold something; what was deleted is used again."""
+    with sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=60) as database:
+        pages, free, size = (
+            database.execute(f"pragma {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+    return float((pages - free) * size) / 1e6
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Run as a program; exit status 1 and one line if something did not hold."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--nights", type=int, default=30)
+    parser.add_argument("--keep", action="store_true", help="leave the home")
+    options = parser.parse_args()
+    if options.nights < 4:
+        sys.stderr.write("make soak-nights: NIGHTS: allowed: 4 or more\n")
+        return 2
+    home = Path(tempfile.mkdtemp(prefix="soak-nights-"))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    variables = kept | {
+        "ISR_PIPELINE_HOME": str(home),
+        "ISR_PIPELINE_AIRFLOW_PORT": str(free_port()),
+        "ISR_PIPELINE_MLFLOW_PORT": str(free_port()),
+    }
+    variables.pop("ISR_PIPELINE_ROOT", None)
+    variables.pop("MLFLOW_TRACKING_URI", None)
+    soak = Soak(home, options.nights, variables)
+    os.chdir(REPOSITORY)
+    try:
+        soak.go()
+        soak.check_nights()
+        soak.check_tries()
+        soak.clean()
+        soak.report()
+    except SoakError as error:
+        sys.stderr.write(f"make soak-nights: {error}\n")
+        return 1
+    finally:
+        if soak.ui is not None and soak.ui.poll() is None:
+            soak.ui.send_signal(signal.SIGINT)
+            soak.ui.wait(180)
+        if not options.keep:
+            shutil.rmtree(home, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
