@@ -18,6 +18,7 @@ import typer
 
 from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
+from isr_pipeline.host.pasted import pasted
 from isr_pipeline.host.surroundings import enter
 
 app = typer.Typer(
@@ -93,8 +94,20 @@ def run() -> None:
 
 def _refuse(text: str) -> None:
     """Say in one line why a command ends."""
+    line = shortened(" ".join(text.split()), LINE_MAX)
+    with_commands = pasted(line)
     sys.stdout.flush()
-    sys.stderr.write(f"{shortened(' '.join(text.split()), LINE_MAX)}\n")
+    sys.stderr.write(f"{with_commands if len(with_commands) <= LINE_MAX else line}\n")
+
+
+def _say(text: str) -> None:
+    """Print a line, its commands as they can be pasted."""
+    typer.echo(pasted(text))
+
+
+def _note(text: str) -> None:
+    """Say how far a command is, on standard error."""
+    typer.echo(pasted(text), err=True)
 
 
 def _check_home() -> None:
@@ -173,10 +186,10 @@ def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> Non
         _print_json(rows)
         return
     if not rows:
-        typer.echo("no nights yet; run one: make nightly")
+        _say("no nights yet; run one: make nightly")
     for row in rows:
         line = f"{row['night']}  {row['experiment']:<16} {row['status']:<12} {row['reason']}"
-        typer.echo(line.rstrip())
+        _say(line.rstrip())
 
 
 @night_app.command("show")
@@ -208,8 +221,8 @@ def night_prune(
     _check_home()
     removed = prune(keep, experiment)
     for name, night in removed:
-        typer.echo(f"removed {night} of {name}")
-    typer.echo(f"{len(removed)} nights removed")
+        _say(f"removed {night} of {name}")
+    _say(f"{len(removed)} nights removed")
 
 
 # -- baselines --------------------------------------------------------------------------------
@@ -227,15 +240,15 @@ def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> 
     elif record is None:
         from isr_pipeline.verdicts.model import accept_command  # noqa: PLC0415
 
-        typer.echo(f"{name}: no baseline yet; accept one: {accept_command(name, 'NIGHT')}")
+        _say(f"{name}: no baseline yet; accept one: {accept_command(name, 'NIGHT')}")
     else:
-        typer.echo(
+        _say(
             f"{name}: night {record.night}, accepted by {record.accepted_by} "
             f"at {record.accepted_at}: {record.why}"
         )
         for one in record.configurations:
             if one.alone is not None:
-                typer.echo(
+                _say(
                     f"  {one.name}: night {one.alone.night}, accepted by {one.alone.accepted_by} "
                     f"at {one.alone.accepted_at}: {one.alone.why}"
                 )
@@ -261,7 +274,7 @@ def baseline_accept(
     date = check_night(night, "NIGHT")
     name = find_experiment(date, experiment)
     for line in accept_baseline(name, date, who=who, why=why, only=only or ()):
-        typer.echo(line)
+        _say(line)
 
 
 @baseline_app.command("ledger")
@@ -281,13 +294,13 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
         )
         return
     if not entries:
-        typer.echo(f"{name}: nothing was accepted yet")
+        _say(f"{name}: nothing was accepted yet")
     for one in entries:
-        typer.echo(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
+        _say(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
         for line in one.lines():
-            typer.echo(f"    {line}")
+            _say(f"    {line}")
     for total in summed:
-        typer.echo(f"in all  {total.text}")
+        _say(f"in all  {total.text}")
 
 
 # -- experiments and scenarios ----------------------------------------------------------------
@@ -308,11 +321,11 @@ def experiment_check(
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
     for configuration in listed:
-        typer.echo(f"{configuration.config_id}  {configuration.name}")
+        _say(f"{configuration.config_id}  {configuration.name}")
     for line in cost_lines(experiment, len(listed)):
-        typer.echo(line)
+        _say(line)
     for line in findable(experiment, listed, load_settings()):
-        typer.echo(line)
+        _say(line)
 
 
 @experiment_app.command("new")
@@ -335,8 +348,8 @@ def experiment_new(
 
     answer = new_experiment(name, cluster, faults, asks, override_topics=override_topics)
     for line in answer.lines:
-        typer.echo(line)
-    typer.echo(f"written to {answer.file}")
+        _say(line)
+    _say(f"written to {answer.file}")
 
 
 # -- clusters ---------------------------------------------------------------------------------
@@ -394,8 +407,8 @@ def cluster_import(
         _print_json(seen)
         return
     for line in lines(seen, name):
-        typer.echo(line)
-    typer.echo(f"written to {seen['file']}")
+        _say(line)
+    _say(f"written to {seen['file']}")
 
 
 @cluster_app.command("show")
@@ -412,7 +425,26 @@ def cluster_show(
         _print_json(seen)
         return
     for line in lines(seen, Path(cluster).stem):
-        typer.echo(line)
+        _say(line)
+
+
+@app.command()
+def keys(
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="WORD", help="Only what has it: a key, lag, timeout, KIP-501."),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List what can be set: Kafka's keys, switches, service times; unit, range, defaults."""
+    from isr_pipeline.experiment.keys import entries, found, lines  # noqa: PLC0415
+
+    chosen = entries() if word is None else found(word)
+    if as_json:
+        _print_json([one.as_json() for one in chosen])
+        return
+    _say("\n".join(lines(chosen)))
 
 
 @app.command()
@@ -504,7 +536,7 @@ def why(
     if as_json:
         _print_json(found.as_json())
         return
-    typer.echo("\n".join(found.lines()))
+    _say("\n".join(found.lines()))
 
 
 @app.command()
@@ -519,13 +551,13 @@ def blame(
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
 
     case = _case(night, config, experiment)
-    found = Search(case, say=lambda line: typer.echo(line, err=True)).blame()
+    found = Search(case, say=_note).blame()
     if as_json:
         _print_json(found)
         return
-    typer.echo(f"{case.config}: {case.metric} is {case.status}; cause: {found['cause']['text']}")
+    _say(f"{case.config}: {case.metric} is {case.status}; cause: {found['cause']['text']}")
     for file in found["cause"].get("files", ()):
-        typer.echo(f"    {file}")
+        _say(f"    {file}")
 
 
 def _case(night: str, config: str, experiment: str | None) -> Any:
@@ -586,9 +618,9 @@ def lab_fetch(release: ReleaseArgument) -> None:
     _check_home()
     jars = fetch(Home.from_environment(), Release.parse(release))
     size_mb = sum(jar.size_bytes for jar in jars) / 1e6
-    typer.echo(f"Kafka {release}: {len(jars)} jars, {size_mb:.0f} MB, checksums as published")
+    _say(f"Kafka {release}: {len(jars)} jars, {size_mb:.0f} MB, checksums as published")
     if not any(jar.coordinate.startswith(f"{TOOLS}:") for jar in jars):
-        typer.echo("this release was published without Kafka's command-line tools")
+        _say("this release was published without Kafka's command-line tools")
 
 
 @lab_app.command("up")
@@ -618,9 +650,9 @@ def lab_up(
         Home.from_environment(),
         Release.parse(release),
         plan,
-        say=lambda line: typer.echo(line, err=True),
+        say=_note,
     )
-    typer.echo(f"Kafka {release} ({cluster.metadata}) is up: {cluster.bootstrap}")
+    _say(f"Kafka {release} ({cluster.metadata}) is up: {cluster.bootstrap}")
 
 
 @lab_app.command("down")
@@ -637,9 +669,9 @@ def lab_down(
     _check_home()
     ended = down(Home.from_environment(), Release.parse(release) if release else None)
     for one in ended:
-        typer.echo(f"Kafka {one} is down")
+        _say(f"Kafka {one} is down")
     if not ended:
-        typer.echo("no cluster was up")
+        _say("no cluster was up")
 
 
 @lab_app.command("list")
@@ -653,10 +685,10 @@ def lab_list(*, as_json: AsJson = False) -> None:
         _print_json(rows)
         return
     if not rows:
-        typer.echo("nothing fetched yet: isr-pipeline lab fetch 3.9.2")
+        _say("nothing fetched yet: isr-pipeline lab fetch 3.9.2")
     for row in rows:
         at = f"  {row['bootstrap']}" if row["state"] != "down" else ""
-        typer.echo(f"{row['release']:<8} {row['jars']:>3} jars  {row['state']:<6}{at}".rstrip())
+        _say(f"{row['release']:<8} {row['jars']:>3} jars  {row['state']:<6}{at}".rstrip())
 
 
 @app.command()
@@ -675,7 +707,7 @@ def sources(
     lines = report(text, by_source=by_source)
     if not lines:
         raise InputError("sources", "TEXT", text, "part of a source's or a rule's name")
-    typer.echo("\n".join(lines))
+    _say("\n".join(lines))
 
 
 @app.command()
@@ -696,7 +728,7 @@ def doctor(*, as_json: AsJson = False) -> None:
         _print_json([{"part": one.part, "good": one.good, "text": one.text} for one in findings])
     else:
         for one in findings:
-            typer.echo(f"{'ok   ' if one.good else 'WRONG'}  {one.part:<13} {one.text}")
+            _say(f"{'ok   ' if one.good else 'WRONG'}  {one.part:<13} {one.text}")
     if not all(one.good for one in findings):
         raise typer.Exit(1)
 

@@ -20,6 +20,14 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:head]} ... {text[-(most - 5 - head) :]}"
 
 
+def _without_list(allowed: str) -> tuple[str, str]:
+    """Take off what is said behind a list of names about where all of them are."""
+    names, opened, listed = allowed.rpartition(" (")
+    if opened and listed.endswith(" lists all keys)"):
+        return names, f" ({listed}"
+    return allowed, ""
+
+
 def _nearest(allowed: str, given: str, most: int, listed: str) -> str:
     """Of a long list of words the nearest few to what was given, and how many more there are.
 
@@ -75,11 +83,11 @@ class InputError(ValueError):
         # A mistyped key is told by its place, a mistyped word by itself.
         mistyped = self.field.rpartition(".")[2] if "unknown" in str(self.given) else self.given
         parts = [shortened(text, _PART_MAX) for text in (self.where, self.field, str(self.given))]
-        listed = "" if "verdicts" in self.where else _LISTED  # metrics are no words of scenarios
+        allowed, listed = _without_list(self.allowed)
+        if not listed and "verdicts" not in self.where:  # metrics are no words of scenarios
+            listed = _LISTED
         room = LINE_MAX - len(_line(parts[0], parts[1], parts[2], ""))
-        return _line(
-            parts[0], parts[1], parts[2], _nearest(self.allowed, str(mistyped), room, listed)
-        )
+        return _line(parts[0], parts[1], parts[2], _nearest(allowed, str(mistyped), room, listed))
 
 
 class BudgetSpent(RuntimeError):

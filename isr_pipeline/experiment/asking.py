@@ -20,15 +20,17 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.advice import PUBLISHED
 from isr_pipeline.experiment.file import NAME, Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations, effective, resolved_params
+from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.whole import write_whole
-from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import (
+    KEYS_COMMAND,
     TOPIC_KEYS,
     TOPICS,
     Scenario,
@@ -51,8 +53,6 @@ WARMUP_MS = 5_000
 SEED = 20261123
 SAMPLE = 6
 SAMPLE_S = 25.0
-PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms")
-"""Keys of proposals, which no released broker takes."""
 CONFIGURATIONS_MAX = 200
 
 
@@ -202,7 +202,8 @@ def _check_key(key: str, today: Scenario) -> None:
     """Refuse a key that a broker of today's release cannot be given, or that decides nothing."""
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
-        raise InputError("--ask", key, "unknown key", close_or_all(key, [RELEASE, *readable]))
+        allowed = with_list(close_or_all(key, [RELEASE, *readable]), KEYS_COMMAND)
+        raise InputError("--ask", key, "unknown key", allowed)
     reason = _why_not(key, today)
     if reason:
         raise InputError("--ask", key, reason, "a key that decides something in this cluster")

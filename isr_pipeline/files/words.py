@@ -73,3 +73,13 @@ def as_whole(value: object) -> int | None:
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():
         return int(value)
     return None
+
+
+def with_list(allowed: str, command: str) -> str:
+    """Say which command lists all that may stand there, behind the names that are near.
+
+    Args:
+        allowed: names, as `close_or_all` gives them.
+        command: such as ``isr-pipeline keys``.
+    """
+    return f"{allowed} ({command} lists all keys)"

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isr_pipeline.host.pasted import pasted
+
 COLOURS = {
     "regressed": "bold red",
     "no-data": "bold red",
@@ -48,7 +50,7 @@ def print_night(shown: dict[str, Any]) -> None:
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
     for line in (shown["headline"], shown["reason"]):
         if line:
-            console.print(Text(line))
+            console.print(Text(pasted(line)))
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):
@@ -131,7 +133,7 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
         console.print(Text(f"report     {report}"))
     if docs.is_file():
         console.print(Text(f"Data Docs  {docs}"))
-    console.print(Text(f"MLflow     {places['mlflow']}  (in the browser: make ui)"))
+    console.print(Text(pasted(f"MLflow     {places['mlflow']}  (in the browser: make ui)")))
 
 
 def _configurations(configs: list[dict[str, Any]]) -> Table:

@@ -32,7 +32,7 @@ from isr_pipeline.files.checks import (
 )
 from isr_pipeline.files.models import Strict, check_of, names_of, validated
 from isr_pipeline.files.reading import parse_value
-from isr_pipeline.files.words import close_or_all, dotted, shown
+from isr_pipeline.files.words import close_or_all, dotted, shown, with_list
 from isr_pipeline.kafka.broker_config import (
     KEYS,
     LONG_MAX,
@@ -63,6 +63,9 @@ from isr_pipeline.scenarios.rule_set_files import RELEASE
 
 KafkaValue = int | float | bool | str
 
+KEYS_COMMAND = "isr-pipeline keys"
+"""Lists everything that a configuration may set."""
+
 LIBRARY = Path(__file__).parent / "library"
 """Scenario files that show the phenomena of the model page, each headed by what must emerge."""
 
@@ -86,28 +89,26 @@ def _rates(value: Any) -> tuple[tuple[int, float], ...]:
 
 
 class ProduceStream(Strict):
-    """One connection per partition that sends at a fixed rate.
+    """One connection per partition that sends at a fixed rate."""
 
-    Attributes:
-        records_per_s: of each partition.
-        records_per_batch: records of one request at that rate.
-        record_bytes: size of a record.
-        acks: 1, or ``all``: the request is out until the high watermark passes it.
-        partitions: numbers of the topic's partitions; null: all.
-        partition_rates: (partition, records_per_s) of those that have another rate.
-        start_ms: first batch no earlier; ``duration_ms``: null until the horizon.
-    """
-
-    records_per_s: Rate = 200
-    records_per_batch: Count = 10
-    record_bytes: Count = 500
-    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = 1
-    partitions: Annotated[tuple[int, ...] | None, list_of(PARTITION)] = None
+    records_per_s: Rate = Field(default=200, description="Records a second of each partition.")
+    records_per_batch: Count = Field(default=10, description="Records of one produce request.")
+    record_bytes: Count = Field(default=500, description="Size of a record.")
+    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = Field(
+        default=1,
+        description="What the producer waits for; with all, a request is out until the high "
+        "watermark passes it.",
+    )
+    partitions: Annotated[tuple[int, ...] | None, list_of(PARTITION)] = Field(
+        default=None, description="Numbers of the topic's partitions; absent: all of them."
+    )
     partition_rates: Annotated[
         tuple[tuple[int, float], ...], Check("a mapping of partition to records_per_s", _rates)
-    ] = ()
-    start_ms: Ms = 0
-    duration_ms: Annotated[float | None, MS] = None
+    ] = Field(default=(), description="Records a second of partitions that have another rate.")
+    start_ms: Ms = Field(default=0, description="The first batch is sent no earlier.")
+    duration_ms: Annotated[float | None, MS] = Field(
+        default=None, description="How long it sends; absent: until the horizon."
+    )
 
     def rates(self) -> dict[int, float]:
         """Give the rates of partitions that have one of their own."""
@@ -195,23 +196,18 @@ class Topic(Strict):
 
 
 class RackRoundTrip(Strict):
-    """How long a packet takes between two racks, there and back.
+    """How long a packet takes between two racks, there and back."""
 
-    Attributes:
-        between: two racks, or the same one twice.
-    """
-
-    between: Annotated[tuple[str, ...], Check("two racks", _two_racks)]
-    rtt_ms: Ms
+    between: Annotated[tuple[str, ...], Check("two racks", _two_racks)] = Field(
+        description="Two racks, or the same one twice: within it."
+    )
+    rtt_ms: Ms = Field(description="Round trip between them, there and back.")
 
 
 class Cluster(Strict):
     """Brokers, what they run, and who controls them.
 
     Attributes:
-        release: a rule set of :data:`isr_pipeline.kafka.releases.RELEASES`, or one of one's own
-            (:mod:`isr_pipeline.kafka.own_rules`).
-        controller: ``kraft`` or ``zookeeper``.
         brokers: ids.
         log_dirs_per_broker: the broker's replicas lie in them round robin.
         log_dirs: broker -> names of its log dirs, where they are not so many.
@@ -221,8 +217,12 @@ class Cluster(Strict):
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
     """
 
-    release: Annotated[str, RELEASE]
-    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
+    release: Annotated[str, RELEASE] = Field(
+        description="Kafka's release: its number, the name of a rule set, or a rule-set file."
+    )
+    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")] = Field(
+        description="Who elects leaders and keeps the committed ISR; kraft from 2.7 on."
+    )
     brokers: Annotated[tuple[int, ...], list_of(whole(0, 2**31 - 1), "a list of broker ids")]
     log_dirs_per_broker: Annotated[int, whole(1, 1000)] = 1
     log_dirs: Annotated[
@@ -249,19 +249,43 @@ class Rules(Strict):
     kip501: Annotated[
         Literal["none", "s1-doc", "s1-pr", "s2", "li-transfer"] | None,
         one_of("none", "s1-doc", "s1-pr", "s2", "li-transfer"),
-    ] = None
-    s2_cooldown_ms: Annotated[float | None, MS] = None
-    fetcher: Annotated[Literal["legacy", "kip-461"] | None, one_of("legacy", "kip-461")] = None
+    ] = Field(
+        default=None,
+        description="Which answer to slow reads on the leader is in the code (KIP-501). All but "
+        "li-transfer also need follower.fetch.pending.reads.insync.enable.",
+    )
+    s2_cooldown_ms: Annotated[float | None, MS] = Field(
+        default=None,
+        description="After a leader resigned (Solution 2), how long it does not resign again.",
+    )
+    fetcher: Annotated[Literal["legacy", "kip-461"] | None, one_of("legacy", "kip-461")] = Field(
+        default=None,
+        description="What a fetcher thread does with a partition that fails (KIP-461).",
+    )
     election: Annotated[
         Literal["assignment_order", "isr_order"] | None, one_of("assignment_order", "isr_order")
-    ] = None
+    ] = Field(default=None, description="The list that an election walks down.")
     isr_lock: Annotated[
         Literal["none", "completion", "rw_always", "rw_precheck"] | None,
         one_of("none", "completion", "rw_always", "rw_precheck"),
-    ] = None
-    shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = None
-    registration_backs_off: Annotated[bool | None, BOOLEAN] = None
-    check_from_imbalance: Annotated[bool | None, BOOLEAN] = None
+    ] = Field(
+        default=None,
+        description="What holds the partition's lock against the isr-expiration tick; none is what "
+        "the proposals assume.",
+    )
+    shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = Field(
+        default=None, description="Whether a shrink of the ISR begins a new leader epoch."
+    )
+    registration_backs_off: Annotated[bool | None, BOOLEAN] = Field(
+        default=None,
+        description="Under KRaft: whether a refused registration is tried again after 100 ms, "
+        "doubling; else every heartbeat interval (KAFKA-19294).",
+    )
+    check_from_imbalance: Annotated[bool | None, BOOLEAN] = Field(
+        default=None,
+        description="Under KRaft: whether leader.imbalance.check.interval.seconds counts from the "
+        "first imbalance on; else from the controller's start.",
+    )
 
 
 _PAIR = "two numbers of milliseconds [low, high], low <= high"
@@ -283,31 +307,36 @@ def _pair(value: Any) -> tuple[float, float]:
 
 
 class Service(Strict):
-    """Service times of a healthy broker; constant, so that a healthy stretch is periodic.
+    """Service times of a healthy broker; constant, so that a healthy stretch is periodic."""
 
-    Attributes:
-        handler_read_us: per partition with data.
-        produce_us: per produce request.
-        send_us: per response.
-        append_us: follower append per partition with data.
-        network_rtt_ms: there and back.
-        alter_partition_ms: decision to the leader's commit; by controller if absent.
-        isr_zk_write_ms: the synchronous write to ZooKeeper, partition lock held.
-        metadata_ms: lowest and highest time from the controller's record to a broker's applying it.
-        client_requests_per_s: per broker, besides produce.
-        client_request_us: handler time of one.
-    """
-
-    handler_read_us: Us = 80
-    produce_us: Us = 100
-    send_us: Us = 150
-    append_us: Us = 60
-    network_rtt_ms: Ms = 0.5
-    alter_partition_ms: Ms = 30
-    isr_zk_write_ms: Ms = 5
-    metadata_ms: Annotated[tuple[float, float], Check(_PAIR, _pair)] = (2, 30)
-    client_requests_per_s: Rate = 500
-    client_request_us: Us = 200
+    handler_read_us: Us = Field(
+        default=80, description="A fetch handler's read of a partition with data."
+    )
+    produce_us: Us = Field(default=100, description="Handling one produce request.")
+    send_us: Us = Field(default=150, description="Sending one response.")
+    append_us: Us = Field(default=60, description="A follower's append to a partition with data.")
+    network_rtt_ms: Ms = Field(
+        default=0.5, description="Round trip of a packet between two nodes, there and back."
+    )
+    alter_partition_ms: Ms = Field(
+        default=30,
+        description="From the leader's decision about the ISR to its commit, from 2.7 on; 8 by "
+        "default under ZooKeeper.",
+    )
+    isr_zk_write_ms: Ms = Field(
+        default=5,
+        description="The synchronous write of the ISR to ZooKeeper, up to 2.6; the partition's "
+        "lock is held.",
+    )
+    metadata_ms: Annotated[tuple[float, float], Check(_PAIR, _pair)] = Field(
+        default=(2, 30),
+        description="Lowest and highest time from the controller's record to a broker's applying "
+        "it.",
+    )
+    client_requests_per_s: Rate = Field(
+        default=500, description="Requests of other clients to each broker, besides produce."
+    )
+    client_request_us: Us = Field(default=200, description="Handler time of one of them.")
 
 
 def _config(value: Any) -> dict[str, KafkaValue]:
@@ -318,7 +347,8 @@ def _config(value: Any) -> dict[str, KafkaValue]:
         try:
             key = known(str(name))
         except ConfigKeyError as error:
-            raise Bad(error.allowed, (str(name),), "unknown key") from None
+            allowed = with_list(error.allowed, KEYS_COMMAND)
+            raise Bad(allowed, (str(name),), "unknown key") from None
         try:
             found[key.name] = key.check(raw)
         except ConfigKeyError as error:
@@ -697,7 +727,8 @@ def path_of(name: str, where: str) -> tuple[str | int, ...]:
     parts = re.sub(r"\[(\d+)\]", r".\1", name).split(".")
     fields = names_of(Scenario)
     if parts[0] not in fields:
-        raise InputError(where, name, "unknown key", close_or_all(name, [*fields, *KEYS]))
+        allowed = with_list(close_or_all(name, [*fields, *KEYS]), KEYS_COMMAND)
+        raise InputError(where, name, "unknown key", allowed)
     return tuple(parts)
 
 
@@ -790,7 +821,8 @@ def check_overrides(overrides: Mapping[str, Any], where: str, at: str) -> dict[s
             paths = [f"{one}.{field}" for one in groups for field in _overridable(one)]
             names = paths if group in _GROUPS else [*KEYS, *paths]
             path = f"{at}.{name}" if at else name
-            raise InputError(where, path, "unknown key", close_or_all(name, names))
+            allowed = with_list(close_or_all(name, names), KEYS_COMMAND)
+            raise InputError(where, path, "unknown key", allowed)
     return checked
 
 

@@ -141,7 +141,10 @@ WRONG = [
         SMOKE,
         "replica.lag.time.max.ms: 4000",
         "replica.lag.time.max: 4000",
-        "base.replica.lag.time.max: unknown key; allowed: replica.lag.time.max.ms",
+        (
+            "base.replica.lag.time.max: unknown key; allowed: replica.lag.time.max.ms "
+            "(isr-pipeline keys lists all keys)"
+        ),
     ),
     (
         SMOKE,
@@ -229,7 +232,7 @@ WRONG = [
         ),
         (
             "groups[1].grids[0].axes.num.io.thread: unknown key; allowed: num.io.threads, "
-            "num.network.threads"
+            "num.network.threads (isr-pipeline keys lists all keys)"
         ),
     ),
     (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isr_pipeline.errors import InputError
 from isr_pipeline.files import reading
 from isr_pipeline.files.reading import parse_mapping
+from isr_pipeline.files.words import with_list
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
@@ -404,7 +405,7 @@ CONFIG = [
         "replica.lag.time.max.mss: 1",
         (
             "replica.lag.time.max.mss: unknown key; allowed: replica.lag.time.max.ms, "
-            "replica.lag.max.messages"
+            "replica.lag.max.messages (isr-pipeline keys lists all keys)"
         ),
     ),
     (
@@ -541,6 +542,12 @@ class TestLength:
             "release-004, release-012, release-014 and 85 more "
             "(docs/scenario-format.md lists them)"
         )
+
+    def test_the_command_stays(self) -> None:
+        """Which command lists all keys is said behind the nearest few, too."""
+        keys = ", ".join(f"some.long.kafka.key.{n:02}" for n in range(40))
+        line = str(InputError("f.yaml", "config.x", "unknown key", with_list(keys, "isr keys")))
+        assert line.endswith(" and 35 more (isr keys lists all keys)")
 
     def test_short_lists_are_whole(self) -> None:
         """Nothing is left out that fits."""

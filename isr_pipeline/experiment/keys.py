@@ -1,0 +1,456 @@
+"""Everything that an experiment, a cluster or a scenario may set: ``isr-pipeline keys``.
+
+Kafka's keys with their ranges come from :mod:`isr_pipeline.kafka.broker_config`, switches, service
+times and produce streams from the models that read them; who reads a key, and its default in each
+release, are asked of the code that decides it.
+
+Sources were read in Kafka's repository: in which file a key is defined in 3.9.0, and from which of
+the releases that a rule set stands for on it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.grid import Param, effective, resolved_params
+from isr_pipeline.files.models import Strict, check_of
+from isr_pipeline.files.words import close_or_all, shown, with_list
+from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
+from isr_pipeline.scenarios.cluster_file import StreamEntry
+from isr_pipeline.scenarios.model import (
+    KEYS_COMMAND,
+    TOPIC_KEYS,
+    Cluster,
+    ProduceStream,
+    Rules,
+    Service,
+    parse_scenario,
+)
+
+PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms")
+"""Keys of proposals, which no released broker takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the type of a key does not say.
+
+    Attributes:
+        meaning: what it decides, for an operator.
+        source: file of Kafka (or the proposal) that defines it.
+        first: the first rule set whose releases have it; ``last``: the last one.
+        unit: of its value, where its name does not end with it.
+    """
+
+    meaning: str
+    source: str
+    first: str = RELEASES[0]
+    last: str = RELEASES[-1]
+    unit: str = ""
+
+
+_REPLICATION = "ReplicationConfigs.java @ 3.9"
+_SERVER = "ServerConfigs.java @ 3.9"
+_SOCKET = "SocketServerConfigs.java @ 3.9"
+_KRAFT = "KRaftConfigs.java @ 3.9"
+_QUOTA = "QuotaConfigs.java @ 3.9, KIP-73"
+_TOPIC = "TopicConfig.java @ 3.9"
+
+ABOUT: Mapping[str, About] = MappingProxyType(
+    {
+        "replica.lag.time.max.ms": About(
+            "How long a follower may lag before the leader removes it from the ISR.", _REPLICATION
+        ),
+        "replica.lag.max.messages": About(
+            "How many records a follower may be behind before it is removed from the ISR.",
+            "KafkaConfig.scala @ 0.8.2.2; removed by KAFKA-1546",
+            last="0.8.2",
+            unit="records",
+        ),
+        "replica.fetch.wait.max.ms": About(
+            "How long a leader holds a fetch that finds too little data.", _REPLICATION
+        ),
+        "replica.fetch.min.bytes": About(
+            "Data that a fetch waits for, up to replica.fetch.wait.max.ms.", _REPLICATION
+        ),
+        "replica.fetch.max.bytes": About(
+            "Most data of one partition in an answer to a fetch.", _REPLICATION
+        ),
+        "replica.fetch.response.max.bytes": About(
+            "Most data in an answer to a fetch.", f"{_REPLICATION}, KIP-74", first="0.9-0.10.1"
+        ),
+        "replica.fetch.backoff.ms": About(
+            "How long a follower waits after a failed fetch.", _REPLICATION, first="0.9-0.10.1"
+        ),
+        "num.replica.fetchers": About(
+            "Fetcher threads of a follower for each broker that it fetches from.",
+            _REPLICATION,
+            unit="threads",
+        ),
+        "replica.socket.timeout.ms": About(
+            "How long a fetcher waits for an answer before the request has failed.", _REPLICATION
+        ),
+        "replica.high.watermark.checkpoint.interval.ms": About(
+            "How often high watermarks are written to disk.", _REPLICATION
+        ),
+        "min.insync.replicas": About(
+            "Size of the ISR below which a produce with acks=all is refused.",
+            _TOPIC,
+            unit="replicas",
+        ),
+        "unclean.leader.election.enable": About(
+            "Whether a replica outside the ISR may lead when no member lives.", _TOPIC
+        ),
+        "num.io.threads": About(
+            "Request handler threads of a broker.", _SERVER, unit="threads"
+        ),
+        "num.network.threads": About(
+            "Network threads of a broker, which send its responses.", _SOCKET, unit="threads"
+        ),
+        "queued.max.requests": About(
+            "Requests that wait for a handler before network threads block.",
+            _SOCKET,
+            unit="requests",
+        ),
+        "background.threads": About("Threads for background work.", _SERVER, unit="threads"),
+        "request.timeout.ms": About(
+            "How long a produce request waits for its answer.",
+            "CommonClientConfigs.java @ 3.9",
+            first="0.9-0.10.1",
+        ),
+        "zookeeper.session.timeout.ms": About(
+            "How long a broker may be silent before ZooKeeper ends its session.",
+            "ZkConfigs.java @ 3.9",
+        ),
+        "broker.session.timeout.ms": About(
+            "How long a broker may send no heartbeat before the controller fences it.",
+            _KRAFT,
+            first="2.7-3.2",
+        ),
+        "broker.heartbeat.interval.ms": About(
+            "How often a broker sends a heartbeat to the controller.", _KRAFT, first="2.7-3.2"
+        ),
+        "auto.leader.rebalance.enable": About(
+            "Whether the controller gives the lead back to preferred replicas.", _REPLICATION
+        ),
+        "leader.imbalance.check.interval.seconds": About(
+            "How often the controller looks for leads to give back.", _REPLICATION
+        ),
+        "leader.imbalance.per.broker.percentage": About(
+            "Share of leads a broker may have lost before they are given back.", _REPLICATION
+        ),
+        "controlled.shutdown.max.retries": About(
+            "How often a stopping broker asks again to move its leads.", _SERVER, unit="tries"
+        ),
+        "controlled.shutdown.retry.backoff.ms": About(
+            "How long a stopping broker waits before it asks again.", _SERVER
+        ),
+        "leader.replication.throttled.rate": About(
+            "Most replication traffic out of a broker for throttled replicas.",
+            _QUOTA,
+            first="0.9-0.10.1",
+            unit="bytes/s",
+        ),
+        "leader.replication.throttled.replicas": About(
+            "Replicas that are throttled on the leader's side.", _QUOTA, first="0.9-0.10.1"
+        ),
+        "follower.replication.throttled.rate": About(
+            "Most replication traffic into a broker for throttled replicas.",
+            _QUOTA,
+            first="0.9-0.10.1",
+            unit="bytes/s",
+        ),
+        "follower.replication.throttled.replicas": About(
+            "Replicas that are throttled on the follower's side.", _QUOTA, first="0.9-0.10.1"
+        ),
+        "eligible.leader.replicas.version": About(
+            "Level of the feature: 1 keeps eligible leader replicas, which may lead after the ISR.",
+            "KIP-966; a feature of 4.0, set with kafka-features.sh",
+            first="3.7+",
+        ),
+        "follower.fetch.pending.reads.insync.enable": About(
+            "Whether a follower whose fetch is being read counts as in sync.",
+            "KIP-501, never released",
+        ),
+        "follower.fetch.process.time.max.ms": About(
+            "How long the leader may take over a fetch before it resigns (Solution 2).",
+            "KIP-501 Solution 2, never released",
+        ),
+    }
+)  # fmt: skip
+"""Of every key of `KEYS`."""
+
+_UNITS = (
+    (("_per_s",), "1/s"),
+    ((".ms", "_ms"), "ms"),
+    (("_us",), "µs"),
+    ((".seconds",), "s"),
+    ((".bytes", "_bytes"), "bytes"),
+    ((".percentage",), "%"),
+    (("_per_batch",), "records"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that can be set.
+
+    Attributes:
+        name: as a configuration of an experiment, or ``--set``, writes it.
+        group: ``kafka``, ``cluster``, ``rules``, ``service`` or ``produce``.
+        meaning: what it decides.
+        unit: of its value; empty: a number without one, a word or a truth.
+        allowed: what may stand there, in words.
+        default: in the newest rule set.
+        defaults: rule set -> default there, where it is another one.
+        rule_sets: those whose releases have it.
+        read_by: those of them whose simulated rules read it, under some controller.
+        set_in: file -> how it is written there.
+        source: where it was read.
+        note: why the range or the default is what it is.
+    """
+
+    name: str
+    group: str
+    meaning: str
+    unit: str
+    allowed: str
+    default: Param | None
+    defaults: dict[str, Param]
+    rule_sets: tuple[str, ...]
+    read_by: tuple[str, ...]
+    set_in: dict[str, str]
+    source: str
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The entry as JSON has it."""
+        return asdict(self)
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends with, or `ABOUT` has; empty if there is none."""
+    about = ABOUT.get(name)
+    if about is not None and about.unit:
+        return about.unit
+    return next((unit for ends, unit in _UNITS if name.endswith(ends)), "")
+
+
+def entries() -> tuple[Entry, ...]:
+    """Everything that can be set, Kafka's keys first."""
+    params = _params_by_release()
+    read = _read_by_release(params)
+    return (
+        *(_kafka(name, params, read) for name in KEYS),
+        *_of_model("cluster", Cluster, ("release", "controller"), params, read),
+        *_of_model("rules", Rules, tuple(Rules.model_fields), params, read),
+        *_of_model("service", Service, tuple(Service.model_fields), params, read),
+        *_produce(),
+    )
+
+
+def found(word: str) -> tuple[Entry, ...]:
+    """Entries whose name, meaning or source has a word; one alone if it is a name.
+
+    Raises:
+        InputError: none has it; the line names the nearest.
+    """
+    every = entries()
+    wanted = word.casefold()
+    exact = tuple(one for one in every if one.name.casefold() == wanted)
+    if exact:
+        return exact
+    hits = tuple(
+        one for one in every if wanted in f"{one.name} {one.meaning} {one.source}".casefold()
+    )
+    if not hits:
+        allowed = with_list(close_or_all(word, [one.name for one in every]), KEYS_COMMAND)
+        raise InputError("keys", "WORD", shown(word), allowed)
+    return hits
+
+
+WHOLE_MAX = 5
+"""Entries up to which all of each is shown."""
+
+
+def lines(chosen: tuple[Entry, ...]) -> list[str]:
+    """Entries for a person: all of a few, or one line each under the heading of its group."""
+    if len(chosen) <= WHOLE_MAX:
+        return [line for one in chosen for line in _whole(one)]
+    said: list[str] = []
+    group = ""
+    for one in chosen:
+        if one.group != group:
+            said += [*([""] if group else []), _HEADINGS[one.group]]
+            group = one.group
+        unit = f" {one.unit}" if one.unit else ""
+        said.append(f"  {one.name:<46} {shown(one.default)}{unit}")
+    return said
+
+
+_HEADINGS = {
+    "kafka": "Kafka's keys, with the default of the newest release",
+    "cluster": "the cluster",
+    "rules": "switches of the rules that are no Kafka key; null follows the release",
+    "service": "service times of a healthy broker",
+    "produce": "a topic's load, in a scenario or a cluster file",
+}
+
+
+def _whole(one: Entry) -> list[str]:
+    unit = f" {one.unit}" if one.unit else ""
+    said = [one.name, f"    {one.meaning}"]
+    said.append(f"    allowed       {one.allowed}{f' ({one.unit})' if one.unit else ''}")
+    said.append(f"    default       {shown(one.default)}{unit}")
+    for value, names in _by_value(one.defaults).items():
+        said.append(f"                  {value}{unit} in {', '.join(names)}")
+    if one.rule_sets != RELEASES:
+        said.append(f"    releases      {', '.join(one.rule_sets) or 'none: a proposal'}")
+    if one.read_by != RELEASES:
+        said.append(f"    read by       {', '.join(one.read_by) or 'no simulated rule'}")
+    said += [f"    {f'in {where}':<14}{how}" for where, how in one.set_in.items()]
+    said += [f"    source        {one.source}"] if one.source else []
+    said += [f"    note          {one.note}"] if one.note else []
+    return said
+
+
+def _by_value(defaults: Mapping[str, Param]) -> dict[str, list[str]]:
+    """A default as it is written -> the rule sets that have it."""
+    names: dict[str, list[str]] = {}
+    for name, value in defaults.items():
+        names.setdefault(shown(value), []).append(name)
+    return names
+
+
+# ---------------------------------------------------------------------------- the parts
+
+
+def _kafka(
+    name: str, params: Mapping[str, Mapping[str, Param]], read: Mapping[str, tuple[str, ...]]
+) -> Entry:
+    key = KEYS[name]
+    about = ABOUT.get(name) or About(key.note, "")
+    there = RELEASES[RELEASES.index(about.first) : RELEASES.index(about.last) + 1]
+    has = () if name in PROPOSALS else there
+    default, defaults = _defaults(name, params)
+    topic = f" (a topic's own: topics.{name})" if name in TOPIC_KEYS else ""
+    return Entry(
+        name=name,
+        group="kafka",
+        meaning=about.meaning,
+        unit=unit_of(name),
+        allowed=key.allowed,
+        default=default,
+        defaults=defaults,
+        rule_sets=has,
+        read_by=() if name in UNREAD else tuple(one for one in read[name] if one in there),
+        set_in={
+            "experiment": f"set: {{{name}: …}}{topic}",
+            "cluster": f"settings: {{{name}: …}}",
+            "scenario": f"config: {{{name}: …}}",
+        },
+        source=about.source,
+        note=key.note,
+    )
+
+
+def _of_model(
+    group: str,
+    model: type[Strict],
+    names: Iterable[str],
+    params: Mapping[str, Mapping[str, Param]],
+    read: Mapping[str, tuple[str, ...]],
+) -> Iterable[Entry]:
+    for field in names:
+        name = f"{group}.{field}"
+        default, defaults = _defaults(name, params)
+        given = group == "cluster"
+        yield Entry(
+            name=name,
+            group=group,
+            meaning=str(model.model_fields[field].description),
+            unit=unit_of(field),
+            allowed=check_of(model, field).allowed,
+            default=None if given else default,
+            defaults={} if given else defaults,
+            rule_sets=RELEASES,
+            read_by=RELEASES if given else read[name],
+            set_in={
+                "experiment": f"set: {{{name}: …}}",
+                "cluster": f"{field}: …" if given else f"{group}: {{{field}: …}}",
+                "scenario": f"{group}: {{{field}: …}}",
+            },
+            source="",
+        )
+
+
+def _produce() -> Iterable[Entry]:
+    for field, one in ProduceStream.model_fields.items():
+        here = {"scenario": f"topics: [{{produce: {{{field}: …}}}}]"}
+        note = ""
+        if field in StreamEntry.model_fields:
+            here = {"cluster": f"topics: [{{produce: [{{{field}: …}}]}}]", **here}
+            note = f"the default in a cluster file is {StreamEntry.model_fields[field].default}"
+        yield Entry(
+            name=f"produce.{field}",
+            group="produce",
+            meaning=str(one.description),
+            unit="records/s" if field == "records_per_s" else unit_of(field),
+            allowed=check_of(ProduceStream, field).allowed,
+            default=one.default if isinstance(one.default, (str, int, float)) else None,
+            defaults={},
+            rule_sets=RELEASES,
+            read_by=RELEASES,
+            set_in=here,
+            source="",
+            note=note,
+        )
+
+
+def _defaults(
+    name: str, params: Mapping[str, Mapping[str, Param]]
+) -> tuple[Param | None, dict[str, Param]]:
+    """The newest release's default, and those of the releases that have another one."""
+    newest = params[RELEASES[-1]].get(name)
+    others = {one: params[one][name] for one in RELEASES if params[one].get(name) != newest}
+    return newest, others
+
+
+def _resolved(release: str, controller: str, **config: Param) -> dict[str, Param]:
+    """What a cluster of a release has in effect where nothing else is said."""
+    frame = {
+        "scenario_id": "defaults",
+        "horizon_ms": 1000,
+        "cluster": {"release": release, "controller": controller, "brokers": [1]},
+        "topics": [{"name": "t", "assignment": {0: [1]}}],
+        "config": config,
+        "rules": {"kip501": "s2"} if config else {},
+    }
+    return resolved_params(parse_scenario(frame, "keys"))
+
+
+def _params_by_release() -> dict[str, dict[str, Param]]:
+    """Rule set -> defaults, under KRaft where it has that."""
+    return {
+        name: _resolved(name, "kraft" if one.kraft else "zookeeper")
+        for name, one in RULE_SETS.items()
+    }
+
+
+def _read_by_release(params: Mapping[str, Mapping[str, Param]]) -> dict[str, tuple[str, ...]]:
+    """Name -> rule sets that read it under some controller, with Solution 2 switched on."""
+    enabled, elr = PROPOSALS[0], "eligible.leader.replicas.version"
+    found_by: dict[str, list[str]] = {name: [] for one in params.values() for name in one}
+    for name, rule_set in RULE_SETS.items():
+        reads = {enabled}
+        for controller in ("kraft", "zookeeper") if rule_set.kraft else ("zookeeper",):
+            config: dict[str, Param] = {enabled: True}
+            reads |= set(effective(_resolved(name, controller, **config | {elr: 0})))
+        for key in reads & set(found_by):
+            found_by[key].append(name)
+    return {name: tuple(releases) for name, releases in found_by.items()}

@@ -1,0 +1,118 @@
+"""`isr-pipeline keys`: everything that can be set, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from isr_pipeline.cli import app
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.keys import ABOUT, Entry, entries, found, lines
+from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.releases import RELEASES
+from isr_pipeline.scenarios.model import ProduceStream, Rules, Service, check_overrides
+
+
+def entry(name: str) -> Entry:
+    """The entry of a name."""
+    (one,) = found(name)
+    return one
+
+
+class TestWhatIsListed:
+    """Which names there are."""
+
+    def test_every_kafka_key(self) -> None:
+        """Each key that a scenario may name, with a meaning and a source of its own."""
+        listed = [one for one in entries() if one.group == "kafka"]
+        assert [one.name for one in listed] == list(KEYS)
+        assert set(ABOUT) == set(KEYS)
+        assert all(one.meaning and one.source for one in listed)
+
+    def test_every_switch_and_service_time(self) -> None:
+        """Each field of the models, with its description."""
+        names = [one.name for one in entries()]
+        for group, model in (("rules", Rules), ("service", Service), ("produce", ProduceStream)):
+            assert [n for n in names if n.startswith(f"{group}.")] == [
+                f"{group}.{field}" for field in model.model_fields
+            ]
+        assert all(one.meaning not in ("", "None") for one in entries())
+
+    @pytest.mark.parametrize("one", entries(), ids=lambda one: one.name)
+    def test_an_experiment_may_set_what_says_so(self, one: Entry) -> None:
+        """What is listed as an experiment's is accepted as an override, at its own default."""
+        if "experiment" not in one.set_in or one.default is None:
+            return
+        value = (2, 30) if one.name == "service.metadata_ms" else one.default
+        assert check_overrides({one.name: value}, "f", "") == {one.name: value}
+
+
+class TestWhatIsSaid:
+    """Unit, range, defaults, releases, readers."""
+
+    def test_a_default_that_a_release_changed(self) -> None:
+        """KIP-537 made 30 s of 10 s in 2.5: rule sets up to 2.1-2.6 have the old one."""
+        one = entry("replica.lag.time.max.ms")
+        assert (one.default, one.unit) == (30000, "ms")
+        assert one.defaults == dict.fromkeys(RELEASES[:5], 10000)
+
+    def test_a_key_that_a_release_brought(self) -> None:
+        """KIP-74's limit came with 0.10.1, fetch back-off with 0.9: 0.8.2 has neither."""
+        for name in ("replica.fetch.response.max.bytes", "replica.fetch.backoff.ms"):
+            assert entry(name).rule_sets == RELEASES[1:]
+
+    def test_a_key_that_went(self) -> None:
+        """Message lag was measured in 0.8.2 alone."""
+        one = entry("replica.lag.max.messages")
+        assert one.rule_sets == one.read_by == ("0.8.2",)
+
+    def test_of_a_controller(self) -> None:
+        """KRaft's keys are read where KRaft is, ZooKeeper's wherever ZooKeeper can be."""
+        assert entry("broker.session.timeout.ms").read_by == ("2.7-3.2", "3.3-3.6", "3.7+")
+        assert entry("zookeeper.session.timeout.ms").read_by == RELEASES
+
+    def test_nobody_reads(self) -> None:
+        """Keys that no simulated rule reads say so."""
+        assert all(entry(name).read_by == () for name in UNREAD)
+
+    def test_of_a_proposal(self) -> None:
+        """No release has KIP-501's keys; the rules read them all the same."""
+        one = entry("follower.fetch.pending.reads.insync.enable")
+        assert one.rule_sets == ()
+        assert one.read_by == RELEASES
+
+    def test_for_a_person(self) -> None:
+        """One key: all of it, alike defaults together."""
+        said = "\n".join(lines(found("rules.isr_lock")))
+        assert "default       rw_precheck\n" in said
+        assert re.search(r"completion in 0\.8\.2, 0\.9-0\.10\.1, 0\.10\.2-2\.0\n", said)
+
+
+class TestCommand:
+    """The command line."""
+
+    def test_all(self) -> None:
+        """Without a word every name has its line."""
+        done = CliRunner().invoke(app, ["keys"], catch_exceptions=False)
+        assert done.exit_code == 0
+        assert all(re.search(rf"^  {re.escape(n.name)} ", done.stdout, re.M) for n in entries())
+
+    def test_json(self) -> None:
+        """JSON has every field of the entries that a word is in."""
+        done = CliRunner().invoke(app, ["keys", "min.insync", "--json"], catch_exceptions=False)
+        (one,) = json.loads(done.stdout)
+        assert one["name"] == "min.insync.replicas"
+        assert one["allowed"] == "a whole number 1..2147483647"
+        assert set(one) == set(Entry.__dataclass_fields__)
+
+    def test_unknown(self) -> None:
+        """A word that is nowhere is refused with the nearest names."""
+        with pytest.raises(InputError) as refused:
+            found("replica.fetch.backof.ms")
+        assert str(refused.value) == (
+            "keys: WORD: replica.fetch.backof.ms; allowed: replica.fetch.backoff.ms, "
+            "replica.fetch.wait.max.ms (isr-pipeline keys lists all keys)"
+        )
