@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import charts
-from isr_pipeline.report.page import Page, strata_table
+from isr_pipeline.report import charts, words
+from isr_pipeline.report.page import Page, fold, strata_table
 from isr_pipeline.verdicts.panel import natural_unit
 
 if TYPE_CHECKING:
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
     """The reason, each differing scenario's change, and the table of strata."""
-    label = escape(metric.metric)
+    label = escape(words.label(metric.metric))
     drawn = page.figure(
         charts.differences(data, one, metric.metric),
         f"<strong>{label}</strong>: each differing scenario's change, "
         f"{natural_unit(metric.metric)}",
     )
-    reason = f"<p><strong>{label}</strong>: {escape(metric.reason)}</p>"
-    return reason + drawn + strata_table(metric)
+    reason = f"<p><strong>{label}</strong>: {escape(words.reason(metric.reason))}</p>"
+    each = drawn + strata_table(metric)
+    return reason + (fold("Each scenario's change, and every stratum", each) if each else "")

@@ -14,13 +14,11 @@ import numpy as np
 
 from isr_pipeline.report.data import (
     DETECTION_DELAY,
-    FLAPS,
-    LATENCY,
-    OFFLINE,
     SPURIOUS,
     Deciding,
     NightData,
 )
+from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, in_unit, label, unit
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import ConfigVerdict
 
@@ -32,6 +30,10 @@ LINES = (ACCENT, WARM, "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(-
 ROW_HEIGHT = 22
 RATIO_RANGE = (1e-3, 1e3)
 RATIO_TICKS = (0.001, 0.01, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 100.0, 1000.0)
+
+WIDE_RATIO = 20.0
+WIDE_TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Ticks where the axis reaches further than that: more would stand one over another."""
 
 MARKERS = {
     "isr_shrink": "triangle-down",
@@ -49,11 +51,14 @@ MARKERS = {
 
 
 def heat(data: NightData, metric: str) -> Chart | None:
-    """A metric over the two main keys; None if fewer than two keys vary."""
+    """A metric over the two main keys; None if fewer than two keys vary or all values are one."""
     found = data.heat(metric)
     if found is None:
         return None
     columns, rows, matrix = found
+    matrix = matrix * in_unit(metric)
+    if len(np.unique(matrix[np.isfinite(matrix)])) < 2:
+        return None
     return {
         "data": [
             {
@@ -67,7 +72,7 @@ def heat(data: NightData, metric: str) -> Chart | None:
                 "xgap": 2,
                 "ygap": 2,
                 "colorbar": {"thickness": 10, "outlinewidth": 0},
-                "hovertemplate": "%{x}, %{y}: %{z:.4g}<extra></extra>",
+                "hovertemplate": f"%{{x}}, %{{y}}: %{{z:.4g}} {unit(metric)}<extra></extra>",
             }
         ],
         "layout": {
@@ -85,7 +90,7 @@ def heat(data: NightData, metric: str) -> Chart | None:
 
 def pareto(data: NightData, between: Between) -> Chart:
     """Offline rate against flaps; the size is the commit latency."""
-    means = {name: between.panel.means(name) for name in (OFFLINE, FLAPS, LATENCY)}
+    means = {name: between.panel.means(name) * in_unit(name) for name in (OFFLINE, FLAPS, LATENCY)}
     latency = means[LATENCY]
     spread = float(np.ptp(latency)) or 1.0
     sizes = 9 + 22 * (latency - latency.min()) / spread
@@ -113,15 +118,15 @@ def pareto(data: NightData, between: Between) -> Chart:
                     "line": {"width": 1, "color": "var(--paper)"},
                 },
                 "hovertemplate": (
-                    "<b>%{text}</b><br>offline %{x:.3g}<br>flaps %{y:.3g}"
+                    "<b>%{text}</b><br>offline %{x:.3g} % of time<br>flaps %{y:.3g}"
                     "<br>commit p99 %{customdata:.4g} ms<extra></extra>"
                 ),
             }
             for label, chosen, colour, symbol in groups
         ],
         "layout": {
-            "xaxis": {"title": {"text": "offline partition-time (share)"}},
-            "yaxis": {"title": {"text": "ISR flaps per partition-hour"}},
+            "xaxis": {"title": {"text": f"{label(OFFLINE)}, {unit(OFFLINE)}"}},
+            "yaxis": {"title": {"text": f"{label(FLAPS)}, {unit(FLAPS)}"}},
             "height": 440,
         },
     }
@@ -132,7 +137,7 @@ def forest(data: NightData, between: Between, metric: str) -> Chart:
     row = between.versus.metrics.index(metric)
     ratio = between.versus.ratio[row]
     order = [at for at in np.argsort(ratio) if between.panel.config_ids[at] != between.reference]
-    names = [data.name(between.panel.config_ids[at]) for at in order]
+    names = [data.short[between.panel.config_ids[at]] for at in order]
     low = between.ends.low[0, row][order]
     high = between.ends.high[0, row][order]
     return _ratios(names, ratio[order], low, high, f"ratio to {data.plan.reference}")
@@ -141,7 +146,7 @@ def forest(data: NightData, between: Between, metric: str) -> Chart:
 def changed_forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of tonight to the baseline for every configuration that is not bit-identical."""
     rows = [
-        (f"{one.name} (n {found.scenarios or data.verdict.scenarios})", found)
+        (f"{data.short[one.config_id]} (n {found.scenarios or data.verdict.scenarios})", found)
         for one in data.verdict.configurations
         for found in one.metrics
         if found.metric == metric and found.ratio is not None and found.discordant
@@ -169,6 +174,7 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
     )
     reach = max(1.2, float(np.max(high, initial=1.0)), 1 / float(np.min(low, initial=1.0)))
     edge = math.log10(reach) * 1.05
+    ticks = RATIO_TICKS if reach < WIDE_RATIO else WIDE_TICKS
     return {
         "data": [
             {
@@ -194,8 +200,8 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
                 "type": "log",
                 "title": {"text": title},
                 "range": [-edge, edge],
-                "tickvals": RATIO_TICKS,
-                "ticktext": [f"{tick:g}" for tick in RATIO_TICKS],
+                "tickvals": ticks,
+                "ticktext": [f"{tick:g}" for tick in ticks],
             },
             "yaxis": {"automargin": True, "autorange": "reversed", "type": "category"},
             "shapes": [_upright(1.0)],
@@ -239,7 +245,10 @@ def differences(data: NightData, one: ConfigVerdict, metric: str) -> Chart | Non
             }
         ],
         "layout": {
-            "xaxis": {"title": {"text": f"{len(order)} of {len(change)} scenarios that differ"}},
+            "xaxis": {
+                "title": {"text": f"{len(order)} of {len(change)} scenarios differ, sorted"},
+                "showticklabels": False,
+            },
             "yaxis": {"title": {"text": "tonight − baseline"}},
             "bargap": 0.1,
             "height": 300,
@@ -248,11 +257,16 @@ def differences(data: NightData, one: ConfigVerdict, metric: str) -> Chart | Non
     }
 
 
-def causes(data: NightData, metric: str, by: str) -> Chart:
-    """Share of a metric's weighted total by fault kind or stratum, per configuration."""
+def causes(data: NightData, metric: str, by: str) -> Chart | None:
+    """Share of a metric's weighted total by fault kind or stratum, per configuration.
+
+    None where one kind stands for everything, or there is nothing.
+    """
     kinds, totals = data.causes(metric, by)
+    if np.count_nonzero(totals.sum(axis=1)) < 2:
+        return None
     whole = np.maximum(totals.sum(axis=0, keepdims=True), 1e-300)
-    names = [data.name(one) for one in data.panel.config_ids]
+    names = [data.short[one] for one in data.panel.config_ids]
     return {
         "data": [
             {
@@ -389,6 +403,7 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
     if rows["night"].nunique() < 2:
         return None
     rows = rows[rows["metric"] == metric]
+    rows = rows.assign(value=rows["value"] * in_unit(metric))
     lines = []
     for index, name in enumerate(config_names):
         lines.append(
@@ -411,7 +426,7 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
                 "categoryorder": "category ascending",
                 "title": {"text": "night"},
             },
-            "yaxis": {"title": {"text": metric}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": unit(metric)}, "rangemode": "tozero"},
             "height": 320,
         },
     }

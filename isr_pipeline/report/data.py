@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from isr_pipeline.errors import TableMissing
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE, heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
 from isr_pipeline.verdicts.drift import ChangePoint, change_points
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
 
-OFFLINE = "offline_partition_rate"
-FLAPS = "isr_flaps_per_partition_hour"
-LATENCY = "commit_latency_p99_ms"
 SPURIOUS = "spurious_shrinks_per_partition_hour"
 DETECTION_DELAY = "detection_delay_ms"
 
@@ -45,6 +44,9 @@ MAIN_KEYS = (
     "num.replica.fetchers",
 )
 """Keys that make the axes of a heat map: the first two of these that vary."""
+
+DRAWN = (PRODUCE, OFFLINE, FLAPS, LATENCY)
+"""Metrics that have charts of their own."""
 
 NIGHTS_SHOWN = 30
 TIMELINES = 3
@@ -97,6 +99,23 @@ class NightData:
     def reference(self) -> Configuration:
         """The configuration that others are compared with."""
         return next(one for one in self.plan.configurations if one.name == self.plan.reference)
+
+    @cached_property
+    def headings(self) -> dict[str, list[Configuration]]:
+        """Configurations below their headings, both in the order of the experiment's file."""
+        found: dict[str, list[Configuration]] = {}
+        for one in self.plan.configurations:
+            found.setdefault(heading(one), []).append(one)
+        return found
+
+    @cached_property
+    def short(self) -> dict[str, str]:
+        """config_id -> a name for an axis: short where that is clear without its heading."""
+        names = Counter(short_name(one) for one in self.plan.configurations)
+        return {
+            one.config_id: short_name(one) if names[short_name(one)] == 1 else str(one.name)
+            for one in self.plan.configurations
+        }
 
     @cached_property
     def flagged(self) -> tuple[ConfigVerdict, ...]:
@@ -255,7 +274,7 @@ class NightData:
         parts = []
         for night in nights:
             rows = store.read_table("summary", self.plan.experiment, night)
-            rows = rows[(rows["stratum"] == "all") & rows["metric"].isin([OFFLINE, FLAPS, LATENCY])]
+            rows = rows[(rows["stratum"] == "all") & rows["metric"].isin(DRAWN)]
             if not self._same_panel(night):
                 rows = rows[rows["panel"] != "regression"]
             parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))

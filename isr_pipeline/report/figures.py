@@ -16,7 +16,8 @@ from matplotlib.ticker import NullLocator
 
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_TICKS
-from isr_pipeline.report.data import FLAPS, LATENCY, OFFLINE, NightData, read_night
+from isr_pipeline.report.data import NightData, read_night
+from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
 

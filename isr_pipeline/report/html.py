@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from plotly.offline import get_plotlyjs
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.report import charts
+from isr_pipeline.report import words
+from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.report.page import Page, badge
-from isr_pipeline.report.sections import sections
+from isr_pipeline.report.page import Page, badge, fold
+from isr_pipeline.report.sections import Section, sections
+from isr_pipeline.report.sections.answer import headline
 from isr_pipeline.verdicts.model import WORST_FIRST
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.plan import Plan
+    from pathlib import Path
 
-HERE = Path(__file__).parent
+    from isr_pipeline.experiment.plan import Plan
 
 
 def write_report(plan: Plan) -> Path:
@@ -36,30 +35,27 @@ def write_report(plan: Plan) -> Path:
 def render(data: NightData) -> str:
     """The whole page as text."""
     page = Page()
-    listed = sections()
-    bodies = "\n".join(
-        f'<section id="{one.name}" aria-labelledby="h-{one.name}">'
-        f'<h2 id="h-{one.name}">{one.title}</h2>{one.body(page, data)}</section>'
-        for one in listed
-    )
-    links = "".join(f'<li><a href="#{one.name}">{one.title}</a></li>' for one in listed)
+    drawn = [(one, text) for one in sections() if (text := one.body(page, data))]
+    bodies = "\n".join(_section(one, text) for one, text in drawn)
+    links = "".join(f'<li><a href="#{one.name}">{one.title}</a></li>' for one, _ in drawn)
     title = escape(f"{data.plan.experiment} {data.plan.night}: {data.verdict.headline}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{title}</title><style>{_file('page.css')}</style></head><body>"
-        '<a class="skip" href="#main">Skip to the verdicts</a>'
+        f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the answer</a>'
         f"{_header(data)}"
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-        f'<main id="main">{bodies}</main>{_footer(data)}'
-        f'<script type="application/json" id="charts">{charts.as_json(page.charts)}</script>'
-        f"<script>{get_plotlyjs()}</script><script>{_file('page.js')}</script></body></html>\n"
+        f'<main id="main" tabindex="-1">{bodies}</main>{_footer(data)}'
+        f"{drawing(page.charts)}</body></html>\n"
     )
 
 
-def _file(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
+def _section(one: Section, text: str) -> str:
+    heading = f'<h2 id="h-{one.name}">{one.title}</h2>'
+    inner = fold(heading, text) if one.folded else heading + text
+    return f'<section id="{one.name}" aria-labelledby="h-{one.name}">{inner}</section>'
 
 
 def _header(data: NightData) -> str:
@@ -77,15 +73,17 @@ def _header(data: NightData) -> str:
         )
     return (
         f"<header><div><p class=where>{escape(verdict.experiment)} · night "
-        f"{escape(verdict.night)}</p><h1>{escape(verdict.headline)}</h1>"
+        f"{escape(verdict.night)}</p><h1>{escape(headline(data))}</h1>"
         f'<ul class="counts" aria-label="Configurations by verdict">{chips}</ul>'
-        f"<p class=where>{compared}</p></div></header>"
+        f"<p class=where>{escape(words.reason(verdict.headline))}. {compared}</p></div></header>"
     )
 
 
 def _footer(data: NightData) -> str:
     return (
-        "<footer>KIP-501 was never merged into Apache Kafka: what is said of it here is about its "
+        "<footer>A simulator made every number here; no broker was touched. Commands run in the "
+        "checkout, after <code>. .venv/bin/activate</code>. KIP-501 was never merged into Apache "
+        "Kafka: what is said of it here is about its "
         f"text, simulated. Made by isr-pipeline {escape(data.plan.version)}, "
         f"code {escape(data.plan.code_version)}.</footer>"
     )

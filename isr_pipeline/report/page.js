@@ -1,4 +1,4 @@
-// Draws the charts in the colours of the reader's scheme, and again when it changes.
+// Draws the charts in the colours of the reader's scheme, again when it changes, and for paper.
 (function () {
   "use strict";
   const charts = JSON.parse(document.getElementById("charts").textContent);
@@ -23,7 +23,7 @@
   function axis(given, style) {
     return Object.assign({
       gridcolor: style.getPropertyValue("--rule").trim(), zeroline: false, fixedrange: true,
-      linecolor: style.getPropertyValue("--rule").trim(), automargin: true,
+      linecolor: style.getPropertyValue("--rule").trim(), automargin: true, exponentformat: "none",
     }, given);
   }
 
@@ -58,8 +58,58 @@
     Plotly.react(element, chart.data, layout, still);
   }
 
-  function drawAll() { Object.keys(charts).forEach(draw); }
-  drawAll();
-  dark.addEventListener("change", drawAll);
-  narrow.addEventListener("change", drawAll);
+  // The library unpacks itself behind the text: the page can be read before there is any chart.
+  async function unpacked() {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const library = document.createElement("script");
+    library.textContent = await new Response(stream).text();
+    document.head.append(library);
+  }
+
+  const drawn = new Set();
+  function drawOnce(id) { if (!drawn.has(id)) { drawn.add(id); draw(id); } }
+  function drawAgain() { drawn.forEach(draw); }
+
+  // What is folded has no width: it is drawn when it is opened and comes into sight.
+  function watch() {
+    const seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        if (entry.isIntersecting) { seen.unobserve(entry.target); drawOnce(entry.target.id); }
+      }
+    }, { rootMargin: "600px" });
+    Object.keys(charts).forEach((id) => seen.observe(document.getElementById(id)));
+  }
+
+  // On paper everything is open, drawn, and in the colours of the light scheme.
+  let opened = [];
+  function toPaper() {
+    opened = [...document.querySelectorAll("details:not([open])")];
+    opened.forEach((one) => { one.open = true; });
+    document.documentElement.classList.add("paper");
+    if (window.Plotly) { Object.keys(charts).forEach((id) => { drawn.add(id); draw(id); }); }
+  }
+  function fromPaper() {
+    opened.forEach((one) => { one.open = false; });
+    document.documentElement.classList.remove("paper");
+    if (window.Plotly) { drawAgain(); }
+  }
+  window.addEventListener("beforeprint", toPaper);
+  window.addEventListener("afterprint", fromPaper);
+
+  // A link to a folded section opens it.
+  function openTarget() {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    const folded = target && (target.closest("details") || target.querySelector(":scope > details"));
+    if (folded) { folded.open = true; }
+  }
+  window.addEventListener("hashchange", openTarget);
+  openTarget();
+
+  unpacked().then(() => {
+    watch();
+    dark.addEventListener("change", drawAgain);
+    narrow.addEventListener("change", drawAgain);
+    document.documentElement.dataset.charts = "ready";
+  });
 }());

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
-from isr_pipeline.report import charts
-from isr_pipeline.report.data import FLAPS, LATENCY, OFFLINE
+from isr_pipeline.report import words
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 
-LABELS = {
-    OFFLINE: "offline partition-time",
-    FLAPS: "flaps per partition-hour",
-    LATENCY: "commit latency p99 (ms)",
-}
+if TYPE_CHECKING:
+    from isr_pipeline.blame.why import Explanation
+    from isr_pipeline.report import charts
 
 
 class Page:
@@ -20,6 +18,8 @@ class Page:
 
     def __init__(self) -> None:
         self.charts: dict[str, charts.Chart] = {}
+        self.explained: dict[str, Explanation | str] = {}
+        """Configuration -> where its history parts from the baseline's, or why nobody can say."""
 
     def figure(self, chart: charts.Chart | None, caption: str, *, why_not: str = "") -> str:
         """A figure with its caption in words; a sentence where there is nothing to draw."""
@@ -30,7 +30,7 @@ class Page:
         height = chart["layout"]["height"]
         return (
             f"<figure><figcaption>{caption}</figcaption>"
-            f'<div id="{name}" role="img" aria-label="{escape(_plain(caption))}" '
+            f'<div id="{name}" class="chart" role="img" aria-label="{escape(_plain(caption))}" '
             f'style="height:{height}px"></div></figure>'
         )
 
@@ -49,14 +49,21 @@ def badges(one: ConfigVerdict) -> str:
     return " ".join(badge(word) for word in one.words)
 
 
+def fold(summary: str, body: str, *, opened: bool = False) -> str:
+    """Something that opens at a click or at Enter, without a script; ``summary`` is HTML."""
+    return f"<details{' open' if opened else ''}><summary>{summary}</summary>{body}</details>"
+
+
 def strata_table(metric: MetricVerdict) -> str:
     """Who is hurt and who gains: one metric in each stratum; nothing if it does not differ."""
     if not metric.strata:
         return ""
+    name = metric.metric
     rows = [
         f'<tr><th scope="row">{escape(one.stratum)}</th><td>{badge(one.status)}</td>'
-        f'<td class="n">{100 * one.share:.3g} %</td><td class="n">{number(one.baseline_value)}</td>'
-        f'<td class="n">{number(one.value)}</td><td class="n">{number(one.ratio)}</td>'
+        f'<td class="n">{100 * one.share:.3g} %</td>'
+        f'<td class="n">{words.amount(name, one.baseline_value)}</td>'
+        f'<td class="n">{words.amount(name, one.value)}</td><td class="n">{number(one.ratio)}</td>'
         f'<td class="n">{number(one.ratio_low)} to {number(one.ratio_high)}</td>'
         f'<td class="n">{one.risen}</td><td class="n">{one.fallen}</td>'
         f'<td class="n">{one.scenarios}</td></tr>'
@@ -74,7 +81,11 @@ def strata_table(metric: MetricVerdict) -> str:
         ("better in", "n"),
         ("scenarios", "n"),
     ]
-    return table(f"{metric.metric} by stratum; ends one-sided at 5 %", head, rows)
+    caption = (
+        f"{words.label(name)} by stratum, {words.unit(name)}; each end of an interval is "
+        "one-sided at 5 %"
+    )
+    return table(caption, head, rows)
 
 
 def table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:

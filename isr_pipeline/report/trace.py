@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plotly.offline import get_plotlyjs
-
+from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.lanes import draw
+from isr_pipeline.report.page import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from isr_pipeline.report.charts import Chart
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.results import Result, Samples
 
-HERE = Path(__file__).parent
+LEGEND = (
+    "A lane for each replica. Blue leads, green is in the ISR, yellow is out of it, violet has "
+    "failed. Red: the partition is offline. Grey: a fault."
+)
 SAMPLES = 800
 """Samples of LEO, HW and queue depth over a run: enough for a page's width."""
 
@@ -42,7 +47,8 @@ def write_trace(scenario: Scenario, run: Result, path: Path) -> Path:
         {"replicas": run.events},
         path,
         samples=run.samples,
-        tables=f"<h2>Outcome</h2>{_outcome(run.outcome)}<h2>Events</h2>{_events(run.events)}",
+        tables=fold("<h2>Outcome</h2>", _outcome(run.outcome), opened=True)
+        + fold("<h2>Events</h2>", _events(run.events), opened=True),
     )
 
 
@@ -55,33 +61,24 @@ def write_page(
     tables: str = "",
 ) -> Path:
     """Write the lanes of one or more runs of a scenario as a page of its own."""
-    figure = draw(scenario, runs, samples)
+    chart: Chart = json.loads(draw(scenario, runs, samples).to_json())
+    del chart["layout"]["template"]
     title = escape(scenario.scenario_id)
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{title}</title><style>{_file('page.css')}</style></head><body>"
-        f"<header><div><h1>{title}</h1></div></header><main><figure>"
-        "<figcaption>Blue leads, green is in the ISR, yellow is out of it, violet has failed; "
-        "red: the partition is offline; grey: a fault</figcaption>"
-        f'<div id="timeline" role="img" aria-label="Timeline of {title}"></div></figure>'
-        f"{tables}</main><script>{get_plotlyjs()}</script><script>"
-        f"const figure = {figure.to_json()};"
-        "const dark = matchMedia('(prefers-color-scheme: dark)').matches;"
-        "figure.layout.font.color = dark ? '#e6e6e6' : '#222';"
-        "(figure.layout.annotations || []).forEach(a => a.font.color = figure.layout.font.color);"
-        "delete figure.layout.template;"
-        "Plotly.newPlot('timeline', figure.data, figure.layout, {responsive: true});"
-        "</script></body></html>\n"
+        f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the lanes</a>'
+        f"<header><div><h1>{title}</h1></div></header>"
+        f'<main id="main" tabindex="-1"><figure><figcaption>{LEGEND}</figcaption>'
+        f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
+        f'style="height:{chart["layout"]["height"]}px"></div></figure>'
+        f"{tables}</main>{drawing({'timeline': chart})}</body></html>\n"
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace("</main><script>", "</main>\n<script>"), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
-
-
-def _file(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8")
 
 
 def _outcome(outcome: dict[str, Any]) -> str:
@@ -89,7 +86,8 @@ def _outcome(outcome: dict[str, Any]) -> str:
         f'<tr><th scope="row">{name}</th><td class="n">{_shown(value)}</td></tr>'
         for name, value in outcome.items()
     )
-    return f'<div class="scroll" tabindex="0"><table><tbody>{rows}</tbody></table></div>'
+    head = '<tr><th scope="col">measure</th><th scope="col" class="n">value</th></tr>'
+    return _scrolled("Outcome", head, rows)
 
 
 def _shown(value: Any) -> str:
@@ -105,7 +103,11 @@ def _events(events: list[dict[str, Any]]) -> str:
         "<tr>" + "".join(f"<td>{escape(_shown(event.get(name)))}</td>" for name in names) + "</tr>"
         for event in events
     )
+    return _scrolled("Events", f"<tr>{head}</tr>", rows)
+
+
+def _scrolled(name: str, head: str, rows: str) -> str:
     return (
-        '<div class="scroll" tabindex="0"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>'
+        f"<thead>{head}</thead><tbody>{rows}</tbody></table></div>"
     )

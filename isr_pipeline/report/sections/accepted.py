@@ -6,11 +6,13 @@ from html import escape
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.report.data import NightData
-from isr_pipeline.report.page import LABELS, Page, table
+from isr_pipeline.report.page import Page, table
+from isr_pipeline.report.words import LABELS
 from isr_pipeline.verdicts import ledger
 
 TITLE = "Accepted so far"
 ORDER = 85
+FOLDED = True
 
 TOTALS_MAX = 12
 ENTRIES_MAX = 8

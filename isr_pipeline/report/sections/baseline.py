@@ -6,10 +6,11 @@ from isr_pipeline.report import charts
 from isr_pipeline.report.data import (
     NightData,
 )
-from isr_pipeline.report.page import LABELS, Page
+from isr_pipeline.report.page import Page
+from isr_pipeline.report.words import LABELS
 
 TITLE = "Against the baseline"
-ORDER = 30
+ORDER = 45
 
 
 def body(page: Page, data: NightData) -> str:

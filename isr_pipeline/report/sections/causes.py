@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from isr_pipeline.report import charts
-from isr_pipeline.report.data import (
-    FLAPS,
-    OFFLINE,
-    NightData,
-)
-from isr_pipeline.report.page import LABELS, Page
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.page import Page
+from isr_pipeline.report.words import FLAPS, LABELS, OFFLINE, PRODUCE
 
 TITLE = "What causes what"
 ORDER = 70
+FOLDED = True
 
 
 def body(page: Page, data: NightData) -> str:
@@ -21,7 +19,7 @@ def body(page: Page, data: NightData) -> str:
         page.figure(
             charts.causes(data, metric, by), f"<strong>{LABELS[metric]}</strong> by {words}"
         )
-        for metric in (OFFLINE, FLAPS)
+        for metric in (PRODUCE, OFFLINE, FLAPS)
         for by, words in (("fault_kinds", "fault kind"), ("strata", "stratum"))
     )
-    return f"<p class=lead>{lead}</p>{figures}"
+    return f"<p class=lead>{lead}</p>{figures}" if figures else ""

@@ -9,7 +9,7 @@ from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts.changes import Change, read_changes
 
 TITLE = "What changed"
-ORDER = 25
+ORDER = 5
 
 WORDS = {
     "key": "Kafka key",
@@ -30,7 +30,7 @@ def body(page: Page, data: NightData) -> str:
     del page
     changes = read_changes(data.plan.experiment, data.plan.night)
     if not changes.baseline:
-        return "<p class=lead>There is no baseline whose settings and code could differ.</p>"
+        return ""
     listed = [("all", one) for one in changes.shared]
     listed += [
         (one.name, change)

@@ -1,39 +1,88 @@
-"""Every configuration and its verdict, and what backs its rules."""
+"""Every configuration and its verdict below its heading, and what backs its rules."""
 
 from __future__ import annotations
 
 from html import escape
 
+from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing
-from isr_pipeline.report.data import (
-    FLAPS,
-    LATENCY,
-    OFFLINE,
-    NightData,
-)
-from isr_pipeline.report.page import Page, badges, table
-from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status, number
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.page import Page, badge, badges, fold, table
+from isr_pipeline.report.words import FLAPS, LATENCY, LOST, OFFLINE, PRODUCE
+from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 
 TITLE = "Configurations"
-ORDER = 10
+ORDER = 40
+
+COLUMNS = (PRODUCE, OFFLINE, FLAPS, LATENCY, LOST)
+GROUPS_OPEN = 8
+"""As many groups are open at first if every verdict in them is one that needs nothing."""
+
+QUIET = frozenset({Status.UNCHANGED, Status.OK, Status.BASELINE})
 
 
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
-    ranked = sorted(data.verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
-    rows = [_configuration_row(one) for one in ranked]
-    head = [
-        ("configuration", ""),
-        ("verdict", ""),
-        ("offline rate", "n"),
-        ("flaps / partition-h", "n"),
-        ("commit p99 ms", "n"),
-        ("records lost", "n"),
-        ("why", ""),
+    groups = [
+        (name, sorted(members, key=lambda one: WORST_FIRST.index(one.status)))
+        for name, members in (
+            (name, [data.verdict.configuration(one.config_id) for one in listed])
+            for name, listed in data.headings.items()
+        )
     ]
-    caption = "Every configuration, worst verdict first; × is to the baseline, on n scenarios"
-    drawn = table(caption, head, rows)
-    return drawn + _stages(data) + _backing(data)
+    groups.sort(key=lambda group: WORST_FIRST.index(group[1][0].status))
+    lead = (
+        "<p class=lead>Below their headings, the worst verdict first. × is to the baseline. A zero "
+        f"means that none of {len(data.panel.scenario_ids)} scenarios has any, "
+        f"{words.zero_limit(data.panel)}: upper 95 % limit, rule of three, by weight.</p>"
+    )
+    drawn = "".join(
+        _group(data, name, members, opened=index < GROUPS_OPEN or members[0].status not in QUIET)
+        for index, (name, members) in enumerate(groups)
+    )
+    return lead + drawn + _stages(data) + _backing(data)
+
+
+def _group(data: NightData, name: str, members: list[ConfigVerdict], *, opened: bool) -> str:
+    counted = " ".join(
+        f"{count} {badge(status)}"
+        for status in WORST_FIRST
+        if (count := sum(one.status is status for one in members))
+    )
+    head = [("configuration", ""), ("verdict", "")]
+    head += [
+        (f"{words.label(metric)}<br><small>{words.unit(metric)}</small>", "n") for metric in COLUMNS
+    ]
+    rows = [_row(data, one) for one in members]
+    drawn = table(f"{name}: {len(members)} configurations", head, rows)
+    return fold(f"<h3>{escape(name)}</h3> {counted}", drawn, opened=opened)
+
+
+def _row(data: NightData, one: ConfigVerdict) -> str:
+    shown = {metric.metric: metric for metric in one.metrics}
+    cells = "".join(f'<td class="n">{_value(data, name, shown.get(name))}</td>' for name in COLUMNS)
+    configuration = data.configuration(one.config_id)
+    why = ""
+    if one.status not in QUIET:
+        reason = escape(words.reason(one.reason))
+        why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{reason}</td></tr>'
+    return (
+        f'<tr><th scope="row">{escape(words.short_name(configuration))}</th>'
+        f"<td>{badges(one)}</td>{cells}</tr>{why}"
+    )
+
+
+def _value(data: NightData, name: str, metric: MetricVerdict | None) -> str:
+    if metric is None or metric.value is None:
+        return "–"
+    if metric.value == 0:
+        limit = words.share_at_most(data.panel.weights)
+        return f"0 <small>in ≤ {words.plain(100 * limit)} %</small>" if limit < 1 else "0"
+    value = words.amount(name, metric.value)
+    if metric.ratio is None or metric.status is Status.UNCHANGED:
+        return value
+    behind = f", n {metric.scenarios}" if metric.scenarios else ""
+    return f"{value} <small>{metric.ratio:.2f} ×{behind}</small>"
 
 
 def _stages(data: NightData) -> str:
@@ -56,7 +105,7 @@ def _stages(data: NightData) -> str:
     ]
     caption = f"Simulated for what was not decided: {verdict.scenarios_used} scenarios in all"
     stopped = f"<p>{escape(verdict.stopped)}</p>" if verdict.stopped else ""
-    return "<h3>Further scenarios</h3>" + table(caption, head, rows) + stopped
+    return fold("<h3>Further scenarios</h3>", table(caption, head, rows) + stopped)
 
 
 def _backing(data: NightData) -> str:
@@ -70,25 +119,5 @@ def _backing(data: NightData) -> str:
         for source, names in groups.items()
     ]
     head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]
-    return "<h3>How the rules are backed</h3>" + table("What stands behind them", head, rows)
-
-
-def _configuration_row(one: ConfigVerdict) -> str:
-    shown = {metric.metric: metric for metric in one.metrics}
-    cells = "".join(
-        f'<td class="n">{_with_ratio(shown.get(name))}</td>'
-        for name in (OFFLINE, FLAPS, LATENCY, "records_lost")
-    )
-    return (
-        f'<tr><th scope="row">{escape(one.name)}</th><td>{badges(one)}</td>{cells}'
-        f'<td class="why">{escape(one.reason)}</td></tr>'
-    )
-
-
-def _with_ratio(metric: MetricVerdict | None) -> str:
-    if metric is None:
-        return "–"
-    if metric.ratio is None or metric.status is Status.UNCHANGED:
-        return number(metric.value)
-    behind = f", n {metric.scenarios}" if metric.scenarios else ""
-    return f"{number(metric.value)} <small>{metric.ratio:.2f} ×{behind}</small>"
+    drawn = table("What stands behind them", head, rows)
+    return fold("<h3>How the rules are backed</h3>", drawn)

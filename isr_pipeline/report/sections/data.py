@@ -13,6 +13,7 @@ from isr_pipeline.report.page import Page
 
 TITLE = "Data"
 ORDER = 100
+FOLDED = True
 
 
 def body(_: Page, data: NightData) -> str:

@@ -10,6 +10,7 @@ from isr_pipeline.report.page import Page
 
 TITLE = "Failure detector"
 ORDER = 60
+FOLDED = True
 
 
 def body(page: Page, data: NightData) -> str:

@@ -10,12 +10,14 @@ from isr_pipeline.report.page import Page, badges
 from isr_pipeline.verdicts.model import ConfigVerdict, Status
 
 TITLE = "What got better"
-ORDER = 21
+ORDER = 24
 
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
     better = [one for one in data.verdict.configurations if one.metrics_with(Status.IMPROVED)]
+    if data.verdict.baseline is None:
+        return ""
     if not better:
         return "<p class=lead>Nothing improved by as much as matters.</p>"
     parts = [_improvement(page, data, one) for one in better[:REGRESSIONS_SHOWN]]

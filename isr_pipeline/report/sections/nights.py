@@ -5,12 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from isr_pipeline.report import charts
-from isr_pipeline.report.data import (
-    FLAPS,
-    OFFLINE,
-    NightData,
-)
-from isr_pipeline.report.page import LABELS, Page, table
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.page import Page, table
+from isr_pipeline.report.words import FLAPS, LABELS, OFFLINE, PRODUCE, label
 from isr_pipeline.verdicts.drift import NIGHTS_MIN
 
 TITLE = "Nights"
@@ -29,7 +26,7 @@ def body(page: Page, data: NightData) -> str:
     shown = list(dict.fromkeys(shown))[:TREND_LINES]
     figures = "".join(
         page.figure(charts.trend(data, metric, shown), f"<strong>{LABELS[metric]}</strong>")
-        for metric in (OFFLINE, FLAPS)
+        for metric in (PRODUCE, OFFLINE, FLAPS)
     )
     if not figures:
         return "<p class=lead>A trend takes at least two nights.</p>"
@@ -52,7 +49,7 @@ def _drift(data: NightData) -> str:
     if not points:
         return f"<p>No drift in {nights} nights of the fresh panel.</p>"
     rows = [
-        f'<tr><th scope="row">{escape(one.config_name)}</th><td>{one.metric}</td>'
+        f'<tr><th scope="row">{escape(one.config_name)}</th><td>{label(one.metric)}</td>'
         f"<td>{one.since}</td>"
         f'<td class="n">{one.before:.3g} → {one.after:.3g}</td><td class="n">{one.q:.2g}</td></tr>'
         for one in points[:DRIFTS_SHOWN]

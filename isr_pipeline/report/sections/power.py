@@ -9,10 +9,12 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page, table
+from isr_pipeline.report.words import amount, label, unit
 from isr_pipeline.verdicts.power import needed, smallest_ratio
 
 TITLE = "Power"
 ORDER = 90
+FOLDED = True
 
 
 def body(_: Page, data: NightData) -> str:
@@ -32,9 +34,9 @@ def body(_: Page, data: NightData) -> str:
         name: int((data.panel.values[name][:, column] > 0).sum()) for name in data.settings.metrics
     }
     metrics = [
-        f'<tr><th scope="row">{name}</th><td class="n">{above[name]}</td>'
+        f'<tr><th scope="row">{label(name)}</th><td class="n">{above[name]}</td>'
         f'<td class="n">{_smallest(data, above[name])}</td>'
-        f'<td class="n">{settings.floor:g}</td></tr>'
+        f'<td class="n">{amount(name, settings.floor)} {unit(name)}</td></tr>'
         for name, settings in data.settings.metrics.items()
     ]
     kinds = Counter(kind for kinds in data.panel.fault_kinds for kind in kinds.split(",") if kind)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import charts
+from isr_pipeline.report import charts, words
 from isr_pipeline.report.data import (
     NightData,
 )
-from isr_pipeline.report.page import LABELS, Page
+from isr_pipeline.report.page import Page
+from isr_pipeline.report.words import LABELS, PRODUCE
 
 TITLE = "Which setting"
-ORDER = 40
+ORDER = 30
+
+
+def short(data: NightData) -> str:
+    """What the top of the page says of it; nothing if the reference has no data."""
+    if data.between is None:
+        return ""
+    return f"<p>{escape(words.reason(data.between.recommendation.text))}</p>"
 
 
 def body(page: Page, data: NightData) -> str:
@@ -28,12 +36,12 @@ def body(page: Page, data: NightData) -> str:
         page.figure(
             charts.forest(data, between, name), f"<strong>{LABELS.get(name, name)}</strong>"
         )
-        for name in data.settings.pareto
+        for name in dict.fromkeys((PRODUCE, *data.settings.pareto))
         if name in between.versus.metrics
     )
     front = ", ".join(escape(data.name(one)) for one in between.front)
     return (
-        f"<blockquote>{escape(chosen.text)}</blockquote>"
+        f"<blockquote>{escape(words.reason(chosen.text))}</blockquote>"
         + page.figure(
             charts.pareto(data, between),
             "<strong>Offline rate, flaps and commit latency</strong> (size); lower left is better",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from html import escape
 
-from isr_pipeline.report import charts
+from isr_pipeline.report import charts, words
 from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import (
     Deciding,
     NightData,
     replay_command,
 )
-from isr_pipeline.report.page import Page, badges
+from isr_pipeline.report.page import Page, badges, fold
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 from isr_pipeline.verdicts.panel import natural_unit
 
@@ -36,6 +36,8 @@ def body(page: Page, data: NightData) -> str:
     if hidden > 0:
         more = f"<p class=lead>and {hidden} more metrics with such a scenario</p>"
         alone = [*alone[:ALONE_SHOWN], more]
+    if data.verdict.baseline is None:
+        return ""
     if not shown:
         shown = ["<p class=lead>Nothing regressed and nothing is suspect.</p>"]
     return "".join(shown + alone)
@@ -45,22 +47,26 @@ def _alone(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdic
     """A scenario whose own loss is ten floors: shown whatever the verdict."""
     found = data.deciding(one, metric.metric, metric.alone[:1])
     lead = (
-        f"{escape(metric.reason)}. In one scenario the loss alone, weighted, is more than ten "
-        "times what matters."
+        f"{escape(words.reason(metric.reason))}. In one scenario the loss alone, weighted, is "
+        "more than ten times what matters."
     )
+    name = escape(words.label(metric.metric))
     return (
-        f"<h3>{escape(one.name)} {badges(one)}</h3><p><strong>{escape(metric.metric)}</strong>: "
+        f"<h3>{escape(one.name)} {badges(one)}</h3><p><strong>{name}</strong>: "
         f"{lead}</p>" + "".join(_deciding(page, data, drawn) for drawn in found)
     )
 
 
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
     parts = [f"<h3>{escape(one.name)} {badges(one)}</h3>"]
-    for metric in one.metrics:
-        if metric.status not in WORSE:
-            continue
-        parts.append(metric_change(page, data, one, metric))
-        parts += [_deciding(page, data, found) for found in data.deciding(one, metric.metric)]
+    worse = words.in_order([metric for metric in one.metrics if metric.status in WORSE])
+    for index, metric in enumerate(worse):
+        found = "".join(
+            _deciding(page, data, deciding) for deciding in data.deciding(one, metric.metric)
+        )
+        changed = metric_change(page, data, one, metric)
+        summary = f"Scenarios that decided on {escape(words.label(metric.metric))}"
+        parts.append(changed + (fold(summary, found, opened=index == 0) if found else ""))
     return "".join(parts)
 
 
@@ -77,6 +83,6 @@ def _deciding(page: Page, data: NightData, found: Deciding) -> str:
             "<p class=lead>The events of this pair were not kept, and its code is not the one that "
             "runs now; the command shows what became of it.</p>"
         )
-        return f"<h3>{escape(found.scenario_id)}: {change}</h3>{kept}{command}"
+        return f"<p><strong>{escape(found.scenario_id)}</strong>: {change}</p>{kept}{command}"
     caption = f"<strong>{escape(found.scenario_id)}</strong>: {change}; faults shaded"
     return page.figure(charts.timeline(found), caption) + command

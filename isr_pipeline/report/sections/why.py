@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.blame.case import read_case
 from isr_pipeline.blame.why import Explanation, explain
 from isr_pipeline.errors import USER_ERRORS
+from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.lanes import draw
 from isr_pipeline.report.page import Page
@@ -17,25 +18,32 @@ if TYPE_CHECKING:
     from isr_pipeline.report.charts import Chart
 
 TITLE = "Why"
-ORDER = 27
+ORDER = 22
 WORST = 3
 
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    if not data.flagged:
-        return "<p class=lead>Nothing got worse that could be explained.</p>"
     return "".join(_explained(page, data, one.name) for one in data.flagged[:WORST])
+
+
+def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
+    """Where a configuration's history parts from the baseline's; a line if nobody can say."""
+    if name not in page.explained:
+        try:
+            case = read_case(data.plan.experiment, data.plan.night, name)
+            page.explained[name] = explain(case, thorough=False)
+        except USER_ERRORS as refusal:
+            page.explained[name] = str(refusal)
+    return page.explained[name]
 
 
 def _explained(page: Page, data: NightData, name: str) -> str:
     heading = f"<h3>{escape(name)}</h3>"
-    try:
-        case = read_case(data.plan.experiment, data.plan.night, name)
-        found = explain(case, thorough=False)
-    except USER_ERRORS as refusal:
-        return f"{heading}<p class=lead>{escape(str(refusal))}</p>"
-    lines = "\n".join(escape(line) for line in found.lines())
+    found = explanation(page, data, name)
+    if isinstance(found, str):
+        return f"{heading}<p class=lead>{escape(found)}</p>"
+    lines = "\n".join(escape(words.reason(line)) for line in found.lines())
     caption = (
         f"<strong>{escape(found.drawn.scenario_id)}</strong>: the baseline above, tonight below; "
         "faults shaded"
@@ -46,4 +54,5 @@ def _explained(page: Page, data: NightData, name: str) -> str:
 def _lanes(found: Explanation) -> Chart:
     runs = {"baseline": found.before.events, "tonight": found.after.events}
     chart: Chart = json.loads(draw(found.scenario, runs).to_json())
+    del chart["layout"]["template"]
     return chart

@@ -1,0 +1,45 @@
+"""What a page carries with it: the style sheet, the script, and the library that draws charts.
+
+The library is the larger part of a page. It is kept compressed, and the page's script unpacks it
+after the text is on the screen: the answer never waits for a chart.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plotly.offline import get_plotlyjs
+
+from isr_pipeline.report import charts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HERE = Path(__file__).parent
+
+
+def asset(name: str) -> str:
+    """A file that stands beside this one."""
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def drawing(drawn: Mapping[str, charts.Chart]) -> str:
+    """The elements that draw the charts of a page, by the id of their place; none without any."""
+    if not drawn:
+        return ""
+    return (
+        "<noscript><p>The charts need JavaScript; every number is in the tables.</p></noscript>"
+        f'<script type="application/json" id="charts">{charts.as_json(dict(drawn))}</script>'
+        f'<script type="text/plain" id="plotly">{packed_plotly()}</script>'
+        f"<script>{asset('page.js')}</script>"
+    )
+
+
+@cache
+def packed_plotly() -> str:
+    """Plotly's library, gzipped, in base64; the same bytes every time."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()

@@ -1,0 +1,186 @@
+"""The answer, in one screen: what got worse and why, how sure, what to do, which setting."""
+
+from __future__ import annotations
+
+import shlex
+from html import escape
+
+from isr_pipeline.blame.why import Explanation
+from isr_pipeline.report import words
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.page import Page, badges
+from isr_pipeline.report.sections import recommendation
+from isr_pipeline.report.sections.why import explanation
+from isr_pipeline.verdicts.changes import read_changes
+from isr_pipeline.verdicts.model import (
+    ConfigVerdict,
+    Status,
+    accept_command,
+    number,
+)
+
+TITLE = "The answer"
+ORDER = 0
+
+SHOWN = 3
+"""Configurations and metrics that are told here; the rest stands below."""
+
+WORSE = (Status.REGRESSED, Status.SUSPECT)
+
+
+def body(page: Page, data: NightData) -> str:
+    """The section's HTML."""
+    parts = {
+        "Which setting": recommendation.short(data),
+        "What got worse, and why": _worse(page, data),
+        "How sure": _sure(data),
+        "What to do": _do(data),
+    }
+    if data.verdict.status is not Status.BASELINE:
+        parts["Which setting"] = parts.pop("Which setting")
+    return (
+        '<div class="answer">'
+        + "".join(f"<div><h3>{title}</h3>{text}</div>" for title, text in parts.items() if text)
+        + "</div>"
+    )
+
+
+def headline(data: NightData) -> str:
+    """The night in one line of plain words."""
+    verdict, total = data.verdict, len(data.verdict.configurations)
+    match verdict.status:
+        case Status.BASELINE:
+            return "Nothing to compare with yet"
+        case Status.REGRESSED | Status.SUSPECT | Status.NO_DATA | Status.UNDECIDED:
+            having = [one.name for one in verdict.configurations if one.status is verdict.status]
+            said = {
+                Status.REGRESSED: "got worse",
+                Status.SUSPECT: "may have got worse",
+                Status.NO_DATA: "without data",
+                Status.UNDECIDED: "not decided",
+            }[verdict.status]
+            return f"{words.listed(having, 2)} {said} ({len(having)} of {total} configurations)"
+        case _:
+            better = verdict.counts()[Status.IMPROVED]
+            beside = f", {better} of {total} configurations got better" if better else ""
+            return f"Nothing got worse{beside}"
+
+
+def _worse(page: Page, data: NightData) -> str:
+    verdict = data.verdict
+    if verdict.status is Status.BASELINE:
+        return "<p>No night was accepted yet, so there is nothing to compare this one with.</p>"
+    refused = [one for one in verdict.configurations if one.status is Status.NO_DATA]
+    said = [f"<p>{_named(one)}: {escape(one.reason)}.</p>" for one in refused[:SHOWN]]
+    said += [_one(page, data, one) for one in data.flagged[:SHOWN]]
+    more = len(data.flagged[SHOWN:])
+    if more:
+        said.append(f'<p><a href="#regressions">and {more} more</a></p>')
+    if not said:
+        said.append(f"<p>Nothing.{_undecided(data)}</p>")
+    better = [one.name for one in verdict.configurations if one.metrics_with(Status.IMPROVED)]
+    if better:
+        said.append(f'<p><a href="#improvements">Better</a>: {escape(words.listed(better))}.</p>')
+    return "".join(said)
+
+
+def _undecided(data: NightData) -> str:
+    count = data.verdict.counts()[Status.UNDECIDED]
+    return f" In {count} a rise that matters is not ruled out either." if count else ""
+
+
+def _named(one: ConfigVerdict) -> str:
+    return f"<strong>{escape(one.name)}</strong> {badges(one)}"
+
+
+def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
+    metrics = words.in_order([metric for metric in one.metrics if metric.status in WORSE])
+    told = "; ".join(f"{words.label(m.metric)} {words.change(m)}" for m in metrics[:SHOWN])
+    more = f"; and {len(metrics) - SHOWN} more metrics" if len(metrics) > SHOWN else ""
+    why = _why(page, data, one)
+    return f"<p>{_named(one)}: {escape(told)}{more}.<br>{why}</p>"
+
+
+def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
+    """What decided it, if the histories could be compared; else what changed."""
+    found = explanation(page, data, one.name)
+    if isinstance(found, Explanation):
+        return f'Why: <a href="#why">{escape(str(found.decided_by["text"]))}</a>.'
+    changes = read_changes(data.plan.experiment, data.plan.night)
+    texts = [change.text for change in (*changes.of(one.config_id), *changes.shared)]
+    if not texts:
+        return "Why: no setting and no code differs from the baseline's."
+    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return f'Changed since the baseline: <a href="#changed">{escape(texts[0])}</a>{more}.'
+
+
+def _sure(data: NightData) -> str:
+    verdict = data.verdict
+    if verdict.status is Status.BASELINE:
+        return ""
+    if not data.flagged:
+        return f"<p>{_sure_of_nothing(data)}</p>"
+    return "".join(_sure_of(one) for one in data.flagged[:SHOWN]) + _looked_at(data)
+
+
+def _sure_of(one: ConfigVerdict) -> str:
+    metric = words.in_order([metric for metric in one.metrics if metric.status in WORSE])[0]
+    confirmed = (
+        "confirmed on scenarios that had no part in finding it"
+        if metric.status is Status.REGRESSED
+        else "not confirmed on further scenarios"
+    )
+    p = f", p = {number(metric.p_confirm)} there" if metric.p_confirm is not None else ""
+    return (
+        f"<p>{escape(one.name)}: {words.label(metric.metric)} is worse in {metric.risen} of "
+        f"{metric.scenarios} scenarios and better in {metric.fallen}; {confirmed}{p}.</p>"
+    )
+
+
+def _looked_at(data: NightData) -> str:
+    most = data.verdict.scenarios_used
+    return f"<p>Brackets hold the interval of a ratio; up to {most} scenarios a configuration.</p>"
+
+
+def _sure_of_nothing(data: NightData) -> str:
+    counts = data.verdict.counts()
+    total = len(data.verdict.configurations)
+    parts = []
+    if counts[Status.UNCHANGED]:
+        parts.append(f"{counts[Status.UNCHANGED]} of {total} have bit-identical outcomes.")
+    if counts[Status.OK]:
+        parts.append(
+            f"{counts[Status.OK]} differ, and a rise of {data.settings.ratio_min:g} × that reaches "
+            "the floor is ruled out (one-sided, 5 %)."
+        )
+    if counts[Status.UNDECIDED]:
+        parts.append(f"{counts[Status.UNDECIDED]} are not decided: the budget is spent.")
+    parts.append('How small a change is found: <a href="#power">Power</a>.')
+    return " ".join(parts)
+
+
+def _do(data: NightData) -> str:
+    plan, verdict = data.plan, data.verdict
+    accept = accept_command(plan.experiment, plan.night)
+    match verdict.status:
+        case Status.BASELINE:
+            return f"<p>Look at the page; if it is right, accept it.</p>{_command(accept)}"
+        case Status.REGRESSED | Status.SUSPECT:
+            name = shlex.quote(data.flagged[0].name)
+            why = f"isr-pipeline why {plan.night} {name} --experiment {plan.experiment}"
+            return (
+                f"<p>See where the histories part:</p>{_command(why)}"
+                f"<p>Mend it. Or accept it, if it is meant:</p>{_command(accept)}"
+            )
+        case Status.NO_DATA:
+            return '<p>The reason says which pair failed; see <a href="#data">Data</a>.</p>'
+        case Status.UNDECIDED:
+            return "<p>Nothing, or give the experiment a larger <code>budget</code>.</p>"
+        case Status.IMPROVED:
+            return f"<p>If the gain is meant, accept it.</p>{_command(accept)}"
+        case _:
+            return "<p>Nothing.</p>"
+
+
+def _command(text: str) -> str:
+    return f"<pre><code>{escape(text)}</code></pre>"

@@ -1,0 +1,146 @@
+"""Metrics as a reader sees them: names and units in words, values, and what a zero still allows."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isr_pipeline.verdicts.model import number
+from isr_pipeline.worlds.columns import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.verdicts.model import MetricVerdict
+    from isr_pipeline.verdicts.panel import Floats, PanelOutcomes
+
+PRODUCE = "produce_unavailable_rate"
+OFFLINE = "offline_partition_rate"
+UNDER_MIN = "under_min_isr_rate"
+FLAPS = "isr_flaps_per_partition_hour"
+LATENCY = "commit_latency_p99_ms"
+LOST = "records_lost"
+UNCLEAN = "unclean_elections"
+
+SHOWN = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY, LOST, UNCLEAN)
+"""Metrics in the order in which a page has them: what a producer feels comes first."""
+
+LABELS = {
+    PRODUCE: "produce unavailable",
+    OFFLINE: "offline (no leader)",
+    UNDER_MIN: "below min.insync.replicas",
+    FLAPS: "ISR flaps",
+    LATENCY: "commit latency p99",
+    LOST: "acknowledged records lost",
+    UNCLEAN: "unclean elections",
+}
+
+UNITS = {
+    "share": "% of time",
+    "1/partition-h": "a partition and hour",
+    "share of scenarios": "% of scenarios",
+}
+
+NONE_P = 0.05
+"""Probability of seeing none at all, at the upper limit that a zero is given."""
+
+
+def label(metric: str) -> str:
+    """A metric's name in words."""
+    return LABELS.get(metric, metric.replace("_", " "))
+
+
+def unit(metric: str) -> str:
+    """Its unit in words: ``% of time``, ``a partition and hour``, ``ms``."""
+    given = METRICS[metric].unit
+    return UNITS.get(given, given.replace("/scenario", " a scenario"))
+
+
+def in_unit(metric: str) -> float:
+    """What a stored value is multiplied with to have the unit in words."""
+    return 100.0 if METRICS[metric].unit.startswith("share") else 1.0
+
+
+def plain(value: float | None) -> str:
+    """Three significant digits, never an exponent: ``0.000012``, ``1323``."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def amount(metric: str, value: float | None) -> str:
+    """A value without its unit, as it stands in a column that names the unit."""
+    return "–" if value is None else plain(value * in_unit(metric))
+
+
+def quantity(metric: str, value: float | None) -> str:
+    """A value with its unit in words: ``0.114 % of time``."""
+    if value is None:
+        return "–"
+    return f"{amount(metric, value)} {unit(metric)}"
+
+
+def change(metric: MetricVerdict) -> str:
+    """How much a metric changed: ``1.23 × (1.1 to 1.48)``, or from none to how much."""
+    if metric.ratio is None:
+        return f"from none to {quantity(metric.metric, metric.value)}"
+    return f"{number(metric.ratio)} × ({number(metric.ratio_low)} to {number(metric.ratio_high)})"
+
+
+def reason(text: str) -> str:
+    """A line of the verdict with the metrics' names in words."""
+    for metric in SHOWN:
+        text = text.replace(metric, label(metric))
+    return text
+
+
+def share_at_most(weights: Floats) -> float:
+    """Upper 95 % limit of the share of scenarios with something that none of the panel has.
+
+    The rule of three for weighted scenarios. If the strata have shares W and n scenarios each, none
+    is seen with probability prod (1 - p)^n. Where that is at least 0.05, the share sum W p is at
+    most -ln(0.05) times the largest W / n: 3 / n if all weigh the same.
+
+    Args:
+        weights: of the scenarios, in any scale.
+    """
+    if not len(weights):
+        return 1.0
+    return float(min(1.0, -math.log(NONE_P) * np.max(weights) / np.sum(weights)))
+
+
+def in_order(metrics: list[MetricVerdict]) -> list[MetricVerdict]:
+    """Metrics in the order in which a page has them."""
+    order = {name: index for index, name in enumerate(SHOWN)}
+    return sorted(metrics, key=lambda one: order.get(one.metric, len(order)))
+
+
+def zero_limit(panel: PanelOutcomes) -> str:
+    """What a zero of a whole panel still allows, in words; all of them if too few were drawn."""
+    limit = share_at_most(panel.weights)
+    if limit >= 1.0:
+        return "and so few allow any share of scenarios"
+    return f"so that at most {plain(100 * limit)} % of scenarios have some"
+
+
+def short_name(one: Configuration) -> str:
+    """A configuration's name below its heading: a grid's point without the grid."""
+    return one.name.partition("@")[2].replace(",", ", ") or one.name if one.is_grid else one.name
+
+
+def heading(one: Configuration) -> str:
+    """What a configuration stands below: its group, and its grid if it is a point of one."""
+    grid = one.name.partition("@")[0] if one.is_grid and "@" in one.name else ""
+    return f"{one.group}: {grid}" if grid and grid != one.group else one.group
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Some names, or how many there are."""
+    return ", ".join(names) if len(names) <= most else f"{len(names)} configurations"

@@ -1,0 +1,132 @@
+"""The pages in real Chromium: for those who cannot see them, on a phone, by keyboard, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from isr_pipeline.report.html import write_report
+from isr_pipeline.report.trace import write_trace
+from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.worlds.results import Result
+from tests.report.browser import PHONE, chromium, grave_faults, open_everything, opened
+from tests.report.test_trace import EVENT, SCENARIO
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
+
+BYTES_MAX = 3_000_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests here."""
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture
+def report(home: Path) -> Path:
+    """The page of a night with a regression."""
+    del home
+    world = World(scenarios=60)
+    judge_night(world.write(NIGHT))
+    acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+    plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
+    judge_night(plan)
+    decided(plan)
+    return write_report(plan)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """The page of a scenario."""
+    run = Result(outcome={"offline_partition_rate": 0.25}, events=[EVENT])
+    return write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html")
+
+
+class TestReport:
+    """The page of a night."""
+
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_axe_finds_no_grave_fault(self, browser: Browser, report: Path, scheme: str) -> None:
+        """Neither serious nor critical, with everything unfolded and drawn."""
+        with opened(browser, report, color_scheme=scheme) as page:
+            open_everything(page)
+            assert grave_faults(page) == []
+
+    def test_fits_a_phone_and_three_megabytes(self, browser: Browser, report: Path) -> None:
+        """At 390 px nothing but tables scrolls sideways, and those in boxes of their own."""
+        assert report.stat().st_size < BYTES_MAX
+        with opened(browser, report, PHONE) as page:
+            open_everything(page)
+            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+    def test_goes_by_keyboard(self, browser: Browser, report: Path) -> None:
+        """The first stop skips to the answer; stops go on to the page's end, each to be seen."""
+        with opened(browser, report) as page:
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.className") == "skip"
+            page.keyboard.press("Enter")
+            assert page.evaluate("document.activeElement.id") == "main"
+            stops = page.locator("main a, main summary, main .scroll:visible").count()
+            for _ in range(stops + 1):
+                page.keyboard.press("Tab")
+                if page.evaluate("document.activeElement === document.body"):
+                    break
+                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") in (
+                    "solid",
+                    "auto",
+                )
+            else:
+                pytest.fail("Tab never leaves the page")
+
+    def test_a_link_opens_what_is_folded(self, browser: Browser, report: Path) -> None:
+        """The navigation's link to a folded section shows its table."""
+        with opened(browser, report) as page:
+            assert not page.locator("#power table").first.is_visible()
+            page.locator('nav a[href="#power"]').click()
+            page.wait_for_selector("#power table", state="visible")
+
+    def test_is_whole_on_paper(self, browser: Browser, report: Path) -> None:
+        """Printing unfolds everything, in the light scheme's colours, and folds it again."""
+        with opened(browser, report, color_scheme="dark") as page:
+            page.evaluate("dispatchEvent(new Event('beforeprint'))")
+            assert page.locator("details:not([open])").count() == 0
+            ink = "getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
+            assert page.evaluate(ink) == "#1c2430"
+            assert page.evaluate(
+                "[...document.querySelectorAll('.chart')].every((one) => one.querySelector('svg'))"
+            )
+            page.evaluate("dispatchEvent(new Event('afterprint'))")
+            assert page.locator("details:not([open])").count() > 0
+            assert page.evaluate(ink) == "#e6eaef"
+
+    def test_the_answer_needs_no_script(self, browser: Browser, report: Path) -> None:
+        """Without JavaScript the answer is there, and what is folded opens."""
+        page = browser.new_page(java_script_enabled=False)
+        page.goto(report.as_uri())
+        assert "lag-20s got worse" in page.locator("h1").inner_text()
+        page.locator("#power summary").click()
+        assert page.locator("#power table").first.is_visible()
+        page.close()
+
+
+class TestTrace:
+    """The page of a scenario."""
+
+    def test_axe_finds_no_grave_fault(self, browser: Browser, trace: Path) -> None:
+        """Neither serious nor critical."""
+        with opened(browser, trace) as page:
+            open_everything(page)
+            assert grave_faults(page) == []
+
+    def test_fits_a_phone_and_three_megabytes(self, browser: Browser, trace: Path) -> None:
+        """At 390 px nothing but tables scrolls sideways."""
+        assert trace.stat().st_size < BYTES_MAX
+        with opened(browser, trace, PHONE) as page:
+            open_everything(page)
+            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

@@ -1,0 +1,85 @@
+"""Names, units and limits in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from isr_pipeline.experiment.grid import Configuration
+from isr_pipeline.report import words
+
+
+def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
+    """A configuration of which only its name matters."""
+    return Configuration(
+        name=name, config_id=name, group=group, overrides={}, params={}, is_grid=is_grid
+    )
+
+
+class TestValues:
+    """Numbers that a reader takes in at a glance."""
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [(0.0, "0"), (1.2345e-6, "0.00000123"), (0.5, "0.5"), (12.34, "12.3"), (1812.8, "1813"),
+         (float("nan"), "–"), (None, "–")],
+    )  # fmt: skip
+    def test_never_an_exponent(self, value: float | None, text: str) -> None:
+        """Three significant digits, however small or large."""
+        assert words.plain(value) == text
+
+    @pytest.mark.parametrize(
+        ("metric", "value", "text"),
+        [
+            (words.OFFLINE, 1.14e-3, "0.114 % of time"),
+            (words.FLAPS, 5.56, "5.56 a partition and hour"),
+            (words.LATENCY, 1322.9, "1323 ms"),
+            (words.LOST, 2.81, "2.81 records a scenario"),
+        ],
+    )
+    def test_a_value_has_its_unit_in_words(self, metric: str, value: float, text: str) -> None:
+        """A rate is a share of time in percent."""
+        assert words.quantity(metric, value) == text
+
+
+class TestZeros:
+    """What none of so many scenarios still allows."""
+
+    def test_equal_weights_give_the_rule_of_three(self) -> None:
+        """-ln(0.05) / n, which is 3 / n."""
+        assert words.share_at_most(np.ones(200)) == pytest.approx(3.0 / 200, rel=2e-3)
+
+    def test_the_limit_covers_the_exact_one(self) -> None:
+        """Binomial: seeing none of n has probability 0.05 at 1 - 0.05^(1/n), which is less."""
+        for count in (10, 60, 300):
+            assert 1 - 0.05 ** (1 / count) <= words.share_at_most(np.ones(count))
+
+    def test_it_covers_strata_of_other_weights(self) -> None:
+        """Wherever in the strata something may be that is missed once in twenty, it is below."""
+        weights = np.array([0.02] * 10 + [0.2] * 4)
+        limit = words.share_at_most(weights)
+        for light in np.linspace(0.0, 0.25, 26):
+            heavy = 1 - (0.05 / (1 - light) ** 10) ** (1 / 4)
+            assert (0.2 * light + 0.8 * max(heavy, 0.0)) <= limit + 1e-12
+
+    def test_no_scenario_allows_everything(self) -> None:
+        """An empty panel says nothing."""
+        assert words.share_at_most(np.array([])) == 1.0
+        assert math.isclose(words.share_at_most(np.ones(2)), 1.0)
+
+
+class TestNames:
+    """A grid's points share a heading."""
+
+    def test_a_point_is_named_by_its_values(self) -> None:
+        """The grid's name stands above, with the group's if that is another."""
+        point = configuration("s1@reading=s1-doc,lag=10000", "kip-501", is_grid=True)
+        assert words.heading(point) == "kip-501: s1"
+        assert words.short_name(point) == "reading=s1-doc, lag=10000"
+
+    def test_a_candidate_keeps_its_name(self) -> None:
+        """Its heading is its group."""
+        one = configuration("lag-10s", "lag-limit", is_grid=False)
+        assert (words.heading(one), words.short_name(one)) == ("lag-limit", "lag-10s")
