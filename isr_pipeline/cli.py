@@ -7,41 +7,94 @@ for what is refused or did not succeed, 3 for a spent event budget.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
-from isr_pipeline.host.pasted import pasted
+from isr_pipeline.host.pasted import COMMANDS, PROGRAM, pasted
 from isr_pipeline.host.surroundings import enter
+from isr_pipeline.night import completing
+
+COMPLETING = "_ISR_PIPELINE_COMPLETE"
+"""Variable that a shell sets when it asks for what may come next."""
+
+RUN, ASK, TRY, KAFKA, HERE = (
+    "Run nights and read them",
+    "Ask about your cluster",
+    "Look at one scenario",
+    "Hold the simulator against Kafka",
+    "This installation",
+)
+"""Headings of ``--help``: what a person wants."""
+
+
+class _InOrder(TyperGroup):
+    """Commands in the order of `COMMANDS`, which that of the headings follows."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, most wanted first."""
+        return sorted(super().list_commands(ctx), key=lambda name: [*COMMANDS, name].index(name))
+
 
 app = typer.Typer(
+    cls=_InOrder,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
 )
 night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
-experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files.")
+experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files: checked, written.")
 lab_app = typer.Typer(no_args_is_help=True, help="Real brokers on this machine, to compare with.")
-app.add_typer(night_app, name="night")
-app.add_typer(baseline_app, name="baseline")
-app.add_typer(experiment_app, name="experiment")
-app.add_typer(lab_app, name="lab")
 cluster_app = typer.Typer(no_args_is_help=True, help="Clusters: imported, shown.")
-app.add_typer(cluster_app, name="cluster")
+app.add_typer(night_app, name="night", rich_help_panel=RUN)
+app.add_typer(baseline_app, name="baseline", rich_help_panel=RUN)
+app.add_typer(cluster_app, name="cluster", rich_help_panel=ASK)
+app.add_typer(experiment_app, name="experiment", rich_help_panel=ASK)
+app.add_typer(lab_app, name="lab", rich_help_panel=KAFKA)
+
+
+def _nights(context: typer.Context) -> list[str]:
+    return completing.nights(context.params.get("experiment"))
+
+
+def _key_and_value() -> list[str]:
+    return completing.keys("=")
+
+
+def _configurations(context: typer.Context) -> list[str]:
+    given = context.params
+    return completing.configurations(str(given.get("night") or "*"), given.get("experiment"))
+
 
 Experiment = Annotated[
-    str | None, typer.Option("--experiment", metavar="NAME", help="Experiment name.")
+    str | None,
+    typer.Option(
+        "--experiment",
+        metavar="NAME",
+        help="Experiment name.",
+        autocompletion=completing.experiments,
+    ),
 ]
-NightArgument = Annotated[str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.")]
+NightArgument = Annotated[
+    str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.", autocompletion=_nights)
+]
+ConfigArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG", help="Name of a configuration.", autocompletion=_configurations
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 
 
@@ -68,18 +121,23 @@ def _options(
 
 def main() -> None:
     """Run a command, in an environment of our own."""
-    enter("isr_pipeline.cli", sys.argv[1:])
+    if COMPLETING not in os.environ:  # a shell that asks for names wants nothing else said
+        enter("isr_pipeline.cli", sys.argv[1:])
     run()
 
 
 def run() -> None:
     """Run the command in ``sys.argv``; never a traceback for a user's mistake."""
     try:
-        app()
+        status = app(standalone_mode=False)
+        if isinstance(status, int):
+            sys.exit(status)
     except USER_ERRORS as error:
         _refuse(str(error))
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
+        sys.exit(130)
+    except typer.Abort:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of a pipe (head, less) had enough; Python would complain once more at exit.
@@ -90,6 +148,23 @@ def run() -> None:
             raise
         _refuse(f"{error.filename}: {str(error.strerror).lower()}; nothing more was done")
         sys.exit(1)
+    except Exception as error:
+        # Typer's own refusals: of its public classes none has the command that was meant.
+        if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
+            raise
+        _refuse_usage(error)
+        sys.exit(error.exit_code)
+
+
+def _refuse_usage(error: Any) -> None:
+    """Say in one line which command was written wrongly, and how to see what it takes."""
+    context = getattr(error, "ctx", None)
+    message = str(error.format_message()).strip()
+    if not message or "\n" in message:  # a group without a command: its help was printed
+        return
+    path = context.command_path if context is not None else PROGRAM
+    text = message[:1].lower() + message[1:].rstrip(".")
+    _refuse(f"{path}: {text}; {path} --help says what may stand there")
 
 
 def _refuse(text: str) -> None:
@@ -128,7 +203,13 @@ def night_run(
         str | None, typer.Option("--night", metavar="YYYY-MM-DD", help="Default: today, UTC.")
     ] = None,
     experiment: Annotated[
-        str, typer.Option("--experiment", metavar="NAME", help="A file of config/experiments.")
+        str,
+        typer.Option(
+            "--experiment",
+            metavar="NAME",
+            help="A file of config/experiments.",
+            autocompletion=completing.experiments,
+        ),
     ] = DEFAULT_EXPERIMENT,
     panel_size: Annotated[
         int | None, typer.Option("--panel-size", help="Scenarios in the regression panel.")
@@ -143,6 +224,7 @@ def night_run(
     in_process: Annotated[
         bool, typer.Option("--in-process", help="In this program, without Airflow.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the Airflow DAG isr_nightly once, and show the night."""
     _check_home()
@@ -159,15 +241,19 @@ def night_run(
         from isr_pipeline.orchestration.in_process import run_in_process as start  # noqa: PLC0415
     else:
         from isr_pipeline.night.runner import run_night as start  # noqa: PLC0415
-    succeeded = start(
-        experiment,
-        date,
-        panel_size=panel_size,
-        fail_on_regression=fail_on_regression,
-        spark_master=spark_master,
-        wait=wait,
-    )
-    print_night(show(experiment, date))
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        succeeded = start(
+            experiment,
+            date,
+            panel_size=panel_size,
+            fail_on_regression=fail_on_regression,
+            spark_master=spark_master,
+            wait=wait,
+        )
+    if as_json:
+        _print_json(show(experiment, date))
+    else:
+        print_night(show(experiment, date))
     if not succeeded:
         raise typer.Exit(1)
 
@@ -214,12 +300,17 @@ def night_show(
 def night_prune(
     keep: Annotated[int, typer.Option("--keep", help="How many nights of each experiment stay.")],
     experiment: Experiment = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Remove old nights: tables, MLflow runs, Data Docs and reports. Baselines stay."""
     from isr_pipeline.night.keep import prune  # noqa: PLC0415
 
     _check_home()
     removed = prune(keep, experiment)
+    if as_json:
+        _print_json([{"experiment": name, "night": night} for name, night in removed])
+        return
     for name, night in removed:
         _say(f"removed {night} of {name}")
     _say(f"{len(removed)} nights removed")
@@ -263,8 +354,13 @@ def baseline_accept(
     who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--config", help="Accept this configuration alone; may be given again."),
+        typer.Option(
+            "--config",
+            help="Accept this configuration alone; may be given again.",
+            autocompletion=_configurations,
+        ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a finished night the one that others are compared with; says what that absorbs."""
     _check_home()
@@ -273,7 +369,13 @@ def baseline_accept(
 
     date = check_night(night, "NIGHT")
     name = find_experiment(date, experiment)
-    for line in accept_baseline(name, date, who=who, why=why, only=only or ()):
+    said = accept_baseline(name, date, who=who, why=why, only=only or ())
+    if as_json:
+        from isr_pipeline.verdicts import ledger  # noqa: PLC0415
+
+        _print_json({**ledger.read(name)[-1].model_dump(mode="json"), "said": said})
+        return
+    for line in said:
         _say(line)
 
 
@@ -308,7 +410,14 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
 
 @experiment_app.command("check")
 def experiment_check(
-    name: Annotated[str, typer.Argument(help="Name or file of an experiment.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name or file of an experiment.", autocompletion=completing.experiments
+        ),
+    ],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
@@ -320,33 +429,70 @@ def experiment_check(
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
+    cost = cost_lines(experiment, len(listed))
+    finds = findable(experiment, listed, load_settings())
+    if as_json:
+        shown = {"config_id", "name", "group", "overrides", "why"}
+        _print_json(
+            {
+                "experiment": experiment.name,
+                "file": experiment.where,
+                "panels": experiment.panels.model_dump(),
+                "configurations": [one.model_dump(mode="json", include=shown) for one in listed],
+                "cost": cost,
+                "findable": finds,
+            }
+        )
+        return
     for configuration in listed:
         _say(f"{configuration.config_id}  {configuration.name}")
-    for line in cost_lines(experiment, len(listed)):
-        _say(line)
-    for line in findable(experiment, listed, load_settings()):
+    for line in (*cost, *finds):
         _say(line)
 
 
 @experiment_app.command("new")
 def experiment_new(
     name: Annotated[str, typer.Argument(help="Of the experiment.")],
-    cluster: Annotated[str, typer.Option("--cluster", help="A file of config/clusters.")],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster", help="A file of config/clusters.", autocompletion=completing.clusters
+        ),
+    ],
     asks: Annotated[
         list[str],
-        typer.Option("--ask", metavar="KEY=V1,V2", help="Values to compare; several: all of them."),
+        typer.Option(
+            "--ask",
+            metavar="KEY=V1,V2",
+            help="Values to compare; several: all of them.",
+            autocompletion=_key_and_value,
+        ),
     ],
-    faults: Annotated[str, typer.Option("--faults", help="A file of config/faults.")] = "nightly",
+    faults: Annotated[
+        str,
+        typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
+    ] = "nightly",
     *,
     override_topics: Annotated[
         bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write an experiment that asks for settings of a cluster."""
     _check_home()
     from isr_pipeline.experiment.asking import new_experiment  # noqa: PLC0415
 
     answer = new_experiment(name, cluster, faults, asks, override_topics=override_topics)
+    if as_json:
+        _print_json(
+            {
+                "file": str(answer.file),
+                "configurations": list(answer.configurations),
+                "scenarios": answer.scenarios,
+                "said": list(answer.lines),
+            }
+        )
+        return
     for line in answer.lines:
         _say(line)
     _say(f"written to {answer.file}")
@@ -413,7 +559,14 @@ def cluster_import(
 
 @cluster_app.command("show")
 def cluster_show(
-    cluster: Annotated[str, typer.Argument(metavar="NAME|FILE", help="Name or file of a cluster.")],
+    cluster: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="Name or file of a cluster.",
+            autocompletion=completing.clusters,
+        ),
+    ],
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -428,11 +581,15 @@ def cluster_show(
         _say(line)
 
 
-@app.command()
+@app.command(rich_help_panel=ASK)
 def keys(
     word: Annotated[
         str | None,
-        typer.Argument(metavar="WORD", help="Only what has it: a key, lag, timeout, KIP-501."),
+        typer.Argument(
+            metavar="WORD",
+            help="Only what has it: a key, lag, timeout, KIP-501.",
+            autocompletion=completing.keys,
+        ),
     ] = None,
     *,
     as_json: AsJson = False,
@@ -447,12 +604,18 @@ def keys(
     _say("\n".join(lines(chosen)))
 
 
-@app.command()
+@app.command(rich_help_panel=TRY)
 def simulate(
     *,
     scenario: Annotated[Path | None, typer.Argument(help="Scenario file (YAML).")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a setting.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a setting.",
+            autocompletion=_key_and_value,
+        ),
     ] = None,
     json_out: Annotated[
         str | None, typer.Option("--json", metavar="OUT|-", help="Outcome and events as JSON.")
@@ -461,11 +624,15 @@ def simulate(
         Path | None, typer.Option("--trace", metavar="OUT.html", help="Draw a timeline.")
     ] = None,
     night: Annotated[
-        str | None, typer.Option("--night", help="A night's scenario instead.")
+        str | None,
+        typer.Option("--night", help="A night's scenario instead.", autocompletion=_nights),
     ] = None,
     experiment: Experiment = None,
     scenario_id: Annotated[str | None, typer.Option("--scenario", metavar="ID")] = None,
-    config: Annotated[str | None, typer.Option("--config", metavar="NAME")] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", metavar="NAME", autocompletion=_configurations),
+    ] = None,
     event_budget: Annotated[
         int | None, typer.Option("--event-budget", min=1, help="Events after which to give up.")
     ] = None,
@@ -521,10 +688,10 @@ def _night_pair(
     return scenario_of_night(name, date, scenario_id, config, settings)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def why(
     night: NightArgument,
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="Name of a configuration.")],
+    config: ConfigArgument,
     experiment: Experiment = None,
     *,
     as_json: AsJson = False,
@@ -539,10 +706,10 @@ def why(
     _say("\n".join(found.lines()))
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def blame(
     night: NightArgument,
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="Name of a configuration.")],
+    config: ConfigArgument,
     experiment: Experiment = None,
     *,
     as_json: AsJson = False,
@@ -569,7 +736,7 @@ def _case(night: str, config: str, experiment: str | None) -> Any:
     return read_case(find_experiment(date, experiment), date, config)
 
 
-@app.command()
+@app.command(rich_help_panel=KAFKA)
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Timelines, one a line.")],
     check: Annotated[bool, typer.Option("--check", help="Fail unless every expect holds.")] = False,
@@ -584,7 +751,7 @@ def replay(
     raise typer.Exit(run_replay(file, check=check, json_out=json_out))
 
 
-@app.command()
+@app.command(rich_help_panel=KAFKA)
 def conform(
     file: Annotated[Path | None, typer.Argument(help="Observations of real brokers.")] = None,
     json_out: Annotated[str | None, typer.Option("--json", metavar="OUT|-")] = None,
@@ -605,11 +772,16 @@ def conform(
 
 # -- real brokers -----------------------------------------------------------------------------
 
-ReleaseArgument = Annotated[str, typer.Argument(metavar="RELEASE", help="Of Kafka, as 3.9.2.")]
+ReleaseArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RELEASE", help="Of Kafka, as 3.9.2.", autocompletion=completing.releases
+    ),
+]
 
 
 @lab_app.command("fetch")
-def lab_fetch(release: ReleaseArgument) -> None:
+def lab_fetch(release: ReleaseArgument, *, as_json: AsJson = False) -> None:
     """Fetch the jars of a release by Maven, check them and keep them."""
     from isr_pipeline.home import Home  # noqa: PLC0415
     from isr_pipeline.lab.jars import TOOLS, fetch  # noqa: PLC0415
@@ -618,8 +790,12 @@ def lab_fetch(release: ReleaseArgument) -> None:
     _check_home()
     jars = fetch(Home.from_environment(), Release.parse(release))
     size_mb = sum(jar.size_bytes for jar in jars) / 1e6
+    tools = any(jar.coordinate.startswith(f"{TOOLS}:") for jar in jars)
+    if as_json:
+        _print_json({"release": release, "tools": tools, "jars": [asdict(jar) for jar in jars]})
+        return
     _say(f"Kafka {release}: {len(jars)} jars, {size_mb:.0f} MB, checksums as published")
-    if not any(jar.coordinate.startswith(f"{TOOLS}:") for jar in jars):
+    if not tools:
         _say("this release was published without Kafka's command-line tools")
 
 
@@ -635,6 +811,7 @@ def lab_up(
     port: Annotated[
         int, typer.Option("--port", help="Of the first broker; the next ones follow. 0: any.")
     ] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Start a cluster of real brokers on the loopback; wait until every one answers."""
     from isr_pipeline.home import Home  # noqa: PLC0415
@@ -652,14 +829,30 @@ def lab_up(
         plan,
         say=_note,
     )
+    if as_json:
+        _print_json(
+            {
+                "release": cluster.release,
+                "metadata": cluster.metadata,
+                "bootstrap": cluster.bootstrap,
+                "folder": str(cluster.folder),
+                "nodes": [{"name": node.name, "port": node.port} for node in cluster.nodes],
+            }
+        )
+        return
     _say(f"Kafka {release} ({cluster.metadata}) is up: {cluster.bootstrap}")
 
 
 @lab_app.command("down")
 def lab_down(
     release: Annotated[
-        str | None, typer.Argument(metavar="RELEASE", help="Default: every cluster.")
+        str | None,
+        typer.Argument(
+            metavar="RELEASE", help="Default: every cluster.", autocompletion=completing.releases
+        ),
     ] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """End a cluster, or every one, and remove its data."""
     from isr_pipeline.home import Home  # noqa: PLC0415
@@ -668,6 +861,9 @@ def lab_down(
 
     _check_home()
     ended = down(Home.from_environment(), Release.parse(release) if release else None)
+    if as_json:
+        _print_json(ended)
+        return
     for one in ended:
         _say(f"Kafka {one} is down")
     if not ended:
@@ -691,7 +887,7 @@ def lab_list(*, as_json: AsJson = False) -> None:
         _say(f"{row['release']:<8} {row['jars']:>3} jars  {row['state']:<6}{at}".rstrip())
 
 
-@app.command()
+@app.command(rich_help_panel=KAFKA)
 def sources(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="Only what contains it: KIP-497, Partition, 3.7")
@@ -700,17 +896,21 @@ def sources(
     by_source: Annotated[
         bool, typer.Option("--by-source", help="Each source with the rules that cite it.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the sources that each rule cites: proposals, issues, files of Kafka."""
-    from isr_pipeline.sources import report  # noqa: PLC0415
+    from isr_pipeline.sources import matching, report  # noqa: PLC0415
 
-    lines = report(text, by_source=by_source)
-    if not lines:
+    cited = matching(text)
+    if not cited:
         raise InputError("sources", "TEXT", text, "part of a source's or a rule's name")
-    _say("\n".join(lines))
+    if as_json:
+        _print_json([asdict(one) for one in cited])
+        return
+    _say("\n".join(report(text, by_source=by_source)))
 
 
-@app.command()
+@app.command(rich_help_panel=HERE)
 def ui() -> None:
     """Show Airflow and MLflow in the browser until Ctrl-C."""
     from isr_pipeline.night.ui import serve  # noqa: PLC0415
@@ -718,7 +918,7 @@ def ui() -> None:
     raise typer.Exit(serve())
 
 
-@app.command()
+@app.command(rich_help_panel=HERE)
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow."""
     from isr_pipeline.host.doctor import examine  # noqa: PLC0415
@@ -734,6 +934,7 @@ def doctor(*, as_json: AsJson = False) -> None:
 
 
 @app.command(
+    rich_help_panel=HERE,
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,
 )

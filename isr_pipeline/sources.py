@@ -165,6 +165,15 @@ def _sources(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def matching(wanted: str = "") -> list[Citation]:
+    """Citations whose source, releases, module or rule contain a text."""
+    return [
+        one
+        for one in citations()
+        if wanted.lower() in f"{one.text} {one.module}: {one.rule}".lower()
+    ]
+
+
 def report(wanted: str = "", *, by_source: bool = False) -> list[str]:
     """Lines for a person: each rule with its sources, or each source with its rules.
 
@@ -173,10 +182,8 @@ def report(wanted: str = "", *, by_source: bool = False) -> list[str]:
         by_source: turn the list round.
     """
     groups: dict[str, list[str]] = {}
-    for one in citations():
+    for one in matching(wanted):
         place = f"{one.module}: {one.rule}"
-        if wanted.lower() not in f"{one.text} {place}".lower():
-            continue
         head, item = (one.text, place) if by_source else (place, one.text)
         groups.setdefault(head, []).append(item)
     heads = sorted(groups) if by_source else list(groups)

@@ -76,10 +76,14 @@ class Answer:
     Attributes:
         file: the experiment's.
         lines: for the terminal.
+        configurations: names of what is compared, today's first.
+        scenarios: in a panel.
     """
 
     file: Path
     lines: tuple[str, ...]
+    configurations: tuple[str, ...]
+    scenarios: int
 
 
 def new_experiment(
@@ -128,7 +132,8 @@ def new_experiment(
         _takes(pair_s, 1 + len(asked) + len(rivals), size),
         f"answer: make nightly EXPERIMENT={name}",
     ]
-    return Answer(path, tuple(lines))
+    names = ("today", *(one.name for one in (*asked, *rivals)))
+    return Answer(path, tuple(lines), names, size)
 
 
 def _place(name: str) -> Path:

@@ -1,0 +1,71 @@
+"""What the shell offers when a person presses Tab: names of files, nights and configurations.
+
+Only folders are listed, and one plan is read: a shell asks at every key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from isr_pipeline.home import Home, config_dir
+
+
+def experiments() -> list[str]:
+    """Names of the experiment files."""
+    return _stems("experiments")
+
+
+def clusters() -> list[str]:
+    """Names of the cluster files."""
+    return _stems("clusters")
+
+
+def faults() -> list[str]:
+    """Names of the fault profiles."""
+    return _stems("faults")
+
+
+def nights(experiment: str | None = None) -> list[str]:
+    """Nights of an experiment, or of all, newest first."""
+    folder = Home.from_environment().path / "nights"
+    found = {one.name for one in _folders(folder.glob(f"{experiment or '*'}/*"))}
+    return sorted(found, reverse=True)
+
+
+def configurations(night: str, experiment: str | None = None) -> list[str]:
+    """Names of a night's configurations, as its plan has them; none if there is no plan."""
+    folder = Home.from_environment().path / "nights"
+    for plan in sorted(folder.glob(f"{experiment or '*'}/{night}/plan.json")):
+        try:
+            listed = json.loads(plan.read_text())["configurations"]
+            return [str(one["name"]) for one in listed]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return []
+
+
+def releases() -> list[str]:
+    """Releases of Kafka whose jars were fetched."""
+    folder = Home.from_environment().path / "lab" / "releases"
+    return sorted(one.name for one in _folders(folder.glob("[0-9]*")))
+
+
+def keys(ending: str = "") -> list[str]:
+    """Kafka's keys that can be set.
+
+    Args:
+        ending: put behind each, such as ``=``.
+    """
+    from isr_pipeline.kafka.broker_config import KEYS  # noqa: PLC0415 - reads numpy
+
+    return [f"{name}{ending}" for name in KEYS]
+
+
+def _stems(kind: str) -> list[str]:
+    return sorted(one.stem for one in (config_dir() / kind).glob("*.yaml"))
+
+
+def _folders(paths: Iterable[Path]) -> list[Path]:
+    return [one for one in paths if one.is_dir()]

@@ -1,0 +1,182 @@
+"""The command line as a whole: help, JSON, refusals, what the shell offers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from isr_pipeline import cli
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.night import completing
+
+PROGRAM = Path(sys.executable).parent / "isr-pipeline"
+WITHOUT_JSON = {"ui", "airflow"}
+"""They take over the terminal until they are stopped."""
+
+
+def leaves() -> Iterator[tuple[str, set[str]]]:
+    """Every command with its options."""
+
+    def below(command: object, path: str) -> Iterator[tuple[str, set[str]]]:
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            yield path, {o for p in getattr(command, "params", ()) for o in p.opts}
+            return
+        for name, one in inner.items():
+            yield from below(one, f"{path} {name}".strip())
+
+    yield from below(typer.main.get_command(cli.app), "")
+
+
+class TestHelp:
+    """`isr-pipeline --help`."""
+
+    def test_headings(self) -> None:
+        """Commands stand under what a person wants, the most wanted first."""
+        said = CliRunner().invoke(cli.app, ["--help"], env={"COLUMNS": "100"}).stdout
+        places = [said.index(one) for one in (cli.RUN, cli.ASK, cli.TRY, cli.KAFKA, cli.HERE)]
+        assert places == sorted(places)
+        assert "─ Commands ─" not in said
+
+    @pytest.mark.parametrize(
+        ("path", "options"), list(leaves()), ids=[path for path, _ in leaves()]
+    )
+    def test_json_everywhere(self, path: str, options: set[str]) -> None:
+        """Every command that ends by itself has --json."""
+        assert ("--json" in options) != (path in WITHOUT_JSON)
+
+
+class TestRefusals:
+    """Something written wrongly."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["night", "shw"], "night: no such command 'shw'"),
+            (["night", "show"], "night show: missing argument 'NIGHT'"),
+            (["simulate", "--sett", "a=1"], "simulate: no such option: --sett"),
+            (["night", "prune", "--keep", "x"], "night prune: invalid value for '--keep'"),
+        ],
+    )
+    def test_one_line(self, arguments: list[str], line: str) -> None:
+        """The command, what is wrong, and how to see what may stand there; exit status 2."""
+        done = subprocess.run(
+            [str(PROGRAM), *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert len(done.stderr.splitlines()) == 1
+        assert f"isr-pipeline {line}" in done.stderr
+        assert f"isr-pipeline {line.partition(':')[0]} --help says" in done.stderr
+
+    def test_a_group_alone(self) -> None:
+        """A group without a command prints its help."""
+        done = subprocess.run([str(PROGRAM), "night"], capture_output=True, text=True, check=False)
+        assert "prune" in done.stdout
+        assert done.stderr == ""
+
+
+class TestJson:
+    """What tools read."""
+
+    def test_check(self) -> None:
+        """`experiment check` gives every configuration with its overrides, and what it costs."""
+        done = CliRunner().invoke(
+            cli.app, ["experiment", "check", "smoke", "--json"], catch_exceptions=False
+        )
+        read = json.loads(done.stdout)
+        assert read["panels"]["regression"] == 8
+        assert [one["name"] for one in read["configurations"]][:2] == [
+            "today",
+            "today-without-lock",
+        ]
+        assert read["cost"][0].startswith("load: ")
+
+    def test_sources(self) -> None:
+        """`sources` gives every citation that has the text."""
+        done = CliRunner().invoke(cli.app, ["sources", "KIP-966", "--json"], catch_exceptions=False)
+        assert {one["source"] for one in json.loads(done.stdout)} >= {"KIP-966"}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with one night, of two configurations."""
+    night = tmp_path / "nights" / "smoke" / "2026-11-19"
+    night.mkdir(parents=True)
+    plan = {"configurations": [{"name": "today"}, {"name": "solution-1"}]}
+    (night / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "nights" / "history" / "2026-11-20").mkdir(parents=True)
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    return tmp_path
+
+
+class TestNames:
+    """What there is to be completed."""
+
+    def test_nights(self, home: Path) -> None:
+        """Of an experiment or of all, newest first."""
+        assert completing.nights() == ["2026-11-20", "2026-11-19"]
+        assert completing.nights("smoke") == ["2026-11-19"]
+
+    def test_configurations(self, home: Path) -> None:
+        """Those of the night's plan; a night without a plan has none, nor has a damaged one."""
+        assert completing.configurations("2026-11-19") == ["today", "solution-1"]
+        assert completing.configurations("2026-11-20") == []
+        (home / "nights" / "smoke" / "2026-11-19" / "plan.json").write_text("{")
+        assert completing.configurations("2026-11-19", "smoke") == []
+
+    def test_files(self) -> None:
+        """Names of files in the configuration's folders."""
+        assert "operators" in completing.experiments()
+        assert "tiny" in completing.clusters()
+        assert "nightly" in completing.faults()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+class TestShell:
+    """A real shell that asks."""
+
+    @pytest.mark.parametrize(
+        ("words", "offered"),
+        [
+            ("nig", ["night"]),
+            ("night run --experiment sm", ["smoke"]),
+            ("night show 2026-11-19 --experiment h", ["history"]),
+            ("why 2026-11-19 sol", ["solution-1"]),
+            ("cluster show dem", ["demo"]),
+            ("experiment new q --cluster tiny --ask min.ins", ["min.insync.replicas="]),
+        ],
+    )
+    def test_bash(self, home: Path, words: str, offered: list[str]) -> None:
+        """The script that the program prints makes bash offer the names, and says nothing else."""
+        script = subprocess.run(
+            [str(PROGRAM)],
+            env={**os.environ, "_ISR_PIPELINE_COMPLETE": "source_bash"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        listed = ["isr-pipeline", *words.split()]
+        asking = (
+            f"COMP_WORDS=({' '.join(listed)}); COMP_CWORD={len(listed) - 1}; "
+            f'_isr_pipeline_completion "{PROGRAM}"; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        )
+        done = subprocess.run(
+            ["bash", "-c", f"{script}\n{asking}"],
+            env={**os.environ, "PYTHONPATH": "/left-aside"},
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines() == offered
+        assert done.stderr == ""
