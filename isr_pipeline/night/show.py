@@ -20,8 +20,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         ``night, experiment, panel_digest, root, status, reason, headline, dag_run_id``, ``tables``
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
         changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
-        in order), ``scenarios_used`` (of the configuration that took most, over all its panels)
-        and ``places`` (report, data_docs, mlflow). Of a night that never got a plan: what is known.
+        in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
+        ``answer`` (which setting; see :class:`isr_pipeline.report.answer.Answer`) and ``places``
+        (report, data_docs, mlflow). Of a night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
 
@@ -39,6 +40,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "changed": [],
         "stages": [],
         "scenarios_used": 0,
+        "answer": None,
         "dag_run_id": status.dag_run_id,
         "tables": _tables(experiment, night),
         "configs": [],
@@ -53,6 +55,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         shown |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
         shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
+        shown |= {"answer": _answer(experiment, night)}
     return shown
 
 
@@ -66,6 +69,13 @@ def _stages(experiment: str, night: str) -> dict[str, Any]:
         return {}
     stages = [stage.model_dump(mode="json") for stage in verdict.stages]
     return {"stages": stages, "scenarios_used": verdict.scenarios_used}
+
+
+def _answer(experiment: str, night: str) -> dict[str, Any] | None:
+    """Which setting to take; None where the night has not come so far."""
+    from isr_pipeline.report.answer import read_answer  # noqa: PLC0415 - reads pydantic
+
+    return read_answer(experiment, night)
 
 
 def _changed(experiment: str, night: str) -> list[dict[str, Any]]:

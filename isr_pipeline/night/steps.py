@@ -64,10 +64,16 @@ def look(plan: Plan, number: int) -> str:
 
 
 def decide(plan: Plan) -> str:
-    """Make the verdict final: what no stage could settle stays open; the headline."""
+    """Make the verdict final, and say which setting to take; the headline.
+
+    What no stage could settle stays open.
+    """
+    from isr_pipeline.report.answer import write_answer  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import decide as decide_night  # noqa: PLC0415
 
-    return decide_night(plan).headline
+    headline = decide_night(plan).headline
+    write_answer(plan)
+    return headline
 
 
 def log_to_mlflow(plan: Plan, run_id: str) -> str:
@@ -207,6 +213,7 @@ NEEDED = (
     "mlflow.entities",
     "mlflow.store.tracking.sqlalchemy_store",
     "isr_pipeline.tracking.log_night",
+    "isr_pipeline.report.answer",
     "isr_pipeline.report.figures",
     "isr_pipeline.report.html",
     "isr_pipeline.night.life",

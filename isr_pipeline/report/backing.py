@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.experiment.released import released_range
 from isr_pipeline.lab.observations import load_agreement
 
 if TYPE_CHECKING:
@@ -41,12 +42,30 @@ def backing(configuration: Configuration, reference: Configuration) -> str:
     return f"{facts['name']}: {tested}proposal's text alone, never run on brokers; under it {base}"
 
 
+def where_it_ends(brokers: int, partitions: int) -> str:
+    """Whether anything of a cluster's size was ever compared with real brokers.
+
+    Args:
+        brokers: of the cluster that was simulated.
+        partitions: likewise.
+    """
+    largest = _facts()["largest"]
+    size = f"{largest['brokers']} brokers and {largest['partitions']} partitions"
+    if brokers <= largest["brokers"] and partitions <= largest["partitions"]:
+        return f"Real clusters of up to {size} were compared; this one is no larger."
+    return (
+        f"Conformance ends at {size}: nothing of this size ({brokers} brokers, {partitions} "
+        "partitions) was compared with real brokers."
+    )
+
+
 def _release(release: str) -> str:
-    facts = _facts()["rule_sets"].get(release)
+    rules = released_range(release) or release
+    facts = _facts()["rule_sets"].get(rules)
     if facts is None:
         return f"rules {release}: nothing recorded"
     if facts["repetitions"]:
-        agreeing = load_agreement().get(release)
+        agreeing = load_agreement().get(rules)
         counted = f"{facts['repetitions']} repetitions on real brokers"
         if agreeing is not None:
             counted = f"{agreeing} of {counted} agree"

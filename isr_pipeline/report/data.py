@@ -17,6 +17,7 @@ from isr_pipeline.errors import TableMissing
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.report.answer import Answer, answer_of
 from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE, heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
@@ -94,6 +95,11 @@ class NightData:
     def name(self, config_id: str) -> str:
         """Name of a configuration."""
         return str(self.configuration(config_id).name)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """Which setting to take; None where there is nothing to compare."""
+        return answer_of(self.plan, self.panel, self.scenarios, self.settings)
 
     @cached_property
     def reference(self) -> Configuration:

@@ -51,6 +51,8 @@ def print_night(shown: dict[str, Any]) -> None:
     for line in (shown["headline"], shown["reason"]):
         if line:
             console.print(Text(pasted(line)))
+    if shown.get("answer"):
+        console.print(Text(f"answer     {shown['answer']['short']}"))
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):

@@ -39,7 +39,14 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
 
-NIGHT_FILES = ("plan.json", "verdict.json", "changed.json", "status.json", "report.html")
+NIGHT_FILES = (
+    "plan.json",
+    "verdict.json",
+    "answer.json",
+    "changed.json",
+    "status.json",
+    "report.html",
+)
 """Files of the night's folder that become artifacts of the parent, those that are there."""
 
 TABLES = ("summary", "verdicts")
@@ -147,6 +154,7 @@ def _log_parent(
             verdict,
             {**_links(plan, dag_run_id), "trends of nights": trend.page(known, plan.panel_digest)},
             _changed(plan),
+            _answer(plan),
         ),
     }
     run = client.create_run(known, run_name=f"night {plan.night}", tags=tags)
@@ -177,6 +185,15 @@ def _changed(plan: Plan) -> list[str]:
     """What changed since the baseline, for the note."""
     config_names = {one.config_id: one.name for one in plan.configurations}
     return read_changes(plan.experiment, plan.night).lines(config_names, CHANGES_SHOWN)
+
+
+def _answer(plan: Plan) -> str:
+    """Which setting to take, as the night's folder has it; empty if it has none."""
+    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "answer.json"
+    try:
+        return str(json.loads(file.read_text(encoding="utf-8"))["text"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
 
 
 def _log_children(

@@ -86,11 +86,14 @@ def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
     return one.metrics_with(Status.REGRESSED)
 
 
-def night_note(verdict: NightVerdict, links: dict[str, str], changed: Sequence[str] = ()) -> str:
-    """Markdown of the parent run: headline, changes, links, and as much of the table as fits."""
+def night_note(
+    verdict: NightVerdict, links: dict[str, str], changed: Sequence[str] = (), answer: str = ""
+) -> str:
+    """Markdown of the parent run: headline, answer, changes, links, what fits of the table."""
     lines = [
         f"**{verdict.headline}**",
         "",
+        *((answer, "") if answer else ()),
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),

@@ -139,6 +139,24 @@ class PanelOutcomes:
             failed=self.failed[:, columns],
         )
 
+    def rows(self, rows: npt.NDArray[np.int64], weights: Floats) -> PanelOutcomes:
+        """Some scenarios, with weights of their own."""
+        return replace(
+            self,
+            scenario_ids=tuple(self.scenario_ids[row] for row in rows),
+            weights=weights,
+            exposure_s=self.exposure_s[rows],
+            strata=tuple(self.strata[row] for row in rows),
+            fault_kinds=tuple(self.fault_kinds[row] for row in rows),
+            values={name: matrix[rows] for name, matrix in self.values.items()},
+            missing=self.missing[rows],
+            failed=self.failed[rows],
+        )
+
+    def divisors(self, metric: str) -> Floats:
+        """(n,) what a scenario's natural total is divided by to get the metric's own unit."""
+        return natural_factor(metric, self.exposure_s)
+
     def natural(self, metric: str) -> Floats:
         """(n, c) values of a metric in natural units (see :func:`natural_unit`)."""
         return self.values[metric] * natural_factor(metric, self.exposure_s)[:, None]

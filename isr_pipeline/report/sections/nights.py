@@ -21,7 +21,7 @@ def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
     shown = [data.plan.reference, *(one.name for one in data.flagged)]
     if data.between is not None:
-        shown.append(data.name(data.between.recommendation.config_id))
+        shown += [data.answer.configuration] if data.answer else []
         shown += [data.name(one) for one in data.between.front]
     shown = list(dict.fromkeys(shown))[:TREND_LINES]
     figures = "".join(

@@ -1,10 +1,10 @@
-"""Which configuration tonight's panel speaks for, and the Pareto front."""
+"""Which setting to take, measured on scenarios that did not choose it, and the Pareto front."""
 
 from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import charts, words
+from isr_pipeline.report import charts
 from isr_pipeline.report.data import (
     NightData,
 )
@@ -16,10 +16,8 @@ ORDER = 30
 
 
 def short(data: NightData) -> str:
-    """What the top of the page says of it; nothing if the reference has no data."""
-    if data.between is None:
-        return ""
-    return f"<p>{escape(words.reason(data.between.recommendation.text))}</p>"
+    """What the top of the page says of it; nothing if there is nothing to compare."""
+    return "" if data.answer is None else f"<p>{escape(data.answer.short)}</p>"
 
 
 def body(page: Page, data: NightData) -> str:
@@ -27,7 +25,6 @@ def body(page: Page, data: NightData) -> str:
     between = data.between
     if between is None:
         return "<p class=lead>The reference has no data tonight: nothing to compare with.</p>"
-    chosen = between.recommendation
     lead = (
         f"Every configuration met the same {len(between.panel.scenario_ids)} scenarios; ratios are "
         f"to <strong>{escape(data.plan.reference)}</strong>, left of 1 is better."
@@ -41,7 +38,7 @@ def body(page: Page, data: NightData) -> str:
     )
     front = ", ".join(escape(data.name(one)) for one in between.front)
     return (
-        f"<blockquote>{escape(words.reason(chosen.text))}</blockquote>"
+        _answer(data)
         + page.figure(
             charts.pareto(data, between),
             "<strong>Offline rate, flaps and commit latency</strong> (size); lower left is better",
@@ -49,3 +46,19 @@ def body(page: Page, data: NightData) -> str:
         + f"<p>On the Pareto front: {front}.</p><p class=lead>{lead}</p>"
         + f'<div class="pair">{forests}</div>'
     )
+
+
+def _answer(data: NightData) -> str:
+    """The answer and its parts, what other releases and proposals would change apart from it."""
+    answer = data.answer
+    if answer is None:
+        return "<p>Nothing stands beside the reference.</p>"
+    parts = (
+        ("What decides it", answer.decides),
+        ("Published advice", answer.rivals),
+        ("Another release", answer.releases),
+        ("Proposals", answer.proposals),
+        ("How far real brokers back it", answer.backing),
+    )
+    listed = "".join(f"<dt>{title}</dt><dd>{escape(text)}</dd>" for title, text in parts if text)
+    return f"<blockquote>{escape(answer.short)}</blockquote><dl>{listed}</dl>"

@@ -1,0 +1,306 @@
+"""The answer of a night, first sentence first: which setting, what clients gain, at which price.
+
+What is said was measured on scenarios that did not choose (:mod:`isr_pipeline.verdicts.choice`).
+The answer is written into the night's folder when its verdict is, and read from there by whoever
+shows it: page, terminal, MLflow, `night show`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.files.whole import write_whole
+from isr_pipeline.home import Home
+from isr_pipeline.report import words
+from isr_pipeline.report.backing import backing, where_it_ends
+from isr_pipeline.verdicts.choice import UNAVAILABLE, Change, Choice, Choices, Measured, choose
+from isr_pipeline.verdicts.judge import panel_rows
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.settings import load_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.settings import VerdictSettings
+
+FILE = "answer.json"
+"""In the night's folder."""
+
+SURELY, MENTIONED_FROM = 0.05, 0.005
+"""One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a night answers, in parts; each is a sentence or more, or empty.
+
+    Attributes:
+        configuration: name of what is advised; the reference's if it is kept.
+        setting: its keys and values, where they differ from the reference's; empty if kept.
+        keeps: whether the reference is kept.
+        first: the first sentence: which setting, what clients gain, how sure.
+        gains: what else gets better.
+        price: what gets worse.
+        sure: from how many scenarios, how sure to be the best.
+        decides: which scenarios and assumptions decide it.
+        rivals: what published advice does here.
+        releases: what another release would change.
+        proposals: what a proposal that no broker has would change.
+        backing: how far real brokers back the model at this size and release.
+    """
+
+    configuration: str
+    setting: str
+    keeps: bool
+    first: str
+    gains: str
+    price: str
+    sure: str
+    decides: str
+    rivals: str
+    releases: str
+    proposals: str
+    backing: str
+
+    @property
+    def short(self) -> str:
+        """What is gained, at which price, and how sure: what stands where there is little room."""
+        parts = (self.first, self.gains, self.price, self.sure)
+        return " ".join(part for part in parts if part)
+
+    @property
+    def text(self) -> str:
+        """Everything, as one paragraph."""
+        rest = (self.decides, self.rivals, self.releases, self.proposals, self.backing)
+        return " ".join(part for part in (self.short, *rest) if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """The parts and the whole text, as `night show --json` has them."""
+        return {**asdict(self), "short": self.short, "text": self.text}
+
+
+def answer_of(
+    plan: Plan, panel: PanelOutcomes, scenarios: pd.DataFrame, settings: VerdictSettings
+) -> Answer | None:
+    """Answer from the outcomes of a night's base panel.
+
+    Args:
+        plan: of the night.
+        panel: outcomes of the regression panel.
+        scenarios: its rows, with ``scenario_json``.
+        settings: of verdicts.
+
+    Returns:
+        None if the reference has no data, or nothing stands beside it.
+    """
+    choices = choose(plan, panel, settings)
+    if choices is None or not choices.every:
+        return None
+    return _Words(plan, choices, *_size(scenarios)).answer()
+
+
+def write_answer(plan: Plan) -> Path:
+    """Answer, and keep it in the night's folder, whole or not at all."""
+    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
+    ids = tuple(one.config_id for one in plan.configurations)
+    panel = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    found = answer_of(plan, panel, scenarios, load_settings())
+    folder = Home.from_environment().night_dir(plan.experiment, plan.night)
+    content = None if found is None else found.as_json()
+    return write_whole(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_answer(experiment: str, night: str) -> dict[str, Any] | None:
+    """The parts of a night's answer as they were kept; None if there is none."""
+    file = Home.from_environment().night_dir(experiment, night) / FILE
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _size(scenarios: pd.DataFrame) -> tuple[int, int]:
+    """Brokers and partitions of the cluster that was simulated."""
+    scenario = json.loads(scenarios["scenario_json"].iloc[0])
+    partitions = sum(len(topic["assignment"]) for topic in scenario["topics"])
+    return len(scenario["cluster"]["brokers"]), partitions
+
+
+class _Words:
+    """Puts choices into words."""
+
+    def __init__(self, plan: Plan, choices: Choices, brokers: int, partitions: int) -> None:
+        self.by_id = {one.config_id: one for one in plan.configurations}
+        self.reference = next(one for one in plan.configurations if one.name == plan.reference)
+        self.choices = choices
+        self.size = (brokers, partitions)
+
+    def answer(self) -> Answer:
+        """All parts."""
+        choice = self.choices.setting
+        chosen = self.reference if choice is None else self.by_id[choice.config_id]
+        keeps = chosen is self.reference
+        measured = None if choice is None or keeps else choice.measured
+        return Answer(
+            configuration=chosen.name,
+            setting="" if keeps else self._setting(chosen),
+            keeps=keeps,
+            first=self._first(choice, chosen),
+            gains="" if measured is None else _gains(measured),
+            price="" if measured is None else _price(measured),
+            sure=self._sure(choice),
+            decides="" if choice is None or measured is None else self._decides(choice),
+            rivals=self._rivals(),
+            releases=self._another(self.choices.release, "Another release"),
+            proposals=self._another(self.choices.proposal, "What no released broker has"),
+            backing=self._backing(chosen),
+        )
+
+    def _first(self, choice: Choice | None, chosen: Configuration) -> str:
+        name = self.reference.name
+        if choice is None:
+            return f"Keep {name}: no other setting of its release was compared."
+        if choice.is_advised:
+            assert choice.measured is not None
+            how_sure = _percent(choice.measured.better)
+            return (
+                f"Set {self._setting(chosen)} ({chosen.name}): "
+                f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s, "
+                f"{how_sure} sure that it is better."
+            )
+        if choice.measured is None:
+            return f"Keep {name}: none of {_count(choice.candidates)} is better."
+        best = self.by_id[choice.best]
+        return (
+            f"Keep {name}: {best.name}, the best of {_count(choice.candidates)}, is better in only "
+            f"{_percent(choice.measured.better)} of bootstrap draws; "
+            f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s."
+        )
+
+    def _sure(self, choice: Choice | None) -> str:
+        if choice is None:
+            return ""
+        halves = (
+            f"Chosen on {self.choices.chosen_on} scenarios; "
+            f"every number is from the other {self.choices.measured_on}."
+        )
+        if choice.measured is None:
+            return f"{halves} {_percent(choice.probability_best)} sure that none is."
+        best = self.by_id[choice.best].name
+        same = [self.by_id[one].name for one in choice.alike]
+        alike = f" The same in every scenario: {', '.join(same)}." if same else ""
+        return (
+            f"{halves} {best} is the best of all {choice.candidates + 1} in "
+            f"{_percent(choice.probability_best)} of bootstrap draws.{alike}"
+        )
+
+    def _decides(self, choice: Choice) -> str:
+        said = []
+        if choice.deciding:
+            said.append(f"Decided most by {', '.join(choice.deciding)}.")
+        if choice.sensitivity:
+            changed = [
+                f"{self.by_id[other].name} if {kind} weighs {'half' if factor < 1 else 'double'}"
+                for (kind, factor), other in choice.sensitivity.items()
+            ]
+            said.append(f"It would be {'; '.join(changed)}.")
+        else:
+            said.append("It stands if the weight of any one fault kind is halved or doubled.")
+        if choice.lossy is not None:
+            name, lost = self.by_id[choice.lossy[0]].name, choice.lossy[1]
+            said.append(
+                f"{name} would gain more, but loses acknowledged records "
+                f"({lost:.3g} more a scenario on average): left out."
+            )
+        return " ".join(said)
+
+    def _rivals(self) -> str:
+        if not self.choices.rivals:
+            return ""
+        said = [
+            f"{self.by_id[one.config_id].name} {_ratio(one.changes[UNAVAILABLE])}, "
+            f"better in {_percent(one.better)}"
+            for one in self.choices.rivals
+        ]
+        return f"Published advice, {words.label(UNAVAILABLE)}: {'; '.join(said)}."
+
+    def _another(self, choice: Choice | None, title: str) -> str:
+        if choice is None:
+            return ""
+        if choice.measured is None:
+            return f"{title}: none of {_count(choice.candidates)} is better."
+        best = self.by_id[choice.best]
+        sure = "surely better" if choice.is_advised else "not surely better"
+        first = _change(choice.measured.changes[UNAVAILABLE])
+        said = (
+            f"{title}: {best.name} is the best of {choice.candidates}, {sure} than "
+            f"{self.reference.name} ({_percent(choice.measured.better)}); {first}."
+        )
+        parts = (said, _gains(choice.measured), _price(choice.measured))
+        return " ".join(part for part in parts if part)
+
+    def _backing(self, chosen: Configuration) -> str:
+        return f"Behind its rules: {backing(chosen, self.reference)}. {where_it_ends(*self.size)}"
+
+    def _setting(self, one: Configuration) -> str:
+        return ", ".join(f"{key}={_in_text(one, key)}" for key in self._differing(one))
+
+    def _differing(self, one: Configuration) -> list[str]:
+        mine, theirs = one.overrides, self.reference.overrides
+        return [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
+
+
+def _in_text(one: Configuration, key: str) -> str:
+    """A value as Kafka's configuration files have it."""
+    value = one.overrides.get(key, one.params.get(key, "its default"))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _gains(measured: Measured) -> str:
+    """What surely got better beside produce unavailability."""
+    won = [_change(one) for one in _moved(measured, better=True) if one.metric != UNAVAILABLE]
+    return f"Better too: {', '.join(won)}." if won else ""
+
+
+def _price(measured: Measured) -> str:
+    paid = [_change(one) for one in _moved(measured, better=False)]
+    return f"The price: {', '.join(paid)}." if paid else "Nothing tested gets surely worse."
+
+
+def _moved(measured: Measured, *, better: bool) -> list[Change]:
+    """Metrics that surely got better, or worse, and by more than nothing."""
+    return [
+        one
+        for one in measured.changes.values()
+        if (one.better if better else one.worse) < SURELY
+        and (not math.isfinite(one.ratio) or abs(one.ratio - 1.0) >= MENTIONED_FROM)
+    ]
+
+
+def _change(one: Change) -> str:
+    return f"{words.label(one.metric)} {_ratio(one)}"
+
+
+def _ratio(one: Change) -> str:
+    """``0.31 × (0.19 to 0.44)`` or, where there is no ratio, ``0 to 4.2e-05``."""
+    if not math.isfinite(one.ratio):
+        return f"{one.reference_value:.3g} to {one.value:.3g}"
+    return f"{one.ratio:.2f} × ({one.low:.2f} to {one.high:.2f})"
+
+
+def _percent(share: float) -> str:
+    """A share as a reader takes it: never 100 % of draws that are a sample."""
+    return "over 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
+
+
+def _count(candidates: int) -> str:
+    return "one other" if candidates == 1 else f"{candidates} others"

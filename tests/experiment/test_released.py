@@ -1,0 +1,40 @@
+"""Which rules a released broker has."""
+
+from __future__ import annotations
+
+import pytest
+
+from isr_pipeline.experiment.released import NEVER_RELEASED, released_range
+from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.kafka.releases import RELEASES
+
+
+class TestReleasedRange:
+    """Whether a released broker has some rules."""
+
+    @pytest.mark.parametrize(
+        ("number", "whole"),
+        [
+            ("0.8.2.2", "0.8.2"),
+            ("2.4", "2.1-2.6"),
+            ("2.5", "2.1-2.6"),
+            ("3.5", "3.3-3.6"),
+            ("3.9.1", "3.7+"),
+            ("4.0", "3.7+"),
+            ("4.3", "3.7+"),
+        ],
+    )
+    def test_of_a_release_number(self, number: str, whole: str) -> None:
+        """The rules of a number belong to its range."""
+        assert released_range(str(rule_set_text(number))) == whole
+
+    @pytest.mark.parametrize(
+        "release", ["4485-doc", "mine (3.7+ with has_elr=false)", "3.9 (3.7+ with has_elr=false)"]
+    )
+    def test_of_what_was_never_released(self, release: str) -> None:
+        """A proposal's text and a rule set of one's own are no release, whatever their name."""
+        assert released_range(release) is None
+
+    def test_every_other_rule_set_is_its_own_range(self) -> None:
+        """Only a proposal's text is none."""
+        assert [one for one in RELEASES if released_range(one) != one] == list(NEVER_RELEASED)

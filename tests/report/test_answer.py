@@ -1,0 +1,242 @@
+"""The answer of a night in words, and where it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from isr_pipeline.home import Home
+from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.lab.observations import SHIPPED, load_observations
+from isr_pipeline.night import steps
+from isr_pipeline.night.show import show
+from isr_pipeline.report.answer import read_answer, write_answer
+from isr_pipeline.report.backing import _facts, backing, where_it_ends
+from isr_pipeline.report.data import read_night
+from isr_pipeline.report.html import render
+from isr_pipeline.report.terminal import print_night
+from isr_pipeline.tracking import log_night, names
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import load_verdict
+from tests.verdicts.synthetic import NIGHT, Change, World, scaled
+
+UNAVAILABLE = "produce_unavailable_rate"
+OFFLINE = "offline_partition_rate"
+LATENCY = "commit_latency_p99_ms"
+FLAPS = "isr_flaps_per_partition_hour"
+NAMES = ("today", "lag-20s", "other")
+
+
+def alike_but(*changes: Change) -> Change:
+    """All configurations as the reference, then some changed."""
+
+    def change(
+        panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
+    ) -> None:
+        same = World(names=("today",)).outcome_rows(panel, "today", None)
+        for column in (UNAVAILABLE, OFFLINE, LATENCY, FLAPS, "under_min_isr_rate"):
+            columns[column] = same[column].to_numpy(float)
+        for one in changes:
+            one(panel, name, columns, rng)
+
+    return change
+
+
+def answered(*changes: Change, **values: dict[str, object]) -> dict[str, str]:
+    """The kept answer of a night in which configurations are alike but for some changes."""
+    plan = World(names=NAMES, values=values).write(NIGHT, alike_but(*changes))
+    write_answer(plan)
+    found = read_answer("synthetic", NIGHT)
+    assert found is not None
+    return found
+
+
+@pytest.mark.usefixtures("home")
+class TestWords:
+    """What is said."""
+
+    def test_setting_and_gain_come_first_then_the_price(self) -> None:
+        """Half of the unavailability for two fifths more latency: both with their numbers."""
+        found = answered(scaled(UNAVAILABLE, 0.5, "lag-20s"), scaled(LATENCY, 1.4, "lag-20s"))
+        assert found["configuration"] == "lag-20s"
+        assert found["setting"] == "replica.lag.time.max.ms=11000"
+        assert found["first"] == (
+            "Set replica.lag.time.max.ms=11000 (lag-20s): produce unavailable "
+            "0.50 × (0.50 to 0.50) of today's, over 99.9 % sure that it is better."
+        )
+        assert found["price"].startswith("The price: commit latency p99 1.3")
+        assert found["text"].startswith(found["first"])
+
+    def test_other_gains_are_said(self) -> None:
+        """Offline time that surely falls is named beside the unavailability."""
+        found = answered(scaled(UNAVAILABLE, 0.5, "lag-20s"), scaled(OFFLINE, 0.2, "lag-20s"))
+        assert found["gains"] == "Better too: offline (no leader) 0.20 × (0.20 to 0.20)."
+        assert found["price"] == "Nothing tested gets surely worse."
+
+    def test_the_scenarios_behind_it_are_counted(self) -> None:
+        """Half of 120 chose, the other half was measured, and how often it is the best."""
+        found = answered(scaled(UNAVAILABLE, 0.5, "lag-20s"))
+        assert found["sure"] == (
+            "Chosen on 60 scenarios; every number is from the other 60. "
+            "lag-20s is the best of all 3 in over 99.9 % of bootstrap draws."
+        )
+        assert found["decides"].startswith("Decided most by regression-0")
+        assert found["decides"].endswith(
+            "It stands if the weight of any one fault kind is halved or doubled."
+        )
+
+    def test_nobody_better_keeps_the_reference(self) -> None:
+        """Configurations that are alike: nothing is advised, no price is named."""
+        found = answered()
+        assert found["first"] == "Keep today: none of 2 others is better."
+        assert (found["setting"], found["price"], found["decides"]) == ("", "", "")
+
+    def test_what_is_not_sure_keeps_the_reference(self) -> None:
+        """The best of the choosing half is named with what the other half says of it."""
+
+        def noise(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            if name == "lag-20s":
+                own = np.random.default_rng([5, len(panel)])
+                columns[UNAVAILABLE] = columns[UNAVAILABLE] * own.gamma(0.2, 5.0, 120)
+
+        found = answered(noise)
+        assert found["configuration"] == "today"
+        assert found["first"].startswith("Keep today: lag-20s, the best of 2 others, is better in ")
+        assert "of bootstrap draws; produce unavailable" in found["first"]
+
+    def test_a_proposal_has_a_part_of_its_own(self) -> None:
+        """It is compared, and is not what is advised."""
+        found = answered(
+            scaled(UNAVAILABLE, 0.2, "other"),
+            scaled(UNAVAILABLE, 0.5, "lag-20s"),
+            other={"rules.kip501": "s2"},
+        )
+        assert found["configuration"] == "lag-20s"
+        assert found["proposals"].startswith(
+            "What no released broker has: other is the best of 1, surely better than today "
+            "(over 99.9 %); produce unavailable 0.20 × (0.20 to 0.20)."
+        )
+        assert found["releases"] == ""
+
+    def test_another_release_has_a_part_of_its_own(self) -> None:
+        """What an upgrade changes is said apart from the settings."""
+        found = answered(scaled(UNAVAILABLE, 0.5, "other"), other={"cluster.release": "3.3-3.6"})
+        assert found["configuration"] == "today"
+        assert found["releases"].startswith("Another release: other is the best of 1, surely")
+
+    def test_published_advice_is_named(self) -> None:
+        """Rivals are measured on the same scenarios as the choice."""
+        world = World(names=NAMES)
+        plan = world.write(NIGHT, alike_but(scaled(UNAVAILABLE, 2.0, "other")))
+        rival = plan.configurations[2].model_copy(update={"group": "published-advice"})
+        several = (*plan.configurations[:2], rival)
+        write_answer(plan.model_copy(update={"configurations": several}))
+        found = read_answer("synthetic", NIGHT)
+        assert found is not None
+        assert found["rivals"] == (
+            "Published advice, produce unavailable: other 2.00 × (2.00 to 2.00), better in 0 %."
+        )
+
+    def test_lost_records_leave_out(self) -> None:
+        """What would gain more but loses records is named with its loss."""
+
+        def loses(panel: str, name: str, columns: dict[str, np.ndarray], _: object) -> None:
+            del panel
+            if name == "other":
+                columns["records_lost"] = columns["records_lost"] + 2.5
+
+        gains = scaled(UNAVAILABLE, 0.2, "other"), scaled(UNAVAILABLE, 0.5, "lag-20s")
+        found = answered(*gains, loses)
+        assert found["configuration"] == "lag-20s"
+        assert (
+            "other would gain more, but loses acknowledged records (2.5 more a scenario"
+            in found["decides"]
+        )
+
+    def test_a_night_without_others_answers_nothing(self) -> None:
+        """One configuration alone: there is nothing to choose."""
+        write_answer(World(names=("today",)).write(NIGHT))
+        assert read_answer("synthetic", NIGHT) is None
+
+
+class TestBacking:
+    """How far real brokers back it."""
+
+    def test_the_largest_cluster_is_that_of_the_recordings(self) -> None:
+        """The size that is told is counted in the recordings themselves."""
+        scenarios = [one.scenario for file in SHIPPED for one in load_observations(file)]
+        brokers = max(len(one.cluster.brokers) for one in scenarios)
+        partitions = max(sum(len(topic.assignment) for topic in one.topics) for one in scenarios)
+        assert _facts()["largest"] == {"brokers": brokers, "partitions": partitions}
+
+    def test_a_release_number_has_the_backing_of_its_range(self, home: object) -> None:
+        """3.9 is compared as the releases from 3.7 on are."""
+        del home
+        number, whole = (
+            World(values={"today": {"cluster.release": release}}).plan(NIGHT).configurations[0]
+            for release in (str(rule_set_text("3.9")), "3.7+")
+        )
+        assert backing(number, number) == backing(whole, whole)
+
+    def test_repetitions_are_those_of_the_recordings(self) -> None:
+        """Each rule set's number is the number of recordings of its releases."""
+        counted = Counter(
+            one.scenario.cluster.release for file in SHIPPED for one in load_observations(file)
+        )
+        said = {name: facts["repetitions"] for name, facts in _facts()["rule_sets"].items()}
+        assert {name: number for name, number in said.items() if number} == dict(counted)
+
+    @pytest.mark.parametrize(
+        ("size", "said"),
+        [
+            ((3, 5), "Real clusters of up to 3 brokers and 5 partitions were compared"),
+            ((3, 6), "Conformance ends at 3 brokers and 5 partitions: nothing of this size (3"),
+            ((40, 5000), "nothing of this size (40 brokers, 5000 partitions) was compared"),
+        ],
+    )
+    def test_where_it_ends_is_said(self, size: tuple[int, int], said: str) -> None:
+        """A cluster larger than any that was compared is told so."""
+        assert said in where_it_ends(*size)
+
+
+@pytest.mark.usefixtures("home")
+class TestShown:
+    """Where the answer stands."""
+
+    def night(self) -> World:
+        """A judged night with an answer, as the step leaves it."""
+        world = World(names=NAMES)
+        plan = world.write(NIGHT, alike_but(scaled(UNAVAILABLE, 0.5, "lag-20s")))
+        judge_night(plan)
+        steps.decide(plan)
+        return world
+
+    def test_everywhere_the_same(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The step keeps it; page, terminal, `night show --json` and MLflow's note have it."""
+        plan = self.night().plan(NIGHT)
+        kept = read_answer("synthetic", NIGHT)
+        assert kept is not None
+        shown = show("synthetic", NIGHT)
+        assert json.loads(json.dumps(shown))["answer"] == kept
+        print_night(shown)
+        assert " ".join(kept["short"].split()) in " ".join(capsys.readouterr().out.split())
+        page = render(read_night(plan))
+        assert kept["first"].replace("'", "&#x27;") in page
+        assert kept["backing"].replace("'", "&#x27;") in page
+        verdict = load_verdict("synthetic", NIGHT)
+        note = names.night_note(verdict, {}, (), log_night._answer(plan))
+        assert f"\n{kept['text']}\n" in note
+
+    @pytest.mark.parametrize("damage", ["", "[1]", '{"first": '])
+    def test_a_damaged_file_is_no_answer(self, damage: str) -> None:
+        """Who shows a night shows it without one."""
+        plan = self.night().plan(NIGHT)
+        folder = Home.from_environment().night_dir("synthetic", NIGHT)
+        (folder / "answer.json").write_text(damage)
+        assert show("synthetic", NIGHT)["answer"] is None
+        assert log_night._answer(plan) == ""
