@@ -22,9 +22,10 @@ BENCH_ARGS ?=
 COMPOSE_TEST_ARGS ?=
 NIGHTS ?= 30
 SOAK_ARGS ?=
+FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env compose-test soak-nights clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot env compose-test soak-nights clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +34,9 @@ help:  ## this list
 setup:  ## install everything into this checkout (.venv, .tools, .state)
 	@command -v "$(PYTHON)" >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 to 3.14, or name one: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@"$(PYTHON)" -E -X utf8 tools/setup.py
+
+finding: setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
+	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)
 
 nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, demo-cluster, smoke), SPARK_MASTER=
 	@$(RUN) $(BIN)/isr-pipeline night run $(if $(NIGHT),--night "$$NIGHT") \

@@ -1,0 +1,87 @@
+"""What a finding asks, and in which words it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.files.words import close_or_all
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.file import Experiment
+
+FOLDER = Path(__file__).resolve().parent
+
+SHOWN: dict[str, str] = {
+    "produce_unavailable_rate": "cannot produce",
+    "offline_partition_rate": "offline",
+    "isr_flaps_per_partition_hour": "flaps",
+    "commit_latency_p99_ms": "commit p99",
+}
+"""Metric -> its heading. "Cannot produce": an acks=all producer gets nothing acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One finding.
+
+    Attributes:
+        name: of the experiment file beside this one and of the page in ``docs/findings``.
+        asks: the question, one sentence.
+        labels: configuration -> what an operator would call it.
+        panel: scenarios of the page's table; `make finding` takes the experiment's own number.
+    """
+
+    name: str
+    asks: str
+    labels: dict[str, str]
+    panel: int
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment file, read."""
+        return load_experiment(FOLDER / f"{self.name}.yaml")
+
+
+QUESTIONS: dict[str, Question] = {
+    one.name: one
+    for one in (
+        Question(
+            name="lag-limit",
+            asks="Should replica.lag.time.max.ms be 10 s, 20 s, 30 s or 60 s?",
+            labels={
+                "lag-10s": "10 s",
+                "lag-20s": "20 s",
+                "lag-30s": "30 s (default)",
+                "lag-60s": "60 s",
+            },
+            panel=4000,
+        ),
+        Question(
+            name="stuck-read",
+            asks="A leader's read hangs: what helps the partitions of that broker?",
+            labels={
+                "today": "Kafka 3.7 and later, defaults",
+                "solution-1": "KIP-501, Solution 1",
+                "lag-60s": "lag limit 60 s",
+                "elr": "ELR, min ISR 2",
+            },
+            panel=4000,
+        ),
+    )
+}
+"""Every finding by its name; the first is what `make finding` shows."""
+
+
+def question(name: str) -> Question:
+    """Give a finding by its name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in QUESTIONS:
+        raise InputError("finding", "", name, close_or_all(name, QUESTIONS))
+    return QUESTIONS[name]

@@ -1,0 +1,90 @@
+"""A finding as text: a table for the terminal, and one for a page."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from benchmarks.findings.question import SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from benchmarks.findings.panel import Ratio
+    from benchmarks.findings.question import Question
+
+NO_RATIO = "-"
+"""Where the reference's value is zero: nothing to divide by."""
+
+NEVER = "never seen"
+"""Where the configuration's value is zero: resampling zeros gives no interval."""
+
+
+def number(ratio: Ratio) -> str:
+    """``0.47 x (0.40-0.55)``."""
+    if not math.isfinite(ratio.value):
+        return NO_RATIO
+    if ratio.value == 0.0:
+        return NEVER
+    if not math.isfinite(ratio.low) or not math.isfinite(ratio.high):
+        return f"{ratio.value:.2f} x"
+    return f"{ratio.value:.2f} x ({ratio.low:.2f}\u2013{ratio.high:.2f})"
+
+
+def is_clear(ratio: Ratio) -> bool:
+    """Whether the interval leaves 1 out, and two digits show that it does."""
+    outside = ratio.low > 1.0 or ratio.high < 1.0
+    return ratio.value > 0.0 and outside and round(ratio.value, 2) != 1.0
+
+
+def cells(
+    question: Question, found: Mapping[str, Mapping[str, Ratio]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heading and rows: a row for each configuration, the reference too."""
+    rows = []
+    for name, label in question.labels.items():
+        if name in found:
+            rows.append((label, *(number(found[name][metric]) for metric in SHOWN)))
+        else:
+            rows.append((label, *("1" for _ in SHOWN)))
+    return ("", *SHOWN.values()), rows
+
+
+def text(question: Question, found: Mapping[str, Mapping[str, Ratio]], scenarios: int) -> list[str]:
+    """What `make finding` ends with: question, table, sentences, words; lines of plain text."""
+    reference = question.labels[question.experiment.reference]
+    heading, rows = cells(question, found)
+    every = [heading, *rows]
+    widths = [max(len(row[k]) for row in every) for k in range(len(heading))]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in every
+    ]
+    return [
+        question.asks,
+        "",
+        *table,
+        "",
+        f"Ratios to {reference} over {scenarios} fault scenarios, with 95 % intervals.",
+        *sentences(question, found),
+        f"What the columns mean, and why: docs/findings/{question.name}.md",
+    ]
+
+
+def markdown_table(question: Question, found: Mapping[str, Mapping[str, Ratio]]) -> list[str]:
+    """The same as a Markdown table."""
+    heading, rows = cells(question, found)
+    lines = ["| " + " | ".join(heading) + " |", "|---|" + "---:|" * len(SHOWN)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def sentences(question: Question, found: Mapping[str, Mapping[str, Ratio]]) -> list[str]:
+    """What each configuration clearly gains and what it costs, a line each."""
+    lines = []
+    for name, ratios in found.items():
+        clear = {metric: one for metric, one in ratios.items() if is_clear(one)}
+        gains = ", ".join(SHOWN[metric] for metric, one in clear.items() if one.value < 1.0)
+        costs = ", ".join(SHOWN[metric] for metric, one in clear.items() if one.value > 1.0)
+        label = question.labels[name]
+        lines.append(f"{label} is better in: {gains or 'nothing'}; worse in: {costs or 'nothing'}.")
+    return lines

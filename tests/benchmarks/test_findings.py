@@ -1,0 +1,157 @@
+"""Findings: what is simulated, how it is shown, and that the pages show what was measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.findings import __main__ as program
+from benchmarks.findings import panel, record, show
+from benchmarks.findings.panel import Ratio
+from benchmarks.findings.question import QUESTIONS, SHOWN, question
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.home import REPOSITORY
+
+NAN = float("nan")
+LAG = question("lag-limit")
+
+
+def same(value: float, low: float, high: float) -> dict[str, Ratio]:
+    """Every metric with the same ratio."""
+    return dict.fromkeys(SHOWN, Ratio(value, low, high))
+
+
+class TestNumber:
+    """One ratio as text."""
+
+    @pytest.mark.parametrize(
+        ("ratio", "said"),
+        [
+            (Ratio(0.466, 0.4, 0.549), "0.47 x (0.40–0.55)"),
+            (Ratio(1.5, 0.9, NAN), "1.50 x"),
+            (Ratio(0.0, 0.0, 0.0), "never seen"),
+            (Ratio(NAN, NAN, NAN), "-"),
+        ],
+    )
+    def test_said(self, ratio: Ratio, said: str) -> None:
+        """A ratio without an interval claims none; nothing seen is no interval of zeros."""
+        assert show.number(ratio) == said
+
+    @pytest.mark.parametrize("ratio", [Ratio(0.0, 0.0, 0.0), Ratio(1.004, 1.001, 1.008)])
+    def test_not_clear(self, ratio: Ratio) -> None:
+        """What was never seen is no proven gain; what two digits do not show is no difference."""
+        assert not show.is_clear(ratio)
+
+
+class TestText:
+    """What a person reads."""
+
+    def test_an_interval_around_one_is_no_difference(self) -> None:
+        """A sentence names only what the interval leaves clear."""
+        found = {"lag-10s": same(1.2, 0.9, 1.5), "lag-20s": same(2.0, 1.5, 2.5)}
+        assert show.sentences(LAG, found) == [
+            "10 s is better in: nothing; worse in: nothing.",
+            "20 s is better in: nothing; worse in: cannot produce, offline, flaps, commit p99.",
+        ]
+
+    def test_the_reference_is_one(self) -> None:
+        """The reference has a row of its own."""
+        _, rows = show.cells(LAG, {})
+        assert ("30 s (default)", "1", "1", "1", "1") in rows
+
+
+class TestQuestions:
+    """The findings that ship."""
+
+    @pytest.mark.parametrize("name", QUESTIONS)
+    def test_every_configuration_has_a_label(self, name: str) -> None:
+        """Labels and configurations are the same, in the same order."""
+        one = question(name)
+        assert [arm.name for arm in configurations(one.experiment)] == list(one.labels)
+
+    @pytest.mark.parametrize("name", QUESTIONS)
+    def test_every_finding_has_a_page(self, name: str) -> None:
+        """The page that the last line names is there, and the list names it."""
+        assert (REPOSITORY / "docs" / "findings" / f"{name}.md").is_file()
+        assert f"({name}.md)" in (REPOSITORY / "docs" / "findings" / "index.md").read_text()
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["lag"], "finding: lag; allowed: lag-limit, stuck-read"),
+            (
+                ["lag-limit", "--scenarios", "3"],
+                "panel size: 3; allowed: at least 9 (one scenario of every stratum)",
+            ),
+        ],
+    )
+    def test_refused(
+        self, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A finding that is not there, and a panel too small, are one line."""
+        assert program.main(arguments) == 2
+        assert capsys.readouterr().err.strip().endswith(said)
+
+
+class TestPanel:
+    """Simulating."""
+
+    def test_the_reference_is_compared_with_itself_by_nobody(self) -> None:
+        """Two scenarios under every configuration give a ratio for each but the reference."""
+        experiment = question("stuck-read").experiment.resized(2)
+        arms = configurations(experiment)
+        rows = panel.simulated_stretch(experiment, 0, 2)
+        assert len(rows) == 2 * len(arms)
+        found = panel.ratios(rows, arms, experiment.reference)
+        assert list(found) == [arm.name for arm in arms if arm.name != "today"]
+        assert found["solution-1"]["produce_unavailable_rate"].value > 0
+
+    @pytest.mark.slow
+    def test_the_readme_shows_what_make_finding_prints(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The figures of the README's block come out again, to the last digit."""
+        assert program.main(["lag-limit"]) == 0
+        block = (REPOSITORY / "README.md").read_text().split("<!-- finding:text:lag-limit:800 -->")
+        printed = block[1].split("<!-- finding:end -->")[0]
+        lines = [line for line in printed.splitlines() if line.strip("`") not in {"", "text"}]
+        assert [line for line in lines if line not in capsys.readouterr().out.splitlines()] == []
+
+
+class TestRecord:
+    """Results and the blocks that show them."""
+
+    @pytest.fixture
+    def results(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A file of results of its own."""
+        file = tmp_path / "findings.jsonl"
+        monkeypatch.setattr(record, "RESULTS", file)
+        return file
+
+    def test_the_newest_is_shown(self, results: Path) -> None:
+        """A finding that was measured twice shows the second."""
+        arms = ("lag-10s", "lag-20s", "lag-60s")
+        record.keep("lag-limit", 800, dict.fromkeys(arms, same(1.0, 0.5, 2.0)))
+        record.keep("lag-limit", 800, dict.fromkeys(arms, same(3.0, 2.5, 4.0)))
+        page = "before\n<!-- finding:table:lag-limit:800 -->\nold\n<!-- finding:end -->\nafter\n"
+        shown = record.filled(page)
+        assert "| 10 s | 3.00 x (2.50–4.00) |" in shown
+        assert "old" not in shown
+        assert record.filled(shown) == shown
+        assert json.loads(results.read_text().splitlines()[0])["scenarios"] == 800
+
+    def test_what_was_never_measured_is_refused(self, results: Path) -> None:
+        """A block of a panel that nobody ran cannot be filled."""
+        results.write_text("")
+        with pytest.raises(LookupError, match=r"findings\.jsonl has no lag-limit of 7 scenarios"):
+            record.filled("<!-- finding:table:lag-limit:7 -->\n<!-- finding:end -->")
+
+    @pytest.mark.parametrize("page", list(record.pages()), ids=lambda page: page.name)
+    def test_pages_show_what_was_measured(self, page: Path) -> None:
+        """Every block of README and docs is what the results file gives."""
+        text = page.read_text()
+        assert record.filled(text) == text
+        assert len(re.findall("<!-- finding:t", text)) == text.count("<!-- finding:end -->")
