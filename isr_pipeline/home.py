@@ -26,7 +26,7 @@ class Home:
         path: the folder itself, ``ISR_PIPELINE_HOME``; else ``.state`` in the checkout; without
             one ``$XDG_STATE_HOME/isr-pipeline`` (``~/.local/state/isr-pipeline``).
         root: URI or path of the tables; ``<path>/tables`` unless ``ISR_PIPELINE_ROOT`` names
-            another (any Hadoop file system for the Spark jobs).
+            another, which may be a place in an object store.
     """
 
     path: Path

@@ -14,6 +14,7 @@ PACKAGE = "isr_pipeline"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors",),
+    ("storage",),
     ("home", "files"),
     ("compiling",),
     ("kafka", "host", "version", "sources", "kernels"),

@@ -157,6 +157,8 @@ def run_slice(spark: SparkSession, folder: Path, wanted: Slice) -> SliceRun:
     notes = probe.read(Path(os.environ[probe.FOLDER]))
     tasks = simulation_tasks(spark, group)
     assert len(tasks) == len(notes), "every task wrote its line"
+    part = parts.part_path(plan, PANEL, parts.WHOLE)
+    assert isinstance(part, Path)
     return SliceRun(
         pairs=wanted.pairs,
         job_seconds=job_seconds,
@@ -171,8 +173,8 @@ def run_slice(spark: SparkSession, folder: Path, wanted: Slice) -> SliceRun:
         kernel_seconds=sum(note[probe.KERNEL_WALL] for note in notes),
         peak_rss_mb=max(note["peak_rss_mb"] for note in notes),
         java_peak_rss_mb=probe.peak_rss_mb(spark.sparkContext._gateway.proc.pid),
-        outcomes_bytes=_bytes(parts.part_path(plan, PANEL, parts.WHOLE) / "outcomes"),
-        events_bytes=_bytes(parts.part_path(plan, PANEL, parts.WHOLE) / "events"),
+        outcomes_bytes=_bytes(part / "outcomes"),
+        events_bytes=_bytes(part / "events"),
     )
 
 

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -21,9 +22,12 @@ from urllib.parse import unquote, urlsplit
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.places import root_path
+from isr_pipeline.storage.places import ALLOWED
+from isr_pipeline.storage.remote import StoreError, endpoint
 
 if TYPE_CHECKING:
     from isr_pipeline.home import Home
+    from isr_pipeline.storage.places import Place
 
 ANSWER_SECONDS_MAX = 2.0
 """How long a server may take to be heard of."""
@@ -69,8 +73,8 @@ def check_places(home: Home) -> None:
     try:
         root = root_path(home.root)
     except ValueError:
-        raise InputError(named, "", home.root, "a mounted folder, or a file: URI of one") from None
-    _check_folder(root, named)
+        raise InputError(named, "", home.root, ALLOWED) from None
+    _check_place(root, named)
 
 
 def check_home(home: Home) -> None:
@@ -91,6 +95,31 @@ def check_home(home: Home) -> None:
     kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or home.numba_cache)
     named = "ISR_PIPELINE_HOME" if home.path in kernels.parents else "NUMBA_CACHE_DIR"
     _check_folder(kernels, named)
+
+
+def _check_place(place: Place, named: str) -> None:
+    """Write something into a folder or a store, read it and remove it.
+
+    Raises:
+        InputError: that cannot be done.
+    """
+    if isinstance(place, Path):
+        _check_folder(place, named)
+        return
+    allowed = "a bucket that answers, and may be read and written with the credentials given"
+    probe = place / f"_probe-{uuid.uuid4().hex[:8]}"
+    try:
+        # Arrow would try for longer than a person waits.
+        server = urlsplit(endpoint() if place.uri.startswith("s3:") else "")
+        port = server.port or (80 if server.scheme == "http" else 443)
+        silent = _refusal(server.hostname, port) if server.hostname else ""
+        if silent:
+            raise StoreError(f"{place}: {endpoint()} cannot be reached ({silent})")
+        probe.write_bytes(b"isr-pipeline")
+        probe.unlink()
+    except StoreError as error:
+        given = str(error).replace(str(probe), str(place))
+        raise InputError(named, "", given, allowed) from None
 
 
 def _check_folder(folder: Path, named: str) -> None:

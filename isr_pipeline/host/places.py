@@ -1,27 +1,25 @@
-"""Where the tables are: a folder of this machine, however it is named."""
+"""Where the tables are: a folder of this machine, or a place in an object store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING
 
 from isr_pipeline.home import Home
+from isr_pipeline.storage.places import place_of
+
+if TYPE_CHECKING:
+    from isr_pipeline.storage.places import Place
 
 
-def root_path(root: str | None = None) -> Path:
-    """Return the folder that holds the tables.
+def root_path(root: str | None = None) -> Place:
+    """Return the place that holds the tables.
 
     Args:
-        root: path or ``file:`` URI; the home's root if None.
+        root: path or URI; the home's root if None.
 
     Raises:
-        ValueError: if the root lies on a file system that is not mounted here. Spark reads and
-            writes any Hadoop URI, but the rename that makes a table whole is a local one.
+        ValueError: a URI of a scheme that is not known.
     """
-    text = root or Home.from_environment().root
-    if text.startswith("file:"):
-        return Path(unquote(urlsplit(text).path))
-    if "://" in text:
-        msg = f"{text}: the table root must be a mounted folder; mount the store and name it"
-        raise ValueError(msg)
-    return Path(text).resolve()
+    place = place_of(root or Home.from_environment().root)
+    return place.resolve() if isinstance(place, Path) else place

@@ -10,6 +10,7 @@ import errno
 import re
 
 from isr_pipeline.errors import LINE_MAX, shortened
+from isr_pipeline.storage.remote import StoreError
 
 DISK_FULL = "no space left on device"
 
@@ -31,6 +32,7 @@ _PYTHON = re.compile(
     r"^(?P<line>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Refused)\b: .+)$", re.MULTILINE
 )
 _JAVA = re.compile(r"^Caused by: (?P<line>.+)$", re.MULTILINE)
+_STORE = re.compile(rf"^(?:\w+\.)*{StoreError.__name__}: (?P<line>.+)$", re.MULTILINE)
 _SPARKS = ("Py4J", "PySpark", "SparkException", "org.", "java.", "py4j.", "pyspark.")
 
 
@@ -47,6 +49,9 @@ def cause(error: BaseException) -> str:
     full = disk_full(error, text)
     if full:
         return full
+    store = _STORE.search(text)
+    if store:
+        return shortened(store["line"], LINE_MAX - 50)
     if isinstance(error, ConnectionError) or _GONE.search(text):
         return "Spark was killed while the step ran, or ended by itself (was memory short?)"
     if _WORKER_KILLED.search(text):

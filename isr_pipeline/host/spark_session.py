@@ -22,6 +22,7 @@ from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host import spark_place
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
+from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -212,7 +213,8 @@ def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
     Spark keeps workers for as long as their environment is the same, so it names the sources: a
     Spark that outlives a change of them must not go on with the old.
     """
-    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
+    # Credentials are no setting of Spark's, which shows its settings: they are the worker's own.
+    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR", *STORE_VARIABLES)
     given = {name: os.environ[name] for name in names if name in os.environ}
     threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
     fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": _sources_digest()}

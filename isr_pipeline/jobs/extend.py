@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from isr_pipeline.jobs.simulate import PRELOADED, OutOfTime, simulate_part
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
+from isr_pipeline.storage.published import drafting, files
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.baseline_side import baseline_sides
 from isr_pipeline.verdicts.model import load_verdict
@@ -116,14 +116,14 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
     rows = [dataclasses.asdict(row) for row in plan.draw_stage(stage)]
     lineage = store.read_lineage(folder)
     own = f"{stage.panel}.parquet"
-    with store.replacing(folder) as writing:
-        for file in sorted(folder.glob("*.parquet")):
+    with drafting(folder) as draft:
+        for file in files(folder):
             if file.name != own:
-                shutil.copy2(file, writing / file.name)
+                draft.take(file, file.name)
         schema = to_arrow_schema(SCENARIOS)
-        with store.writing_file(writing / own, schema) as writer:
+        with store.writing_file(draft.own, own, schema) as writer:
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        store.write_lineage(writing, lineage)
+        store.write_lineage(draft.own, lineage)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -22,9 +22,10 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import print_line
-from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.storage.published import drafting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,13 +62,12 @@ def run(spark: SparkSession, config: GenerateConfig) -> None:
     panels = [(panel, size) for panel, size in plan.panels.items() if size]
     store.delete_night(plan.experiment, plan.night, tables=store.LATER_TABLES, root=plan.root)
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
-    with store.replacing(folder) as writing:
+    with drafting(folder) as draft:
         for panel, size in panels:
             tasks = -(-size // SCENARIOS_PER_TASK)
             drawn = spark.range(0, size, 1, tasks).mapInArrow(_worker(plan, panel), SCENARIOS)
-            # Appended to this run's own folder, which no one else sees before it is whole.
-            drawn.write.mode("append").parquet(str(writing))
-        store.write_lineage(writing, {"plan": parts.plan_key(plan)})
+            spark_files.write(drawn, SCENARIOS, draft, f"drawn-{panel}")
+        store.write_lineage(draft.own, {"plan": parts.plan_key(plan)})
     print_line(f"scenarios: {', '.join(f'{size} {panel}' for panel, size in panels)}")
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -33,16 +32,20 @@ from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import Progress, print_line
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.outcomes import pairs, parts, store
+from isr_pipeline.outcomes import pairs, parts, spark_files, store
 from isr_pipeline.outcomes.other_kernel import simulate_by
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.published import drafting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
     from isr_pipeline.kernels.source import Source
+    from isr_pipeline.storage.places import Place
+    from isr_pipeline.storage.published import Draft, Stored
 
 PRELOADED = "isr_pipeline.outcomes.pairs"
 """What every task needs, and is slow to import."""
@@ -193,26 +196,30 @@ def simulate_part(
         f"{count} pairs in {len(tasks)} tasks"
     )
     folder = parts.part_path(plan, panel, part)
-    with store.replacing(folder) as writing:
-        raw = writing / "raw"
-        for table in SIMULATED:
-            (raw / table).mkdir(parents=True)
+    with drafting(folder) as draft:
+        raw = draft.shared / "raw"
+        if isinstance(raw, Path):
+            for table in SIMULATED:
+                (raw / table).mkdir(parents=True)
+                (draft.own / table).mkdir()
         with Progress(
             spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
         ) as progress:
             work = Work(plan, panel, tasks, configurations, raw, other, until_s)
             worker = _worker(work, progress)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
-            written = sum(row.pairs for row in numbers.mapInArrow(worker, "pairs long").collect())
+            found = numbers.mapInArrow(worker, f"item string, {spark_files.WRITTEN}").collect()
+        files = {t: [spark_files.stored(row) for row in found if row.item == t] for t in SIMULATED}
+        written = sum(row.rows for row in found if row.item == "outcomes")
         if written != count and time.time() >= until_s:
             raise OutOfTime(f"{panel}/{part}: {written} pairs of {count} in time")
         if written != count:
             msg = f"{panel}/{part}: the tasks wrote {written} pairs of {count}"
             raise RuntimeError(msg)
-        _compact(spark, raw, writing, count)
-        shutil.rmtree(raw)
+        _compact(spark, files, draft, count)
+        remove_tree(raw)
         config_ids = [c.config_id for c in configurations]
-        store.write_lineage(writing, parts.part_lineage(plan, panel, config_ids))
+        store.write_lineage(draft.own, parts.part_lineage(plan, panel, config_ids))
 
 
 def scenario_costs(plan: Plan, panel: str) -> list[float]:
@@ -236,7 +243,7 @@ class Work:
     panel: str
     tasks: list[pairs.Task]
     configurations: list[pairs.Configured]
-    folder: Path
+    folder: Place
     other: Source | None
     until_s: float
 
@@ -268,12 +275,11 @@ def _worker(
                 name = f"part-{number:05d}.parquet"
                 if work.other is None:
                     rows = pairs.simulate(scenarios, mine, schemas, done)
-                    written = _write(rows, schemas, work.folder, name)
+                    yield from _write(rows, schemas, work.folder, name)
                 else:
                     with Kernel(work.other, "the baseline's code") as kernel:
                         rows = simulate_by(kernel, scenarios, mine, schemas["outcomes"], done)
-                        written = _write(rows, schemas, work.folder, name)
-                yield pa.RecordBatch.from_pydict({"pairs": [written["outcomes"]]})
+                        yield from _write(rows, schemas, work.folder, name)
 
     return simulate
 
@@ -294,35 +300,48 @@ def _scenarios(work: Work, task: pairs.Task) -> pa.Table:
 
 
 def _write(
-    rows: Iterable[tuple[str, pa.Table]], schemas: Mapping[str, pa.Schema], folder: Path, name: str
-) -> dict[str, int]:
-    """Write rows of several tables, a file each, in the table's own folder; returns how many."""
-    written = dict.fromkeys(schemas, 0)
+    rows: Iterable[tuple[str, pa.Table]], schemas: Mapping[str, pa.Schema], folder: Place, name: str
+) -> Iterator[pa.RecordBatch]:
+    """Write rows of several tables, a file each, in the table's own folder; tell of each file."""
+    count = dict.fromkeys(schemas, 0)
     with contextlib.ExitStack() as files:
         writers = {
-            table: files.enter_context(store.writing_file(folder / table / name, schema))
+            table: files.enter_context(store.writing_file(folder / table, name, schema))
             for table, schema in schemas.items()
         }
         for table, some in rows:
             writers[table].write_table(some)
-            written[table] += len(some)
-    return written
+            count[table] += len(some)
+    for table, writer in writers.items():
+        told = spark_files.told(count[table], writer.stored)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([table]), *told.columns], ["item", *told.schema.names]
+        )
 
 
-def _compact(spark: SparkSession, raw: Path, folder: Path, count: int) -> None:
-    """Write the tables, sorted, in a few files instead of one a task; both at once."""
-    files = -(-count // ROWS_PER_FILE)
+def _compact(
+    spark: SparkSession, files: Mapping[str, Sequence[Stored]], draft: Draft, count: int
+) -> None:
+    """Write the tables, sorted, in a few files instead of one a task; both at once.
 
-    def write(table: str) -> None:
-        rows = spark.read.schema(SPARK_SCHEMAS[table]).parquet(str(raw / table))
-        ordered = rows.coalesce(files).sortWithinPartitions(*store.TABLES[table])
-        ordered.write.parquet(str(folder / table))
+    Raises:
+        RuntimeError: there were fewer outcomes than the tasks said.
+    """
+    wanted = -(-count // ROWS_PER_FILE)
+
+    def write(table: str) -> int:
+        rows = spark_files.read(spark, SPARK_SCHEMAS[table], files[table])
+        ordered = rows.coalesce(wanted).sortWithinPartitions(*store.TABLES[table])
+        return spark_files.write(ordered, SPARK_SCHEMAS[table], draft, "part", table)
 
     with ThreadPoolExecutor(len(SIMULATED)) as pool:
-        for written in [
-            pool.submit(inheritable_thread_target(write), table) for table in SIMULATED
-        ]:
-            written.result()
+        tables = {
+            table: pool.submit(inheritable_thread_target(write), table) for table in SIMULATED
+        }
+        written = {table: rows.result() for table, rows in tables.items()}
+    if written["outcomes"] != count:
+        msg = f"{draft.shared}: {written['outcomes']} outcomes of {count} were put together"
+        raise RuntimeError(msg)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,9 +24,10 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import print_line
-from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SUMMARY
 from isr_pipeline.outcomes.summary import RESAMPLES, summarize
+from isr_pipeline.storage.published import drafting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,11 +74,11 @@ def run(spark: SparkSession, config: SummarizeConfig) -> None:
     numbers = spark.range(0, len(work), 1, min(len(work), 4 * _cores(spark)))
     rows = numbers.mapInArrow(_worker(config, work), SUMMARY)
     folder = store.table_path("summary", plan.experiment, plan.night, plan.root)
-    with store.replacing(folder) as writing:
+    with drafting(folder) as draft:
         # Small by nature: as many rows as configurations x metrics x strata.
         ordered = rows.repartition(1).sortWithinPartitions(*store.TABLES["summary"])
-        ordered.write.mode("append").parquet(str(writing))
-        store.write_lineage(writing, {"plan": parts.plan_key(plan)})
+        spark_files.write(ordered, SUMMARY, draft, "part")
+        store.write_lineage(draft.own, {"plan": parts.plan_key(plan)})
     print_line(f"summary: {len(work)} configurations, {', '.join(held)}")
 
 

@@ -7,7 +7,6 @@ came; everything else is only as good as that says.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -28,6 +27,8 @@ from isr_pipeline.night.status import (
     read_status,
     write_status,
 )
+from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.published import remove_debris
 from isr_pipeline.worlds.ready import compile_kernel
 
 
@@ -163,6 +164,6 @@ def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
     if noted_status(experiment, night).state == RUNNING:
         write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
     for table in store.TABLES:
-        store.remove_debris(store.table_path(table, experiment, night))
-    shutil.rmtree(store.parts_path(experiment, night), ignore_errors=True)
+        remove_debris(store.table_path(table, experiment, night))
+    remove_tree(store.parts_path(experiment, night))
     release_night(home, owner=dag_run_id)

@@ -10,23 +10,24 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.outcomes.store import (
     parts_path,
     read_lineage,
-    replacing,
     table_path,
     write_lineage,
 )
+from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.published import drafting, files, is_published
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.storage.places import Place
 
 WHOLE = "all"
 """Name of the part that holds every configuration asked for, outside any shard."""
@@ -48,7 +49,7 @@ def plan_key(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def part_path(plan: Plan, panel: str, shard: str) -> Path:
+def part_path(plan: Plan, panel: str, shard: str) -> Place:
     """Folder of one shard's part: ``outcomes/`` and ``events/`` below it."""
     return parts_path(plan.experiment, plan.night, panel, plan.root) / f"shard={shard}"
 
@@ -100,7 +101,7 @@ def assemble(
     names = [shard.name for shard in plan.shards] if shards is None else list(shards)
     held = assembled(plan)
     parts = {name: part_path(plan, panel, name) for name in names}
-    if not any(part.is_dir() for part in parts.values()) and panel in held:
+    if not any(is_published(part) for part in parts.values()) and panel in held:
         return held[panel]
     lineages = {name: read_lineage(part) for name, part in parts.items()}
     missing = [name for name in names if lineages[name].get("plan") != plan_key(plan)]
@@ -117,15 +118,16 @@ def assemble(
     # Outcomes last: once they are there, the night's simulation is done.
     for table in ("events", "outcomes"):
         _assemble_table(plan, table, panel, parts, lineage)
-    shutil.rmtree(parts_path(plan.experiment, plan.night, panel, plan.root))
+    remove_tree(parts_path(plan.experiment, plan.night, panel, plan.root))
     _remove_if_empty(parts_path(plan.experiment, plan.night, root=plan.root))
     return config_ids
 
 
-def _remove_if_empty(folder: Path) -> None:
-    """Remove a night's folder of parts once no panel has any."""
-    with contextlib.suppress(OSError):
-        folder.rmdir()
+def _remove_if_empty(folder: Place) -> None:
+    """Remove a night's folder of parts once no panel has any (a store has no empty folders)."""
+    if isinstance(folder, Path):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def assembled(plan: Plan) -> dict[str, list[str]]:
@@ -138,16 +140,16 @@ def assembled(plan: Plan) -> dict[str, list[str]]:
 
 
 def _assemble_table(
-    plan: Plan, table: str, panel: str, parts: dict[str, Path], lineage: dict[str, Any]
+    plan: Plan, table: str, panel: str, parts: dict[str, Place], lineage: dict[str, Any]
 ) -> None:
     """Copy the parts' files, and the other panels' files, into a new table folder."""
     folder = table_path(table, plan.experiment, plan.night, plan.root)
     keep = assembled(plan)
-    with replacing(folder) as writing:
-        for file in sorted(folder.glob("*.parquet")):
+    with drafting(folder) as draft:
+        for file in files(folder):
             if file.name.partition(".")[0] in keep.keys() - {panel}:
-                shutil.copy2(file, writing / file.name)
+                draft.take(file, file.name)
         for name, part in parts.items():
-            for number, file in enumerate(sorted((part / table).glob("*.parquet"))):
-                shutil.copy2(file, writing / f"{panel}.{name}-{number:05d}.parquet")
-        write_lineage(writing, lineage)
+            for number, file in enumerate(files(part, table)):
+                draft.take(file, f"{panel}.{name}-{number:05d}.parquet")
+        write_lineage(draft.own, lineage)

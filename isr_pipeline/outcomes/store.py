@@ -1,9 +1,7 @@
 """Tables as folders of Parquet files: read, replaced as a whole, identified by a digest.
 
-A table of one night is the folder ``<root>/<table>/experiment=E/night=YYYY-MM-DD``. It is written
-under another name beside it and renamed, so that the folder is either absent or complete. Names
-that begin with ``_`` are debris of an attempt that was cut off: no reader sees them (Spark and
-Arrow skip them too) and the next writer of that night removes them.
+A table of one night is the folder ``<root>/<table>/experiment=E/night=YYYY-MM-DD``, on this machine
+or in an object store. It is either absent or complete (:mod:`isr_pipeline.storage.published`).
 
 This module needs Arrow alone: reading a night starts no Java.
 """
@@ -13,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import uuid
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +32,18 @@ from isr_pipeline.scenarios.former_names import (
     columns_in,
     first_column,
 )
+from isr_pipeline.storage.places import Place, remove_tree
+from isr_pipeline.storage.published import (
+    Stored,
+    file_named,
+    files,
+    is_published,
+    put_file,
+    remove,
+    remove_debris,
+    replacing,
+)
+from isr_pipeline.storage.remote import RemotePath, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,7 +64,7 @@ _NIGHT = re.compile(r"^night=(\d{4}-\d{2}-\d{2})$")
 _LINEAGE = "_lineage.json"
 
 
-def table_path(name: str, experiment: str, night: str, root: str | None = None) -> Path:
+def table_path(name: str, experiment: str, night: str, root: str | None = None) -> Place:
     """Folder of one table of one night (which need not exist)."""
     if name not in TABLES:
         msg = f"unknown table {name!r}; tables are {', '.join(TABLES)}"
@@ -64,49 +74,7 @@ def table_path(name: str, experiment: str, night: str, root: str | None = None) 
 
 def has_table(name: str, experiment: str, night: str, root: str | None = None) -> bool:
     """Tell whether a table of a night is there, whole."""
-    return table_path(name, experiment, night, root).is_dir()
-
-
-@contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to write into, which takes the place of ``folder`` at the end.
-
-    If the block raises, or the process dies in it, ``folder`` stays as it was; what was
-    written is removed now, or by the next call for the same folder. A crash between the two
-    renames at the end leaves no table, never a half-written one.
-
-    Yields:
-        Folder beside the target, on the same file system, existing and empty.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    remove_debris(folder)
-    token = uuid.uuid4().hex[:8]
-    writing = folder.with_name(f"_writing-{folder.name}-{token}")
-    writing.mkdir()
-    try:
-        yield writing
-    except BaseException:
-        shutil.rmtree(writing, ignore_errors=True)
-        raise
-    _remove_checksums(writing)
-    replaced = folder.with_name(f"_replaced-{folder.name}-{token}")
-    if folder.exists():
-        folder.rename(replaced)
-    writing.rename(folder)
-    shutil.rmtree(replaced, ignore_errors=True)
-
-
-def remove_debris(folder: Path) -> None:
-    """Remove what attempts to replace ``folder`` left behind when they were cut off."""
-    for state in ("writing", "replaced"):
-        for debris in folder.parent.glob(f"_{state}-{folder.name}-*"):
-            shutil.rmtree(debris, ignore_errors=True)
-
-
-def _remove_checksums(folder: Path) -> None:
-    """Remove Hadoop's checksum files: a stale one beside a changed file is a puzzling error."""
-    for file in folder.glob(".*.crc"):
-        file.unlink()
+    return is_published(table_path(name, experiment, night, root))
 
 
 def write_table(
@@ -118,7 +86,7 @@ def write_table(
     schema: pa.Schema | None = None,
     root: str | None = None,
     lineage: dict[str, Any] | None = None,
-) -> Path:
+) -> Place:
     """Replace a table of a night by ``rows``, in order of its key, as one file.
 
     Args:
@@ -147,24 +115,56 @@ def write_table(
     return folder
 
 
+@dataclass(slots=True)
+class Writing:
+    """A Parquet file that is being written.
+
+    Attributes:
+        writer: takes its rows.
+        stored: the file, once it is there.
+    """
+
+    writer: pq.ParquetWriter
+    stored: Stored | None = None
+
+    def write_table(self, rows: pa.Table) -> None:
+        """Add rows."""
+        self.writer.write_table(rows)
+
+
 @contextmanager
-def writing_file(file: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+def writing_file(folder: Place, name: str, schema: pa.Schema) -> Iterator[Writing]:
     """Give a writer of one Parquet file, which is there at the end, whole, or not at all.
 
     Written by several at once, as by a task that Spark believes lost and the one that takes its
-    place, the last one's stands. What a killed process leaves has a name that no reader sees.
+    place: on this machine the last one's stands; in a store each has a file of its own, and the
+    one counts that is named when the folder is published. What a killed process leaves on this
+    machine has a name that no reader sees.
 
     Args:
-        file: in a folder that exists.
-        schema: of the batches to come.
+        folder: that is being drafted; one of this machine exists.
+        name: of the file, below the folder.
+        schema: of the rows to come.
     """
-    writing = file.with_name(f"_{file.stem}-{uuid.uuid4().hex[:8]}{file.suffix}")
+    file = folder / name
+    token = uuid.uuid4().hex[:8]
+    if isinstance(file, RemotePath):
+        content = pa.BufferOutputStream()
+        with pq.ParquetWriter(content, schema, compression="zstd") as writer:
+            writing = Writing(writer)
+            yield writing
+        own = file.with_name(f"{file.stem}-{token}{file.suffix}")
+        writing.stored = put_file(own, content.getvalue(), name)
+        return
+    draft = file.with_name(f"_{file.stem}-{token}{file.suffix}")
     try:
-        with pq.ParquetWriter(writing, schema, compression="zstd") as writer:
-            yield writer
-        writing.replace(file)
+        with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
+            writing = Writing(writer)
+            yield writing
+        draft.replace(file)
+        writing.stored = Stored(file, name)
     except BaseException:
-        writing.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 
@@ -173,13 +173,10 @@ def write_lineage(folder: Path, lineage: dict[str, Any]) -> None:
     (folder / _LINEAGE).write_text(json.dumps(lineage, sort_keys=True, indent=1) + "\n")
 
 
-def read_lineage(folder: Path) -> dict[str, Any]:
+def read_lineage(folder: Place) -> dict[str, Any]:
     """What a table (or a shard's part) was made from; empty if nothing was noted."""
-    try:
-        content = json.loads((folder / _LINEAGE).read_text())
-    except FileNotFoundError:
-        return {}
-    return dict(content)
+    noted = file_named(folder, _LINEAGE)
+    return {} if noted is None else dict(json.loads(noted.read_bytes()))
 
 
 def read_arrow(
@@ -204,10 +201,7 @@ def read_arrow(
     Raises:
         TableMissing: if it is not there.
     """
-    folder = table_path(name, experiment, night, root)
-    if not folder.is_dir():
-        raise TableMissing(name, experiment, night)
-    dataset = ds.dataset(folder, format="parquet", partitioning=None)
+    dataset = _dataset(name, experiment, night, root)
     held = dataset.schema.names
     keys = [key for key in TABLES[name] if key in held]
     wanted = None if columns is None else columns_in(held, dict.fromkeys([*keys, *columns]))
@@ -241,10 +235,27 @@ def count_rows(name: str, experiment: str, night: str, *, root: str | None = Non
     Raises:
         TableMissing: if it is not there.
     """
+    return int(_dataset(name, experiment, night, root).count_rows())
+
+
+def _dataset(name: str, experiment: str, night: str, root: str | None) -> ds.Dataset:
+    """The files of a table, from wherever they are.
+
+    Raises:
+        TableMissing: it is not there.
+    """
     folder = table_path(name, experiment, night, root)
-    if not folder.is_dir():
+    if isinstance(folder, Path):
+        if not folder.is_dir():
+            raise TableMissing(name, experiment, night)
+        return ds.dataset(folder, format="parquet", partitioning=None)
+    if not is_published(folder):
         raise TableMissing(name, experiment, night)
-    return int(ds.dataset(folder, format="parquet", partitioning=None).count_rows())
+    parquet = ds.ParquetFileFormat()
+    fragments = [parquet.make_fragment(file.open()) for file in files(folder)]
+    if not fragments:
+        raise StoreError(f"{folder}: has no files")
+    return ds.FileSystemDataset(fragments, fragments[0].physical_schema, parquet)
 
 
 def table_digest(name: str, experiment: str, night: str, *, root: str | None = None) -> str:
@@ -323,10 +334,8 @@ def _sorted(table: pa.Table, key: Sequence[str]) -> pa.Table:
 def list_nights(experiment: str, *, table: str = "outcomes", root: str | None = None) -> list[str]:
     """Nights of an experiment that have the table, oldest first."""
     folder = root_path(root) / table / f"experiment={experiment}"
-    if not folder.is_dir():
-        return []
-    found = (_NIGHT.match(entry.name) for entry in folder.iterdir() if entry.is_dir())
-    return sorted(match.group(1) for match in found if match)
+    entries = folder.glob("night=*")
+    return sorted(m.group(1) for e in entries if (m := _NIGHT.match(e.name)) and is_published(e))
 
 
 def list_experiments(*, root: str | None = None) -> list[str]:
@@ -337,7 +346,7 @@ def list_experiments(*, root: str | None = None) -> list[str]:
 
 def parts_path(
     experiment: str, night: str, panel: str | None = None, root: str | None = None
-) -> Path:
+) -> Place:
     """Folder of the shards' parts of a night's outcomes, not yet put together."""
     folder = root_path(root) / "_parts" / f"experiment={experiment}" / f"night={night}"
     return folder / f"panel={panel}" if panel else folder
@@ -358,12 +367,10 @@ def delete_night(
     deleted = []
     for name in tables:
         folder = table_path(name, experiment, night, root)
+        there = is_published(folder)
         remove_debris(folder)
-        if folder.is_dir():
-            # Renamed first: a deletion that is cut off must not leave part of a table.
-            doomed = folder.with_name(f"_replaced-{folder.name}-{uuid.uuid4().hex[:8]}")
-            folder.rename(doomed)
-            shutil.rmtree(doomed)
+        remove(folder)
+        if there:
             deleted.append(name)
-    shutil.rmtree(parts_path(experiment, night, root=root), ignore_errors=True)
+    remove_tree(parts_path(experiment, night, root=root))
     return deleted

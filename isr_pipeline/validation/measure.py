@@ -21,20 +21,22 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.experiment.stages import BASELINE_SIDE
-from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
 from isr_pipeline.scenarios.panels import panel_digest
+from isr_pipeline.storage.published import files
 from isr_pipeline.worlds.columns import METRICS, TOTALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.panels import ScenarioRow
+    from isr_pipeline.storage.places import Place
+    from isr_pipeline.storage.published import Stored
     from isr_pipeline.validation.suites import Rule, Suite
 
 GROUP = ["panel", "config_id"]
@@ -71,13 +73,14 @@ def measure(spark: SparkSession, suite: Suite, plan: Plan) -> Measured:
     only measure: nothing can be said of its rows.
     """
     folder = store.table_path(suite.table, plan.experiment, plan.night, plan.root)
-    fault = _unreadable(folder)
+    held = files(folder)
+    fault = _unreadable(folder, held)
     if fault:
         return _only(suite, "unreadable", 1, [fault])
-    amiss = _columns_amiss(folder, to_arrow_schema(SPARK_SCHEMAS[suite.table]))
+    amiss = _columns_amiss(held, to_arrow_schema(SPARK_SCHEMAS[suite.table]))
     if amiss:
         return _only(suite, "columns_amiss", len(amiss), amiss)
-    rows = spark.read.schema(SPARK_SCHEMAS[suite.table]).parquet(str(folder))
+    rows = spark_files.read(spark, SPARK_SCHEMAS[suite.table], held)
     measured = _MEASURES[suite.table](spark, suite, plan, rows)
     nothing_amiss = {"unreadable": 0, "columns_amiss": 0}
     return Measured(measured.frame.assign(**nothing_amiss), measured.offenders)
@@ -95,24 +98,24 @@ def unreadable(suite: Suite, reason: str) -> Measured:
     return _only(suite, "unreadable", 1, [{"reason": reason}])
 
 
-def _unreadable(folder: Path) -> dict[str, Any] | None:
+def _unreadable(folder: Place, held: Sequence[Stored]) -> dict[str, Any] | None:
     """Say which file of a table cannot be opened, and why."""
-    if not folder.is_dir() or not any(folder.glob("*.parquet")):
+    if not held:
         return {"folder": str(folder), "reason": "there is no such table"}
-    for file in sorted(folder.glob("*.parquet")):
+    for file in held:
         try:
-            pq.read_schema(file)
+            pq.read_schema(file.open())
         except (pa.ArrowException, OSError) as error:
-            return {"file": str(file), "reason": str(error)}
+            return {"file": str(file.place), "reason": str(error)}
     return None
 
 
-def _columns_amiss(folder: Path, wanted: pa.Schema) -> list[dict[str, Any]]:
+def _columns_amiss(held: Sequence[Stored], wanted: pa.Schema) -> list[dict[str, Any]]:
     """Columns that differ from the schema in any file: absent, added or of another type."""
     planned = {name: str(wanted.field(name).type) for name in wanted.names}
     amiss: dict[str, dict[str, Any]] = {}
-    for file in sorted(folder.glob("*.parquet")):
-        schema = pq.read_schema(file)
+    for file in held:
+        schema = pq.read_schema(file.open())
         found = {name: str(schema.field(name).type) for name in schema.names}
         for name in planned.keys() | found.keys():
             if planned.get(name) != found.get(name):
@@ -185,7 +188,8 @@ def _measure_scenarios(_: SparkSession, suite: Suite, plan: Plan, rows: DataFram
     key = ["panel", "scenario_id"]
     panels = [panel for panel, size in plan.panels.items() if size]
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
-    drawn = [stage for stage in plan.stages if (folder / f"{stage.panel}.parquet").is_file()]
+    held = {file.name for file in files(folder)}
+    drawn = [stage for stage in plan.stages if f"{stage.panel}.parquet" in held]
     panels += [stage.panel for stage in drawn]
     weights = rows.groupBy("panel", "stratum").agg(sf.min("weight").alias("stratum_weight"))
     rows = (
@@ -324,7 +328,7 @@ def _measure_outcomes(spark: SparkSession, suite: Suite, plan: Plan, rows: DataF
 def _planned_scenarios(spark: SparkSession, plan: Plan, panels: list[str]) -> DataFrame:
     """Keys of the scenarios table with what outcomes must have from it."""
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
-    scenarios = spark.read.schema(SPARK_SCHEMAS["scenarios"]).parquet(str(folder))
+    scenarios = spark_files.read(spark, SPARK_SCHEMAS["scenarios"], files(folder))
     return (
         scenarios.where(sf.col("panel").isin(panels))
         .unionByName(_on_the_baselines_side(scenarios, panels))
@@ -429,7 +433,7 @@ def _measure_summary(spark: SparkSession, suite: Suite, plan: Plan, rows: DataFr
 def _from_outcomes(spark: SparkSession, plan: Plan) -> DataFrame:
     """What the summary must say by the outcomes: a row per configuration, metric and stratum."""
     folder = store.table_path("outcomes", plan.experiment, plan.night, plan.root)
-    outcomes = spark.read.schema(SPARK_SCHEMAS["outcomes"]).parquet(str(folder))
+    outcomes = spark_files.read(spark, SPARK_SCHEMAS["outcomes"], files(folder))
     summarized = outcomes.where(sf.col("panel").isin(list(plan.panels)))
     both = summarized.withColumn("stratum", sf.explode(sf.array("stratum", sf.lit(WHOLE_PANEL))))
     ran = sf.col("failed") == 0

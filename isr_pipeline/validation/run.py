@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host.spark_session import step_session
-from isr_pipeline.outcomes.store import replacing
+from isr_pipeline.storage.published import replacing
 from isr_pipeline.validation.measure import Measured, measure, unreadable
 from isr_pipeline.validation.suites import CHECKED_TABLES, Suite, load_suite, name_of
 

@@ -27,6 +27,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import write_archive
 from isr_pipeline.outcomes import store
+from isr_pipeline.storage.published import replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
     PANELS,
@@ -367,7 +368,7 @@ def _write(new: _Writing) -> BaselineRecord:
     record = new.record
     folder = Home.from_environment().baseline_dir(record.experiment)
     try:
-        with store.replacing(folder) as writing:
+        with replacing(folder) as writing:
             digests = {}
             for name, frame in new.frames.items():
                 file = writing / f"{name}.parquet"

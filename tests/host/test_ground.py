@@ -100,7 +100,11 @@ class TestPlaces:
         ("root", "line"),
         [
             ("/proc/t", f"/proc/t (no such file or directory); allowed: {FOLDER}"),
-            ("s3://b/t", "s3://b/t; allowed: a mounted folder, or a file: URI of one"),
+            (
+                "ftp://h/t",
+                "ftp://h/t; allowed: a folder, file:///FOLDER, s3://BUCKET/PREFIX, "
+                "gs://BUCKET/PREFIX, hdfs://HOST:PORT/PATH",
+            ),
         ],
     )
     def test_tables(self, root: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,7 @@ import pytest
 
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.outcomes import store
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from isr_pipeline.storage.published import replacing
 
 NIGHT = "2026-11-19"
 ROWS = pd.DataFrame(
@@ -37,7 +36,9 @@ def root(tmp_path: Path) -> str:
 
 def put(root: str, night: str = NIGHT, rows: pd.DataFrame = ROWS) -> Path:
     """Write a verdicts table."""
-    return store.write_table("verdicts", "smoke", night, rows, root=root)
+    folder = store.write_table("verdicts", "smoke", night, rows, root=root)
+    assert isinstance(folder, Path)
+    return folder
 
 
 class TestReadTable:
@@ -90,7 +91,7 @@ class TestReplacing:
         before = store.table_digest("verdicts", "smoke", NIGHT, root=root)
 
         def attempt() -> None:
-            with store.replacing(folder) as writing:
+            with replacing(folder) as writing:
                 (writing / "part.parquet").write_bytes(b"half")
                 raise RuntimeError("stop")
 
@@ -125,7 +126,7 @@ class TestWritingFile:
 
     def write(self, file: Path, numbers: list[int]) -> None:
         """Write a file in two strokes; a number below 0 breaks the second."""
-        with store.writing_file(file, self.SCHEMA) as writer:
+        with store.writing_file(file.parent, file.name, self.SCHEMA) as writer:
             writer.write_table(pa.table({"n": numbers[:1]}, self.SCHEMA))
             if min(numbers) < 0:
                 raise OSError(28, "No space left on device")
@@ -146,7 +147,7 @@ class TestWritingFile:
 
     def test_unseen_until_whole(self, tmp_path: Path) -> None:
         """While it is written, or left so by a killed process, no reader sees the file."""
-        with store.writing_file(tmp_path / "part-0.parquet", self.SCHEMA) as writer:
+        with store.writing_file(tmp_path, "part-0.parquet", self.SCHEMA) as writer:
             writer.write_table(pa.table({"n": [1]}, self.SCHEMA))
             assert len(list(tmp_path.iterdir())) == 1
             assert pq.read_table(tmp_path, schema=self.SCHEMA).num_rows == 0

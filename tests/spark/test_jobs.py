@@ -16,6 +16,7 @@ from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS, names_and_types
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.storage.published import replacing
 from isr_pipeline.validation.run import check
 from tests.validation.tables import records
 
@@ -160,10 +161,11 @@ class TestParts:
         scenarios = store.read_arrow("scenarios", "smoke", NIGHT, root=plan.root)
         first = pc.and_(pc.equal(scenarios["panel"], "regression"), pc.equal(scenarios["index"], 0))
         folder = store.table_path("scenarios", "smoke", NIGHT, plan.root)
-        with store.replacing(folder) as writing:
-            file = writing / "part-00000.parquet"
-            with store.writing_file(file, scenarios.schema) as writer:
-                writer.write_table(scenarios.filter(pc.invert(first)))
+        with (
+            replacing(folder) as draft,
+            store.writing_file(draft, "part-00000.parquet", scenarios.schema) as writer,
+        ):
+            writer.write_table(scenarios.filter(pc.invert(first)))
         # The tasks look for the scenarios 0 to n - 1 of n: the first is no longer there.
         pairs = (plan.panels["regression"] - 1) * len(shard.config_ids)
         wrote = pairs - len(shard.config_ids)
@@ -177,7 +179,7 @@ class TestParts:
         made = plan_night(tmp_path)
         for shard in made.plan.shards:
             folder = parts.part_path(made.plan, "regression", shard.name)
-            with store.replacing(folder) as writing:
+            with replacing(folder) as writing:
                 lineage = parts.part_lineage(made.plan, "regression", shard.config_ids)
                 store.write_lineage(writing, {**lineage, "plan": "another"})
         with pytest.raises(Refused, match=r"no regression outcomes of this plan from shard "):

@@ -1,0 +1,310 @@
+"""Folders that are replaced as a whole, and read as they were published.
+
+In a folder of this machine the next version is written beside the present one and renamed: the
+folder is either absent or complete. An object store has no renames. There each version lies in a
+folder of its own attempt, and one file, the manifest, says which files count, with their sizes and
+digests. It is put last. Readers read what it names and nothing else, and check it: a file that the
+store lost is found out, and so is one that was changed.
+
+Names that begin with ``_`` are not seen by readers. What a cut-off attempt left is removed by the
+next writer of the same folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import uuid
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isr_pipeline.storage.places import Place, remove_tree
+from isr_pipeline.storage.remote import RemotePath, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MANIFEST = "_manifest.json"
+
+KEPT_BYTES_MAX = 256 * 1024 * 1024
+"""Of files read from a store, checked, and kept in memory by one process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of a published folder.
+
+    Attributes:
+        place: where it lies.
+        name: below the folder, as readers know it.
+        size: bytes; -1 on this machine, where nothing is noted.
+        sha256: of its content; empty on this machine.
+    """
+
+    place: Place
+    name: str
+    size: int = -1
+    sha256: str = ""
+
+    def open(self) -> Any:
+        """What Arrow reads it from: its path, or its checked content.
+
+        Raises:
+            StoreError: the store does not have what was published.
+        """
+        if isinstance(self.place, RemotePath):
+            import pyarrow as pa  # noqa: PLC0415 - slow
+
+            return pa.BufferReader(_checked(self))
+        return self.place
+
+    def read_bytes(self) -> bytes:
+        """Its content, checked.
+
+        Raises:
+            StoreError: the store does not have what was published.
+        """
+        return bytes(_checked(self)) if self.sha256 else self.place.read_bytes()
+
+
+_kept: OrderedDict[str, Any] = OrderedDict()
+"""Content by place. An attempt's files never change, so what was read once stays right."""
+
+
+def _checked(file: Stored) -> Any:
+    """Content of a file in a store, which is what its manifest says."""
+    key = f"{file.place} {file.sha256}"
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key]
+    assert isinstance(file.place, RemotePath)
+    try:
+        content = file.place.read_buffer()
+    except FileNotFoundError:
+        raise StoreError(f"{file.place}: was published, and the store does not have it") from None
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise StoreError(f"{file.place}: is not what was published")
+    _kept[key] = content
+    while sum(one.size for one in _kept.values()) > KEPT_BYTES_MAX and len(_kept) > 1:
+        _kept.popitem(last=False)
+    return content
+
+
+@dataclass(slots=True)
+class Draft:
+    """The next version of a folder, while it is written.
+
+    Attributes:
+        own: folder of this machine; every file in it becomes part of the version.
+        shared: folder that tasks on other machines write into, under names that nobody shares.
+        written: files in ``shared`` that count, where that is in a store.
+    """
+
+    own: Path
+    shared: Place
+    written: list[Stored] = field(default_factory=list)
+
+    def add(self, files: Iterable[Stored]) -> None:
+        """Name files that tasks wrote into ``shared``."""
+        if isinstance(self.shared, RemotePath):
+            self.written += files
+
+    def take(self, file: Stored, name: str) -> None:
+        """Copy a file of a published folder, as it is."""
+        if not isinstance(self.shared, RemotePath):
+            assert isinstance(file.place, Path)
+            (self.own / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file.place, self.own / name)
+            return
+        assert isinstance(file.place, RemotePath)
+        target = self.shared / name
+        file.place.copy_to(target)
+        self.written.append(Stored(target, name, file.size, file.sha256))
+
+
+@contextmanager
+def drafting(folder: Place) -> Iterator[Draft]:
+    """Give a draft, which takes the place of ``folder`` at the end.
+
+    If the block raises, or the process dies in it, ``folder`` stays as it was; what was written is
+    removed now, or by the next call for the same folder.
+
+    Yields:
+        The draft, with nothing in it.
+
+    Raises:
+        StoreError: the store did not keep what was written.
+    """
+    if isinstance(folder, RemotePath):
+        with _drafting_remote(folder) as draft:
+            yield draft
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    remove_debris(folder)
+    token = uuid.uuid4().hex[:8]
+    writing = folder.with_name(f"_writing-{folder.name}-{token}")
+    writing.mkdir()
+    try:
+        yield Draft(writing, writing)
+    except BaseException:
+        shutil.rmtree(writing, ignore_errors=True)
+        raise
+    replaced = folder.with_name(f"_replaced-{folder.name}-{token}")
+    # A crash between the two renames leaves no folder, never a half-written one.
+    if folder.exists():
+        folder.rename(replaced)
+    writing.rename(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
+
+
+@contextmanager
+def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
+    remove_debris(folder)
+    attempt = folder / f"attempt-{uuid.uuid4().hex}"
+    with tempfile.TemporaryDirectory(prefix="isr-draft-") as own:
+        draft = Draft(Path(own), attempt)
+        try:
+            yield draft
+            for file in sorted(draft.own.rglob("*")):
+                if file.is_file():
+                    name = file.relative_to(draft.own).as_posix()
+                    draft.written.append(put_file(attempt / name, file.read_bytes(), name))
+            _publish(folder, attempt, draft.written)
+        except BaseException:
+            attempt.remove_below()
+            raise
+    remove_debris(folder)
+
+
+def put_file(place: RemotePath, content: Any, name: str) -> Stored:
+    """Put a file of an attempt; whether the store kept it is asked when that is published."""
+    place.put(content)
+    return Stored(place, name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _publish(folder: RemotePath, attempt: RemotePath, files: list[Stored]) -> None:
+    """Look whether all files are there, then name them in the manifest.
+
+    Raises:
+        StoreError: one is not.
+    """
+    there = dict(attempt.files())
+    for file in files:
+        size = there.get(str(file.place).removeprefix(f"{attempt}/"))
+        if size != file.size:
+            what = "does not have it" if size is None else f"has {size} of {file.size} bytes"
+            raise StoreError(f"{file.place}: was written, and the store {what}")
+    named = [
+        {
+            "name": file.name,
+            "file": str(file.place).removeprefix(f"{folder}/"),
+            "size": file.size,
+            "sha256": file.sha256,
+        }
+        for file in sorted(files, key=lambda file: file.name)
+    ]
+    (folder / MANIFEST).write_text(json.dumps({"files": named}, indent=1) + "\n")
+
+
+def _manifest(folder: RemotePath) -> list[Stored] | None:
+    """Files of the version that counts; None if there is none.
+
+    Raises:
+        StoreError: the manifest is damaged.
+    """
+    place = folder / MANIFEST
+    try:
+        named = json.loads(place.read_text())["files"]
+        return [
+            Stored(folder / str(one["file"]), one["name"], one["size"], one["sha256"])
+            for one in named
+        ]
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError):
+        raise StoreError(f"{place}: is not what was published") from None
+
+
+@contextmanager
+def replacing(folder: Place) -> Iterator[Path]:
+    """Give an empty folder of this machine, whose files take the place of ``folder`` at the end.
+
+    See `drafting`.
+    """
+    with drafting(folder) as draft:
+        yield draft.own
+
+
+def is_published(folder: Place) -> bool:
+    """Tell whether a folder is there, whole."""
+    if isinstance(folder, RemotePath):
+        return (folder / MANIFEST).is_file()
+    return folder.is_dir()
+
+
+def files(folder: Place, below: str = "", suffix: str = ".parquet") -> list[Stored]:
+    """Files of a published folder, in order of their names; empty if it is not there.
+
+    Args:
+        folder: that was published.
+        below: a folder in it.
+        suffix: that their names end with.
+
+    Raises:
+        StoreError: the store does not answer, or its manifest is damaged.
+    """
+    if isinstance(folder, RemotePath):
+        prefix = f"{below}/" if below else ""
+        return [
+            one
+            for one in _manifest(folder) or []
+            if one.name.startswith(prefix)
+            and one.name.endswith(suffix)
+            and "/" not in one.name[len(prefix) :]
+            and not one.name[len(prefix) :].startswith("_")
+        ]
+    where = folder / below if below else folder
+    found = sorted(where.glob(f"*{suffix}"))
+    return [Stored(file, file.relative_to(folder).as_posix()) for file in found]
+
+
+def file_named(folder: Place, name: str) -> Stored | None:
+    """One file of a published folder; None if it has no such file."""
+    if isinstance(folder, RemotePath):
+        return next((one for one in _manifest(folder) or [] if one.name == name), None)
+    file = folder / name
+    return Stored(file, name) if file.is_file() else None
+
+
+def remove_debris(folder: Place) -> None:
+    """Remove what attempts to replace ``folder`` left behind when they were cut off."""
+    if isinstance(folder, RemotePath):
+        there = {name.partition("/")[0] for name, _ in folder.files() if "/" in name}
+        if not there:
+            return
+        named = {str(file.place) for file in _manifest(folder) or []}
+        for attempt in sorted(there):
+            if not any(place.startswith(f"{folder}/{attempt}/") for place in named):
+                (folder / attempt).remove_below()
+        return
+    for state in ("writing", "replaced"):
+        for debris in folder.parent.glob(f"_{state}-{folder.name}-*"):
+            shutil.rmtree(debris, ignore_errors=True)
+
+
+def remove(folder: Place) -> None:
+    """Remove a published folder: at once for readers, then what it held."""
+    if isinstance(folder, RemotePath):
+        (folder / MANIFEST).unlink(missing_ok=True)
+        folder.remove_below()
+        return
+    if folder.is_dir():
+        # Renamed first: a deletion that is cut off must not leave part of a table.
+        doomed = folder.with_name(f"_replaced-{folder.name}-{uuid.uuid4().hex[:8]}")
+        folder.rename(doomed)
+        remove_tree(doomed)

@@ -1,0 +1,193 @@
+"""Folders in an object store are replaced as a whole, and read as they were published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from isr_pipeline.errors import TableMissing
+from isr_pipeline.outcomes import store
+from isr_pipeline.storage import published
+from isr_pipeline.storage.published import MANIFEST, drafting, file_named, files, replacing
+from isr_pipeline.storage.remote import StoreError
+from tests.storage.server import Server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from isr_pipeline.storage.remote import RemotePath
+
+NIGHT = "2026-11-19"
+ROWS = pd.DataFrame(
+    {
+        "config_id": ["b", "a", "a"],
+        "metric": ["m", "n", "m"],
+        "p": [0.1, np.nan, 0.3],
+        "note": ["x", None, "ü"],
+    }
+)
+SCHEMA = pa.schema([("n", pa.int64())])
+
+
+def put(folder: RemotePath, content: str) -> None:
+    """Publish a folder with one file of text."""
+    with replacing(folder) as draft:
+        (draft / "x.txt").write_text(content)
+
+
+def text(folder: RemotePath) -> str:
+    """The text of that file, read as it was published."""
+    file = file_named(folder, "x.txt")
+    assert file is not None
+    return file.read_bytes().decode()
+
+
+class TestReplacing:
+    """A version takes the place of the one before, or nothing happens."""
+
+    def test_replaces(self, prefix: RemotePath) -> None:
+        """The second version leaves nothing of the first."""
+        put(prefix, "first")
+        put(prefix, "second")
+        assert text(prefix) == "second"
+        assert len(prefix.files()) == 2  # the file and the manifest
+
+    def test_an_error_leaves_the_former_version(self, prefix: RemotePath) -> None:
+        """An attempt that raises leaves what was there, and nothing else."""
+        put(prefix, "first")
+
+        def attempt() -> None:
+            with drafting(prefix) as draft:
+                (draft.own / "x.txt").write_text("half")
+                with store.writing_file(draft.shared, "part.parquet", SCHEMA) as writer:
+                    writer.write_table(pa.table({"n": [1]}, SCHEMA))
+                raise RuntimeError("stop")
+
+        with pytest.raises(RuntimeError, match=r"^stop$"):
+            attempt()
+        assert text(prefix) == "first"
+        assert len(prefix.files()) == 2
+
+    def test_debris_is_unseen_and_goes(self, prefix: RemotePath) -> None:
+        """What a killed attempt left is no file of the folder; the next attempt removes it."""
+        (prefix / "attempt-0" / "part.parquet").put(b"half")
+        assert not published.is_published(prefix)
+        assert files(prefix) == []
+        put(prefix, "whole")
+        assert not (prefix / "attempt-0").exists()
+
+    @pytest.mark.parametrize("forgotten", ["x.txt", MANIFEST])
+    def test_a_forgotten_write_is_found_out(
+        self, forgotten: str, server: Server, prefix: RemotePath
+    ) -> None:
+        """A store that loses a file or the manifest is told of; the former version counts."""
+        put(prefix, "first")
+        server.behave(forget=forgotten)
+        with pytest.raises(StoreError, match=r": was written, and the store ") as told:
+            put(prefix, "second")
+        assert "\n" not in str(told.value)
+        assert text(prefix) == "first"
+
+    def test_of_two_tasks_the_one_counts_that_is_named(self, prefix: RemotePath) -> None:
+        """A task that is run twice writes two files; the folder has the one it was told of."""
+        with drafting(prefix) as draft:
+            for numbers in ([1], [2]):
+                with store.writing_file(draft.shared, "part.parquet", SCHEMA) as writer:
+                    writer.write_table(pa.table({"n": numbers}, SCHEMA))
+            assert writer.stored is not None
+            draft.add([writer.stored])
+        (file,) = files(prefix)
+        assert file.name == "part.parquet"
+        assert pq.read_table(file.open())["n"].to_pylist() == [2]
+
+    def test_a_file_is_taken_over(self, prefix: RemotePath) -> None:
+        """A file of the former version is copied within the store, with its digest."""
+        put(prefix, "first")
+        before = file_named(prefix, "x.txt")
+        assert before is not None
+        with drafting(prefix) as draft:
+            draft.take(before, "x.txt")
+            (draft.own / "y.txt").write_text("new")
+        after = file_named(prefix, "x.txt")
+        assert after is not None
+        assert (after.sha256, text(prefix)) == (before.sha256, "first")
+
+
+class TestDamage:
+    """What the store lost or changed after it was published is found when it is read."""
+
+    def published(self, folder: RemotePath) -> RemotePath:
+        """A published file, which no reader has read yet."""
+        put(folder, "first")
+        file = file_named(folder, "x.txt")
+        assert file is not None
+        published._kept.clear()
+        assert not hasattr(file.place, "stat")
+        return folder / str(file.place).removeprefix(f"{folder}/")
+
+    def test_lost(self, prefix: RemotePath) -> None:
+        """A file that is no longer there is named."""
+        self.published(prefix).unlink()
+        with pytest.raises(StoreError, match=r"/x.txt: was published, and the store does not"):
+            text(prefix)
+
+    def test_changed(self, prefix: RemotePath) -> None:
+        """A file of the same size with other content is named."""
+        self.published(prefix).put(b"other")
+        with pytest.raises(StoreError, match=r"/x.txt: is not what was published"):
+            text(prefix)
+
+    def test_manifest(self, prefix: RemotePath) -> None:
+        """A manifest that cannot be read is named, and is no missing table."""
+        put(prefix, "first")
+        (prefix / MANIFEST).put(b"{")
+        with pytest.raises(StoreError, match=r"/_manifest.json: is not what was published"):
+            files(prefix)
+
+
+class TestTables:
+    """Tables in an object store."""
+
+    def test_equal_to_local_ones(self, prefix: RemotePath, tmp_path: Path) -> None:
+        """The same rows have the same digest in a folder and in a store."""
+        digests = set()
+        for root in (str(prefix), str(tmp_path)):
+            store.write_table("verdicts", "smoke", NIGHT, ROWS, root=root, lineage={"plan": "p"})
+            digests.add(store.table_digest("verdicts", "smoke", NIGHT, root=root))
+            folder = store.table_path("verdicts", "smoke", NIGHT, root)
+            assert store.read_lineage(folder) == {"plan": "p"}
+            assert store.count_rows("verdicts", "smoke", NIGHT, root=root) == 3
+        assert len(digests) == 1
+
+    def test_columns_and_filter(self, prefix: RemotePath) -> None:
+        """Columns and rows can be chosen; rows come in order of the key."""
+        store.write_table("verdicts", "smoke", NIGHT, ROWS, root=str(prefix))
+        read = store.read_table(
+            "verdicts",
+            "smoke",
+            NIGHT,
+            columns=["metric"],
+            where=pc.field("config_id") == "a",
+            root=str(prefix),
+        )
+        assert read.to_dict("list") == {"metric": ["m", "n"]}
+
+    def test_listed_and_deleted(self, prefix: RemotePath) -> None:
+        """Nights are listed by their manifests; a deleted one leaves nothing."""
+        root = str(prefix)
+        for night in ("2026-11-20", NIGHT):
+            store.write_table("verdicts", "smoke", night, ROWS, root=root)
+        (prefix / "verdicts/experiment=smoke/night=2026-11-21/attempt-0/x").put(b"half")
+        assert store.list_nights("smoke", table="verdicts", root=root) == [NIGHT, "2026-11-20"]
+        assert store.list_experiments(root=root) == ["smoke"]
+        (store.parts_path("smoke", NIGHT, "regression", root) / "x").write_bytes(b"part")
+        assert store.delete_night("smoke", NIGHT, root=root) == ["verdicts"]
+        with pytest.raises(TableMissing):
+            store.read_table("verdicts", "smoke", NIGHT, root=root)
+        assert not [name for name, _ in prefix.files() if NIGHT in name]
