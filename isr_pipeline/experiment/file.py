@@ -65,15 +65,16 @@ class ClusterFile(Strict):
 
 
 class Candidate(Strict):
-    """A named configuration, whose values may change while its name stays.
+    """A named configuration, whose values may change while its name stays."""
 
-    Attributes:
-        set: Kafka keys and dotted paths -> values, over the experiment's ``base``.
-    """
-
-    name: Name
-    why: Words = ""
-    set: Mapping_ = Field(default={})
+    name: Name = Field(
+        description="Names it in tables and in the baseline; of all names in the file each once."
+    )
+    why: Words = Field(default="", description="What it is there for; the report shows it.")
+    set: Mapping_ = Field(
+        default={},
+        description="What `isr-pipeline keys` lists -> values, over the experiment's `base`.",
+    )
 
 
 def _values(value: Any) -> tuple[Any, ...]:
@@ -86,34 +87,33 @@ def _values(value: Any) -> tuple[Any, ...]:
 
 
 class Axis(Strict):
-    """One key of a grid and its values.
+    """One key of a grid and its values."""
 
-    Attributes:
-        label: how the key is called in the names of the grid's points.
-    """
-
-    label: Name
-    values: Annotated[
-        tuple[Any, ...],
-        Check("a list of at least one value", _values),
-    ]
+    label: Name = Field(description="How the key is called in the names of the grid's points.")
+    values: Annotated[tuple[Any, ...], Check("a list of at least one value", _values)] = Field(
+        description="Its values, each once."
+    )
 
 
 class Grid(Strict):
     """Every combination of some values; a point is named by its values."""
 
-    name: Name
-    why: Words = ""
-    set: Mapping_ = Field(default={})
-    axes: dict[str, Axis]
+    name: Name = Field(description="Begins the names of its points: `name@label=value,…`.")
+    why: Words = Field(default="", description="What it is there for; the report shows it.")
+    set: Mapping_ = Field(default={}, description="What all its points have, over `base`.")
+    axes: dict[str, Axis] = Field(
+        description="What `isr-pipeline keys` lists -> its values; the points are their product."
+    )
 
 
 class Group(Strict):
     """Configurations that belong together; a group is one shard of the simulation."""
 
-    name: Name
-    candidates: tuple[Candidate, ...] = ()
-    grids: tuple[Grid, ...] = ()
+    name: Name = Field(description="Names the shard, one task of the night.")
+    candidates: tuple[Candidate, ...] = Field(
+        default=(), description="Configurations one by one. A group has a candidate or a grid."
+    )
+    grids: tuple[Grid, ...] = Field(default=(), description="Configurations as combinations.")
 
 
 _SIZE = whole(0, 1_000_000)
@@ -123,9 +123,16 @@ _SHARE = number(0, 1e9, "a number > 0", low_open=True)
 class Panels(Strict):
     """Number of scenarios of each panel."""
 
-    regression: Annotated[int, whole(1, 1_000_000)]
-    confirm: Annotated[int, whole(1, 1_000_000)]
-    fresh: Annotated[int, _SIZE] = 0
+    regression: Annotated[int, whole(1, 1_000_000)] = Field(
+        description="The same every night; what is compared with the baseline. At least one "
+        "scenario of every stratum, as in the other panels."
+    )
+    confirm: Annotated[int, whole(1, 1_000_000)] = Field(
+        description="The first further scenarios, for configurations that look worse."
+    )
+    fresh: Annotated[int, _SIZE] = Field(
+        default=0, description="New ones every night, to see what the fixed panel never shows."
+    )
 
     def of(self, panel: str) -> int:
         """Give the size of a panel by its name."""
@@ -133,32 +140,36 @@ class Panels(Strict):
 
 
 class ExperimentFile(Strict):
-    """The file as it is written.
+    """The file as it is written."""
 
-    Attributes:
-        seed: of the fixed panels, and with the night of the fresh one.
-        cluster: name of a file in ``config/clusters``; ``faults``: one in ``config/faults``.
-        horizon_ms: of every scenario; ``warmup_ms``: what is not counted of it.
-        panels: number of scenarios of each.
-        budget: what a night may add where it cannot decide.
-        shares: stratum -> share of the panels, instead of the fault profile's ``sample``.
-        reference: name of the configuration that the others are compared with in the report.
-        base: overrides that every configuration has.
-        groups: the configurations.
-    """
-
-    description: Words = ""
-    seed: Annotated[int, whole(0, LONG_MAX)]
-    cluster: Name
-    faults: Name
-    horizon_ms: Annotated[float, HORIZON]
-    warmup_ms: Ms = 5000
-    panels: Panels
-    budget: Budget | None = None
-    shares: Mapping_ = Field(default={})
-    reference: Name
-    base: Mapping_ = Field(default={})
-    groups: tuple[Group, ...]
+    description: Words = Field(default="", description="What it asks, in a sentence.")
+    seed: Annotated[int, whole(0, LONG_MAX)] = Field(
+        description="Of the fixed panels; with the night's date, of the fresh one."
+    )
+    cluster: Name = Field(description="Name of a [cluster file](cluster-file.md).")
+    faults: Name = Field(description="Name of a [fault profile](fault-profile.md).")
+    horizon_ms: Annotated[float, HORIZON] = Field(description="Length of every scenario.")
+    warmup_ms: Ms = Field(
+        default=5000, description="What is not counted of it; less than `horizon_ms`."
+    )
+    panels: Panels = Field(description="Number of scenarios of each panel.")
+    budget: Budget | None = Field(
+        default=None,
+        description="What a night may add where it cannot decide; absent: its defaults.",
+    )
+    shares: Mapping_ = Field(
+        default={},
+        description="Stratum -> share of the panels, instead of the fault profile's `sample`.",
+    )
+    reference: Name = Field(
+        description="Name of the configuration that the others are compared with in the report."
+    )
+    base: Mapping_ = Field(
+        default={}, description="What every configuration has, as under `set` of a candidate."
+    )
+    groups: tuple[Group, ...] = Field(
+        description="The configurations; a group is one shard of the simulation."
+    )
 
 
 class Experiment(Strict):

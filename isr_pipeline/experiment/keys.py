@@ -193,6 +193,7 @@ _UNITS = (
     ((".bytes", "_bytes"), "bytes"),
     ((".percentage",), "%"),
     (("_per_batch",), "records"),
+    (("minutes",), "min"),
 )
 
 

@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Annotated
 
+from pydantic import Field
+
 from isr_pipeline.files.checks import number, whole
 from isr_pipeline.files.models import Strict
 
@@ -25,15 +27,20 @@ BASELINE_SIDE = "-baseline"
 
 
 class Budget(Strict):
-    """What a night may spend on what it cannot decide.
+    """What a night may spend on what it cannot decide."""
 
-    Attributes:
-        scenarios: of one configuration over all its panels, the regression panel included.
-        minutes: after which no stage goes on: a fuse, which on a fast machine never blows.
-    """
-
-    scenarios: Annotated[int, whole(1, 1_000_000)] = 2_000
-    minutes: Annotated[float, number(0, 1_440.001, "a number > 0 and <= 1440", low_open=True)] = 30
+    scenarios: Annotated[int, whole(1, 1_000_000)] = Field(
+        default=2_000,
+        description="Of one configuration over all its panels; at least the regression and the "
+        "confirm panel together.",
+    )
+    minutes: Annotated[float, number(0, 1_440.001, "a number > 0 and <= 1440", low_open=True)] = (
+        Field(
+            default=30,
+            description="After which no stage goes on: a fuse, which on a fast machine never "
+            "blows.",
+        )
+    )
 
 
 class Stage(Strict):

@@ -128,23 +128,28 @@ def _or_null(check: Check) -> Check:
 
 
 class PartitionEntry(Strict):
-    """A partition as it stands.
+    """A partition as it stands."""
 
-    Attributes:
-        id: its number.
-        replicas: brokers, the preferred leader first.
-        leader: -1 is none; the first replica if absent.
-        isr: all replicas if absent.
-        log_dirs: of each replica, in their order; null where nobody knows.
-        records_per_s: of all produce streams together; the topic's if absent.
-    """
-
-    id: Annotated[int, PARTITION_ID]
-    replicas: Annotated[tuple[int, ...], _REPLICAS]
-    leader: Annotated[int | None, _or_null(LEADER)] = None
-    isr: Annotated[tuple[int, ...] | None, _or_null(list_of(BROKER_ID, empty=True))] = None
-    log_dirs: Annotated[tuple[str | None, ...] | None, _or_null(_PLACED)] = None
-    records_per_s: Annotated[float | None, _or_null(RATE)] = None
+    id: Annotated[int, PARTITION_ID] = Field(description="Its number.")
+    replicas: Annotated[tuple[int, ...], _REPLICAS] = Field(
+        description="Ids of its brokers, the preferred leader first."
+    )
+    leader: Annotated[int | None, _or_null(LEADER)] = Field(
+        default=None, description="Who leads; -1 is nobody. Absent: the first replica."
+    )
+    isr: Annotated[tuple[int, ...] | None, _or_null(list_of(BROKER_ID, empty=True))] = Field(
+        default=None, description="Who is in sync. Absent: all replicas."
+    )
+    log_dirs: Annotated[tuple[str | None, ...] | None, _or_null(_PLACED)] = Field(
+        default=None,
+        description="Log dir of each replica, in their order; null where nobody knows. Absent: "
+        "the broker's only one, or round robin.",
+    )
+    records_per_s: Annotated[float | None, _or_null(RATE)] = Field(
+        default=None,
+        description="Records a second of all the topic's streams together. Absent: the streams' "
+        "own.",
+    )
 
 
 def _partition(i: int, value: Any) -> PartitionEntry:
@@ -160,64 +165,62 @@ def _partition(i: int, value: Any) -> PartitionEntry:
 
 
 class StreamEntry(Strict):
-    """How a topic is produced to: one connection a partition.
+    """How a topic is produced to: one connection a partition."""
 
-    Attributes:
-        acks: 1, or ``all``.
-        records_per_batch: records of one request.
-        record_bytes: size of a record.
-        records_per_s: of each partition that says none of its own.
-    """
-
-    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = "all"
-    records_per_batch: Count = 1
-    record_bytes: Count = 500
-    records_per_s: Annotated[float, RATE] = 0
+    acks: Annotated[Literal[1, "all"], one_of(1, "all")] = Field(
+        default="all", description="What the producer waits for."
+    )
+    records_per_batch: Count = Field(default=1, description="Records of one produce request.")
+    record_bytes: Count = Field(default=500, description="Size of a record.")
+    records_per_s: Annotated[float, RATE] = Field(
+        default=0, description="Records a second of each partition that says none of its own."
+    )
 
 
 class TopicEntry(Strict):
-    """A topic.
+    """A topic."""
 
-    Attributes:
-        settings: what it sets for itself, by Kafka's keys.
-        produce: empty: idle.
-        partitions: each as it stands, or how many there are; then with ``replication_factor``,
-            partition p on brokers[(p + i) mod n].
-    """
-
-    name: TopicName
-    settings: Settings = Field(default={})
-    produce: tuple[StreamEntry, ...] = ()
+    name: TopicName = Field(description="As Kafka allows it; each once.")
+    settings: Settings = Field(default={}, description="What it sets for itself, by Kafka's keys.")
+    produce: tuple[StreamEntry, ...] = Field(
+        default=(), description="Its load, a list of streams; empty: idle."
+    )
     partitions: Annotated[
         tuple[PartitionEntry, ...] | int,
         Check("a whole number 1..100000, or a list of partitions", _count_or_list),
-    ]
-    replication_factor: Annotated[int | None, _or_null(COUNT)] = None
+    ] = Field(
+        description="Each as it stands; or how many there are, with `replication_factor`: "
+        "partition p lies on brokers[(p + i) mod n]."
+    )
+    replication_factor: Annotated[int | None, _or_null(COUNT)] = Field(
+        default=None, description="Replicas of each partition, where `partitions` is a number."
+    )
 
 
 class BrokerEntry(Strict):
-    """A broker.
+    """A broker."""
 
-    Attributes:
-        rack: null: none, or unknown.
-        log_dirs: as it names them; empty: unknown, one.
-        settings: where they differ from the cluster's.
-        service: service times where they differ from the cluster's.
-    """
-
-    id: Annotated[int, BROKER_ID]
-    rack: Annotated[str | None, _or_null(RACK)] = None
-    log_dirs: Annotated[tuple[str, ...], list_of(LOG_DIR, empty=True)] = ()
-    settings: Settings = Field(default={})
-    service: Plain = Field(default={})
+    id: Annotated[int, BROKER_ID] = Field(description="Its id, each once.")
+    rack: Annotated[str | None, _or_null(RACK)] = Field(
+        default=None, description="Its rack; null: none, or unknown."
+    )
+    log_dirs: Annotated[tuple[str, ...], list_of(LOG_DIR, empty=True)] = Field(
+        default=(), description="Its log dirs by their names; empty: one, unknown."
+    )
+    settings: Settings = Field(
+        default={}, description="Kafka's keys, where they differ from the cluster's."
+    )
+    service: Plain = Field(
+        default={}, description="Service times, where they differ from the cluster's."
+    )
 
 
 class Assumed(Strict):
     """What nobody gave."""
 
-    what: Words
-    value: Any
-    why: Words
+    what: Words = Field(description="Which value.")
+    value: Any = Field(description="What was assumed.")
+    why: Words = Field(description="Why so.")
 
 
 Texts = Annotated[
@@ -238,34 +241,47 @@ def _release(value: Any) -> str:
 
 
 class ClusterFile(Strict):
-    """The file as it is written.
+    """The file as it is written."""
 
-    Attributes:
-        release: of Kafka, such as ``3.9.1``, or a rule set's name.
-        controller: ``kraft`` or ``zookeeper``.
-        features: finalized features and their levels.
-        settings: by Kafka's keys, of every broker that says nothing else.
-        service: service times of a healthy broker, as in a scenario; ``rules`` likewise.
-        rack_rtt_ms: round trips between racks.
-        values_from: what -> the source that gave it.
-        assumed: what nobody gave; ``conflicts``: where sources disagree; ``left_out``: what was
-            read and is not in the file.
-    """
-
-    description: Words = ""
-    release: Annotated[str, Check(NUMBERS, _release)]
-    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")]
-    features: Plain = Field(default={})
-    settings: Settings = Field(default={})
-    service: Plain = Field(default={})
-    rules: Plain = Field(default={})
-    rack_rtt_ms: tuple[RackRoundTrip, ...] = ()
-    brokers: tuple[BrokerEntry, ...]
-    topics: tuple[TopicEntry, ...]
-    values_from: Plain = Field(default={})
-    assumed: tuple[Assumed, ...] = ()
-    conflicts: Texts = ()
-    left_out: Texts = ()
+    description: Words = Field(default="", description="Whose cluster it is, in a sentence.")
+    release: Annotated[str, Check(NUMBERS, _release)] = Field(
+        description="Kafka's number (`3.9.1`, `0.10.2.2`) stands for the rule set of that very "
+        "release; a rule set's name (`3.7+`) or a [file of your own](rule-set-file.md) works too."
+    )
+    controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")] = Field(
+        description="Who elects leaders and keeps the committed ISR."
+    )
+    features: Plain = Field(
+        default={},
+        description="Finalized features and their levels. `eligible.leader.replicas.version` is "
+        "simulated; with `metadata.version` below 12 (3.6-IV0) a shrink of the ISR begins a "
+        "leader epoch.",
+    )
+    settings: Settings = Field(
+        default={}, description="Kafka's keys of every broker that says nothing else."
+    )
+    service: Plain = Field(
+        default={}, description="Service times of a healthy broker, as in a scenario."
+    )
+    rules: Plain = Field(default={}, description="Switches of the rules, as in a scenario.")
+    rack_rtt_ms: tuple[RackRoundTrip, ...] = Field(
+        default=(),
+        description="Round trips between racks; other pairs take `service.network_rtt_ms`.",
+    )
+    brokers: tuple[BrokerEntry, ...] = Field(description="At least one.")
+    topics: tuple[TopicEntry, ...] = Field(description="At least one.")
+    values_from: Plain = Field(
+        default={}, description="What -> the source that an import has it from; not simulated."
+    )
+    assumed: tuple[Assumed, ...] = Field(
+        default=(), description="What nobody gave to an import; not simulated."
+    )
+    conflicts: Texts = Field(
+        default=(), description="Where the sources of an import disagree; not simulated."
+    )
+    left_out: Texts = Field(
+        default=(), description="What an import read and the file does not have; not simulated."
+    )
 
 
 # ---------------------------------------------------------------------------- reading

@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
@@ -62,29 +64,24 @@ def _patterns(value: Any) -> dict[str, float]:
 
 
 class Distribution(Strict):
-    """How one parameter of a fault is drawn; exactly one of the forms is given.
-
-    Attributes:
-        log_uniform: [low, high] of a number whose logarithm is uniform.
-        uniform: [low, high].
-        choice: value -> relative frequency, as a list of [value, frequency].
-        digits: digits after the point that are kept (0: a whole number).
-    """
+    """How one parameter of a fault is drawn; exactly one of the three forms is given."""
 
     log_uniform: Annotated[
         tuple[float, ...] | None,
         Check("two numbers [low, high], 0 < low <= high", lambda v: _range(v, positive=True)),
-    ] = None
+    ] = Field(default=None, description="Of a number whose logarithm is uniform: durations, sizes.")
     uniform: Annotated[
         tuple[float, ...] | None,
         Check("two numbers [low, high], low <= high", lambda v: _range(v, positive=False)),
-    ] = None
+    ] = Field(default=None, description="Of a number that is uniform between them.")
     choice: Annotated[
         tuple[tuple[Any, float], ...] | None,
         Check("a list of [value, frequency]", _choices),
-    ] = None
-    digits: Annotated[int, whole(0, 3)] = 0
-    why: Words = ""
+    ] = Field(default=None, description="Values with their relative frequencies.")
+    digits: Annotated[int, whole(0, 3)] = Field(
+        default=0, description="Digits after the point that are kept; 0: a whole number."
+    )
+    why: Words = Field(default="", description="Where the numbers come from.")
 
     def draw(self, u: float) -> Any:
         """Turn a uniform number of [0, 1) into a value of the distribution."""
@@ -107,32 +104,32 @@ class Distribution(Strict):
 
 
 class Stratum(Strict):
-    """A kind of scenario whose share of the population and of the sample differ.
+    """A kind of scenario whose share of the population and of the sample differ."""
 
-    Attributes:
-        population: share of such stretches of time among all, up to a common factor.
-        sample: share of the panel that is drawn from it, up to a common factor.
-        patterns: pattern -> relative frequency within the stratum.
-        why: where the share comes from.
-    """
-
-    population: Annotated[float, _SHARE]
-    sample: Annotated[float, _SHARE]
-    patterns: Annotated[dict[str, float], Check("a mapping of pattern to frequency", _patterns)]
-    why: Words = ""
+    population: Annotated[float, _SHARE] = Field(
+        description="Share of such stretches of time among all, up to a common factor."
+    )
+    sample: Annotated[float, _SHARE] = Field(
+        description="Share of the panel that is drawn from it, up to a common factor; every "
+        "scenario carries the weight that undoes it."
+    )
+    patterns: Annotated[dict[str, float], Check("a mapping of pattern to frequency", _patterns)] = (
+        Field(description="Pattern -> relative frequency within the stratum.")
+    )
+    why: Words = Field(default="", description="Where the share comes from.")
 
 
 class FaultProfile(Strict):
-    """What happens to clusters, how often, and how long.
+    """What happens to clusters, how often, and how long."""
 
-    Attributes:
-        strata: name -> stratum, in the order of the report.
-        parameters: fault parameter (``read_stall.duration_ms``) -> distribution.
-    """
-
-    description: Words = ""
-    strata: dict[str, Stratum]
-    parameters: dict[str, Distribution]
+    description: Words = Field(default="", description="What it stands for, in a sentence or two.")
+    strata: dict[str, Stratum] = Field(
+        description="Name -> stratum, at least one, in the order of the report."
+    )
+    parameters: dict[str, Distribution] = Field(
+        description="Parameter of a pattern (`read_stall.duration_ms`) -> how it is drawn. Every "
+        "parameter of every pattern in a stratum is needed."
+    )
 
 
 def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:

@@ -44,17 +44,16 @@ _WORDS = text(r"(?s).{0,2000}", "a text of at most 2000 characters")
 
 
 class RuleSetFile(Strict):
-    """The file as it is written.
+    """The file as it is written."""
 
-    Attributes:
-        description: what it asks.
-        base: name of the release's rule set that it starts from.
-        switches: fields of `isr_pipeline.kafka.releases.RuleSet` -> values.
-    """
-
-    description: Annotated[str, _WORDS] = ""
-    base: Annotated[str, text(r".+", ", ".join(RELEASES))]
-    switches: Annotated[dict[str, Any], _SWITCHES] = Field(default={})
+    description: Annotated[str, _WORDS] = Field(default="", description="What it asks.")
+    base: Annotated[str, text(r".+", ", ".join(RELEASES))] = Field(
+        description="The release's rule set that it starts from. Kafka's keys have its defaults, "
+        "unless `key_defaults` says another."
+    )
+    switches: Annotated[dict[str, Any], _SWITCHES] = Field(
+        default={}, description="Switch -> value, at least one that the base does not have."
+    )
 
 
 def _release(value: Any) -> str:

@@ -61,7 +61,12 @@ WRONG = [
         "cluster: tinny",
         "cluster: tinny; allowed: default, demo, small, tiny",
     ),
-    (SMOKE, "faults: smoke", "faults: smok", "faults: smok; allowed: nightly, racks, smoke"),
+    (
+        SMOKE,
+        "faults: smoke",
+        "faults: smok",
+        "faults: smok; allowed: nightly, racks, smoke, stuck-reads",
+    ),
     (
         SMOKE,
         "regression: 8",

@@ -1,0 +1,173 @@
+"""Reference pages: what the models say, and examples that can be used."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.files.reading import parse_mapping
+from isr_pipeline.home import SHIPPED
+from isr_pipeline.scenarios.cluster_file import load_cluster_file, partitions_of
+from isr_pipeline.scenarios.rule_set_files import read_rule_set
+from tools import reference
+
+EXAMPLE = re.compile(r"^```yaml file=config/(\S+)\n(.*?)^```$", re.M | re.S)
+
+FILES = {
+    "experiments/example.yaml": ("experiment-file.md", reference.EXPERIMENT),
+    "faults/example.yaml": ("fault-profile.md", reference.PROFILE),
+    "rule-sets/example.yaml": ("rule-set-file.md", reference.RULE_SET),
+    "clusters/example.yaml": ("cluster-file.md", reference.CLUSTER),
+}
+"""Example -> its page, and the models that it shows."""
+
+
+def example(file: str) -> str:
+    """The text of an example, as its page has it."""
+    page, _ = FILES[file]
+    found: dict[str, str] = dict(EXAMPLE.findall(reference.read(page)))
+    return found[file]
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of configuration with the four examples."""
+    folder = tmp_path / "config"
+    shutil.copytree(SHIPPED / "config", folder)
+    for file in FILES:
+        (folder / file).write_text(example(file))
+    monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+class TestGenerated:
+    """Between the marks stands what the code says."""
+
+    @pytest.mark.parametrize("page", sorted(reference.PARTS))
+    def test_as_the_models_have_it(self, page: str) -> None:
+        """Writing the page again changes nothing; if it does: make reference."""
+        assert reference.rewritten(page, reference.read(page)) == reference.read(page)
+
+    def test_a_changed_page_is_seen(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """One changed default makes the command fail, and --write mends it."""
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        for name in reference.PARTS:
+            (folder / name).write_text(reference.read(name))
+        monkeypatch.setattr(reference, "DOCS", folder)
+        page = folder / "experiment-file.md"
+        page.write_text(page.read_text().replace("| `5000` |", "| `6000` |"))
+        assert reference.main([]) == 1
+        assert "experiment-file.md; run: make reference" in capsys.readouterr().err
+        assert reference.main(["--write"]) == 0
+        assert reference.main([]) == 0
+        assert "| `5000` |" in page.read_text()
+
+    def test_marks_are_kept(self) -> None:
+        """A page whose marks somebody removed is refused."""
+        with pytest.raises(SystemExit, match=r"keys\.md: has the parts \[\]"):
+            reference.rewritten("keys.md", "# What can be set\n")
+
+    def test_every_switch_has_its_history(self) -> None:
+        """ELR came with the newest rule set, message lag went with 0.9."""
+        said = reference.switches()
+        assert "| `has_elr` | " in said
+        assert "`false`; `true` from 3.7+ |" in said
+        assert re.search(r"`message_lag` .*`true`; `false` from 0\.9-0\.10\.1 \|", said)
+
+
+class TestExamples:
+    """Each page's example is complete and works."""
+
+    def test_experiment(self, config: Path) -> None:
+        """It loads with the three other examples; grid and candidates make seven configurations."""
+        made = configurations(load_experiment("example"))
+        assert [one.name for one in made] == [
+            "today",
+            "a-third",
+            "elr@min-isr=1,lag=10000",
+            "elr@min-isr=1,lag=30000",
+            "elr@min-isr=2,lag=10000",
+            "elr@min-isr=2,lag=30000",
+            "joins-late",
+        ]
+
+    def test_cluster(self, config: Path) -> None:
+        """Its brokers and partitions are as written."""
+        read = load_cluster_file(config / "clusters" / "example.yaml", "f")
+        assert [one.id for one in read.brokers] == [1, 2, 3]
+        assert [len(partitions_of(one)) for one in read.topics] == [2, 40]
+
+    def test_rule_set(self, config: Path) -> None:
+        """It is the newest release with one switch changed."""
+        text = read_rule_set(config / "rule-sets" / "example.yaml", "f")
+        assert text == "example (3.7+ with expand_needs_lag=true)"
+
+    @pytest.mark.parametrize("file", sorted(FILES))
+    def test_has_every_field(self, file: str) -> None:
+        """No field of the page's tables is missing in its example."""
+        _, models = FILES[file]
+        written = set(_keys(parse_mapping(example(file), file)))
+        fields = {n for _, model in models for n in model.model_fields}
+        assert fields - written == set()
+
+    @pytest.mark.parametrize(
+        ("file", "old", "new"),
+        [
+            ("experiments/example.yaml", "{num.io.threads: 16}", "{replica.lag.time.max: 16}"),
+            ("faults/example.yaml", "crash.restart_after_ms", "pause.duration_ms"),
+            ("rule-sets/example.yaml", "expand_needs_lag:", "expand_needs_lagg:"),
+            ("clusters/example.yaml", "leader: 2", "leader: 9"),
+        ],
+    )
+    def test_refusals(self, config: Path, file: str, old: str, new: str) -> None:
+        """The line that a page shows for a mistake is the one that is said."""
+        path = config / file
+        path.write_text(path.read_text().replace(old, new))
+        with pytest.raises(InputError) as refused:
+            load_experiment("example")
+        said = str(refused.value).replace(f"{config}/", "config/").replace("example", "mine")
+        page, _ = FILES[file]
+        assert said in re.findall(r"^    (config/\S+: .+)$", reference.read(page), re.M)
+
+
+class TestDescriptions:
+    """Every field has words, in the model."""
+
+    def test_all(self) -> None:
+        """Fields of parts, too: a model that a page links to has its table there."""
+        for models in (reference.EXPERIMENT, reference.PROFILE, reference.CLUSTER):
+            listed = {model for _, model in models}
+            for _, model in models:
+                for name, field in model.model_fields.items():
+                    assert field.description, f"{model.__name__}.{name}"
+                    assert set(_models(field.annotation)) <= listed
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _keys(inner)
+    if isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)

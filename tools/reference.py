@@ -1,0 +1,338 @@
+"""Reference pages from the models: ``make reference``, or ``python -m tools.reference --write``.
+
+A page says in its own words what a file is for. Between ``<!-- reference:NAME -->`` and
+``<!-- reference:end -->`` stands what the models and the code say, and nobody writes it by hand.
+Without ``--write`` the pages are compared; one that differs is exit status 1.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import typer.main
+from pydantic import BaseModel
+
+from isr_pipeline import cli
+from isr_pipeline.experiment import file as experiment_file
+from isr_pipeline.experiment.keys import entries, unit_of
+from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.files.models import allowed_of
+from isr_pipeline.files.words import shown
+from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, RuleSet
+from isr_pipeline.scenarios import cluster_file
+from isr_pipeline.scenarios.model import RackRoundTrip
+from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
+from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
+from isr_pipeline.scenarios.rule_set_files import RuleSetFile
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+BLOCK = re.compile(
+    r"(<!-- reference:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(<!-- reference:end -->)", re.S
+)
+
+Model = type[BaseModel]
+
+EXPERIMENT: tuple[tuple[str, Model], ...] = (
+    ("the file", experiment_file.ExperimentFile),
+    ("panels", experiment_file.Panels),
+    ("budget", Budget),
+    ("group", experiment_file.Group),
+    ("candidate", experiment_file.Candidate),
+    ("grid", experiment_file.Grid),
+    ("axis", experiment_file.Axis),
+)
+PROFILE: tuple[tuple[str, Model], ...] = (
+    ("the file", FaultProfile),
+    ("stratum", Stratum),
+    ("distribution", Distribution),
+)
+RULE_SET: tuple[tuple[str, Model], ...] = (("the file", RuleSetFile),)
+CLUSTER: tuple[tuple[str, Model], ...] = (
+    ("the file", cluster_file.ClusterFile),
+    ("broker", cluster_file.BrokerEntry),
+    ("topic", cluster_file.TopicEntry),
+    ("stream", cluster_file.StreamEntry),
+    ("partition", cluster_file.PartitionEntry),
+    ("round trip", RackRoundTrip),
+    ("assumed", cluster_file.Assumed),
+)
+"""Of each page the models, with what a part of the file is called."""
+
+KIND_OF = {
+    model: name for models in (EXPERIMENT, PROFILE, RULE_SET, CLUSTER) for name, model in models
+}
+_WORDS = {bool: "boolean", int: "whole number", float: "number", str: "text", dict: "mapping"}
+
+
+# ---------------------------------------------------------------------------- fields of models
+
+
+def fields(models: Sequence[tuple[str, Model]]) -> str:
+    """One table for each model: name, type, unit, what is allowed, default, meaning."""
+    said = []
+    for name, model in models:
+        said.append(f"### {_heading(name)}\n")
+        rows = []
+        for attribute, field in model.model_fields.items():
+            written = field.alias or attribute
+            if not field.description:
+                raise SystemExit(f"{model.__name__}.{attribute} has no description")
+            default = "required" if field.is_required() else _default(field.get_default())
+            kind = kind_of(field.annotation)
+            allowed = allowed_of(model, written)
+            allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
+            rows.append(
+                (f"`{written}`", kind, unit_of(written), allowed, default, field.description)
+            )
+        said.append(table(("field", "type", "unit", "allowed", "default", "meaning"), rows))
+    return "\n".join(said)
+
+
+def _heading(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "absent"
+    if value in ((), {}, ""):
+        return "empty"
+    if isinstance(value, BaseModel):
+        return "its defaults"
+    return f"`{shown(value)}`"
+
+
+def kind_of(annotation: Any) -> str:
+    """What a field holds, in a word; another table's part links to it."""
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return "word"
+    if origin in (Union, types.UnionType):
+        kinds = [kind_of(one) for one in inside if one is not type(None)]
+        return " or ".join(dict.fromkeys(kinds))
+    if origin is tuple:
+        ours = [one for one in inside if one is not Ellipsis and _is_model(one)]
+        return f"list of {_link(ours[0])}" if ours else "list"
+    if origin is dict:
+        ours = [one for one in inside if _is_model(one)]
+        return f"mapping to {_link(ours[0])}" if ours else "mapping"
+    if _is_model(annotation):
+        return _link(annotation)
+    return _WORDS.get(annotation, "any")
+
+
+def _is_model(one: Any) -> bool:
+    return isinstance(one, type) and issubclass(one, BaseModel)
+
+
+def _link(model: Model) -> str:
+    name = KIND_OF[model]
+    return f"[{name}](#{anchor(name)})"
+
+
+def anchor(heading: str) -> str:
+    """The anchor that GitHub and the site give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; columns in which nothing stands are left out."""
+    body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    used = [i for i in range(len(head)) if any(row[i] for row in body)]
+    lines = [
+        [head[i] for i in used],
+        ["---"] * len(used),
+        *([row[i] for i in used] for row in body),
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+# ---------------------------------------------------------------------------- other tables
+
+
+def patterns() -> str:
+    """Every pattern of a fault profile, and the parameters that it draws."""
+    rows = [
+        (f"`{name}`", one.meaning, ", ".join(f"`{p}`" for p in one.parameters))
+        for name, one in PATTERNS.items()
+    ]
+    return table(("pattern", "what happens", "parameters"), rows)
+
+
+def parameters() -> str:
+    """Every parameter: which values may be drawn."""
+    rows = [
+        (f"`{name}`", unit_of(name), check.allowed) for name, check in sorted(PARAMETERS.items())
+    ]
+    return table(("parameter", "unit", "allowed"), rows)
+
+
+def switches() -> str:
+    """Every switch of a rule set: meaning, what is allowed, and what each release has."""
+    meanings = _meanings(RuleSet.__doc__ or "")
+    rows = [(f"`{name}`", meanings[name], allowed_for(name), _history(name)) for name in CHANGEABLE]
+    return table(("switch", "meaning", "allowed", "in the releases"), rows)
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """The lines of a docstring's section ``Args``."""
+    section = docstring.partition("Args:")[2]
+    found = re.findall(r"^ {8}(\w+): ((?:.|\n {12})+)", section, re.M)
+    return {name: _sentence(" ".join(text.split())) for name, text in found}
+
+
+def _sentence(text: str) -> str:
+    first = text.partition(" ")[0]
+    return text if "." in first else text[:1].upper() + text[1:]
+
+
+def _history(switch: str) -> str:
+    """A switch's values over the releases: ``false; true from 2.7-3.2``."""
+    said: list[str] = []
+    last: str | None = None
+    for name in RELEASES:
+        value = getattr(RULE_SETS[name], switch)
+        word = value.name.lower() if hasattr(value, "name") else str(value)
+        word = word.lower() if isinstance(value, bool) else word
+        if word != last:
+            said.append(f"`{word}`" if last is None else f"`{word}` from {name}")
+            last = word
+    return "; ".join(said) if switch != "key_defaults" else "its own"
+
+
+ALL = "all"
+
+
+def _range(releases: Sequence[str]) -> str:
+    """Rule sets in a few words; empty if there are none."""
+    if tuple(releases) == RELEASES:
+        return ALL
+    if len(releases) > 1 and tuple(releases) == RELEASES[RELEASES.index(releases[0]) :]:
+        return f"from {releases[0]}"
+    return ", ".join(releases)
+
+
+def keys() -> str:
+    """What `isr-pipeline keys` lists."""
+    said = []
+    for group, heading in (
+        ("kafka", "Kafka's keys"),
+        ("cluster", "The cluster"),
+        ("rules", "Switches of the rules"),
+        ("service", "Service times"),
+        ("produce", "A topic's load"),
+    ):
+        rows = []
+        for one in entries():
+            if one.group != group:
+                continue
+            default = (
+                "required" if one.default is None and group == "cluster" else _default(one.default)
+            )
+            others: dict[str, list[str]] = {}
+            for release, value in one.defaults.items():
+                others.setdefault(shown(value), []).append(release)
+            default += "".join(f"; `{v}` in {', '.join(names)}" for v, names in others.items())
+            has = _range(one.rule_sets) or "a proposal"
+            read = _range(one.read_by) or "nothing"
+            has, read = "" if has == ALL else has, "" if read in (ALL, has) else read
+            rows.append(
+                (
+                    f"`{one.name}`",
+                    one.unit,
+                    one.allowed,
+                    default,
+                    has,
+                    read,
+                    one.meaning,
+                    one.source,
+                )
+            )
+        head = ("name", "unit", "allowed", "default", "releases", "read by", "meaning", "source")
+        said.append(f"### {heading}\n\n{table(head, rows)}")
+    return "\n".join(said)
+
+
+def commands() -> str:
+    """Every command, under the headings of `isr-pipeline --help`."""
+    root: Any = typer.main.get_command(cli.app)
+    said = []
+    for heading in (cli.RUN, cli.ASK, cli.TRY, cli.KAFKA, cli.HERE):
+        rows = []
+        for name in root.list_commands(None):
+            one = root.commands[name]
+            if one.rich_help_panel != heading:
+                continue
+            inner = getattr(one, "commands", None) or {"": one}
+            for part, command in inner.items():
+                words = " ".join(["isr-pipeline", name, part]).strip()
+                rows.append((f"`{words}`", str(command.help).partition("\n")[0]))
+        said.append(f"### {heading}\n\n{table(('command', 'does'), rows)}")
+    return "\n".join(said)
+
+
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "experiment-file.md": {"fields": lambda: fields(EXPERIMENT)},
+    "fault-profile.md": {
+        "fields": lambda: fields(PROFILE),
+        "patterns": patterns,
+        "parameters": parameters,
+    },
+    "rule-set-file.md": {"fields": lambda: fields(RULE_SET), "switches": switches},
+    "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
+    "keys.md": {"keys": keys},
+    "command-line.md": {"commands": commands},
+}
+"""Page -> its parts, in any order."""
+
+
+# ---------------------------------------------------------------------------- pages
+
+
+def rewritten(page: str, text: str) -> str:
+    """A page with every part as the models have it today.
+
+    Raises:
+        SystemExit: a part is missing in the page, or has no maker.
+    """
+    parts = PARTS[page]
+    found = [match["name"] for match in BLOCK.finditer(text)]
+    if sorted(found) != sorted(parts):
+        raise SystemExit(f"{page}: has the parts {found}, allowed: {sorted(parts)}, each once")
+    return BLOCK.sub(lambda m: f"{m[1]}\n{parts[m['name']]()}\n{m[4]}", text)
+
+
+def differing() -> list[str]:
+    """Pages whose parts are not what the models say."""
+    return [name for name in PARTS if rewritten(name, read(name)) != read(name)]
+
+
+def read(page: str) -> str:
+    """A page's text."""
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare, or write."""
+    if arguments not in ([], ["--write"]):
+        sys.stderr.write("usage: python -m tools.reference [--write]\n")
+        return 2
+    changed = differing()
+    for page in changed if arguments else ():
+        (DOCS / page).write_text(rewritten(page, read(page)), encoding="utf-8")
+        sys.stdout.write(f"wrote docs/{page}\n")
+    if changed and not arguments:
+        sys.stderr.write(f"not as the models have it: {', '.join(changed)}; run: make reference\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
