@@ -19,6 +19,9 @@ NO_RATIO = "-"
 NEVER = "never seen"
 """Where the configuration's value is zero: resampling zeros gives no interval."""
 
+LEAST_DIFFERENCE = 0.02
+"""Ratios nearer to 1 are called no difference, however narrow their intervals."""
+
 
 def number(ratio: Ratio) -> str:
     """``0.47 x (0.40-0.55)``."""
@@ -26,15 +29,17 @@ def number(ratio: Ratio) -> str:
         return NO_RATIO
     if ratio.value == 0.0:
         return NEVER
+    if ratio.high < 0.005:
+        return "under 0.01 x"
     if not math.isfinite(ratio.low) or not math.isfinite(ratio.high):
         return f"{ratio.value:.2f} x"
     return f"{ratio.value:.2f} x ({ratio.low:.2f}\u2013{ratio.high:.2f})"
 
 
 def is_clear(ratio: Ratio) -> bool:
-    """Whether the interval leaves 1 out, and two digits show that it does."""
+    """Whether the interval leaves 1 out, and the ratio is not as good as 1."""
     outside = ratio.low > 1.0 or ratio.high < 1.0
-    return ratio.value > 0.0 and outside and round(ratio.value, 2) != 1.0
+    return ratio.value > 0.0 and outside and abs(ratio.value - 1.0) >= LEAST_DIFFERENCE
 
 
 def cells(

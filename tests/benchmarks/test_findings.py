@@ -33,6 +33,7 @@ class TestNumber:
             (Ratio(0.466, 0.4, 0.549), "0.47 x (0.40–0.55)"),
             (Ratio(1.5, 0.9, NAN), "1.50 x"),
             (Ratio(0.0, 0.0, 0.0), "never seen"),
+            (Ratio(0.002, 0.001, 0.004), "under 0.01 x"),
             (Ratio(NAN, NAN, NAN), "-"),
         ],
     )
@@ -40,9 +41,9 @@ class TestNumber:
         """A ratio without an interval claims none; nothing seen is no interval of zeros."""
         assert show.number(ratio) == said
 
-    @pytest.mark.parametrize("ratio", [Ratio(0.0, 0.0, 0.0), Ratio(1.004, 1.001, 1.008)])
+    @pytest.mark.parametrize("ratio", [Ratio(0.0, 0.0, 0.0), Ratio(1.015, 1.01, 1.02)])
     def test_not_clear(self, ratio: Ratio) -> None:
-        """What was never seen is no proven gain; what two digits do not show is no difference."""
+        """What was never seen is no proven gain; as good as 1 is no difference."""
         assert not show.is_clear(ratio)
 
 

@@ -1,0 +1,286 @@
+"""What README and docs claim is so: commands, options, targets, files, keys, figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from isr_pipeline.cli import app
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.kafka.broker_config import KEYS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+COMMANDS = typer.main.get_command(app)
+
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_OURS = ("benchmarks", "config", "dags", "docs", "examples", "expectations", "isr_pipeline")
+_OURS += ("spark_jobs", "tests", "tools", ".ci")
+
+OTHER_KEYS = {
+    # Of clients, of security, or refused proposals' names; no scenario reads them.
+    "follower.fetch.reads.insync.enable",
+    "initial.broker.registration.timeout.ms",
+    "request.timeout.ms",
+    "retry.backoff.ms",
+    "queued.max.requests",
+    "topics.min.insync.replicas",
+}
+"""Words like Kafka's keys that the simulator does not know, and need not."""
+
+MADE_LATER = {
+    "config/clusters/mine.yaml",
+    "config/experiments/joins-in-time.yaml",
+    "config/experiments/lag.yaml",
+    "isr_pipeline/shipped",
+}
+"""Files that a page tells its reader to write, and the folder that only a wheel has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A piece of a page: a code span, or a line of a fenced block.
+
+    Attributes:
+        page: relative to the checkout.
+        text: without back-quotes or prompt.
+    """
+
+    page: str
+    text: str
+
+
+def spans() -> Iterator[Claim]:
+    """Every code span of every page, outside fenced blocks."""
+    for page in PAGES:
+        text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+        for found in _SPAN.finditer(text):
+            yield Claim(str(page.relative_to(ROOT)), found[1].strip())
+
+
+def console_lines() -> Iterator[Claim]:
+    """Every command of a fenced block: lines with a prompt, continued ones joined."""
+    for page in PAGES:
+        for block in _FENCE.findall(page.read_text(encoding="utf-8")):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.startswith("$ "):
+                    yield Claim(str(page.relative_to(ROOT)), line[2:].split("  #")[0].strip())
+
+
+def commands(program: str) -> list[Claim]:
+    """Claims that call a program, from its name on."""
+    called = re.compile(rf"(?:^|[\s;&|/]){re.escape(program)}(?=\s|$)")
+    found = []
+    for claim in [*spans(), *console_lines()]:
+        for match in called.finditer(claim.text):
+            rest = re.split(r"[;&|]", claim.text[match.end() :])[0]
+            found.append(Claim(claim.page, rest.strip()))
+    return found
+
+
+def words_of(text: str) -> list[str]:
+    """A command's words, as a shell has them."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def problem_of(words: list[str]) -> str:
+    """What is wrong with the words after `isr-pipeline`; empty if nothing is."""
+    command: Any = COMMANDS
+    rest = list(words)
+    while (below := getattr(command, "commands", None)) and rest and rest[0][0] not in "-…[":
+        if rest[0] not in below:
+            return f"no command {rest[0]}"
+        command = below[rest.pop(0)]
+    if command.context_settings.get("ignore_unknown_options"):
+        return ""
+    allowed = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    allowed.add("--help")
+    unknown = [
+        name
+        for name in re.findall(r"(?<!\S)\[?(--[a-z][a-z-]*)", " ".join(rest))
+        if name not in allowed
+    ]
+    return f"no option {', '.join(unknown)}" if unknown else ""
+
+
+class TestCommands:
+    """What can be typed."""
+
+    def test_commands_of_ours_exist(self) -> None:
+        """Every `isr-pipeline` command, and every option of it."""
+        wrong = [
+            f"{claim.page}: isr-pipeline {claim.text}: {problem}"
+            for claim in commands("isr-pipeline")
+            if (problem := problem_of(words_of(claim.text)))
+        ]
+        assert wrong == []
+
+    def test_the_check_sees_a_wrong_command(self) -> None:
+        """A command and an option that are not there are told."""
+        assert problem_of(["nights", "list"]) == "no command nights"
+        assert problem_of(["night", "list", "--every"]) == "no option --every"
+        assert problem_of(["night", "show", "NIGHT", "[--json]"]) == ""
+
+    def test_targets_exist(self) -> None:
+        """Every target and every variable of a `make` command."""
+        text = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
+        variables = set(re.findall(r"^([A-Z_]+) \?=", text, re.MULTILINE)) | {"PYTHON"}
+        wrong = []
+        for claim in commands("make"):
+            for word in words_of(claim.text):
+                name, assigned, _ = word.partition("=")
+                if re.fullmatch(r"[A-Z_]+", name) and assigned:
+                    good = name in variables
+                else:
+                    good = name in targets or not re.fullmatch(r"[a-z-]+", name)
+                if not good:
+                    wrong.append(f"{claim.page}: make {claim.text}: {word}")
+        assert wrong == []
+
+    def test_modules_exist(self) -> None:
+        """Every `python -m` of ours, with options that its source names."""
+        wrong = []
+        for claim in commands("python -m"):
+            name, *rest = words_of(claim.text) or [""]
+            if name.split(".")[0] not in {"benchmarks", "tests", "isr_pipeline"}:
+                continue
+            place = ROOT.joinpath(*name.split("."))
+            files = [place.with_suffix(".py"), *place.glob("*.py")]
+            source = "".join(file.read_text() for file in files if file.is_file())
+            if not source:
+                wrong.append(f"{claim.page}: no module {name}")
+            wrong += [
+                f"{claim.page}: {name} has no option {word}"
+                for word in rest
+                if word.startswith("--") and f'"{word.split("=")[0]}"' not in source
+            ]
+        assert wrong == []
+
+
+class TestPlaces:
+    """What is named is there."""
+
+    def test_links_lead_somewhere(self) -> None:
+        """Every link to a file of ours, and to a heading in it."""
+        wrong = []
+        for page in PAGES:
+            text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+            for target in _LINK.findall(text):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, heading = target.partition("#")
+                file = (page.parent / path).resolve() if path else page
+                if not file.exists():
+                    wrong.append(f"{page.name}: {target}: no such file")
+                elif heading and heading not in headings(file):
+                    wrong.append(f"{page.name}: {target}: no such heading")
+        assert wrong == []
+
+    def test_files_and_folders_exist(self) -> None:
+        """Every path that begins with a folder of the checkout."""
+        wrong = []
+        for claim in spans():
+            path = claim.text.split(":")[0].rstrip("/")
+            if path.split("/")[0] not in _OURS or "/" not in path or re.search(r"[A-Z ]{4}", path):
+                continue
+            if path in MADE_LATER or re.search(r"[<>{}…]", path):
+                continue
+            if not any(ROOT.glob(path)):
+                wrong.append(f"{claim.page}: {path}")
+        assert wrong == []
+
+    def test_variables_are_read(self) -> None:
+        """Every ISR_PIPELINE_… variable is one that the code reads."""
+        files = [
+            file
+            for folder in ("isr_pipeline", "tools", "dags", "tests", "benchmarks")
+            for file in (ROOT / folder).rglob("*")
+            if file.suffix in {".py", ".sh", ".md"} and file != Path(__file__)
+        ]
+        files += [ROOT / "Dockerfile", ROOT / "docker-compose.yaml", ROOT / "Makefile"]
+        read = set(re.findall(r"ISR_PIPELINE_[A-Z_]+", "".join(f.read_text() for f in files)))
+        named = {
+            (page.name, name)
+            for page in PAGES
+            for name in re.findall(r"ISR_PIPELINE_[A-Z_]*[A-Z]", page.read_text(encoding="utf-8"))
+        }
+        assert [one for one in sorted(named) if one[1] not in read] == []
+
+    def test_keys_are_kafkas(self) -> None:
+        """Every word like a key of Kafka is one that the simulator knows."""
+        wrong = set()
+        for claim in spans():
+            name = re.split(r"[=: ]", claim.text)[0]
+            like_a_key = re.fullmatch(r"[a-z]+(\.[a-z]+){2,}", name)
+            ours = name.startswith(("ssl.", "sasl.", "isr_", "benchmarks.", "spark.", "org."))
+            if like_a_key and not ours and name not in KEYS and name not in OTHER_KEYS:
+                wrong.add(f"{claim.page}: {name}")
+        assert sorted(wrong) == []
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    found = re.findall(r"^#{1,6} (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", one).replace("`", "") for one in found]
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in plain}
+
+
+class TestFigures:
+    """Numbers that a file of ours knows."""
+
+    @pytest.mark.parametrize(
+        ("experiment", "claimed", "more"),
+        [
+            ("operators", r"(\d+) that a broker can be given", 0),
+            ("proposals", r"leadership transfer change\? (\d+) configurations", 0),
+            ("history", r"from 0\.8\.2 on behave\? (\d+) rule sets", 0),
+        ],
+    )
+    def test_experiments_are_as_large_as_the_readme_says(
+        self, experiment: str, claimed: str, more: int
+    ) -> None:
+        """The README's table counts configurations."""
+        found = re.search(claimed, (ROOT / "README.md").read_text(encoding="utf-8"))
+        assert found is not None
+        assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
+
+    def test_the_intervals_table_is_the_last_measurement(self) -> None:
+        """docs/verdicts.md shows the last line of coverage.jsonl."""
+        lines = (ROOT / "benchmarks/results/coverage.jsonl").read_text().splitlines()
+        page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+        for metric, found in json.loads(lines[-1])["coverage"].items():
+            shares = (found["upper"], found["lower"], found["false_ok"])
+            cells = ["–" if one is None else f"{100 * one:.1f} %" for one in shares]
+            assert f"| {metric} | {found['intervals']} | {' | '.join(cells)} |" in page
+
+    def test_the_releases_of_the_recordings(self) -> None:
+        """The README counts the releases whose brokers were recorded."""
+        folder = ROOT / "isr_pipeline" / "lab" / "recordings"
+        lines = [
+            json.loads(line)
+            for name in ("observations.jsonl", "returns.jsonl")
+            for line in (folder / name).read_text().splitlines()
+        ]
+        releases = {str(line["release"]) for line in lines}
+        words = {9: "nine", 10: "ten", 11: "eleven", 12: "twelve"}
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        assert f"[real brokers of {words[len(releases)]} releases]" in readme
