@@ -28,8 +28,10 @@ COMMANDS = typer.main.get_command(app)
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-_OURS = ("benchmarks", "config", "dags", "docs", "examples", "expectations", "isr_pipeline")
-_OURS += ("spark_jobs", "tests", "tools", ".ci")
+_OURS = {
+    *("benchmarks", "config", "dags", "docs", "examples", "expectations", "isr_pipeline"),
+    *("spark_jobs", "tests", "tools", ".ci"),
+}
 
 OTHER_KEYS = {
     # Of clients, of security, or refused proposals' names; no scenario reads them.
@@ -38,7 +40,6 @@ OTHER_KEYS = {
     "request.timeout.ms",
     "retry.backoff.ms",
     "queued.max.requests",
-    "topics.min.insync.replicas",
 }
 """Words like Kafka's keys that the simulator does not know, and need not."""
 
@@ -104,7 +105,7 @@ def problem_of(words: list[str]) -> str:
     """What is wrong with the words after `isr-pipeline`; empty if nothing is."""
     command: Any = COMMANDS
     rest = list(words)
-    while (below := getattr(command, "commands", None)) and rest and rest[0][0] not in "-…[":
+    while (below := getattr(command, "commands", None)) and rest and re.match(r"[a-z]", rest[0]):
         if rest[0] not in below:
             return f"no command {rest[0]}"
         command = below[rest.pop(0)]
@@ -228,7 +229,7 @@ class TestPlaces:
         """Every word like a key of Kafka is one that the simulator knows."""
         wrong = set()
         for claim in spans():
-            name = re.split(r"[=: ]", claim.text)[0]
+            name = re.split(r"[=: ]", claim.text)[0].removeprefix("topics.")
             like_a_key = re.fullmatch(r"[a-z]+(\.[a-z]+){2,}", name)
             ours = name.startswith(("ssl.", "sasl.", "isr_", "benchmarks.", "spark.", "org."))
             if like_a_key and not ours and name not in KEYS and name not in OTHER_KEYS:

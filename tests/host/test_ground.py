@@ -102,8 +102,10 @@ class TestPlaces:
             ("/proc/t", f"/proc/t (no such file or directory); allowed: {FOLDER}"),
             (
                 "ftp://h/t",
-                "ftp://h/t; allowed: a folder, file:///FOLDER, s3://BUCKET/PREFIX, "
-                "gs://BUCKET/PREFIX, hdfs://HOST:PORT/PATH",
+                (
+                    "ftp://h/t; allowed: a folder, file:///FOLDER, s3://BUCKET/PREFIX, "
+                    "gs://BUCKET/PREFIX, hdfs://HOST:PORT/PATH"
+                ),
             ),
         ],
     )
