@@ -8,15 +8,37 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from isr_pipeline.report.broken import (
+    SESSION_OVER,
+    SHUT_DOWN,
+    UNFENCED,
+    Moment,
+    dead_times,
+    moments,
+)
+from isr_pipeline.worlds.ticks import planned_ticks
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.results import Samples
 
-LEADER, IN_ISR, OUT, FAILED = "leader", "in ISR", "out of ISR", "failed"
-COLOURS = {LEADER: "#2f6fde", IN_ISR: "#6bbf8a", OUT: "#d9a441", FAILED: "#8e3b8e"}
-OFFLINE_COLOUR = "#d62728"
+LEADER, IN_ISR, OUT, FAILED, DEAD = "leader", "in ISR", "out of ISR", "failed", "broker dead"
+COLOURS = {
+    LEADER: "#0072b2",
+    IN_ISR: "#7cc0e8",
+    OUT: "#e69f00",
+    FAILED: "#cc79a7",
+    DEAD: "#5c5c5c",
+}
+"""Told apart by every kind of eye (Okabe and Ito), and by their lightness in print."""
+
+PATTERNS = {LEADER: "", IN_ISR: "", OUT: "/", FAILED: "x", DEAD: "."}
+OFFLINE_COLOUR = "#d5350e"
+MOMENT_SYMBOLS = {SESSION_OVER: "x", SHUT_DOWN: "square", UNFENCED: "circle-open"}
+TICKS_MAX = 60
+"""Ticks of one broker over a run up to which they are drawn."""
 FAULT_COLOUR = "rgba(128,128,128,0.16)"
 LANE_PX = 26
 CURVE_PX = 190
@@ -59,6 +81,7 @@ def lanes_of(
         Lanes by (topic, partition, broker); periods by (topic, partition).
     """
     ordered = sorted(events, key=lambda event: float(event["t_ms"]))
+    dead = dead_times(scenario, ordered)
     lanes: dict[Lane, list[Segment]] = {}
     offline: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for topic in scenario.topics:
@@ -68,7 +91,7 @@ def lanes_of(
             ]
             segments, periods = _partition_lanes(replicas, mine, float(scenario.horizon_ms))
             for broker, found in segments.items():
-                lanes[topic.name, number, broker] = found
+                lanes[topic.name, number, broker] = _dead_in(found, dead.get(broker, []))
             offline[topic.name, number] = periods
     return lanes, offline
 
@@ -110,6 +133,19 @@ def _partition_lanes(
     return segments, periods
 
 
+def _dead_in(segments: list[Segment], dead: list[tuple[float, float]]) -> list[Segment]:
+    """A lane in which nothing is said of a broker's replica while the broker is dead."""
+    for begin, end in dead:
+        cut = [
+            Segment(max(one.begin_ms, low), min(one.end_ms, high), one.state)
+            for one in segments
+            for low, high in ((0.0, begin), (end, float("inf")))
+            if max(one.begin_ms, low) < min(one.end_ms, high)
+        ]
+        segments = sorted([*cut, Segment(begin, end, DEAD)], key=lambda one: one.begin_ms)
+    return segments
+
+
 def draw(
     scenario: Scenario,
     runs: Mapping[str, Iterable[Mapping[str, Any]]],
@@ -122,7 +158,8 @@ def draw(
         runs: title -> events; several to compare (simulated, observed).
         samples: curves of HW and LEO and the queues' depth, drawn below.
     """
-    drawn = {title: lanes_of(scenario, events) for title, events in runs.items()}
+    kept = {title: list(events) for title, events in runs.items()}
+    drawn = {title: lanes_of(scenario, events) for title, events in kept.items()}
     heights = [LANE_PX * (min(MAX_LANES, len(lanes)) + 1) for lanes, _ in drawn.values()]
     titles = list(drawn)
     if samples is not None:
@@ -136,8 +173,10 @@ def draw(
         vertical_spacing=min(0.06, 0.12 / len(heights)),
         subplot_titles=titles,
     )
-    for row, (lanes, offline) in enumerate(drawn.values(), 1):
+    for row, (title, (lanes, offline)) in enumerate(drawn.items(), 1):
         _draw_lanes(figure, row, lanes, offline, legend=row == 1)
+        _draw_moments(figure, row, lanes, moments(scenario, kept[title]), legend=row == 1)
+        _draw_ticks(figure, row, scenario, lanes, legend=row == 1)
     if samples is not None:
         _draw_curves(figure, len(drawn) + 1, samples)
     _shade_faults(figure, scenario)
@@ -182,7 +221,11 @@ def _draw_lanes(
                 name=state,
                 legendgroup=state,
                 showlegend=legend,
-                marker={"color": colour, "line": {"width": 0}},
+                marker={
+                    "color": colour,
+                    "line": {"width": 0},
+                    "pattern": {"shape": PATTERNS[state], "fgcolor": "#ffffff", "size": 5},
+                },
                 hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
             ),
             row=row,
@@ -214,18 +257,95 @@ def _draw_lanes(
     )
 
 
+def _draw_moments(
+    figure: go.Figure,
+    row: int,
+    lanes: dict[Lane, list[Segment]],
+    told: list[Moment],
+    *,
+    legend: bool,
+) -> None:
+    """A sign on every lane of a broker where its session ends, or it is fenced or unfenced."""
+    shown = list(lanes)[:MAX_LANES]
+    for what, symbol in MOMENT_SYMBOLS.items():
+        places = [
+            (one.t_ms / 1000, f"{topic}-{number} on {broker}")
+            for one in told
+            if one.what == what
+            for topic, number, broker in shown
+            if broker == one.broker
+        ]
+        if places:
+            _draw_signs(figure, row, what, places, {"symbol": symbol, "size": 9}, legend=legend)
+
+
+def _draw_ticks(
+    figure: go.Figure,
+    row: int,
+    scenario: Scenario,
+    lanes: dict[Lane, list[Segment]],
+    *,
+    legend: bool,
+) -> None:
+    """A stroke on every leader's lane where its broker looks for followers to remove.
+
+    As planned: until the broker first dies, for its return begins another series. Nothing if there
+    are so many that they would hide the lanes.
+    """
+    places = []
+    for (topic, number, broker), segments in list(lanes.items())[:MAX_LANES]:
+        first_ms, period_ms = planned_ticks(scenario)[broker]
+        if scenario.horizon_ms / period_ms > TICKS_MAX:
+            return
+        dies_ms = min((s.begin_ms for s in segments if s.state == DEAD), default=float("inf"))
+        leads = [s for s in segments if s.state == LEADER]
+        t_ms = first_ms
+        while t_ms < min(scenario.horizon_ms, dies_ms):
+            if any(s.begin_ms <= t_ms < s.end_ms for s in leads):
+                places.append((t_ms / 1000, f"{topic}-{number} on {broker}"))
+            t_ms += period_ms
+    if places:
+        look = {"symbol": "line-ns", "size": 12, "line": {"width": 2, "color": "#ffffff"}}
+        _draw_signs(figure, row, "isr-expiration tick", places, look, legend=legend)
+
+
+def _draw_signs(
+    figure: go.Figure,
+    row: int,
+    what: str,
+    places: list[tuple[float, str]],
+    look: dict[str, Any],
+    *,
+    legend: bool,
+) -> None:
+    figure.add_trace(
+        go.Scatter(
+            x=[second for second, _ in places],
+            y=[name for _, name in places],
+            mode="markers",
+            name=what,
+            legendgroup=what,
+            showlegend=legend,
+            marker={"color": "#111111", "line": {"width": 1, "color": "#ffffff"}, **look},
+            hovertemplate="%{y}: " + what + " at %{x:.3f} s<extra></extra>",
+        ),
+        row=row,
+        col=1,
+    )
+
+
 def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
     """LEO and HW of the leaders, then the depth of the request queues."""
     seconds = [t / 1000 for t in samples.t_ms]
     palette = (
-        "#2f6fde",
-        "#d9a441",
-        "#6bbf8a",
-        "#8e3b8e",
-        "#17a2b8",
-        "#e377c2",
-        "#7f7f7f",
-        "#bcbd22",
+        "#0072b2",
+        "#e69f00",
+        "#009e73",
+        "#cc79a7",
+        "#56b4e9",
+        "#d55e00",
+        "#8a8a8a",
+        "#b8a800",
     )
     for index, name in enumerate(list(samples.leo)[:MAX_CURVES]):
         colour = palette[index % len(palette)]

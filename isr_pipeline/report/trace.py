@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from isr_pipeline.worlds.results import Result, Samples
 
 LEGEND = (
-    "A lane for each replica. Blue leads, green is in the ISR, yellow is out of it, violet has "
-    "failed. Red: the partition is offline. Grey: a fault."
+    "A lane for each replica. Dark blue leads, light blue is in the ISR, striped orange is out of "
+    "it, crossed pink has failed, dark grey is on a dead broker. A red line: the partition is "
+    "offline. Shaded: a fault."
 )
 SAMPLES = 800
 """Samples of LEO, HW and queue depth over a run: enough for a page's width."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.entities import PartitionNames
+    from isr_pipeline.worlds.entities import Entities, PartitionNames
     from isr_pipeline.worlds.template import Shape
 
 Array = npt.NDArray[np.int64]
@@ -96,6 +96,16 @@ def _digests(seed: int, purpose: str, names: tuple[str, ...]) -> npt.NDArray[np.
         for name in names
     ]
     return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+
+
+def first_ticks(scenario: Scenario, entities: Entities, period_us: int) -> Array:
+    """First tick of each broker's isr-expiration task in microseconds, in the kernel's order."""
+    ticks = hashed(scenario.seed, "isr-expiration", entities.broker_names, period_us)
+    given = scenario.cluster.isr_expiration_phase_ms
+    if not given:
+        return ticks
+    firsts = [us(given[b]) if b in given else ticks[i] for i, b in enumerate(entities.brokers)]
+    return np.array(firsts, dtype=np.int64)
 
 
 LEDGER_CELLS_LARGE = 1 << 26
@@ -466,11 +476,7 @@ class _Encoder:
         """
         seed, brokers = self.s.seed, self.entities.brokers
         heartbeat, tick = int(w[at.C_HEARTBEAT]), int(w[at.C_TICK])
-        ticks = hashed(seed, "isr-expiration", self.entities.broker_names, tick)
-        given = self.s.cluster.isr_expiration_phase_ms
-        if given:
-            firsts = [us(given[b]) if b in given else ticks[i] for i, b in enumerate(brokers)]
-            ticks = np.array(firsts, dtype=np.int64)
+        ticks = first_ticks(self.s, self.entities, tick)
         # the session began before the scenario
         heartbeats = hashed(seed, "heartbeat", self.entities.broker_names, heartbeat) - heartbeat
         rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)

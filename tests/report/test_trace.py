@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from isr_pipeline.report.lanes import IN_ISR, LEADER, OUT, Segment, draw, lanes_of
+from isr_pipeline.report.broken import SESSION_OVER, SHUT_DOWN, UNFENCED, dead_times, moments
+from isr_pipeline.report.lanes import DEAD, IN_ISR, LEADER, OUT, Segment, draw, lanes_of
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.worlds.results import Result
 
-SCENARIO = {
+SCENARIO: dict[str, Any] = {
     "scenario_id": "one",
     "horizon_ms": 60_000,
     "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2, 3]},
@@ -36,12 +38,52 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
 
 
 def test_a_lane_per_replica() -> None:
-    """Before the election 1 leads; after it 2 does, and 1 is out of the ISR."""
+    """Broker 1 leads until it dies, and is dead then, whoever the controller thinks leads."""
     lanes, offline = lanes_of(parse_scenario(SCENARIO, "test"), [EVENT])
-    assert lanes["t", 0, 1] == [Segment(0, 39_012.5, LEADER), Segment(39_012.5, 60_000, OUT)]
+    assert lanes["t", 0, 1] == [Segment(0, 30_000, LEADER), Segment(30_000, 60_000, DEAD)]
     assert lanes["t", 0, 2] == [Segment(0, 39_012.5, IN_ISR), Segment(39_012.5, 60_000, LEADER)]
     assert lanes["t", 0, 3] == [Segment(0, 60_000, IN_ISR)]
     assert offline == {("t", 0): []}
+
+
+def test_a_broker_is_dead_until_it_is_unfenced() -> None:
+    """It may start at 40 s, but serves nothing before it is unfenced at 41 s; then it is out."""
+    fault = {"kind": "crash", "broker": 1, "start_ms": 30_000, "restart_after_ms": 10_000}
+    unfenced = {"t_ms": 41_000.0, "kind": "broker_unfenced", "broker": 1}
+    lanes, _ = lanes_of(parse_scenario({**SCENARIO, "faults": [fault]}, "test"), [EVENT, unfenced])
+    assert lanes["t", 0, 1][1:] == [
+        Segment(30_000, 41_000, DEAD),
+        Segment(41_000, 60_000, OUT),
+    ]
+
+
+def test_a_controlled_shutdown_leads_until_it_is_let_go() -> None:
+    """Dead is what the controller fenced, not what began to shut down."""
+    fault = {"kind": "controlled_restart", "broker": 1, "start_ms": 30_000, "downtime_ms": 20_000}
+    events = [
+        {"t_ms": 32_000.0, "kind": "broker_fenced", "broker": 1},
+        {"t_ms": 51_000.0, "kind": "broker_unfenced", "broker": 1},
+    ]
+    scenario = parse_scenario({**SCENARIO, "faults": [fault]}, "test")
+    assert dead_times(scenario, events) == {1: [(32_000.0, 51_000.0)]}
+    assert [one.what for one in moments(scenario, events)] == [SHUT_DOWN, UNFENCED]
+
+
+def test_the_end_of_a_session_is_marked_on_every_lane_of_the_broker() -> None:
+    """A killed broker is fenced because its session ran out."""
+    fenced = {"t_ms": 38_500.0, "kind": "broker_fenced", "broker": 1}
+    figure = draw(parse_scenario(SCENARIO, "test"), {"run": [fenced, EVENT]})
+    (signs,) = [trace for trace in figure.data if trace.name == SESSION_OVER]
+    assert (list(signs.x), list(signs.y)) == ([38.5], ["t-0 on 1"])
+
+
+def test_ticks_are_where_the_simulator_has_them() -> None:
+    """On the leader's lane, every half lag limit from the given first tick, until it dies."""
+    cluster = {**SCENARIO["cluster"], "isr_expiration_phase_ms": {1: 2_000}}
+    figure = draw(parse_scenario({**SCENARIO, "cluster": cluster}, "test"), {"run": []})
+    (ticks,) = [trace for trace in figure.data if trace.name == "isr-expiration tick"]
+    assert list(ticks.x) == [2.0, 17.0]
+    assert set(ticks.y) == {"t-0 on 1"}
 
 
 def test_offline_periods_are_red() -> None:

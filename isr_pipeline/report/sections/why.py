@@ -46,7 +46,8 @@ def _explained(page: Page, data: NightData, name: str) -> str:
     lines = "\n".join(escape(words.reason(line)) for line in found.lines())
     caption = (
         f"<strong>{escape(found.drawn.scenario_id)}</strong>: the baseline above, tonight below; "
-        "faults shaded"
+        "dark blue leads, light blue is in the ISR, orange is out of it, dark grey is on a dead "
+        "broker, red is offline; faults shaded"
     )
     return f"{heading}<pre><code>{lines}</code></pre>{page.figure(_lanes(found), caption)}"
 

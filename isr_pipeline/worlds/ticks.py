@@ -1,0 +1,30 @@
+"""When brokers look for followers to remove: the isr-expiration task of each, as it is planned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.worlds.choices import choices_for
+from isr_pipeline.worlds.encoder import first_ticks
+from isr_pipeline.worlds.entities import entities_of
+
+if TYPE_CHECKING:
+    from isr_pipeline.scenarios.model import Scenario
+
+
+def planned_ticks(scenario: Scenario) -> dict[int, tuple[float, float]]:
+    """Broker -> its first tick and the period, both in ms.
+
+    A walk that waits for a lock ends later, and a broker that returns begins anew at its start.
+
+    Args:
+        scenario: its configuration laid over it.
+    """
+    period_us = int(choices_for(scenario).keys[at.C_TICK])
+    entities = entities_of(scenario)
+    firsts = first_ticks(scenario, entities, period_us)
+    return {
+        broker: (int(first) / 1000, period_us / 1000)
+        for broker, first in zip(entities.brokers, firsts, strict=True)
+    }
