@@ -36,7 +36,11 @@ COLOURS = {
 
 PATTERNS = {LEADER: "", IN_ISR: "", OUT: "/", FAILED: "x", DEAD: "."}
 OFFLINE_COLOUR = "#d5350e"
-MOMENT_SYMBOLS = {SESSION_OVER: "x", SHUT_DOWN: "square", UNFENCED: "circle-open"}
+MOMENT_SYMBOLS = {SESSION_OVER: "x", SHUT_DOWN: "square", UNFENCED: "circle"}
+DARK, LIGHT = "#111111", "#ffffff"
+MOMENT_COLOURS = {SESSION_OVER: (DARK, LIGHT), SHUT_DOWN: (DARK, LIGHT), UNFENCED: (LIGHT, DARK)}
+"""Fill and edge: together they are seen on light and on dark."""
+
 TICKS_MAX = 60
 """Ticks of one broker over a run up to which they are drawn."""
 FAULT_COLOUR = "rgba(128,128,128,0.16)"
@@ -176,7 +180,7 @@ def draw(
     for row, (title, (lanes, offline)) in enumerate(drawn.items(), 1):
         _draw_lanes(figure, row, lanes, offline, legend=row == 1)
         _draw_moments(figure, row, lanes, moments(scenario, kept[title]), legend=row == 1)
-        _draw_ticks(figure, row, scenario, lanes, legend=row == 1)
+        _draw_ticks(figure, row, scenario, lanes)
     if samples is not None:
         _draw_curves(figure, len(drawn) + 1, samples)
     _shade_faults(figure, scenario)
@@ -224,7 +228,13 @@ def _draw_lanes(
                 marker={
                     "color": colour,
                     "line": {"width": 0},
-                    "pattern": {"shape": PATTERNS[state], "fgcolor": "#ffffff", "size": 5},
+                    "pattern": {
+                        "shape": PATTERNS[state],
+                        "bgcolor": colour,
+                        "fgcolor": "#ffffff",
+                        "size": 6,
+                        "solidity": 0.2,
+                    },
                 },
                 hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
             ),
@@ -276,7 +286,10 @@ def _draw_moments(
             if broker == one.broker
         ]
         if places:
-            _draw_signs(figure, row, what, places, {"symbol": symbol, "size": 9}, legend=legend)
+            fill, edge = MOMENT_COLOURS[what]
+            line = {"width": 1, "color": edge}
+            look = {"symbol": symbol, "size": 9, "color": fill, "line": line}
+            _draw_signs(figure, row, what, places, look, legend=legend)
 
 
 def _draw_ticks(
@@ -284,8 +297,6 @@ def _draw_ticks(
     row: int,
     scenario: Scenario,
     lanes: dict[Lane, list[Segment]],
-    *,
-    legend: bool,
 ) -> None:
     """A stroke on every leader's lane where its broker looks for followers to remove.
 
@@ -306,7 +317,8 @@ def _draw_ticks(
             t_ms += period_ms
     if places:
         look = {"symbol": "line-ns", "size": 12, "line": {"width": 2, "color": "#ffffff"}}
-        _draw_signs(figure, row, "isr-expiration tick", places, look, legend=legend)
+        # white on a lane is nothing in a legend: the caption says what the strokes are
+        _draw_signs(figure, row, "isr-expiration tick", places, look, legend=False)
 
 
 def _draw_signs(
@@ -326,7 +338,7 @@ def _draw_signs(
             name=what,
             legendgroup=what,
             showlegend=legend,
-            marker={"color": "#111111", "line": {"width": 1, "color": "#ffffff"}, **look},
+            marker=look,
             hovertemplate="%{y}: " + what + " at %{x:.3f} s<extra></extra>",
         ),
         row=row,
@@ -362,6 +374,7 @@ def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
                 row=row,
                 col=1,
             )
+    figure.update_yaxes(rangemode="tozero", row=row + 1, col=1)
     for index, (broker, depth) in enumerate(samples.queue.items()):
         figure.add_trace(
             go.Scatter(
@@ -401,6 +414,8 @@ def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
             "annotation_text": fault_text(fault),
             "annotation_position": "top left",
             "annotation_font_size": 10,
+            "annotation_font_color": "#222222",
+            "annotation_bgcolor": "rgba(255,255,255,0.75)",
             "annotation_yshift": -12 * (number % 6),
         }
         if end > begin:

@@ -38,6 +38,15 @@
     });
   }
 
+  // A long legend above the lanes would leave a phone no room for them: it goes below.
+  function underneath(layout, element) {
+    if (layout.legend.yref !== "container") { return; }
+    layout.legend = Object.assign({}, layout.legend, { y: 0, yanchor: "bottom", font: { size: 10 } });
+    layout.margin = Object.assign({}, layout.margin, { l: 20, t: 30, b: 250 });
+    layout.height += 180;
+    element.style.height = layout.height + "px";
+  }
+
   function draw(id) {
     const element = document.getElementById(id);
     const style = getComputedStyle(document.documentElement);
@@ -49,10 +58,13 @@
       margin: { l: 54, r: 12, t: 12, b: 48 },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
     }, chart.layout);
-    layout.xaxis = axis(chart.layout.xaxis, style);
-    layout.yaxis = axis(chart.layout.yaxis, style);
+    layout.font = Object.assign({}, chart.layout.font, { color: style.getPropertyValue("--ink").trim() });
+    for (const name of Object.keys(layout)) {
+      if (/^[xy]axis\d*$/.test(name)) { layout[name] = axis(layout[name], style); }
+    }
     if (narrow.matches) {
       shorten(layout.yaxis, chart.data);
+      underneath(layout, element);
       for (const trace of chart.data) { if (trace.colorbar) { trace.showscale = false; } }
     }
     Plotly.react(element, chart.data, layout, still);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.lanes import draw
 from isr_pipeline.report.page import fold
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "A lane for each replica. Dark blue leads, light blue is in the ISR, striped orange is out of "
-    "it, crossed pink has failed, dark grey is on a dead broker. A red line: the partition is "
-    "offline. Shaded: a fault."
+    "it, crossed pink has failed, dotted grey is on a dead broker. A red line: the partition is "
+    "offline. A white stroke on a leader: a planned tick of its isr-expiration task, until it "
+    "first dies. Shaded: a fault."
 )
 SAMPLES = 800
 """Samples of LEO, HW and queue depth over a run: enough for a page's width."""
@@ -71,7 +73,7 @@ def write_page(
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
         '<a class="skip" href="#main">Skip to the lanes</a>'
-        f"<header><div><h1>{title}</h1></div></header>"
+        f"<header><div><p class=where>{_what(scenario)}</p><h1>{title}</h1></div></header>"
         f'<main id="main" tabindex="-1"><figure><figcaption>{LEGEND}</figcaption>'
         f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
         f'style="height:{chart["layout"]["height"]}px"></div></figure>'
@@ -82,12 +84,26 @@ def write_page(
     return path
 
 
+def _what(scenario: Scenario) -> str:
+    """What the page is about, for who was sent it."""
+    cluster = scenario.cluster
+    return escape(
+        f"A scenario of {scenario.horizon_ms / 1000:g} s for isr-pipeline, a simulator of Kafka's "
+        f"replication rules: {len(cluster.brokers)} brokers of release {cluster.release}, "
+        f"{len(scenario.faults)} faults"
+    )
+
+
 def _outcome(outcome: dict[str, Any]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{name}</th><td class="n">{_shown(value)}</td></tr>'
+        f'<tr><th scope="row">{name}</th><td class="n">{_shown(value)}</td>'
+        f"<td>{escape(METRICS[name].unit) if name in METRICS else ''}</td></tr>"
         for name, value in outcome.items()
     )
-    head = '<tr><th scope="col">measure</th><th scope="col" class="n">value</th></tr>'
+    head = (
+        '<tr><th scope="col">measure</th><th scope="col" class="n">value</th>'
+        '<th scope="col">unit</th></tr>'
+    )
     return _scrolled("Outcome", head, rows)
 
 
