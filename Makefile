@@ -53,10 +53,11 @@ test-slow: setup  ## the tests marked slow, a third of the mutants, and more ran
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 
-lint: setup  ## ruff and mypy
+lint: setup  ## ruff, mypy, and the prose of README and docs
 	@$(RUN) $(BIN)/ruff check .
 	@$(RUN) $(BIN)/ruff format --check .
 	@$(RUN) $(BIN)/mypy
+	@$(RUN) $(BIN)/python tools/prose.py
 
 format: setup  ## let ruff rewrite the files
 	@$(RUN) $(BIN)/ruff check --fix --quiet . ; $(RUN) $(BIN)/ruff format .

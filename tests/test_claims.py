@@ -17,6 +17,8 @@ from isr_pipeline.cli import app
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.scenarios.loading import load_scenario
+from isr_pipeline.worlds.run import run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -263,6 +265,19 @@ class TestFigures:
         found = re.search(claimed, (ROOT / "README.md").read_text(encoding="utf-8"))
         assert found is not None
         assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
+
+    def test_joins_in_time_does_what_the_readme_says(self) -> None:
+        """In w12, 20 shrinks become one, and time below min ISR goes from 5 % to 72 %."""
+        file = ROOT / "isr_pipeline/scenarios/library/w12.yaml"
+        seen = []
+        for settings in ([], ["cluster.release=joins-in-time"]):
+            result = run(load_scenario(file, settings), events=True)
+            shrinks = [event for event in result.events if event["kind"] == "isr_shrink"]
+            seen.append((len(shrinks), round(100 * result.outcome["under_min_isr_rate"])))
+        assert seen == [(20, 5), (1, 72)]
+        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+        assert "20 shrinks become one." in readme
+        assert "goes from 5 % to 72 %." in readme
 
     def test_the_intervals_table_is_the_last_measurement(self) -> None:
         """docs/verdicts.md shows the last line of coverage.jsonl."""
