@@ -25,7 +25,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference env compose-test soak-nights clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kil
 
 reference: setup  ## write the tables of docs/*-file.md, keys.md and command-line.md from the models
 	@$(RUN) $(BIN)/python -m tools.reference --write
+
+docs:  ## the documentation as a site that is searched without a network, .state/site/index.html
+	@"$(PYTHON)" -E -X utf8 tools/docs.py
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py

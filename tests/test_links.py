@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.home import REPOSITORY
+from tools.anchors import anchor
 
 PAGES = sorted(
     [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")],
@@ -37,7 +38,7 @@ def anchors(page: Path) -> frozenset[str]:
     found: list[str] = []
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", prose(page), re.M):
         text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-        base = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        base = anchor(text)
         number = sum(1 for one in found if re.fullmatch(rf"{re.escape(base)}(-\d+)?", one))
         found.append(f"{base}-{number}" if base in found else base)
     found += re.findall(r'<a (?:id|name)="([^"]+)"', page.read_text(encoding="utf-8"))
@@ -48,11 +49,11 @@ def broken(page: Path) -> list[str]:
     """Links of a page that lead nowhere."""
     wrong = []
     for to in links(page):
-        place, _, anchor = to.partition("#")
+        place, _, heading = to.partition("#")
         target = (page.parent / place).resolve() if place else page
         if not target.is_relative_to(REPOSITORY) or not target.exists():
             wrong.append(f"{to}: no such file")
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+        elif heading and target.suffix == ".md" and heading not in anchors(target):
             wrong.append(f"{to}: no such heading")
     return wrong
 

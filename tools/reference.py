@@ -30,6 +30,7 @@ from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
+from tools.anchors import anchor
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -135,11 +136,6 @@ def _is_model(one: Any) -> bool:
 def _link(model: Model) -> str:
     name = KIND_OF[model]
     return f"[{name}](#{anchor(name)})"
-
-
-def anchor(heading: str) -> str:
-    """The anchor that GitHub and the site give a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
