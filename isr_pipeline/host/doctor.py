@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.home import Home, config_dir
-from isr_pipeline.host import ground, stack
+from isr_pipeline.host import ground, shipping, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,6 +60,7 @@ def examine() -> list[Finding]:
         ("Spark", _spark),
         ("Java", lambda: _java(home)),
         ("Spark master", _master),
+        ("Spark workers", lambda: _workers(home)),
         ("MLflow", lambda: _mlflow(home)),
         ("Airflow", _airflow),
     )
@@ -140,6 +142,30 @@ def _master() -> str:
         return "as the connection in AIRFLOW_CONN_SPARK_DEFAULT says (only Airflow can ask it)"
     ground.check_master(master)
     return master
+
+
+def _workers(home: Home) -> str:
+    """Ask the workers of a cluster, which takes the start of a Spark session."""
+    master = stack.wanted_master(None)
+    sent = shipping.wanted(master)
+    if master is None:
+        return "not asked: only Airflow knows the master"
+    if master.startswith("local"):
+        return "on this machine"
+    ground.check_master(master)
+    if sent:
+        shipping.shipment(home)
+    done = subprocess.run(
+        [sys.executable, "-m", "isr_pipeline.host.spark_workers", master, home.root],
+        env=stack.environment(home, spark_master=master),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+    if done.returncode:
+        raise Refused(lines[-1] if lines else f"no answer (exit status {done.returncode})")
+    return f"{lines[-1]}{', with what Spark brought them' if sent else ''}"
 
 
 def _mlflow(home: Home) -> str:

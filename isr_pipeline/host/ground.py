@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.host import shipping
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.places import root_path
 from isr_pipeline.storage.places import ALLOWED
@@ -58,8 +59,11 @@ def check_night_can_start(home: Home, master: str | None) -> None:
     check_places(home)
     if master is not None:
         check_master(master)
+    sent = shipping.wanted(master)
     check_java(home)
     check_store(home)
+    if sent:
+        shipping.shipment(home)
 
 
 def check_places(home: Home) -> None:

@@ -9,15 +9,20 @@ Spark's own, with differences that matter when tasks take a second:
   machine instead of once a worker; of ``module:function`` the function is also called. What they
   brought stays out of garbage collection: a worker collects after every task, and walking through
   all of numba and pandas takes 0.1 s.
+* Where Spark brought our code and libraries too, it goes on from a place of its own
+  (:mod:`isr_pipeline.host.arrival`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
 import sys
 from pathlib import Path
+
+from isr_pipeline.host.arrival import settle
 
 PRELOAD = "ISR_PIPELINE_PRELOAD"
 
@@ -33,14 +38,16 @@ def leave_archives() -> None:
 
 def main() -> None:
     """Import what workers need, then serve Spark until it goes."""
+    settle("isr_pipeline.host.spark_daemon")
     leave_archives()
     from pyspark.daemon import manager  # noqa: PLC0415 - not before the archives are off the path
 
-    for named in filter(None, os.environ.get(PRELOAD, "").split(",")):
-        module, _, function = named.partition(":")
-        imported = importlib.import_module(module)
-        if function:
-            getattr(imported, function)()
+    with contextlib.redirect_stdout(sys.stderr):  # Spark reads our address from standard output
+        for named in filter(None, os.environ.get(PRELOAD, "").split(",")):
+            module, _, function = named.partition(":")
+            imported = importlib.import_module(module)
+            if function:
+                getattr(imported, function)()
     gc.collect()
     gc.freeze()
     manager()

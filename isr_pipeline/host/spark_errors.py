@@ -28,6 +28,42 @@ _WORKER_KILLED = re.compile(
     r"Python worker (?:exited unexpectedly|process terminated)|ExecutorLostFailure|"
     r"Lost executor|Remote RPC client disassociated"
 )
+_STARTS = (
+    "a worker of Spark cannot start its Python: {}; allowed: the same checkout at the same path "
+    "there, or ISR_PIPELINE_WORKERS=shipped"
+)
+_OF_A_WORKER: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"packed for (?P<what>\S+, this machine is \S+)"),
+        (
+            "a worker of Spark is no machine for the Python that it was given: packed for {}; "
+            "allowed: workers and driver of one processor architecture"
+        ),
+    ),
+    (
+        re.compile(r"version `(?P<what>GLIBC_[\d.]+)' not found"),
+        (
+            "a worker of Spark has an older C library than the driver's machine ({} is missing); "
+            "allowed: the same Linux release there, or an older one here"
+        ),
+    ),
+    (re.compile(r'Cannot run program "(?P<what>[^"]+)".*No such file'), _STARTS),
+    (re.compile(r'(?P<what>Cannot run program "[^"]+".*Permission denied)'), _STARTS),
+    (
+        re.compile(r"Python in worker has different version: (?P<what>[\d.]+)"),
+        _STARTS.format("it is Python {}, not this program's version"),
+    ),
+    (
+        re.compile(r"reading the port number from (?P<what>\S+)'s stdout"),
+        _STARTS.format("{} ended at once, its log there says why"),
+    ),
+    (
+        re.compile(r"InvalidClassException: (?P<what>[^;\s]+);"),
+        "Spark on a worker is of another version than here ({}); allowed: the same version",
+    ),
+)
+"""What Spark says of a worker that cannot be one of ours, and what is said instead."""
+
 _PYTHON = re.compile(
     r"^(?P<line>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Refused)\b: .+)$", re.MULTILINE
 )
@@ -56,10 +92,22 @@ def cause(error: BaseException) -> str:
         return "Spark was killed while the step ran, or ended by itself (was memory short?)"
     if _WORKER_KILLED.search(text):
         return "a process of Spark was killed while the step ran (was memory short?)"
+    unfit = unfit_worker(text)
+    if unfit:
+        return shortened(unfit, LINE_MAX - 50)
     found = [match["line"] for match in _PYTHON.finditer(text) if not _of_spark(match["line"])]
     found = found or [match["line"] for match in _JAVA.finditer(text)][-1:]
     first = found[0] if found else f"{type(error).__name__}: {error}".partition("\n")[0]
     return shortened(" ".join(first.split()), LINE_MAX - 50)
+
+
+def unfit_worker(text: str) -> str:
+    """Say what a worker elsewhere lacks, if that is what broke a step off; else nothing."""
+    for pattern, line in _OF_A_WORKER:
+        match = pattern.search(text)
+        if match:
+            return line.format(match.groupdict().get("what", ""))
+    return ""
 
 
 def disk_full(error: BaseException, text: str = "") -> str:

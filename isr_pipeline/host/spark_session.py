@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import signal
@@ -18,10 +17,11 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import spark_place
+from isr_pipeline.home import Home
+from isr_pipeline.host import shipping, spark_place
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
+from isr_pipeline.host.stack import LOOPBACK, on_this_machine
 from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 compiler would spend ten seconds of processor time a job on code that is soon thrown away. Where
 spark-submit starts Java, the environment variable ``SPARK_SUBMIT_OPTS`` has to say the same."""
 
-LOOPBACK = "127.0.0.1"
-
 STARTED = "ISR_PIPELINE_SPARK_STARTED"
 """Environment variable: file to make once a session has started, for whoever submitted the job."""
 
@@ -74,24 +72,28 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
             ``SPARK_MASTER``, else ``local[*]``.
         preload: modules that workers import before they are forked.
     """
-    environment = _worker_environment(preload)
-    os.environ.update({name: environment[name] for name in _WORKER_THREADS})
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         os.environ.setdefault("SPARK_HOME", str(spark_home()))
         os.environ["JAVA_HOME"] = str(java_home(Home.from_environment()))
         os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
     chosen = master or os.environ.get("SPARK_MASTER") or ("" if submitted else "local[*]")
+    wherever = chosen or _submitted_master()
+    environment = _worker_environment(preload, wherever)
+    os.environ.update({name: environment[name] for name in _WORKER_THREADS})
 
     builder = SparkSession.builder.appName(app)
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
+    if shipping.wanted(wherever):
+        sent = shipping.shipment(Home.from_environment())
+        for key, value in shipping.spark_settings(sent, wherever).items():
+            builder = builder.config(key, value)
     for name, value in environment.items():
         builder = builder.config(f"spark.executorEnv.{name}", value)
     if chosen:
         builder = builder.master(chosen)
-    if not chosen or chosen.startswith(("local", f"spark://{LOOPBACK}", "spark://localhost")):
+    if on_this_machine(wherever):
         # On one machine nothing listens on an address that others can reach.
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         builder = builder.config("spark.driver.bindAddress", LOOPBACK)
@@ -102,6 +104,12 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     if sign:
         Path(sign).touch()
     return session
+
+
+def _submitted_master() -> str:
+    """Master that spark-submit was told, by its options or its configuration."""
+    SparkContext._ensure_initialized()
+    return str(SparkConf(_jvm=SparkContext._jvm).get("spark.master", "local[*]"))
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
@@ -176,7 +184,7 @@ def _own_signals() -> Iterator[None]:
 
 def _join(place: spark_place.Place, app: str) -> SparkSession | None:
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    environment = _worker_environment(place.preload, place.master)
     # What spark-submit tells the Python that it starts; gone again so that none is misled by it.
     variables = {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.secret}
     os.environ.update(variables)
@@ -192,7 +200,7 @@ def _join(place: spark_place.Place, app: str) -> SparkSession | None:
     finally:
         for name in variables:
             del os.environ[name]
-    context.environment.update(_worker_environment(place.preload))
+    context.environment.update(environment)
     context.setJobGroup(app, app, interruptOnCancel=True)
     return SparkSession(context).newSession()
 
@@ -207,24 +215,23 @@ def _leave(session: SparkSession) -> None:
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _worker_environment(preload: Sequence[str]) -> dict[str, str]:
+def _worker_environment(preload: Sequence[str], master: str) -> dict[str, str]:
     """Environment variables of Python workers: the caller's own where set.
 
     Spark keeps workers for as long as their environment is the same, so it names the sources: a
     Spark that outlives a change of them must not go on with the old.
+
+    Which Python they are is said by this process's ``PYSPARK_PYTHON``, where Spark looks for it.
     """
     # Credentials are no setting of Spark's, which shows its settings: they are the worker's own.
-    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR", *STORE_VARIABLES)
-    given = {name: os.environ[name] for name in names if name in os.environ}
+    store = {name: os.environ[name] for name in STORE_VARIABLES if name in os.environ}
     threads = {name: os.environ.get(name, "1") for name in _WORKER_THREADS}
-    fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": _sources_digest()}
-    return {**given, **threads, **fixed}
-
-
-def _sources_digest() -> str:
-    """Digest of every source file that a worker may import."""
-    digest = hashlib.sha256()
-    for file in sorted((REPOSITORY / "isr_pipeline").rglob("*.py")):
-        digest.update(file.relative_to(REPOSITORY).as_posix().encode() + b"\0")
-        digest.update(file.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
+    fixed = {PRELOAD: ",".join(preload), "ISR_PIPELINE_SOURCES": shipping.package_digest()}
+    if shipping.wanted(master):
+        os.environ["PYSPARK_PYTHON"] = shipping.PYTHON
+        sent = shipping.shipment(Home.from_environment())
+        return {**shipping.worker_variables(sent), **store, **threads, **fixed}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    names = ("ISR_PIPELINE_HOME", "NUMBA_CACHE_DIR")
+    given = {name: os.environ[name] for name in names if name in os.environ}
+    return {**given, **store, **threads, **fixed}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CONNECTION = "AIRFLOW_CONN_SPARK_DEFAULT"
 _CONNECTIONS = 'a URI, or JSON such as {"conn_type": "spark", "host": "local[*]"}'
 
+LOOPBACK = "127.0.0.1"
+
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 DATABASE = "isr_pipeline.orchestration.database"
@@ -81,7 +83,6 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
     defaults = {
         "HOME": str(home.path),
-        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(home.path / "spark"),
         "MLFLOW_TRACKING_URI": home.mlflow_uri,
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -90,6 +91,9 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "AIRFLOW_CONN_SPARK_DEFAULT": spark_connection("local[*]"),
         **_airflow_defaults(home),
     }
+    master = wanted_master(spark_master)
+    if master is None or on_this_machine(master):
+        defaults["SPARK_LOCAL_IP"] = LOOPBACK
     return {**defaults, **_inherited(home), **chosen}
 
 
@@ -185,6 +189,11 @@ def spark_master(variables: Mapping[str, str]) -> str | None:
     except (KeyError, TypeError, ValueError):
         return None
     return str(host)
+
+
+def on_this_machine(master: str) -> bool:
+    """Whether a master and its workers are here, so that nothing has to listen for others."""
+    return master.startswith(("local", f"spark://{LOOPBACK}:", "spark://localhost:"))
 
 
 def wanted_master(named: str | None) -> str | None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TextIO
 from isr_pipeline.errors import USER_ERRORS, InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
-from isr_pipeline.host import stack
+from isr_pipeline.host import spark_workers, stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_errors import DISK_FULL, cause
@@ -78,7 +78,7 @@ def run_in_process(
     check_night_can_start(home, master)
     lock = AirflowLock(home)
     stack.stop_on_signals()
-    one = _Night(home, experiment, night, panel_size)
+    one = _Night(home, master, experiment, night, panel_size)
     try:
         # Where `make ui` runs Airflow, its nights and this one know of each other by the claim.
         wait_for_turn(lock, experiment, night, wait=wait)
@@ -103,9 +103,11 @@ def run_in_process(
 class _Night:
     """One night, from its plan to its gate."""
 
-    def __init__(self, home: Home, experiment: str, night: str, panel_size: int | None) -> None:
+    def __init__(
+        self, home: Home, master: str, experiment: str, night: str, panel_size: int | None
+    ) -> None:
         self.run_id = f"in-process__{datetime.now(UTC).isoformat()}"
-        self._home = home
+        self._home, self._master = home, master
         self._experiment, self._night = experiment, night
         self._panel_size = panel_size
         self._terminal = sys.stdout
@@ -152,6 +154,7 @@ class _Night:
         print_line(text, self._terminal)
 
     def _make_plan(self) -> None:
+        spark_workers.check_workers(self._master, self._home.root)
         life.begin(
             self._experiment, self._night, panel_size=self._panel_size, dag_run_id=self.run_id
         )

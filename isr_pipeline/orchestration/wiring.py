@@ -235,13 +235,14 @@ def check_ground() -> None:
     Raises:
         AirflowFailException: a folder, MLflow's store or Spark cannot be used.
     """
-    from isr_pipeline.host import ground, spark_place  # noqa: PLC0415 - parse fast
+    from isr_pipeline.host import ground, spark_place, spark_workers  # noqa: PLC0415 - parse fast
 
     home = Home.from_environment()
     ground.check_places(home)
     ground.check_store(home)
     spark = spark_connection(SETTINGS.spark_connection)
     if spark_place.find(spark.master) is not None:
+        spark_workers.check_workers(spark.master, home.root)
         return
     where = f"connection {spark.conn_id}"
     if spark.master.startswith(("local", "spark://")):

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.host.arrival import COMPILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SMALLEST_SCENARIO = {
     "scenario_id": "smallest",
@@ -24,9 +32,25 @@ def compile_kernel() -> None:
 
 
 def load_kernel() -> None:
-    """Load the kernel into this process if it is compiled; processes forked from it have it too."""
+    """Load the kernel into this process if it is compiled; processes forked from it have it too.
+
+    On a machine that has its code from Spark it is compiled first, by one of its executors.
+    """
+    if os.environ.get(COMPILES):
+        with _alone():
+            compile_kernel()
     if _mark().exists():
         _run_smallest()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process at a time in, of those with the same folder of compiled kernels."""
+    folder = _mark().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "compiling.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _mark() -> Path:

@@ -18,7 +18,10 @@ from isr_pipeline.host.doctor import examine, overwritten
 if TYPE_CHECKING:
     from pathlib import Path
 
-PARTS = ["Python", "home", "config", "Spark", "Java", "Spark master", "MLflow", "Airflow"]
+PARTS = [
+    *("Python", "home", "config", "Spark", "Java", "Spark master", "Spark workers"),
+    *("MLflow", "Airflow"),
+]
 
 
 def doctor(home: Path, **variables: str) -> tuple[int, dict[str, tuple[bool, str]]]:
@@ -55,6 +58,12 @@ class TestDoctor:
             ("home", "ISR_PIPELINE_HOME", "/proc/no", "ISR_PIPELINE_HOME: /proc/no ("),
             ("config", "ISR_PIPELINE_CONFIG", "/none", "ISR_PIPELINE_CONFIG: no experiment in"),
             ("Spark master", "SPARK_MASTER", "spark://127.0.0.1:1", "(connection refused)"),
+            (
+                "Spark workers",
+                "ISR_PIPELINE_WORKERS",
+                "packed",
+                "packed; allowed: checkout, shipped",
+            ),
             ("MLflow", "MLFLOW_TRACKING_URI", "http://u:secret@127.0.0.1:1", "connection refused"),
         ],
     )

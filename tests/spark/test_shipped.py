@@ -1,0 +1,165 @@
+"""Workers with neither our checkout nor our environment: Spark brings both, results are the same.
+
+One cluster for all facts: two workers of another user, for whom the checkout is an empty folder.
+One of them is killed while it simulates.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from isr_pipeline.host.arrival import SCRATCH
+from isr_pipeline.host.shipping import TO_WORKERS, WORKERS
+from tests.spark.cluster import USER, Cluster, end, why_not
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCENARIOS = 400
+"""Enough that a worker can be killed while others of its tasks have yet to begin."""
+
+NIGHT = """
+import json, sys
+from pathlib import Path
+from isr_pipeline.experiment.plan import make_plan
+from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.host.spark_workers import ask_workers
+from isr_pipeline.jobs import generate_scenarios, simulate, summarize
+from isr_pipeline.jobs.host import EVERY_STEP
+from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+
+master, folder, scenarios = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+plan = make_plan("smoke", "2026-11-19", scenarios)
+file = ["--plan", str(plan.save(folder / "plan.json"))]
+spark = spark_session("elsewhere", master, preload=EVERY_STEP)
+workers = [(one.user, one.home) for one in ask_workers(spark, plan.root)]
+generate_scenarios.run(spark, generate_scenarios.parse(file))
+for shard in plan.shards:
+    simulate.run(spark, simulate.parse([*file, "--shard", shard.name]))
+parts.assemble_night(plan)
+summarize.run(spark, summarize.parse(file))
+spark.stop()
+of_night = plan.experiment, plan.night
+digests = {name: store.table_digest(name, *of_night, root=plan.root) for name in SPARK_SCHEMAS}
+print("made", json.dumps({"digests": digests, "workers": workers}))
+"""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a night's jobs left.
+
+    Attributes:
+        digests: of each table.
+        workers: user and home of each Python worker, as it was asked.
+        said: on standard error.
+        writer: user who wrote the first rows, where that was asked for.
+    """
+
+    digests: dict[str, str]
+    workers: list[tuple[str, str]]
+    said: str
+    writer: str
+
+
+class Driver:
+    """A night's jobs on some master, in a process of its own."""
+
+    def __init__(self, folder: Path, master: str, **variables: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.root = folder / "tables"
+        self.root.mkdir()
+        user = pwd.getpwnam(USER)
+        os.chown(self.root, 0, user.pw_gid)
+        self.root.chmod(0o2775)  # what is made below it belongs to the same group
+        self._said = folder / "said.txt"
+        places = {"ISR_PIPELINE_ROOT": str(self.root), "ISR_PIPELINE_HOME": str(folder / "home")}
+        with self._said.open("w") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", NIGHT, master, str(folder), str(SCENARIOS)],
+                env=os.environ | places | variables,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                umask=0o002,
+            )
+
+    def first_writer(self) -> str:
+        """Wait until the first task of the simulation has written its rows; its user."""
+        while self._process.poll() is None:
+            file = next(self.root.rglob("raw/outcomes/part-*.parquet"), None)
+            if file is not None:
+                return file.owner()
+            time.sleep(0.02)
+        raise AssertionError(self._said.read_text()[-3000:])
+
+    def made(self, writer: str = "") -> Made:
+        """Wait for its end; it has to be a good one."""
+        output, _ = self._process.communicate()
+        said = self._said.read_text()
+        assert self._process.returncode == 0, said[-3000:]
+        found: dict[str, Any] = json.loads(output.partition("made ")[2])
+        workers = [(user, home) for user, home in found["workers"]]
+        return Made(found["digests"], workers, said, writer)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Return a folder that others may read; what is below pytest's own is its user's alone."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory(prefix="isr-shipped-") as named:
+        Path(named).chmod(0o755)
+        yield Path(named)
+
+
+@pytest.fixture(scope="module")
+def here(folder: Path) -> Made:
+    """A night's tables made by workers of this machine."""
+    return Driver(folder / "here", "local[2]").made()
+
+
+@pytest.fixture(scope="module")
+def there(folder: Path) -> Made:
+    """The same, made by two workers elsewhere, of which one is killed."""
+    with Cluster(folder / "cluster") as cluster:
+        variables = {WORKERS: TO_WORKERS, SCRATCH: str(cluster.scratch)}
+        driver = Driver(folder / "driver", cluster.master, **variables)
+        writer = driver.first_writer()
+        end(cluster.workers[0])
+        return driver.made(writer)
+
+
+@pytest.mark.slow
+class TestElsewhere:
+    """What Spark brings is enough."""
+
+    def test_workers_have_nothing_of_ours(self, there: Made) -> None:
+        """Every worker is another user, with a home of its own."""
+        assert {user for user, _ in there.workers} == {USER}
+        assert all("/cluster/scratch/" in home for _, home in there.workers)
+
+    def test_same_tables(self, here: Made, there: Made) -> None:
+        """Every table has the digest that it has on this machine."""
+        assert there.digests == here.digests
+
+    def test_a_worker_was_lost_in_a_stage(self, there: Made) -> None:
+        """Spark noticed, and gave its tasks to the other."""
+        assert "Lost executor" in there.said
+
+    def test_workers_write_the_tables(self, there: Made) -> None:
+        """They write into folders that the driver made: the group may."""
+        assert there.writer == USER

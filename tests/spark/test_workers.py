@@ -1,0 +1,67 @@
+"""Spark's workers, asked before a night begins."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.host import shipping, spark_workers
+from isr_pipeline.host.spark_workers import ask_workers, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+class TestAsked:
+    """What a real worker answers."""
+
+    def test_fit(self, spark: SparkSession, tmp_path: Path) -> None:
+        """Workers of this code that may write: one for each core, told in a line."""
+        found = ask_workers(spark, str(tmp_path))
+        release = ".".join(map(str, sys.version_info[:3]))
+        assert told(found).startswith(f"2 workers on {found[0].host}: Python {release} ")
+
+    def test_tables_cannot_be_written(self, spark: SparkSession, tmp_path: Path) -> None:
+        """The folder, the reason and the worker's user are named."""
+        with pytest.raises(Refused) as refused:
+            ask_workers(spark, f"{tmp_path}/none")
+        assert str(refused.value).endswith(
+            f"cannot write the tables: {tmp_path}/none: no such file or directory; "
+            "allowed: a folder that driver and workers share and both may write"
+        )
+
+    def test_other_code(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A checkout of another version on the worker is no error of a step, hours later."""
+        monkeypatch.setattr(spark_workers, "package_digest", lambda: "other")
+        with pytest.raises(Refused, match="runs other code of isr_pipeline than this program"):
+            ask_workers(spark, str(tmp_path))
+
+    def test_no_python(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What Spark says of it is one line."""
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", f"{tmp_path}/none")
+        with pytest.raises(Refused, match=r"^Spark's workers cannot be used: a worker of Spark"):
+            ask_workers(spark, str(tmp_path))
+
+
+class TestWhen:
+    """Which nights ask."""
+
+    def test_not_on_this_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Workers here share everything: no session is asked for."""
+        monkeypatch.setattr(spark_workers, "joined", lambda *_: pytest.fail("asked"))
+        spark_workers.check_workers("local[2]", "/tables")
+
+    def test_a_word_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A mistyped variable is refused by the plan, whatever the master."""
+        monkeypatch.setenv(shipping.WORKERS, "ship")
+        with pytest.raises(InputError, match=r"^ISR_PIPELINE_WORKERS: ship; allowed: "):
+            spark_workers.check_workers("local[2]", "/tables")
