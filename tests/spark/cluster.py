@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of two workers that have nothing of ours: another user and folder."""
+"""A standalone Spark cluster on the loopback, its workers ours or such as have nothing of ours."""
 
 from __future__ import annotations
 
@@ -39,16 +39,20 @@ def why_not() -> str:
 
 
 class Cluster:
-    """A master and two workers with one core each, on the loopback; a context manager.
+    """A master and workers with one core each, on the loopback; a context manager.
 
     Args:
         folder: everything of theirs; others may read it.
+        workers: how many.
+        elsewhere: whether they are another user's, who finds an empty folder for the checkout.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2, *, elsewhere: bool = True) -> None:
         self._folder = folder
+        self._names = [f"worker-{number}" for number in range(1, workers + 1)]
+        self._elsewhere = elsewhere
         self.master = f"spark://127.0.0.1:{free_port()}"
-        self.user = pwd.getpwnam(USER)
+        self.user = pwd.getpwnam(USER) if elsewhere else pwd.getpwuid(os.getuid())
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scratch = self._theirs("scratch")
         self._spark = folder / "spark"
@@ -66,7 +70,7 @@ class Cluster:
         while not _answers(int(port)):
             assert time.monotonic() < limit, (self._folder / "master.log").read_text()
             time.sleep(0.2)
-        for name in ("worker-1", "worker-2"):
+        for name in self._names:
             place = self._theirs(name)
             options = ["--cores", "1", "--memory", "2g", "--host", "127.0.0.1"]
             options += ["--webui-port", "0", "--work-dir", str(place), self.master]
@@ -78,10 +82,9 @@ class Cluster:
             if process is not None:
                 end(process)
 
-    def end_master(self) -> None:
-        """Kill the master; workers and what they run go on."""
-        assert self._master is not None
-        end(self._master)
+    def vanish(self) -> None:
+        """Kill every part of it, without a warning."""
+        self.__exit__()
 
     def log(self, name: str) -> str:
         """What one of the three said."""
@@ -114,10 +117,10 @@ class Cluster:
         """Start a part of the cluster as the other user, in a process group of its own."""
         launcher = [str(self._spark / "bin" / "spark-class"), f"org.apache.spark.deploy.{program}"]
         user = [f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}", "--clear-groups"]
-        hidden = ["unshare", "--mount", "sh", "-c", HIDDEN, "sh", str(REPOSITORY)]
+        hidden = ["unshare", "--mount", "sh", "-c", HIDDEN, "sh", str(REPOSITORY), *user]
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                [*hidden, *user, *launcher, *options],
+                [*(hidden if self._elsewhere else ()), *launcher, *options],
                 cwd="/",
                 env={
                     "PATH": os.defpath,
@@ -137,6 +140,8 @@ class Cluster:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Kill a part of the cluster with all that it started, without a warning."""
+    if process.returncode is not None:
+        return
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -6,6 +6,7 @@ One of them is killed while it simulates.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import pwd
@@ -15,7 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -75,7 +76,7 @@ class Made:
 
 
 class Driver:
-    """A night's jobs on some master, in a process of its own."""
+    """A night's jobs on some master, in a process of its own; a context manager."""
 
     def __init__(self, folder: Path, master: str, **variables: str) -> None:
         folder.mkdir(exist_ok=True)
@@ -99,11 +100,20 @@ class Driver:
     def first_writer(self) -> str:
         """Wait until the first task of the simulation has written its rows; its user."""
         while self._process.poll() is None:
-            file = next(self.root.rglob("raw/outcomes/part-*.parquet"), None)
-            if file is not None:
-                return file.owner()
+            # Folders go while they are looked through; Path.rglob would raise.
+            pattern = f"{self.root}/**/raw/outcomes/part-*.parquet"
+            found = glob.glob(pattern, recursive=True)  # noqa: PTH207
+            if found:
+                return Path(found[0]).owner()
             time.sleep(0.02)
         raise AssertionError(self._said.read_text()[-3000:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def made(self, writer: str = "") -> Made:
         """Wait for its end; it has to be a good one."""
@@ -129,7 +139,8 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def here(folder: Path) -> Made:
     """A night's tables made by workers of this machine."""
-    return Driver(folder / "here", "local[2]").made()
+    with Driver(folder / "here", "local[2]") as driver:
+        return driver.made()
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +148,10 @@ def there(folder: Path) -> Made:
     """The same, made by two workers elsewhere, of which one is killed."""
     with Cluster(folder / "cluster") as cluster:
         variables = {WORKERS: TO_WORKERS, SCRATCH: str(cluster.scratch)}
-        driver = Driver(folder / "driver", cluster.master, **variables)
-        writer = driver.first_writer()
-        end(cluster.workers[0])
-        return driver.made(writer)
+        with Driver(folder / "driver", cluster.master, **variables) as driver:
+            writer = driver.first_writer()
+            end(cluster.workers[0])
+            return driver.made(writer)
 
 
 @pytest.mark.slow
