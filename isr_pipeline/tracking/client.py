@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LOCAL_STORES = ("sqlite:", "postgresql:", "postgresql+", "mysql:", "mysql+", "mssql")
 """Stores that this process opens itself, so that it may also remove runs for good."""
 
+KIND_TAG, KIND_CLASSIC = "mlflow.experimentKind", "custom_model_development"
+"""How MLflow's pages know that an experiment's runs are not those of a language model."""
+
 MOST_RUNS = 1_000
 """Page size of a search; a night has some tens of runs."""
 
@@ -46,7 +49,10 @@ def connect() -> MlflowClient:
 
 
 def experiment_id(client: MlflowClient, name: str) -> str:
-    """Id of the experiment of that name; made if it is not there, restored if it was deleted."""
+    """Id of the experiment of that name; made if it is not there, restored if it was deleted.
+
+    It is one of the classic kind, so that a browser shows runs, and asks nobody which view to take.
+    """
     from mlflow.entities import ViewType  # noqa: PLC0415
 
     for found in client.search_experiments(
@@ -54,12 +60,15 @@ def experiment_id(client: MlflowClient, name: str) -> str:
     ):
         if found.lifecycle_stage == "deleted":
             client.restore_experiment(found.experiment_id)
+        if found.tags.get(KIND_TAG) != KIND_CLASSIC:
+            client.set_experiment_tag(found.experiment_id, KIND_TAG, KIND_CLASSIC)
         return str(found.experiment_id)
     home = Home.from_environment()
     location = None
     if is_local(home.mlflow_uri):
         location = (home.mlflow_artifacts / name).as_uri()
-    return str(client.create_experiment(name, artifact_location=location))
+    tags = {KIND_TAG: KIND_CLASSIC}
+    return str(client.create_experiment(name, artifact_location=location, tags=tags))
 
 
 def is_local(uri: str) -> bool:

@@ -27,7 +27,7 @@ from isr_pipeline.tracking.client import (
 )
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.model import RED, ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ TABLES = ("summary", "verdicts")
 CHANGES_SHOWN = 12
 """Changes since the baseline that a note lists."""
 
+COMPARED_MAX = 40
+"""Configurations that one page of MLflow shows side by side: an address has an end."""
+
 BASELINE_TAG = "baseline"
+NOTE_TAG = "mlflow.note.content"
 
 
 def log_night(plan: Plan, dag_run_id: str) -> str:
@@ -78,15 +82,20 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     with refused_in_one_line(), _undone_if_it_fails(client, made):
         replaced = [run.info.run_id for run in find_runs(client, plan.experiment, night=plan.night)]
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
-        _log_children(client, plan, verdict, dag_run_id, made)
+        failed = _log_children(client, plan, verdict, dag_run_id, made)
+        failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
         remove_runs(client, replaced)
+        known = experiment_id(client, plan.experiment)
+        links = _links(plan, dag_run_id, known, made[1:])
+        note = names.night_note(verdict, links, _changed(plan), _answer(plan))
+        client.set_tag(parent, NOTE_TAG, note)
         for run_id in reversed(made):
             client.set_tag(run_id, "status", names.COMPLETE)
-            client.set_terminated(run_id)
+            client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
-        known = experiment_id(client, plan.experiment)
         trend.log_trends(client, known, verdict)
+        _describe(client, plan, known)
     pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
     return parent
 
@@ -150,14 +159,8 @@ def _log_parent(
         **names.verdict_tags(verdict),
         "kind": "night",
         "status": names.WRITING,
-        "mlflow.note.content": names.night_note(
-            verdict,
-            {**_links(plan, dag_run_id), "trends of nights": trend.page(known, plan.panel_digest)},
-            _changed(plan),
-            _answer(plan),
-        ),
     }
-    run = client.create_run(known, run_name=f"night {plan.night}", tags=tags)
+    run = client.create_run(known, run_name=names.night_name(verdict), tags=tags)
     made.append(run.info.run_id)
     panel = Dataset(
         name=f"{plan.experiment} regression panel",
@@ -198,7 +201,9 @@ def _answer(plan: Plan) -> str:
 
 def _log_children(
     client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
-) -> None:
+) -> list[str]:
+    """Log every configuration, and return the runs of those that turn the night red."""
+    failed = []
     values = _summary_values(plan)
     experiment = experiment_id(client, plan.experiment)
     shared = names.night_tags(plan, dag_run_id)
@@ -216,8 +221,10 @@ def _log_children(
         }
         run = client.create_run(experiment, run_name=configuration.name, tags=tags)
         made.append(run.info.run_id)
+        failed += [run.info.run_id] if one.status in RED else []
         metrics = {**values[configuration.config_id], **_verdict_metrics(one)}
         _log_batch(client, run.info.run_id, metrics, _params(configuration))
+    return failed
 
 
 def _params(configuration: Configuration) -> dict[str, object]:
@@ -279,8 +286,15 @@ def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
             client.log_text(parent, rows.to_csv(index=False), f"tables/{table}.csv")
 
 
-def _links(plan: Plan, dag_run_id: str) -> dict[str, str]:
-    """Where to look further: the DAG run, the report, Data Docs."""
+def _describe(client: MlflowClient, plan: Plan, known: str) -> None:
+    """Tell in the experiment's description what it asks and where its trends are."""
+    links = {"trends of nights, charted": trend.page(known, plan.panel_digest)}
+    note = names.experiment_note(plan.experiment, plan.definition.description, links)
+    client.set_experiment_tag(known, NOTE_TAG, note)
+
+
+def _links(plan: Plan, dag_run_id: str, known: str, children: list[str]) -> dict[str, str]:
+    """Where to look further: the DAG run, the report, Data Docs, other views of MLflow."""
     home = Home.from_environment()
     airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
     report: Path = home.night_dir(plan.experiment, plan.night) / "report.html"
@@ -289,6 +303,8 @@ def _links(plan: Plan, dag_run_id: str) -> dict[str, str]:
         "DAG run": f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}",
         "report": report.as_uri(),
         "Data Docs": docs.as_uri(),
+        "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
+        "trends of nights": trend.page(known, plan.panel_digest),
     }
 
 

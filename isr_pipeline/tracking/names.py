@@ -29,6 +29,13 @@ NOTE_CHARACTERS = 7_800
 SHOWN = ("offline_partition_rate", "isr_flaps_per_partition_hour", "commit_latency_p99_ms")
 
 
+RUN_NAME_CHARACTERS = 120
+"""As much of a run's name as a list has room for."""
+
+NAMES_MAX = 3
+"""Configurations that a run's name lists."""
+
+
 def metric_name(column: str) -> str:
     """Name of an outcome column in MLflow, unit included."""
     unit = METRICS[column].unit
@@ -49,6 +56,30 @@ def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
         "version": plan.version,
         "dag_run_id": dag_run_id,
     }
+
+
+def night_name(verdict: NightVerdict) -> str:
+    """A night's name in the list of runs: its date, its verdict, and who has it.
+
+    ``night 2026-11-20: regressed: lag-20s``; the date comes first, so that names sort.
+    """
+    name = f"night {verdict.night}: {verdict.status}"
+    if verdict.status in (Status.REGRESSED, Status.SUSPECT, Status.NO_DATA):
+        who = [one.name for one in verdict.configurations if one.status is verdict.status]
+        listed = ", ".join(who) if len(who) <= NAMES_MAX else f"{len(who)} configurations"
+        name += f": {listed}"
+    return name[:RUN_NAME_CHARACTERS]
+
+
+def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
+    """Markdown of an experiment: what it asks, how to read its list, where the trends are."""
+    listed = " · ".join(f"[{text}]({address})" for text, address in links.items())
+    return (
+        f"**{name}**: {description.strip()}\n\n{listed}\n\n"
+        "A run named `night …` is a night; below it is one run for each configuration. A red cross "
+        "is a night, or a configuration, that regressed or has no data. `trend: …` has a point for "
+        "each night. A simulator made every number; no broker was touched."
+    )[:NOTE_CHARACTERS]
 
 
 def verdict_tags(verdict: NightVerdict) -> dict[str, str]:

@@ -10,11 +10,13 @@ import json
 import os
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 VARIABLE = "ISR_PIPELINE_MLFLOW_URL"
@@ -43,6 +45,12 @@ def report_page(experiment: str, night: str) -> str | None:
     """Address of the night's report in MLflow, which shows it; None if it was not logged."""
     run = run_page(experiment, night)
     return f"{run}/artifacts/report.html" if run else None
+
+
+def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
+    """Address at which a browser finds runs side by side, every param and metric of them."""
+    runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))
+    return f"{server()}/#/compare-runs?runs={runs}&experiments={known}"
 
 
 def server() -> str:

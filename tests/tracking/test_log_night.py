@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import sqlalchemy
@@ -17,6 +20,7 @@ from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
 from isr_pipeline.tracking.names import night_note
 from isr_pipeline.tracking.prune import delete_night
+from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
@@ -133,6 +137,54 @@ class TestLogNight:
         tags = client.get_run(parent).data.tags
         assert tags["verdict"] == "regressed"
         assert tags["headline"] in tags["mlflow.note.content"]
+
+    def test_a_regressed_night_is_seen_in_the_list(self, client: MlflowClient) -> None:
+        """Its name says what regressed, and it and that configuration have the red sign."""
+        world = World(scenarios=120)
+        judge_night(world.write(NIGHT))
+        log_night(world.plan(NIGHT), "manual__1")
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
+        judge_night(plan)
+        decided(plan)
+        log_night(plan, "manual__2")
+        listed = {run.info.run_name: run.info.status for run in runs(client)}
+        assert listed[f"night {NIGHT}: baseline"] == "FINISHED"
+        assert listed[f"night {LATER}: regressed: lag-20s"] == "FAILED"
+        statuses = {
+            run.info.run_name: run.info.status
+            for run in runs(client, night=LATER, kind="configuration")
+        }
+        assert statuses == {"today": "FINISHED", "kip-501-s1": "FINISHED", "lag-20s": "FAILED"}
+
+    def test_an_experiment_says_what_it_asks(self, client: MlflowClient) -> None:
+        """Its kind opens the classic view; its description leads to the trends of its nights."""
+        plan = judged().plan(NIGHT)
+        log_night(plan, "manual__1")
+        experiment = client.get_experiment_by_name("synthetic")
+        assert experiment is not None
+        assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+        note = experiment.tags["mlflow.note.content"]
+        assert plan.definition.description in note
+        assert f"({page(experiment.experiment_id, plan.panel_digest)})" in note
+
+    def test_an_experiment_made_elsewhere_gets_its_kind(self, client: MlflowClient) -> None:
+        """One that is there already, of an older release, is marked as well."""
+        client.create_experiment("synthetic")
+        log_night(judged().plan(NIGHT), "manual__1")
+        experiment = client.get_experiment_by_name("synthetic")
+        assert experiment is not None
+        assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+
+    def test_the_note_leads_to_all_configurations_side_by_side(self, client: MlflowClient) -> None:
+        """The link names every child, and the experiment."""
+        parent = log_night(judged().plan(NIGHT), "manual__1")
+        note = client.get_run(parent).data.tags["mlflow.note.content"]
+        (link,) = re.findall(r"\[configurations side by side\]\((.*?)\)", note)
+        query = parse_qs(urlsplit(link).fragment.partition("?")[2])
+        children = {run.info.run_id for run in runs(client, kind="configuration")}
+        assert set(json.loads(query["runs"][0])) == children
+        assert json.loads(query["experiments"][0]) == [client.get_run(parent).info.experiment_id]
 
     def test_panel_is_the_input_dataset(self, client: MlflowClient) -> None:
         """The parent names the panel by its digest."""
