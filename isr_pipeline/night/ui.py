@@ -23,6 +23,7 @@ from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.together import each, family
+from isr_pipeline.tracking.pages import VIEW
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -228,8 +229,8 @@ def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
     password = _password(home)
     if password:
         _print_line(f"         user {ADMIN}, password {password}")
-    _print_line(f"MLflow   http://127.0.0.1:{ports['mlflow']}  (no login)")
-    _print_line("         choose Model training, upper left, to see the nights")
+    _print_line(f"MLflow   http://127.0.0.1:{ports['mlflow']}/#/experiments?{VIEW}  (no login)")
+    _print_line("         nights are below Model training, upper left")
 
 
 def _password(home: Home) -> str:

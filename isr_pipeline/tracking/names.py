@@ -61,9 +61,9 @@ def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
 def night_name(verdict: NightVerdict) -> str:
     """A night's name in the list of runs: its date, its verdict, and who has it.
 
-    ``night 2026-11-20: regressed: lag-20s``; the date comes first, so that names sort.
+    ``2026-11-20 regressed: lag-20s``; a list shows some twenty characters.
     """
-    name = f"night {verdict.night}: {verdict.status}"
+    name = f"{verdict.night} {verdict.status}"
     if verdict.status in (Status.REGRESSED, Status.SUSPECT, Status.NO_DATA):
         who = [one.name for one in verdict.configurations if one.status is verdict.status]
         listed = ", ".join(who) if len(who) <= NAMES_MAX else f"{len(who)} configurations"
@@ -76,7 +76,7 @@ def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
     listed = " · ".join(f"[{text}]({address})" for text, address in links.items())
     return (
         f"**{name}**: {description.strip()}\n\n{listed}\n\n"
-        "A run named `night …` is a night; below it is one run for each configuration. A red cross "
+        "A run named by a date is a night; below it is one run for each configuration. A red cross "
         "is a night, or a configuration, that regressed or has no data. `trend: …` has a point for "
         "each night. A simulator made every number; no broker was touched."
     )[:NOTE_CHARACTERS]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 VARIABLE = "ISR_PIPELINE_MLFLOW_URL"
 """Environment variable: MLflow as browsers reach it, where that is not the tracking URI."""
 
+VIEW = "workflowType=machine_learning"
+"""Without it, MLflow's pages show somebody who never chose a view the one for language models."""
+
 FILE = "mlflow.json"
 
 
@@ -33,6 +36,11 @@ def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) ->
 
 def run_page(experiment: str, night: str) -> str | None:
     """Address of the night's parent run; None if the night was not logged."""
+    place = _run(experiment, night)
+    return f"{place}?{VIEW}" if place else None
+
+
+def _run(experiment: str, night: str) -> str | None:
     try:
         kept = json.loads(_file(experiment, night).read_text())
         place = f"#/experiments/{kept['experiment_id']}/runs/{kept['run_id']}"
@@ -43,14 +51,14 @@ def run_page(experiment: str, night: str) -> str | None:
 
 def report_page(experiment: str, night: str) -> str | None:
     """Address of the night's report in MLflow, which shows it; None if it was not logged."""
-    run = run_page(experiment, night)
-    return f"{run}/artifacts/report.html" if run else None
+    run = _run(experiment, night)
+    return f"{run}/artifacts/report.html?{VIEW}" if run else None
 
 
 def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
     """Address at which a browser finds runs side by side, every param and metric of them."""
     runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))
-    return f"{server()}/#/compare-runs?runs={runs}&experiments={known}"
+    return f"{server()}/#/compare-runs?runs={runs}&experiments={known}&{VIEW}"
 
 
 def server() -> str:

@@ -51,6 +51,7 @@ def page(known: str, panel_digest: str, name: str | None = None) -> str:
     if name:
         wanted += f" and tags.config_name = '{name}'"
     place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
+    place += f"&{pages.VIEW}"
     return f"{pages.server()}/{place}"
 
 

@@ -174,7 +174,8 @@ class TestRunEnded:
         write_status("smoke", NIGHT, Status("failed", "worse", dag_run_id="first"))
         remember("smoke", NIGHT, experiment_id="7", run_id="abc")
         run = "https://mlflow.example/#/experiments/7/runs/abc"
-        links = f"[MLflow run]({run}) · [report]({run}/artifacts/report.html)"
+        view = "?workflowType=machine_learning"
+        links = f"[MLflow run]({run}{view}) · [report]({run}/artifacts/report.html{view})"
         assert run_ended("first") == f"**worse**\n\n{links}"
 
     def test_run_marked_by_hand_gives_the_tables_back(self, home: Home) -> None:

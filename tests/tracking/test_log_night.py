@@ -149,8 +149,8 @@ class TestLogNight:
         decided(plan)
         log_night(plan, "manual__2")
         listed = {run.info.run_name: run.info.status for run in runs(client)}
-        assert listed[f"night {NIGHT}: baseline"] == "FINISHED"
-        assert listed[f"night {LATER}: regressed: lag-20s"] == "FAILED"
+        assert listed[f"{NIGHT} baseline"] == "FINISHED"
+        assert listed[f"{LATER} regressed: lag-20s"] == "FAILED"
         statuses = {
             run.info.run_name: run.info.status
             for run in runs(client, night=LATER, kind="configuration")
@@ -170,7 +170,8 @@ class TestLogNight:
 
     def test_an_experiment_made_elsewhere_gets_its_kind(self, client: MlflowClient) -> None:
         """One that is there already, of an older release, is marked as well."""
-        client.create_experiment("synthetic")
+        artifacts = Home.from_environment().mlflow_artifacts / "synthetic"
+        client.create_experiment("synthetic", artifact_location=artifacts.as_uri())
         log_night(judged().plan(NIGHT), "manual__1")
         experiment = client.get_experiment_by_name("synthetic")
         assert experiment is not None
