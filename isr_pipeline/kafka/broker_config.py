@@ -52,6 +52,7 @@ class Key:
         note: why the range or the default is what it is.
         read: who reads it: a rule of the ``kernel`` (the key then has a cell of its own in a
             world's header), what lays a ``world`` out, or ``nobody``.
+        shared: why it is the same for all brokers of a cluster; empty: each broker reads its own.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Key:
     unit_us: int = 0
     note: str = ""
     read: Literal["kernel", "world", "nobody"] = "kernel"
+    shared: str = ""
 
     def default_in(self, rule_set: RuleSet) -> Value:
         """Give the default in one rule set."""
@@ -120,6 +122,11 @@ def _until(releases: Iterable[str], value: Value) -> Mapping[str, Value]:
     return MappingProxyType(dict.fromkeys(releases, value))
 
 
+_CONTROLLER = "the controller reads it"
+_OF_TOPICS = "topics have it, and the controller reads it too"
+_CLIENTS = "it stands for the producers' own"
+_PROPOSAL = "a proposal is switched on for the whole cluster"
+
 _ALL = (
     _ms("replica.lag.time.max.ms", "long", 30000, 2, earlier=_until(_BEFORE_2_5, 10000),
         note="from 2 on, because half of it is the period of the isr-expiration tick"),
@@ -132,22 +139,24 @@ _ALL = (
     Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker", read="world"),
     _ms("replica.socket.timeout.ms", "int", 30000, 1),
     _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000, read="nobody"),
-    Key("min.insync.replicas", "int", 1, 1),
+    Key("min.insync.replicas", "int", 1, 1, shared=_OF_TOPICS),
     Key("unclean.leader.election.enable", "bool", False, earlier=_until(_BEFORE_0_11, True),
-        note="KIP-106 changed the default in 0.11"),
+        note="KIP-106 changed the default in 0.11", shared=_OF_TOPICS),
     Key("num.io.threads", "int", 8, 1, 1024, read="world"),
     Key("num.network.threads", "int", 3, 1, 1024, read="world"),
     Key("queued.max.requests", "int", 500, 1, 100000),
     Key("background.threads", "int", 10, 1, 1024, read="nobody"),
-    _ms("request.timeout.ms", "int", 30000, 1),
+    _ms("request.timeout.ms", "int", 30000, 1, shared=_CLIENTS),
     _ms("zookeeper.session.timeout.ms", "int", 18000, 1, earlier=_until(_BEFORE_2_5, 6000),
         read="world"),
-    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", read="world"),
+    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", read="world",
+        shared=_CONTROLLER),
     _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft", read="world"),
-    Key("auto.leader.rebalance.enable", "bool", True, read="world"),
+    Key("auto.leader.rebalance.enable", "bool", True, read="world", shared=_CONTROLLER),
     Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000,
-        read="world"),
-    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only"),
+        read="world", shared=_CONTROLLER),
+    Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only",
+        shared=_CONTROLLER),
     Key("controlled.shutdown.max.retries", "int", 3, read="nobody"),
     _ms("controlled.shutdown.retry.backoff.ms", "long", 5000, read="nobody"),
     Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
@@ -155,11 +164,11 @@ _ALL = (
     Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
     Key("follower.replication.throttled.replicas", "list", "", read="nobody"),
     Key("eligible.leader.replicas.version", "int", 0, 0, 1, note="KIP-966, from 4.0 on",
-        read="world"),
+        read="world", shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False,
-        note="KIP-501, never released", read="world"),
+        note="KIP-501, never released", read="world", shared=_PROPOSAL),
     _ms("follower.fetch.process.time.max.ms", "long", 500, 1,
-        note="KIP-501 Solution 2, never released; no other rule reads it"),
+        note="KIP-501 Solution 2, never released; no other rule reads it", shared=_PROPOSAL),
 )  # fmt: skip
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})

@@ -32,6 +32,7 @@ from isr_pipeline.scenarios.model import (
     KafkaValue,
     RackRoundTrip,
     Scenario,
+    own_service,
     parse_scenario,
 )
 from isr_pipeline.scenarios.rule_set_files import (
@@ -208,10 +209,12 @@ class BrokerEntry(Strict):
         default=(), description="Its log dirs by their names; empty: one, unknown."
     )
     settings: Settings = Field(
-        default={}, description="Kafka's keys, where they differ from the cluster's."
+        default={},
+        description="Kafka's keys that it has of its own; what a configuration says of all brokers"
+        " leaves them alone, as in Kafka.",
     )
-    service: Plain = Field(
-        default={}, description="Service times, where they differ from the cluster's."
+    service: Annotated[dict[str, float], Check("a mapping of service times", own_service)] = Field(
+        default={}, description="Service times of its own machine."
     )
 
 
@@ -393,7 +396,13 @@ def _of_scenario(scenario: Scenario) -> ClusterFile:
         rules=scenario.rules.model_dump(exclude_unset=True),
         rack_rtt_ms=cluster.rack_rtt_ms,
         brokers=tuple(
-            BrokerEntry(id=broker, rack=cluster.racks.get(broker), log_dirs=named[broker])
+            BrokerEntry(
+                id=broker,
+                rack=cluster.racks.get(broker),
+                log_dirs=named[broker],
+                settings=cluster.broker_settings.get(broker, {}),
+                service=cluster.broker_service.get(broker, {}),
+            )
             for broker in cluster.brokers
         ),
         topics=tuple(topics),
@@ -540,11 +549,26 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
             "rack_rtt_ms": [
                 {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms
             ],
+            "broker_settings": {
+                str(broker.id): own for broker in file.brokers if (own := _own_settings(broker))
+            },
+            "broker_service": {
+                str(broker.id): dict(broker.service) for broker in file.brokers if broker.service
+            },
         },
         "topics": [_topic_parts(topic, file) for topic in file.topics],
         "config": _simulated_config(file),
         "rules": _rules(file),
         "service": dict(file.service),
+    }
+
+
+def _own_settings(broker: BrokerEntry) -> dict[str, Any]:
+    """What a broker has of its own and reads for itself."""
+    return {
+        name: value
+        for name, value in broker.settings.items()
+        if name in KEYS and not KEYS[name].shared
     }
 
 
@@ -642,13 +666,12 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
             "a scenario begins with every replica in sync"
         )
     for broker in file.brokers:
-        own = [key for key in broker.settings if key in KEYS and key not in UNREAD]
-        if own:
-            values = ", ".join(f"{key}={shown(broker.settings[key])}" for key in sorted(own))
-            yield f"broker {broker.id}'s own {values}: every broker has the cluster's settings"
-        if broker.service:
-            fields = ", ".join(sorted(broker.service))
-            yield f"broker {broker.id}'s own {fields}: every broker has the cluster's service times"
+        for key in sorted(broker.settings):
+            if key in KEYS and KEYS[key].shared:
+                yield (
+                    f"broker {broker.id}'s own {key}={shown(broker.settings[key])}: all brokers "
+                    f"have the cluster's ({KEYS[key].shared})"
+                )
         if len(broker.log_dirs) > SIMULATED_DIRS:
             yield (
                 f"broker {broker.id}: {len(broker.log_dirs)} log dirs share {SIMULATED_DIRS}, "

@@ -195,6 +195,42 @@ class Topic(Strict):
     ] = Field(default={})
 
 
+def _own_settings(value: Any) -> dict[str, KafkaValue]:
+    """Settings of a single broker: keys that each broker reads for itself."""
+    found = _config(value)
+    for name, own in found.items():
+        if KEYS[name].shared:
+            allowed = f"nothing: all brokers have one value, under config ({KEYS[name].shared})"
+            raise Bad(allowed, (name,), shown(own))
+    return found
+
+
+OWN_TIMES = (
+    "handler_read_us",
+    "produce_us",
+    "send_us",
+    "append_us",
+    "client_requests_per_s",
+    "client_request_us",
+)
+"""Service times of a broker's own machine; the others are of the network and the controller."""
+
+
+def own_service(value: Any) -> dict[str, float]:
+    """Service times of a single broker."""
+    if not isinstance(value, Mapping):
+        raise Bad("a mapping of service times")
+    found = {}
+    for name, raw in value.items():
+        if name not in OWN_TIMES:
+            raise Bad(", ".join(OWN_TIMES), (str(name),), "no service time of a single broker")
+        try:
+            found[name] = check_of(Service, name).read(raw)
+        except Bad as bad:
+            raise Bad(bad.allowed, (name, *bad.at), bad.given or shown(raw)) from None
+    return found
+
+
 class RackRoundTrip(Strict):
     """How long a packet takes between two racks, there and back."""
 
@@ -215,6 +251,8 @@ class Cluster(Strict):
         rack_rtt_ms: round trips between racks, and within one; other pairs take
             ``service.network_rtt_ms``.
         isr_expiration_phase_ms: broker -> time of its first tick; hashed from the seed if absent.
+        broker_settings: broker -> Kafka keys that it has of its own, whatever ``config`` says.
+        broker_service: broker -> service times of its own, whatever ``service`` says.
     """
 
     release: Annotated[str, RELEASE] = Field(
@@ -236,6 +274,27 @@ class Cluster(Strict):
     isr_expiration_phase_ms: Annotated[
         dict[int, float], map_of(BROKER, MS, "a mapping of broker to milliseconds", empty=True)
     ] = Field(default={})
+    broker_settings: Annotated[
+        dict[int, dict[str, KafkaValue]],
+        map_of(
+            BROKER,
+            Check("a mapping of Kafka keys", _own_settings),
+            "a mapping of broker to its own Kafka keys",
+            empty=True,
+        ),
+    ] = Field(
+        default={},
+        description="broker -> Kafka keys that it reads for itself and has a value of its own for",
+    )
+    broker_service: Annotated[
+        dict[int, dict[str, float]],
+        map_of(
+            BROKER,
+            Check("a mapping of service times", own_service),
+            "a mapping of broker to its own service times",
+            empty=True,
+        ),
+    ] = Field(default={}, description="broker -> service times of its own machine")
 
     def log_dirs_of(self, broker: int) -> int:
         """How many log dirs a broker has."""
@@ -551,7 +610,7 @@ class _Checker:
             with_kraft = ", ".join(name for name, one in RULE_SETS.items() if one.kraft)
             allowed = f"zookeeper (KRaft only with {with_kraft})"
             self.refuse("controller", "kraft", allowed)
-        for name in ("log_dirs", "racks"):
+        for name in ("log_dirs", "racks", "broker_settings", "broker_service"):
             for broker in getattr(cluster, name):
                 if broker not in cluster.brokers:
                     given = _Description("unknown broker")
@@ -564,9 +623,11 @@ class _Checker:
                     self.refuse("rack_rtt_ms", rack, allowed, i, "between", j)
         if not cluster.isr_expiration_phase_ms:
             return
-        keys = resolve(cluster.release, self.scenario.config)
-        period = int(keys["replica.lag.time.max.ms"]) // rule_set.tick_divisor
+        config = self.scenario.config
         for broker, first in cluster.isr_expiration_phase_ms.items():
+            own = {**config, **cluster.broker_settings.get(broker, {})}
+            keys = resolve(cluster.release, own)
+            period = int(keys["replica.lag.time.max.ms"]) // rule_set.tick_divisor
             if broker not in cluster.brokers:
                 given = _Description("unknown broker")
                 self.refuse("isr_expiration_phase_ms", given, self.brokers(), str(broker))

@@ -45,6 +45,7 @@ from isr_pipeline.simulation.world.layout import (
     B_FENCE_AT,
     B_FENCED,
     B_HB_PHASE,
+    B_HEARTBEAT,
     B_MD_DONE,
     B_MD_SENT,
     B_MDBASE,
@@ -53,6 +54,7 @@ from isr_pipeline.simulation.world.layout import (
     B_MDTAIL,
     B_PAUSED_UNTIL,
     B_REGISTERED,
+    B_SESSION,
     B_SIZE,
     B_SLOT_MD,
     B_SLOT_SESSION,
@@ -61,12 +63,10 @@ from isr_pipeline.simulation.world.layout import (
     B_UP,
     B_WALK,
     B_WALK_N,
-    C_HEARTBEAT,
     C_MD_HIGH,
     C_MD_LOW,
     C_REBALANCE,
     C_SCRATCH,
-    C_SESSION,
     C_WARMUP,
     DEP_NOBODY,
     DEP_ORDER,
@@ -610,8 +610,8 @@ def note_applied(w, o):
 def _last_heartbeat(w, b):
     """When the last heartbeat of broker ``b`` reached the controller."""
     until = min(w[G_NOW], w[b + B_CUT_SINCE])
-    beats = max(0, until - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
-    return w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
+    beats = max(0, until - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
+    return w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT]
 
 
 @compiled
@@ -659,9 +659,9 @@ def hear(w, b):
     if not heard:
         if w[b + B_CUT_SINCE] == INF:
             w[b + B_CUT_SINCE] = now
-            beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
-            last = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT]
-            w[b + B_FENCE_AT] = min(last, now) + setting(w, C_SESSION, NOT_HERE)
+            beats = max(0, now - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
+            last = w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT]
+            w[b + B_FENCE_AT] = min(last, now) + setting(w, b + B_SESSION, NOT_HERE)
             if w[b + B_FENCED] == 0:
                 note(w, DEP_SESSION)
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
@@ -715,7 +715,7 @@ def controller_back(w, rules, resumed):
             if w[b + B_FENCED] == 0:
                 note(w, DEP_SESSION)
                 if resumed == 0:
-                    w[b + B_FENCE_AT] = now + setting(w, C_SESSION, DEP_SESSION)
+                    w[b + B_FENCE_AT] = now + setting(w, b + B_SESSION, DEP_SESSION)
                 schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
         elif resumed == 1 and not fenced_one and w[b + B_FENCED] == 0:
             began = w[b + B_FENCE_AT]
@@ -733,6 +733,6 @@ def controller_gone(w):
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] == INF:
-            beats = max(0, now - w[b + B_HB_PHASE]) // w[C_HEARTBEAT]
-            session = setting(w, C_SESSION, DEP_SESSION)
-            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[C_HEARTBEAT] + session
+            beats = max(0, now - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
+            session = setting(w, b + B_SESSION, DEP_SESSION)
+            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT] + session

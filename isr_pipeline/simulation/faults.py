@@ -71,18 +71,24 @@ from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
     B_FENCE_AT,
     B_FENCED,
+    B_HANDLERS,
     B_HB_PHASE,
+    B_HEARTBEAT,
+    B_IO,
     B_IO_IDLE,
     B_MD_DONE,
     B_MD_SENT,
     B_MDHEAD,
     B_MDTAIL,
+    B_NET,
     B_PAUSED_UNTIL,
     B_QHEAD,
     B_QLEN,
     B_QTAIL,
     B_REGISTERED,
+    B_SENDERS,
     B_SENDERS_BUSY,
+    B_SESSION,
     B_SHEAD,
     B_SIZE,
     B_SLOT_ALTER,
@@ -109,8 +115,6 @@ from isr_pipeline.simulation.world.layout import (
     B_WALK_N,
     C_ALTER,
     C_HALF_RTT,
-    C_HEARTBEAT,
-    C_SESSION,
     D_REQ,
     D_ROW,
     D_SIZE,
@@ -132,16 +136,12 @@ from isr_pipeline.simulation.world.layout import (
     H_FAULTS,
     H_FLT,
     H_FPART,
-    H_HND,
-    H_IO,
-    H_NET,
     H_PART,
     H_PARTITIONS,
     H_REQ,
     H_REQUESTS,
     H_ROW,
     H_ROWS,
-    H_SND,
     H_STR,
     H_STREAMS,
     H_WALK,
@@ -318,7 +318,6 @@ def stop_broker(w, rules, b):
     w[b + B_PAUSED_UNTIL] = 0
     w[b + B_REGISTERED] = 0
     note_eligible(w)
-    node = broker_index(w, b)
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
         if w[r + R_IS_LEADER] == 1:
@@ -332,16 +331,16 @@ def stop_broker(w, rules, b):
         clear_follower(w, r, False)
         forget_log_dir_failure(w, r, False, True)
     _drop_connections(w, b)
-    d = w[H_HND] + node * w[H_IO] * D_SIZE
-    for _ in range(w[H_IO]):
+    d = w[b + B_HANDLERS]
+    for _ in range(w[b + B_IO]):
         w[d + D_STATE] = DS_IDLE
         w[d + D_REQ] = -1
         w[d + D_ROW] = -1
         cancel(w, w[d + D_SLOT])
         d += D_SIZE
-    w[b + B_IO_IDLE] = w[H_IO]
-    n = w[H_SND] + node * w[H_NET] * N_SIZE
-    for _ in range(w[H_NET]):
+    w[b + B_IO_IDLE] = w[b + B_IO]
+    n = w[b + B_SENDERS]
+    for _ in range(w[b + B_NET]):
         w[n + N_REQ] = SEND_NONE
         cancel(w, w[n + N_SLOT])
         n += N_SIZE
@@ -777,8 +776,8 @@ def _refused(w, rules, x, b):
     killed = w[x + X_KIND] == X_CRASH and w[b + B_CRASH_UNCLEAN] == 1
     if not is_refused(rules, fenced, w[b + B_FENCE_AT], now, killed):
         return False
-    session = setting(w, C_SESSION, DEP_SESSION)
-    wait = retry_after(rules, w[x + X_TRIES], w[C_HEARTBEAT], session, w[x + X_RETRY])
+    session = setting(w, b + B_SESSION, DEP_SESSION)
+    wait = retry_after(rules, w[x + X_TRIES], w[b + B_HEARTBEAT], session, w[x + X_RETRY])
     w[x + X_TRIES] += 1
     w[x + X_LOADED] = 0  # under ZooKeeper another process begins anew
     w[x + X_END] = now + wait if wait >= 0 else INF
@@ -846,7 +845,7 @@ def _asks_to_go(w, rules, x, b):
     elif w[b + B_FENCED] == 1 or all_reported(w, b):
         _may_go(w, rules, x, b)
     else:
-        schedule(w, w[x + X_SLOT], min(now + w[C_HEARTBEAT], limit))
+        schedule(w, w[x + X_SLOT], min(now + w[b + B_HEARTBEAT], limit))
 
 
 @compiled

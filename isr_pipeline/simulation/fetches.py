@@ -53,8 +53,8 @@ from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pendi
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
-    C_FETCH_MIN_BYTES,
-    C_FETCH_WAIT,
+    B_FETCH_MIN_BYTES,
+    B_FETCH_WAIT,
     D_AGAIN,
     D_CREQ,
     D_END,
@@ -114,6 +114,7 @@ from isr_pipeline.simulation.world.layout import (
     R_POS,
     R_WRITER,
     T_FETCHED,
+    T_FOLLOWER,
     T_REQ0,
     T_WAITS,
     WORD_MASK,
@@ -425,7 +426,10 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
     """
     if w[q + Q_PENDING] != 0 and switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
         forget_pending(w, rec, rules, q)  # the pull request's finally block
-    if w[q + Q_ERR] == 1 or w[q + Q_BYTES] >= w[C_FETCH_MIN_BYTES] or w[C_FETCH_WAIT] == 0:
+    t = w[q + Q_OWNER]
+    follower = w[t + T_FOLLOWER]
+    enough = w[q + Q_BYTES] >= w[follower + B_FETCH_MIN_BYTES]
+    if w[q + Q_ERR] == 1 or enough or w[follower + B_FETCH_WAIT] == 0:
         respond(w, rec, rules, b, q)
         handler_free(w, b, d)
         return
@@ -439,8 +443,7 @@ def _fetch_done(w, rec, rules, b, d, q, empty):
         complete(w, rec, rules, b, d)
         return
     w[q + Q_STATE] = QS_PURGATORY
-    t = w[q + Q_OWNER]
     w[t + T_WAITS] |= 1 if q == w[t + T_REQ0] else _bit_of_another(w, t, q)
-    w[q + Q_DEADLINE] = w[G_NOW] + w[C_FETCH_WAIT]
+    w[q + Q_DEADLINE] = w[G_NOW] + w[follower + B_FETCH_WAIT]
     schedule(w, w[q + Q_SLOT], w[q + Q_DEADLINE])
     handler_free(w, b, d)

@@ -52,6 +52,7 @@ from isr_pipeline.simulation.shortcuts.dirty import (
 from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_end
 from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
+    B_BACKOFF,
     B_DIR_BAD_BASE,
     B_MD_DONE,
     B_MDBASE,
@@ -61,10 +62,9 @@ from isr_pipeline.simulation.world.layout import (
     B_PAUSED_UNTIL,
     B_SLOT_MD,
     B_SLOT_TICK,
+    B_SOCKET_TIMEOUT,
     B_THREAD0,
     B_THREADS,
-    C_BACKOFF,
-    C_SOCKET_TIMEOUT,
     DEP_FETCHER,
     E_END,
     E_EPOCH,
@@ -235,7 +235,7 @@ def _delay(w, rules, r):
     """The partition rests for replica.fetch.backoff.ms; 0.8.2 asks again at once."""
     if rules[BACKOFF_NONE] == 0:
         w[r + R_FSTATE] = F_DELAYED
-        w[r + R_DELAY_UNTIL] = w[G_NOW] + w[C_BACKOFF]
+        w[r + R_DELAY_UNTIL] = w[G_NOW] + w[w[r + R_BROKER] + B_BACKOFF]
 
 
 @compiled
@@ -356,7 +356,7 @@ def fetch_next(w, t):
     q = _free_request(w, t)
     if q < 0:
         w[t + T_STATE] = TS_BACKOFF
-        schedule(w, w[t + T_SLOT], now + w[C_BACKOFF] + 1)
+        schedule(w, w[t + T_SLOT], now + w[w[t + T_FOLLOWER] + B_BACKOFF] + 1)
         return
     if w[t + T_VALIDATED] != w[G_RARE] or w[t + T_REQ] != q:
         wake_at = _ask(w, t, q)
@@ -372,7 +372,7 @@ def fetch_next(w, t):
     w[q + Q_VALIDATED] = w[t + T_VALIDATED]
     w[t + T_REQ] = q
     w[t + T_STATE] = TS_WAITING
-    schedule(w, w[t + T_SLOT], now + w[C_SOCKET_TIMEOUT])
+    schedule(w, w[t + T_SLOT], now + w[w[t + T_FOLLOWER] + B_SOCKET_TIMEOUT])
     w[q + Q_ABANDONED] = 0
     w[q + Q_ERR] = 0
     w[q + Q_STATE] = QS_TO_BROKER
@@ -394,7 +394,9 @@ def _request_failed(w, rules, t):
         if w[r + R_FSTATE] == F_FETCHING and of_thread(w, t, i):
             _delay(w, rules, r)
     w[t + T_STATE] = TS_BACKOFF
-    wait = 2 * w[C_BACKOFF] if rules[DOUBLE_BACKOFF] != 0 else w[C_BACKOFF]
+    wait = w[w[t + T_FOLLOWER] + B_BACKOFF]
+    if rules[DOUBLE_BACKOFF] != 0:
+        wait *= 2
     schedule(w, w[t + T_SLOT], now + wait)
 
 

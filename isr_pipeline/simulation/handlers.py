@@ -22,16 +22,16 @@ from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.pending import note_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
+    B_CLIENT,
     B_DIR_BAD_BASE,
     B_HANDLERS,
     B_IO_IDLE,
     B_PAUSED_UNTIL,
+    B_PRODUCE,
     B_QLEN,
     B_SURGE_COST,
     B_UP,
-    C_CLIENT,
     C_HALF_RTT,
-    C_PRODUCE,
     D_AGAIN,
     D_BROKER,
     D_CREQ,
@@ -137,7 +137,7 @@ def _begin(w, rec, rules, b, d, code):
     w[d + D_S2] = 0
     if code == QE_CLIENT:
         w[d + D_STATE] = DS_CLIENT
-        schedule(w, w[d + D_SLOT], now + service(w, b, w[C_CLIENT]))
+        schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_CLIENT]))
         return
     if code == QE_SURGE:
         w[d + D_STATE] = DS_SURGE
@@ -158,7 +158,7 @@ def _begin(w, rec, rules, b, d, code):
         fetch_steps(w, rec, rules, b, d)
     else:
         w[d + D_STATE] = DS_PRODUCE
-        schedule(w, w[d + D_SLOT], now + service(w, b, w[C_PRODUCE]))
+        schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_PRODUCE]))
 
 
 @compiled

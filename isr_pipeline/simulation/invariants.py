@@ -48,7 +48,7 @@ from isr_pipeline.simulation.leader import (
     maximal_isr,
     record_base,
 )
-from isr_pipeline.simulation.measures import broker_index, row_index, row_of
+from isr_pipeline.simulation.measures import row_index, row_of
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_unchanged,
@@ -69,29 +69,33 @@ from isr_pipeline.simulation.world.layout import (
     B_FAULTS,
     B_FAULTS_ON,
     B_FENCED,
+    B_HANDLERS,
+    B_IO,
     B_IO_IDLE,
+    B_LAG,
     B_MDBASE,
     B_MDHEAD,
     B_MDTAIL,
+    B_NET,
     B_PAUSED_UNTIL,
     B_QBASE,
     B_QCAP,
     B_QHEAD,
     B_QLEN,
     B_QTAIL,
+    B_SENDERS,
     B_SENDERS_BUSY,
     B_SIZE,
     B_SLOT_ALTER,
     B_SLOT_MD,
     B_SLOT_TICK,
+    B_TICK,
     B_TICK_POS,
     B_TICK_STATE,
     B_UP,
     B_WALK,
     B_WALK_N,
     C_HORIZON,
-    C_LAG,
-    C_TICK,
     D_BROKER,
     D_ROW,
     D_SIZE,
@@ -136,12 +140,11 @@ from isr_pipeline.simulation.world.layout import (
     H_BRK,
     H_BROKERS,
     H_FLT,
+    H_HANDLERS,
     H_HND,
-    H_IO,
     H_LEDGER,
     H_MAX_RF,
     H_MD,
-    H_NET,
     H_PART,
     H_PARTITIONS,
     H_QUEUE,
@@ -150,6 +153,7 @@ from isr_pipeline.simulation.world.layout import (
     H_REQUESTS,
     H_ROW,
     H_ROWS,
+    H_SENDERS,
     H_SLOTS,
     H_SND,
     H_THR,
@@ -512,7 +516,7 @@ def _hw_waits(w, rec, rules, seen, r):
         return True
     for pos in range(w[w[r + R_PART] + P_RF]):
         row = record_base(w, r) + pos
-        within = w[G_NOW] - rec[row, LAST_CAUGHT_UP] <= w[C_LAG]
+        within = w[G_NOW] - rec[row, LAST_CAUGHT_UP] <= w[w[r + R_BROKER] + B_LAG]
         if pos != w[r + R_POS] and within and rec[row, LEO] < w[r + R_HW]:
             return False
     return True
@@ -544,7 +548,8 @@ def _laggards_out(w, rec, rules, seen, r):
     for pos in range(w[w[r + R_PART] + P_RF]):
         if pos != w[r + R_POS] and (w[r + R_ISR] >> pos) & 1:
             lag = w[G_NOW] - rec[record_base(w, r) + pos, LAST_CAUGHT_UP]
-            if lag > w[C_LAG] + w[C_TICK] and since > w[C_TICK]:
+            b = w[r + R_BROKER]
+            if lag > w[b + B_LAG] + w[b + B_TICK] and since > w[b + B_TICK]:
                 return False
     return True
 
@@ -608,13 +613,12 @@ def _totals(w):
 @compiled
 def _broker_counted(w, b):
     """Invariant 19: queues, handlers and network threads are as busy as counted."""
-    node = broker_index(w, b)
     idle = 0
-    for i in range(w[H_IO]):
-        idle += w[w[H_HND] + (node * w[H_IO] + i) * D_SIZE + D_STATE] == DS_IDLE
+    for i in range(w[b + B_IO]):
+        idle += w[w[b + B_HANDLERS] + i * D_SIZE + D_STATE] == DS_IDLE
     busy = 0
-    for i in range(w[H_NET]):
-        busy += w[w[H_SND] + (node * w[H_NET] + i) * N_SIZE + N_REQ] != SEND_NONE
+    for i in range(w[b + B_NET]):
+        busy += w[w[b + B_SENDERS] + i * N_SIZE + N_REQ] != SEND_NONE
     queued = 0
     cell = w[b + B_QHEAD]
     while cell != w[b + B_QTAIL]:
@@ -653,14 +657,13 @@ def _writers_in_line(w, b, r):
 @compiled
 def _locks(w):
     """Invariant 20: a lock is held by its holders, and no request waits for a free one."""
-    handlers = w[H_BROKERS] * w[H_IO]
     for i in range(w[H_ROWS]):
         r = w[H_ROW] + i * R_SIZE
         b = w[r + R_BROKER]
         readers = 0
         writers = 0
-        for k in range(w[H_IO]):
-            d = w[H_HND] + (broker_index(w, b) * w[H_IO] + k) * D_SIZE
+        for k in range(w[b + B_IO]):
+            d = w[b + B_HANDLERS] + k * D_SIZE
             if w[d + D_ROW] == r:
                 readers += w[d + D_STATE] == DS_FETCH
                 writers += w[d + D_STATE] == DS_EXPAND
@@ -678,7 +681,7 @@ def _locks(w):
             return False
         if not _writers_in_line(w, b, r):
             return False
-    for i in range(handlers):
+    for i in range(w[H_HANDLERS]):
         d = w[H_HND] + i * D_SIZE
         if _waits_for_lock(w, d) and w[w[d + D_ROW] + R_WRITER] == LOCK_FREE:
             if due(w, w[d + D_SLOT]) == INF:
@@ -689,12 +692,12 @@ def _locks(w):
 @compiled
 def _at_work(w):
     """Invariant 21: an entity at work has a next event."""
-    for i in range(w[H_BROKERS] * w[H_IO]):
+    for i in range(w[H_HANDLERS]):
         d = w[H_HND] + i * D_SIZE
         if w[d + D_STATE] != DS_IDLE and not _waits_for_lock(w, d):
             if due(w, w[d + D_SLOT]) == INF or w[w[d + D_BROKER] + B_UP] == 0:
                 return False
-    for i in range(w[H_BROKERS] * w[H_NET]):
+    for i in range(w[H_SENDERS]):
         n = w[H_SND] + i * N_SIZE
         if w[n + N_REQ] != SEND_NONE and due(w, w[n + N_SLOT]) == INF:
             return False

@@ -66,19 +66,20 @@ from isr_pipeline.simulation.world.layout import (
     B_ALTER_DUE,
     B_ALTER_QUEUED,
     B_HANDLERS,
+    B_IO,
+    B_LAG,
+    B_LAG_MESSAGES,
     B_PAUSED_UNTIL,
     B_SLOT_ALTER,
     B_SLOT_MD,
     B_SLOT_TICK,
+    B_TICK,
     B_TICK_DUE,
     B_TICK_POS,
     B_TICK_STATE,
     B_WALK,
     B_WALK_N,
     C_ALTER,
-    C_LAG,
-    C_LAG_MESSAGES,
-    C_TICK,
     C_WARMUP,
     C_ZK_WRITE,
     D_ROW,
@@ -113,7 +114,6 @@ from isr_pipeline.simulation.world.layout import (
     H_BROKERS,
     H_FAULTS,
     H_FLT,
-    H_IO,
     H_LOCKED,
     H_WALK,
     INF,
@@ -304,7 +304,7 @@ def raise_hw(w, rec, rules, r, rule_time):
         w[p + P_ELIGIBLE] if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
         min_isr(w, rules, p),
         rule_time,
-        w[C_LAG],
+        w[w[r + R_BROKER] + B_LAG],
     )
     if hw > before:
         set_high_watermark(w, r, hw)
@@ -632,7 +632,7 @@ def wants_expand(w, rec, rules, r, pos, rule_time):
         w[r + R_EPOCH_START],
         w[p + P_ELIGIBLE],
         rule_time,
-        w[C_LAG],
+        w[w[r + R_BROKER] + B_LAG],
     )
 
 
@@ -662,7 +662,7 @@ def wake_lock_waiters(w, r):
     """The write lock of ``r`` is free: handlers that waited for it go on, in order."""
     b = w[r + R_BROKER]
     d = w[b + B_HANDLERS]
-    for _ in range(w[H_IO]):
+    for _ in range(w[b + B_IO]):
         if w[d + D_ROW] == r and w[d + D_STATE] in (
             DS_FETCH_LOCK,
             DS_PRODUCE_LOCK,
@@ -759,8 +759,8 @@ def _expired(w, rec, rules, r):
         w[r + R_LEO],
         w[r + R_ISR],
         w[G_NOW],
-        w[C_LAG],
-        w[C_LAG_MESSAGES],
+        w[w[r + R_BROKER] + B_LAG],
+        w[w[r + R_BROKER] + B_LAG_MESSAGES],
     )
 
 
@@ -821,7 +821,7 @@ def tick_fires(w, rec, rules, b):
         return
     if w[b + B_TICK_POS] < 0:
         w[b + B_TICK_POS] = 0
-        w[b + B_TICK_DUE] += w[C_TICK]
+        w[b + B_TICK_DUE] += w[b + B_TICK]
     while w[b + B_TICK_POS] < w[b + B_WALK_N]:
         r = w[w[H_WALK] + w[b + B_WALK] + w[b + B_TICK_POS]]
         if w[r + R_IS_LEADER] == 1:

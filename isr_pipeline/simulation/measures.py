@@ -12,10 +12,10 @@ from isr_pipeline.simulation.shortcuts.depends import min_isr, note_isr
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_INDEX,
+    B_LAG,
     B_PAUSED_UNTIL,
     B_UP,
     C_EVENTS_MAX,
-    C_LAG,
     C_REQUEST_TIMEOUT,
     C_WARMUP,
     EV_UNDER_MIN_END,
@@ -53,6 +53,7 @@ from isr_pipeline.simulation.world.layout import (
     INF,
     P_FLAGS,
     P_ISR,
+    P_LAST_LEADER,
     P_LEADER,
     P_LEPOCH,
     P_RF,
@@ -346,14 +347,21 @@ def _fault_since(w, r):
 
 
 @compiled
+def _lag_limit(w, p):
+    """replica.lag.time.max.ms of the leader of partition ``p``: of the last one, if it has none."""
+    leader = w[p + P_LEADER] if w[p + P_LEADER] >= 0 else w[p + P_LAST_LEADER]
+    return w[w[row_of(w, p, leader) + R_BROKER] + B_LAG]
+
+
+@compiled
 def rearm(w, r):
     """A fault of the replica ``r``, or its leader, has changed: when is it overdue?
 
-    Its detection is overdue from the fault's start + replica.lag.time.max.ms on.
+    Its detection is overdue from the fault's start + the leader's replica.lag.time.max.ms on.
     """
     watch_detection_delay(w, r)
     since = _fault_since(w, r)
-    armed = INF if since == INF else since + w[C_LAG]
+    armed = INF if since == INF else since + _lag_limit(w, w[r + R_PART])
     if (armed == INF) != (w[r + R_ML_ARMED] == INF):
         w[w[r + R_PART] + P_WATCHED] += -1 if armed == INF else 1
     w[r + R_ML_ARMED] = armed

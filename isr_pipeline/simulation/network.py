@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
+    B_APPEND,
     B_CPU,
     B_FAULT0,
     B_FAULTS,
     B_FAULTS_ON,
-    C_APPEND,
+    B_READ,
+    B_SEND,
     C_HALF_RTT,
-    C_READ,
     C_SEED,
-    C_SEND,
     G_NOW,
     H_BROKERS,
     H_DISTANCE,
@@ -117,9 +117,9 @@ def read_end(w, b, p, kind, stage, has_data):
     time unless a fault stalls visits. ``stage`` 0 is the handler, 1 the send.
     """
     now = w[G_NOW]
-    cost = w[C_SEND]
+    cost = w[b + B_SEND]
     if stage == 0:
-        cost = w[C_READ] if has_data else 0
+        cost = w[b + B_READ] if has_data else 0
     stalled_until = now
     for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + _faults(w, b)):
         fault = w[k]
@@ -145,7 +145,7 @@ def read_end(w, b, p, kind, stage, has_data):
 @compiled
 def append_end(w, b, p):
     """When a follower append to partition ``p`` on broker ``b`` that begins now ends."""
-    cost = w[C_APPEND]
+    cost = w[b + B_APPEND]
     for k in range(w[b + B_FAULT0], w[b + B_FAULT0] + _faults(w, b)):
         fault = w[k]
         x = w[H_FLT] + fault * X_SIZE

@@ -24,9 +24,9 @@ from isr_pipeline.simulation.shortcuts.dirty import (
 from isr_pipeline.simulation.world.cells import trailing_zeros
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.layout import (
+    B_FETCH_MAX_BYTES,
+    B_FETCH_MIN_BYTES,
     B_PAUSED_UNTIL,
-    C_FETCH_MAX_BYTES,
-    C_FETCH_MIN_BYTES,
     D_CREQ,
     D_END,
     D_IDX,
@@ -78,6 +78,7 @@ from isr_pipeline.simulation.world.layout import (
     R_PART,
     R_POS,
     T_FETCHED,
+    T_FOLLOWER,
     T_REQ,
     T_REQ0,
     T_WAITS,
@@ -97,6 +98,7 @@ _EPOCH_KNOWN = int(EpochError.NONE)
 def satisfied(w, q):
     """Whether the delayed fetch ``q`` can be completed: enough bytes, or an error to tell."""
     fetched = w[w[q + Q_OWNER] + T_FETCHED]
+    follower = w[w[q + Q_OWNER] + T_FOLLOWER]
     total = 0
     for i in range(w[q + Q_N]):
         e = w[q + Q_ENT] + i * E_SIZE
@@ -105,12 +107,12 @@ def satisfied(w, q):
             if w[lr + R_IS_LEADER] == 0 or w[lr + R_EPOCH] != w[e + E_EPOCH]:
                 return True
             if w[lr + R_LEO] > w[e + E_OFFSET]:
-                if w[C_FETCH_MIN_BYTES] <= 1:
+                if w[follower + B_FETCH_MIN_BYTES] <= 1:
                     return True
-                p = w[lr + R_PART]
-                _, size = data_end(w, p, w[e + E_OFFSET], w[lr + R_LEO], w[C_FETCH_MAX_BYTES])
+                limit = w[follower + B_FETCH_MAX_BYTES]
+                _, size = data_end(w, w[lr + R_PART], w[e + E_OFFSET], w[lr + R_LEO], limit)
                 total += size
-    return total >= w[C_FETCH_MIN_BYTES]
+    return total >= w[follower + B_FETCH_MIN_BYTES]
 
 
 @compiled
@@ -235,7 +237,9 @@ def delayed_fetch(w, lr, pos):
 @compiled
 def _gets_all(w, q, lr, e):
     """Whether entry ``e`` alone, of the leader ``lr``, surely completes the delayed fetch ``q``."""
-    return is_validated(w, q) and w[C_FETCH_MIN_BYTES] <= 1 and w[lr + R_LEO] > w[e + E_OFFSET]
+    follower = w[w[q + Q_OWNER] + T_FOLLOWER]
+    any_byte = w[follower + B_FETCH_MIN_BYTES] <= 1
+    return is_validated(w, q) and any_byte and w[lr + R_LEO] > w[e + E_OFFSET]
 
 
 @hot

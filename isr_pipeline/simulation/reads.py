@@ -9,8 +9,8 @@ from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, note_read, setting, switch
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
-    C_FETCH_MAX_BYTES,
-    C_RESPONSE_MAX_BYTES,
+    B_FETCH_MAX_BYTES,
+    B_RESPONSE_MAX_BYTES,
     C_S2_COOLDOWN,
     C_S2_LIMIT,
     DEP_COOLDOWN,
@@ -21,10 +21,12 @@ from isr_pipeline.simulation.world.layout import (
     P_S2_LAST,
     Q_BYTES,
     Q_DATA,
+    Q_OWNER,
     R_ISR,
     R_LEO,
     R_PART,
     R_POS,
+    T_FOLLOWER,
 )
 
 _S2 = int(Kip501.S2)
@@ -33,10 +35,11 @@ _S2 = int(Kip501.S2)
 @compiled
 def plan_read(w, q, e, p, lr):
     """Where the read of entry ``e`` will end, within the request's byte limits."""
-    room = w[C_RESPONSE_MAX_BYTES] - w[q + Q_BYTES]
+    follower = w[w[q + Q_OWNER] + T_FOLLOWER]
+    room = w[follower + B_RESPONSE_MAX_BYTES] - w[q + Q_BYTES]
     if room <= 0 and w[q + Q_DATA] == 1:
         return w[e + E_OFFSET]
-    limit = min(w[C_FETCH_MAX_BYTES], max(room, 0))
+    limit = min(w[follower + B_FETCH_MAX_BYTES], max(room, 0))
     end, size = data_end(w, p, w[e + E_OFFSET], w[lr + R_LEO], limit)
     if size > limit and w[q + Q_DATA] == 1:
         return w[e + E_OFFSET]  # only the first batch of a response may exceed the limit

@@ -10,9 +10,12 @@ from isr_pipeline.simulation.shortcuts.pending import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_FAULTS_ON,
+    B_NET,
     B_QLEN,
+    B_QUEUED_MAX,
     B_SBASE,
     B_SCAP,
+    B_SEND,
     B_SENDERS,
     B_SENDERS_BUSY,
     B_SHEAD,
@@ -21,13 +24,10 @@ from isr_pipeline.simulation.world.layout import (
     B_SURGE_GATHERED,
     B_SURGE_OUT,
     C_HALF_RTT,
-    C_QUEUED_MAX,
-    C_SEND,
     E_END,
     E_OFFSET,
     E_SIZE,
     G_NOW,
-    H_NET,
     H_SENDQ,
     K_FROW,
     K_SIZE,
@@ -60,7 +60,7 @@ from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
 @compiled
 def _send_end(w, b, code):
     """When the response that starts to leave now has left."""
-    end = w[G_NOW] + service(w, b, w[C_SEND])
+    end = w[G_NOW] + service(w, b, w[b + B_SEND])
     if code < 0 or w[b + B_FAULTS_ON] == 0:
         return end
     q = code
@@ -87,8 +87,8 @@ def start_senders(w, b):
 @compiled
 def _sender_free(w, b):
     """Whether a network thread of broker ``b`` can take a response."""
-    blocked = min(w[H_NET], max(0, w[b + B_QLEN] - w[C_QUEUED_MAX]))
-    return w[b + B_SENDERS_BUSY] + blocked < w[H_NET]
+    blocked = min(w[b + B_NET], max(0, w[b + B_QLEN] - w[b + B_QUEUED_MAX]))
+    return w[b + B_SENDERS_BUSY] + blocked < w[b + B_NET]
 
 
 @compiled

@@ -26,6 +26,11 @@ Array = npt.NDArray[np.int64]
 
 MILLION = 1_000_000
 
+OwnValues = tuple[tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, float], ...]], ...]
+"""Of each broker: its own settings, and its own service times."""
+
+_OF_BROKER = list(at.OF_BROKER.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
@@ -35,22 +40,42 @@ class Choices:
         keys: `Settings.keys`, but for what every scenario has of its own.
         rules: the switches.
         flags: conditions at 0 of a partition, by how many replicas it has.
-        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads.
+        own: what each broker reads for itself, the cells of `OF_BROKER` in their order.
+        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each.
+        clients_per_s: client requests to each.
     """
 
     keys: Array
     rules: Array
     flags: Array
-    fetchers: int
-    io: int
-    net: int
+    own: Array
+    fetchers: tuple[int, ...]
+    io: tuple[int, ...]
+    net: tuple[int, ...]
+    clients_per_s: tuple[float, ...]
 
 
 def choices_for(scenario: Scenario) -> Choices:
     """Choices of the configuration that is laid over a scenario."""
     cluster = scenario.cluster
     given = tuple(scenario.config.items())
-    return choices_of(cluster.release, cluster.controller, scenario.rules, given, scenario.service)
+    own: OwnValues = ()
+    if cluster.broker_settings or cluster.broker_service:
+        own = tuple(
+            (
+                tuple(cluster.broker_settings.get(broker, {}).items()),
+                tuple(cluster.broker_service.get(broker, {}).items()),
+            )
+            for broker in cluster.brokers
+        )
+    return choices_of(
+        cluster.release,
+        cluster.controller,
+        scenario.rules,
+        given,
+        scenario.service,
+        brokers=own or len(cluster.brokers),
+    )
 
 
 @lru_cache(maxsize=128)
@@ -60,6 +85,8 @@ def choices_of(
     rules: Rules,
     config: tuple[tuple[str, Any], ...],
     service: Service,
+    *,
+    brokers: int | OwnValues,
 ) -> Choices:
     """Read a configuration, once for all scenarios.
 
@@ -69,6 +96,7 @@ def choices_of(
         rules: the switches that are no Kafka key.
         config: the Kafka keys that were given, and their values, as checked.
         service: service times.
+        brokers: how many there are; or what each has of its own, if any has.
     """
     rule_set = rule_set_of(release)
     keys: dict[str, Any] = resolve(release, dict(config))
@@ -85,20 +113,32 @@ def choices_of(
         check_from_imbalance=rules.check_from_imbalance,
         elr=_elr(keys, rule_set, controller),
     )
-    cells = np.zeros(at.CONFIG_END, dtype=np.int64)
-    _write_keys(cells, keys, rule_set, controller)
-    _write_service(cells, service)
-    cells[at.C_TICK] = max(
-        1000, 1000 * int(tick_period(vector, int(keys["replica.lag.time.max.ms"])))
-    )
-    cells[at.C_S2_COOLDOWN] = us(rules.s2_cooldown_ms or 0)
+
+    def cells_of(keys: Mapping[str, Any], service: Service) -> Array:
+        cells = np.zeros(at.CONFIG_END, dtype=np.int64)
+        _write_keys(cells, keys, rule_set, controller)
+        _write_service(cells, service)
+        lag = int(keys["replica.lag.time.max.ms"])
+        cells[at.C_TICK] = max(1000, 1000 * int(tick_period(vector, lag)))
+        cells[at.C_S2_COOLDOWN] = us(rules.s2_cooldown_ms or 0)
+        return cells
+
+    cells = cells_of(keys, service)
+    each = [(keys, service)] * (brokers if isinstance(brokers, int) else len(brokers))
+    own = np.tile(cells[_OF_BROKER], (len(each), 1))
+    for i, (settings, times) in enumerate(() if isinstance(brokers, int) else brokers):
+        if settings or times:
+            each[i] = ({**keys, **dict(settings)}, service.model_copy(update=dict(times)))
+            own[i] = cells_of(*each[i])[_OF_BROKER]
     return Choices(
         cells,
         vector,
         first_flags(vector, int(keys["min.insync.replicas"])),
-        int(keys["num.replica.fetchers"]),
-        int(keys["num.io.threads"]),
-        int(keys["num.network.threads"]),
+        own,
+        tuple(int(mine["num.replica.fetchers"]) for mine, _ in each),
+        tuple(int(mine["num.io.threads"]) for mine, _ in each),
+        tuple(int(mine["num.network.threads"]) for mine, _ in each),
+        tuple(times.client_requests_per_s for _, times in each),
     )
 
 

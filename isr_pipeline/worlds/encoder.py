@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.int64]
 
 EVENTS_LISTED = 20_000
+_FIRST_OWN = min(at.OF_BROKER)
 NO_MOTIONS = np.zeros(1, dtype=np.int64)
 LEDGER_LEAST = 256  # batches that a partition's ledger has room for, however many partitions
 LEDGER_BURST_MAX = 1 << 20  # a burst's batches are all open at once: none may be given up
@@ -98,9 +99,15 @@ def _digests(seed: int, purpose: str, names: tuple[str, ...]) -> npt.NDArray[np.
     return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
 
-def first_ticks(scenario: Scenario, entities: Entities, period_us: int) -> Array:
-    """First tick of each broker's isr-expiration task in microseconds, in the kernel's order."""
-    ticks = hashed(scenario.seed, "isr-expiration", entities.broker_names, period_us)
+def first_ticks(scenario: Scenario, entities: Entities, periods_us: Array) -> Array:
+    """First tick of each broker's isr-expiration task in microseconds, in the kernel's order.
+
+    Args:
+        scenario: with its configuration laid over it.
+        entities: those that stand in it.
+        periods_us: of each broker's ticks.
+    """
+    ticks = hashed(scenario.seed, "isr-expiration", entities.broker_names, periods_us)
     given = scenario.cluster.isr_expiration_phase_ms
     if not given:
         return ticks
@@ -286,20 +293,18 @@ class _Structure:
 
     def _clients(self) -> None:
         """The brokers' client requests."""
-        rate, brokers = self.s.service.client_requests_per_s, self.entities.brokers
-        if rate <= 0:
-            return
-        period = client_period_ns(rate)
-        phases = hashed(self.s.seed, "client", self.entities.broker_names, period // 1000)
-        rows = self._table(at.H_BRK, len(brokers), at.B_SIZE)
+        periods = np.array([client_period_ns(rate) for rate in choices_for(self.s).clients_per_s])
+        below = np.maximum(1, periods // 1000)
+        phases = hashed(self.s.seed, "client", self.entities.broker_names, below)
+        rows = self._table(at.H_BRK, len(periods), at.B_SIZE)
         columns = {
-            at.B_CLIENT_PERIOD: period,
-            at.B_CLIENT_PERIOD_US: period // 1000,
-            at.B_CLIENT_PERIOD_REST_NS: period % 1000,
-            at.B_CLIENT_NEXT: phases,
+            at.B_CLIENT_PERIOD: periods,
+            at.B_CLIENT_PERIOD_US: periods // 1000,
+            at.B_CLIENT_PERIOD_REST_NS: periods % 1000,
+            at.B_CLIENT_NEXT: np.where(periods > 0, phases, 0),
         }
         fill(rows, columns)
-        self._first_due(at.SK_CLIENT, phases)
+        self._first_due(at.SK_CLIENT, np.where(periods > 0, phases, at.INF))
 
     def _logs(self) -> None:
         """Where logs end that are not empty: followers that bootstrap have a way to go."""
@@ -414,7 +419,8 @@ class _Encoder:
                 tuple(self.entities.log_dirs.tolist()),
                 cluster.isr_expiration_phase_ms,
             ),
-            scenario.service.client_requests_per_s,
+            choices.clients_per_s,
+            (cluster.broker_settings, cluster.broker_service),
             (scenario.seed, scenario.horizon_ms),
             (cluster.racks, cluster.rack_rtt_ms) if cluster.rack_rtt_ms else (),
             (choices.fetchers, choices.io, choices.net),
@@ -475,11 +481,12 @@ class _Encoder:
             slot0: number of the first slot of each kind.
         """
         seed, brokers = self.s.seed, self.entities.brokers
-        heartbeat, tick = int(w[at.C_HEARTBEAT]), int(w[at.C_TICK])
-        ticks = first_ticks(self.s, self.entities, tick)
+        rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)
+        rows[:, _FIRST_OWN : _FIRST_OWN + len(at.OF_BROKER)] = self.choices.own
+        heartbeat = rows[:, at.B_HEARTBEAT]
+        ticks = first_ticks(self.s, self.entities, rows[:, at.B_TICK])
         # the session began before the scenario
         heartbeats = hashed(seed, "heartbeat", self.entities.broker_names, heartbeat) - heartbeat
-        rows = rows_of(w, at.H_BRK, len(brokers), at.B_SIZE)
         fill(rows, {at.B_HB_PHASE: heartbeats, at.B_TICK_DUE: ticks})
         due[slot0[at.SK_TICK] : slot0[at.SK_TICK] + len(brokers)] = ticks
         self._distances(w)

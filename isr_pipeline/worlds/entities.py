@@ -47,10 +47,12 @@ def _utf16_units(text: str) -> list[int]:
     return [(raw[i] << 8) | raw[i + 1] for i in range(0, len(raw), 2)]
 
 
-def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
-    """Fetcher id of a partition (AbstractFetcherManager.getFetcherId)."""
-    value = (31 * java_string_hash(topic) + partition) & 0xFFFFFFFF
-    return (value & 0x7FFFFFFF) % fetchers
+def fetcher_hash(topic: str, partition: int) -> int:
+    """Hash of a partition; modulo num.replica.fetchers it is the id of its fetcher.
+
+    As in AbstractFetcherManager.getFetcherId.
+    """
+    return (31 * java_string_hash(topic) + partition) & 0x7FFFFFFF
 
 
 def walk_order(topics: Array, numbers: Array) -> Array:
@@ -241,12 +243,12 @@ class Threads:
 
 
 @lru_cache(maxsize=8)
-def threads_of(entities: Entities, fetchers: int) -> Threads:
+def threads_of(entities: Entities, fetchers: tuple[int, ...]) -> Threads:
     """Fetcher threads, in the order in which partitions first need them. Nobody changes them.
 
     Args:
         entities: those of a cluster.
-        fetchers: num.replica.fetchers.
+        fetchers: num.replica.fetchers of each broker.
     """
     rfs, broker = entities.rfs, entities.broker_of_row
     row0 = np.cumsum(rfs) - rfs
@@ -259,14 +261,13 @@ def threads_of(entities: Entities, fetchers: int) -> Threads:
     lpos = np.arange(len(partition)) - np.repeat(firsts, rfs[of_row])
     pairs = np.flatnonzero(fpos != lpos)
     partition, fpos, lpos = partition[pairs], fpos[pairs], lpos[pairs]
-    fetcher = np.array(
-        [fetcher_of(name.topic, name.number, fetchers) for name in entities.partitions],
-        dtype=np.int64,
+    hashes = np.array(
+        [fetcher_hash(name.topic, name.number) for name in entities.partitions], dtype=np.int64
     )
-    ends = np.stack(
-        [broker[row0[partition] + fpos], broker[row0[partition] + lpos], fetcher[partition]]
-    )
-    keys = (ends[0] * len(entities.brokers) + ends[1]) * fetchers + ends[2]
+    of_follower = broker[row0[partition] + fpos]
+    fetcher = hashes[partition] % np.array(fetchers, dtype=np.int64)[of_follower]
+    ends = np.stack([of_follower, broker[row0[partition] + lpos], fetcher])
+    keys = (ends[0] * len(entities.brokers) + ends[1]) * max(fetchers) + ends[2]
     _, first, key_of, counts = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True
     )

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isr_pipeline.worlds.choices import choices_for
 from isr_pipeline.worlds.entities import entities_of
 from isr_pipeline.worlds.template import period_ns
 
@@ -55,9 +56,9 @@ def common_period_us(periods_ns: Iterable[int]) -> int:
 
 def load_of(scenario: Scenario) -> Load:
     """Load of a scenario while nothing happens to it."""
-    entities, clients = entities_of(scenario), scenario.service.client_requests_per_s
-    periods = {client_period_ns(clients)}
-    events = EVENTS_OF_A_CLIENT_REQUEST * clients * len(entities.brokers)
+    entities, clients = entities_of(scenario), choices_for(scenario).clients_per_s
+    periods = {client_period_ns(rate) for rate in clients}
+    events = EVENTS_OF_A_CLIENT_REQUEST * sum(clients)
     for i, stream in entities.streams:
         periods.add(period_ns(stream))
         batches = stream.records_per_s / stream.records_per_batch

@@ -40,14 +40,15 @@ class Size:
     """What has a slot of its own in a world.
 
     Attributes:
-        brokers: each has ``per_broker`` slots: handlers, network threads, and seven of its own.
+        brokers: how many; ``of_brokers``: slots of all of them, handlers, network threads, and
+            seven of its own for each.
         threads: fetcher threads that can ever have a partition; each has three requests.
         streams: producers' connections; each has two requests.
         others: faults, and two for the world.
     """
 
     brokers: int
-    per_broker: int
+    of_brokers: int
     threads: int
     streams: int
     others: int
@@ -57,14 +58,16 @@ class Size:
         """Slots of all of them."""
         requesters = self.threads * (1 + at.REQS_PER_THREAD)
         requesters += self.streams * (1 + at.REQS_PER_STREAM)
-        return self.brokers * self.per_broker + requesters + self.others
+        return self.of_brokers + requesters + self.others
 
     def formula(self) -> str:
         """How the entities are reckoned."""
+        each, rest = divmod(self.of_brokers, self.brokers)
+        of_brokers = f"{self.of_brokers} of" if rest else f"{each} x"
         return (
             f"{self.entities} entities = {1 + at.REQS_PER_THREAD} x {self.threads} fetcher threads"
             f" + {1 + at.REQS_PER_STREAM} x {self.streams} streams"
-            f" + {self.per_broker} x {self.brokers} brokers + {self.others}"
+            f" + {of_brokers} {self.brokers} brokers + {self.others}"
         )
 
 
@@ -76,7 +79,7 @@ def size_of(shape: Shape) -> Size:
     others = shape.faults + counts[at.SK_CONTROLLER] + counts[at.SK_SAMPLE]
     requests = counts[at.SK_REQUEST]
     of_brokers = sum(counts.values()) - others - threads - streams - requests
-    return Size(brokers, of_brokers // brokers, threads, streams, others)
+    return Size(brokers, of_brokers, threads, streams, others)
 
 
 def event_budget(entities: Entities) -> int:

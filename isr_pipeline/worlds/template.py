@@ -62,14 +62,14 @@ class Shape:
 
     Attributes:
         entities: what stands in the scenario.
-        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads.
+        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
         faults: how many.
     """
 
     entities: Entities
-    fetchers: int
-    io: int
-    net: int
+    fetchers: tuple[int, ...]
+    io: tuple[int, ...]
+    net: tuple[int, ...]
     faults: int
 
     def slots(self) -> tuple[tuple[int, int], ...]:
@@ -84,8 +84,8 @@ class Shape:
             (at.SK_DIR, nb),
             (at.SK_ALTER, nb),
             (at.SK_METADATA, nb),
-            (at.SK_HANDLER, nb * self.io),
-            (at.SK_SENDER, nb * self.net),
+            (at.SK_HANDLER, sum(self.io)),
+            (at.SK_SENDER, sum(self.net)),
             (at.SK_THREAD, nt),
             (at.SK_REQUEST, nt * at.REQS_PER_THREAD + ns * at.REQS_PER_STREAM),
             (at.SK_STREAM, ns),
@@ -114,8 +114,8 @@ class Shape:
             at.H_REQ: counts[at.SK_REQUEST] * at.Q_SIZE,
             at.H_ENT: nk * at.REQS_PER_THREAD * at.E_SIZE,
             at.H_STR: counts[at.SK_STREAM] * at.S_SIZE,
-            at.H_HND: nb * self.io * at.D_SIZE,
-            at.H_SND: nb * self.net * at.N_SIZE,
+            at.H_HND: counts[at.SK_HANDLER] * at.D_SIZE,
+            at.H_SND: counts[at.SK_SENDER] * at.N_SIZE,
             at.H_FLT: self.faults * at.X_SIZE,
             at.H_FPART: self.faults * npart,
             at.H_LINK: (nb + 1) * (nb + 1) * 2,
@@ -187,9 +187,11 @@ class Template:
                 weights.append(np.tile(plans_of_fetches(), len(self.threads.ends)))
                 weights.append(np.tile(plans_of_produces(), len(self.entities.streams)))
             else:
-                groups = {at.SK_HANDLER: self.shape.io, at.SK_SENDER: self.shape.net}
-                group = groups.get(kind, 1)
-                weights.append(np.tile(plans(kind, group), count // group))
+                of_broker = {at.SK_HANDLER: self.shape.io, at.SK_SENDER: self.shape.net}
+                if kind in of_broker:
+                    weights += [np.array(plans(kind, group)) for group in of_broker[kind]]
+                else:
+                    weights.append(np.tile(plans(kind, 1), count))
         return np.concatenate(weights)
 
     def _places(self) -> None:
@@ -213,8 +215,8 @@ class Template:
             at.H_SLOTS: self.n_slots,
             at.H_TREE_SIZE: self.tree.size,
             at.H_MAX_RF: entities.max_rf,
-            at.H_IO: shape.io,
-            at.H_NET: shape.net,
+            at.H_HANDLERS: sum(shape.io),
+            at.H_SENDERS: sum(shape.net),
             at.H_REQUESTS: self.n_requests,
             at.H_AHEAD: tables.size > AHEAD_CELLS,
             at.G_LEAST_ISR: min(len(p.replicas) for p in entities.partitions),
@@ -237,7 +239,7 @@ class Template:
         return slots
 
     def _brokers(self) -> None:
-        w, io, net = self.w, self.shape.io, self.shape.net
+        w, io, net = self.w, np.array(self.shape.io), np.array(self.shape.net)
         none = np.zeros(1, dtype=np.int64)
         w[at.H_SLOT_REBALANCE] = self._slots(at.SK_CONTROLLER, none)[0]
         w[at.H_SLOT_SAMPLE] = self._slots(at.SK_SAMPLE, none)[0]
@@ -249,8 +251,10 @@ class Template:
         md = 4 * hosted + 64
         columns: dict[int, Any] = {
             at.B_INDEX: numbers,
-            at.B_HANDLERS: w[at.H_HND] + numbers * io * at.D_SIZE,
-            at.B_SENDERS: w[at.H_SND] + numbers * net * at.N_SIZE,
+            at.B_HANDLERS: w[at.H_HND] + (np.cumsum(io) - io) * at.D_SIZE,
+            at.B_SENDERS: w[at.H_SND] + (np.cumsum(net) - net) * at.N_SIZE,
+            at.B_IO: io,
+            at.B_NET: net,
             at.B_UP: 1,
             at.B_CPU: MILLION,
             at.B_REGISTERED: 1,
@@ -276,15 +280,15 @@ class Template:
             at.B_SLOT_SURGE: self._slots(at.SK_SURGE, pointers),
         }
         fill(rows, columns)
-        handlers = self._table(at.H_HND, nb * io, at.D_SIZE)
+        handlers = self._table(at.H_HND, int(io.sum()), at.D_SIZE)
         handlers[:, at.D_BROKER] = np.repeat(pointers, io)
         handlers[:, [at.D_REQ, at.D_CREQ, at.D_ROW]] = -1
-        which = row_pointers(w, at.H_HND, nb * io, at.D_SIZE)
+        which = row_pointers(w, at.H_HND, len(handlers), at.D_SIZE)
         handlers[:, at.D_SLOT] = self._slots(at.SK_HANDLER, which)
-        senders = self._table(at.H_SND, nb * net, at.N_SIZE)
+        senders = self._table(at.H_SND, int(net.sum()), at.N_SIZE)
         senders[:, at.N_BROKER] = np.repeat(pointers, net)
         senders[:, at.N_REQ] = at.SEND_NONE
-        which = row_pointers(w, at.H_SND, nb * net, at.N_SIZE)
+        which = row_pointers(w, at.H_SND, len(senders), at.N_SIZE)
         senders[:, at.N_SLOT] = self._slots(at.SK_SENDER, which)
 
     def _partitions(self) -> None:

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def planned_ticks(scenario: Scenario) -> dict[int, tuple[float, float]]:
-    """Broker -> its first tick and the period, both in ms.
+    """Broker -> its first tick and its period, both in ms.
 
     A walk that waits for a lock ends later, and a broker that returns begins anew at its start.
 
     Args:
         scenario: its configuration laid over it.
     """
-    period_us = int(choices_for(scenario).keys[at.C_TICK])
+    periods_us = choices_for(scenario).own[:, [*at.OF_BROKER].index(at.B_TICK)]
     entities = entities_of(scenario)
-    firsts = first_ticks(scenario, entities, period_us)
+    firsts = first_ticks(scenario, entities, periods_us)
     return {
-        broker: (int(first) / 1000, period_us / 1000)
-        for broker, first in zip(entities.brokers, firsts, strict=True)
+        broker: (int(first) / 1000, int(period) / 1000)
+        for broker, first, period in zip(entities.brokers, firsts, periods_us, strict=True)
     }

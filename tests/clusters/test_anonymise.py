@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isr_pipeline.clusters.anonymise import name_of_hash, new_names
-from isr_pipeline.worlds.entities import fetcher_of, java_string_hash
+from isr_pipeline.worlds.entities import fetcher_hash, java_string_hash
 
 NAMES = st.text("abcXYZ019._-", min_size=1, max_size=60)
 
@@ -18,7 +18,7 @@ def test_hash_codes_stay(names: set[str]) -> None:
     assert len(set(made.values())) == len(names)
     for old, new in made.items():
         assert java_string_hash(new) == java_string_hash(old)
-        assert fetcher_of(new, 7, 4) == fetcher_of(old, 7, 4)
+        assert fetcher_hash(new, 7) == fetcher_hash(old, 7)
 
 
 def test_kafkas_own_topics_keep_their_names() -> None:

@@ -178,13 +178,14 @@ def test_what_is_refused(changes: str, line: str) -> None:
 def test_what_is_not_simulated_is_said() -> None:
     """Everything that the simulated world has no place for, the most important first."""
     raw = good(features={"group.version": 1, "metadata.version": 21})
-    raw["brokers"][1]["settings"] = {"num.io.threads": 16}
+    raw["brokers"][1]["settings"] = {"num.io.threads": 16, "min.insync.replicas": 1}
     raw["topics"][0]["partitions"][0] |= {"leader": -1, "isr": []}
     short = "the ISR of 1 partition lacks replicas (orders-0)"
+    shared = "topics have it, and the controller reads it too"
     assert not_simulated(checked_cluster(raw, "F")) == [
         "1 partition without a leader (orders-0): a scenario begins with the first replica leading",
         f"{short}: a scenario begins with every replica in sync",
-        "broker 2's own num.io.threads=16: every broker has the cluster's settings",
+        f"broker 2's own min.insync.replicas=1: all brokers have the cluster's ({shared})",
         "settings that no rule reads: log.retention.hours",
         "settings of topics that no rule reads: retention.ms",
         "features that no rule reads: group.version 1",

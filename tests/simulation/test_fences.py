@@ -13,14 +13,25 @@ import pytest
 
 from isr_pipeline.simulation import kernel
 from isr_pipeline.simulation.shortcuts import cycles
+from isr_pipeline.simulation.world import layout
 
 SIMULATION = Path(kernel.__file__).resolve().parent
 DEBUG_BUILD = "invariants.py"
 """Compares, decides nothing."""
 
 SETTERS = {"R_LEO": "set_log_end", "R_HW": "set_high_watermark", "R_ISR": "set_isr"}
-SHAREABLE_SETTINGS = {"C_MIN_ISR", "C_UNCLEAN", "C_S2_LIMIT", "C_S2_COOLDOWN", "C_SESSION"}
+SHAREABLE_SETTINGS = {"C_MIN_ISR", "C_UNCLEAN", "C_S2_LIMIT", "C_S2_COOLDOWN", "B_SESSION"}
 SHAREABLE_SWITCHES = {"KIP501", "KIP501_ENABLED", "ISR_LOCK", "FETCHER", "ELECTION", "ELR"}
+OWN = {
+    name
+    for name, cell in vars(layout).items()
+    if name.startswith("B_") and cell in layout.OF_BROKER and name not in ("B_SIZE",)
+}
+"""Cells of a broker's own settings and service times."""
+OF_ALL = {name for name, cell in vars(layout).items() if name.startswith("C_")} & {
+    name for name, cell in vars(layout).items() if cell in layout.OF_BROKER.values()
+}
+"""Cells of the header from which they come where a broker has none of its own."""
 TABLES = (cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_RULE)
 
 
@@ -97,7 +108,9 @@ def unbounded(parsed: dict[str, ast.Module]) -> set[str]:
         for path, tree in parsed.items()
         if path != "world/layout.py"
         for name in names_in(tree)
-        if name.startswith("C_") or (name.endswith("_US") and not name.startswith("B_"))
+        if name.startswith("C_")
+        or name in OWN
+        or (name.endswith("_US") and not name.startswith("B_"))
     }
     return used - set().union(*TABLES)
 
@@ -144,6 +157,12 @@ class TestSettings:
         """C_ cells and switches that runs may differ in are read by `depends` alone."""
         assert unfenced_reads(trees()) == []
 
+    def test_what_brokers_read_for_themselves_is_read_there(self) -> None:
+        """No rule reads the header's cell of a setting that a broker may have of its own."""
+        assert len(OWN) == len(OF_ALL) == len(layout.OF_BROKER)
+        readers = {path for path, tree in trees().items() if names_in(tree) & OF_ALL}
+        assert readers == {"world/layout.py"}
+
     def test_who_reacts_to_an_error_notes_the_fetcher(self) -> None:
         """The rule `reaction` reads the switch FETCHER: each of its callers notes that."""
         callers = [
@@ -159,8 +178,8 @@ class TestSettings:
         """A session timeout read without a question is caught here."""
         mutated = changed(
             "controller.py",
-            "now + setting(w, C_SESSION, DEP_SESSION)",
-            "now + w[C_SESSION]",
+            "now + setting(w, b + B_SESSION, DEP_SESSION)",
+            "now + w[b + B_SESSION]",
         )
         assert [place.partition(":")[0] for place in unfenced_reads(mutated)] == ["controller.py"]
 

@@ -50,7 +50,7 @@ class TestEntities:
         assert size.entities == encode(scenario).w[at.H_SLOTS]
         assert size.formula() == (
             f"{size.entities} entities = 4 x {size.threads} fetcher threads + 3 x 40 streams"
-            f" + {size.per_broker} x 5 brokers + 2"
+            f" + {size.of_brokers // 5} x 5 brokers + 2"
         )
 
     def test_more_than_before_run(self) -> None:

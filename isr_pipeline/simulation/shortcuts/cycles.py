@@ -62,6 +62,9 @@ from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.layout import (
     B_CLIENT_K,
     B_CLIENT_PERIOD,
+    B_FETCH_MIN_BYTES,
+    B_LAG,
+    B_LAG_MESSAGES,
     B_PAUSED_UNTIL,
     B_QBASE,
     B_QHEAD,
@@ -73,19 +76,16 @@ from isr_pipeline.simulation.world.layout import (
     B_STAIL,
     B_SURGE_K,
     B_SURGE_PERIOD,
+    B_TICK,
     B_TICK_DUE,
     B_TICK_POS,
     B_TICK_STATE,
     B_UP,
     B_WALK,
     B_WALK_N,
-    C_FETCH_MIN_BYTES,
     C_HORIZON,
-    C_LAG,
-    C_LAG_MESSAGES,
     C_PERIOD,
     C_S2_COOLDOWN,
-    C_TICK,
     C_WARMUP,
     E_OFFSET,
     E_SIZE,
@@ -133,6 +133,7 @@ from isr_pipeline.simulation.world.layout import (
     Q_ENT,
     Q_KIND,
     Q_N,
+    Q_OWNER,
     Q_SIZE,
     Q_STATE,
     QS_FREE,
@@ -158,6 +159,7 @@ from isr_pipeline.simulation.world.layout import (
     S_STOP,
     SLOT_BITS,
     SLOT_MASK,
+    T_FOLLOWER,
     U_BEGIN,
     U_BROKER,
     U_END,
@@ -604,12 +606,11 @@ def _plans_end(w, z, motions, a, b, now, span):
 @compiled
 def _bytes_gather(w, z, s):
     """Whether a fetch waits for more than one byte: its distance to the log's end grows."""
-    if w[C_FETCH_MIN_BYTES] <= 1:
-        return False
     for i in range(w[H_REQUESTS]):
         q = w[H_REQ] + i * Q_SIZE
         if w[q + Q_STATE] == QS_PURGATORY and w[q + Q_DEADLINE] == z[s + q + Q_DEADLINE]:
-            return True
+            if w[w[w[q + Q_OWNER] + T_FOLLOWER] + B_FETCH_MIN_BYTES] > 1:
+                return True
     return False
 
 
@@ -630,7 +631,7 @@ def _first_tick_after(w, b, time):
     due = w[b + B_TICK_DUE]
     if due > time:
         return due
-    return due + ((time - due) // w[C_TICK] + 1) * w[C_TICK]
+    return due + ((time - due) // w[b + B_TICK] + 1) * w[b + B_TICK]
 
 
 @compiled
@@ -664,7 +665,7 @@ def _first_held_up(w, z, s, b, now, span, end):
             if w[u + U_BROKER] == b:
                 if (due - w[u + U_BEGIN]) % span <= w[u + U_END] - w[u + U_BEGIN]:
                     return due
-        due += w[C_TICK]
+        due += w[b + B_TICK]
     return INF
 
 
@@ -707,11 +708,11 @@ def _oldest_visit(w, z, s, now, span):
 
 
 BOUNDED = {
-    "C_LAG": "_clocks_end",
-    "C_LAG_MESSAGES": "_behind_stays_small",
-    "C_TICK": "_first_held_up",
+    "B_LAG": "_clocks_end",
+    "B_LAG_MESSAGES": "_behind_stays_small",
+    "B_TICK": "_first_held_up",
     "C_S2_COOLDOWN": "_cooldowns_end",
-    "C_FETCH_MIN_BYTES": "_bytes_gather",
+    "B_FETCH_MIN_BYTES": "_bytes_gather",
     "C_WARMUP": "_counting_began",
     "C_HORIZON": "_cycle_until",
 }
@@ -720,9 +721,9 @@ BOUNDED = {
 PLANNED = frozenset(
     {
         "FIRST_ASK_US", "SHUTDOWN_LIMIT_US", "NEXT_GO_US", "NEW_CONTROLLER_CHECK_US",
-        "C_FETCH_WAIT", "C_BACKOFF", "C_SOCKET_TIMEOUT", "C_REQUEST_TIMEOUT", "C_SESSION",
-        "C_HEARTBEAT", "C_S2_LIMIT", "C_READ", "C_PRODUCE", "C_SEND", "C_APPEND", "C_HALF_RTT",
-        "C_ALTER", "C_ZK_WRITE", "C_MD_LOW", "C_MD_HIGH", "C_CLIENT", "C_REBALANCE", "C_SAMPLE",
+        "B_FETCH_WAIT", "B_BACKOFF", "B_SOCKET_TIMEOUT", "C_REQUEST_TIMEOUT", "B_SESSION",
+        "B_HEARTBEAT", "C_S2_LIMIT", "B_READ", "B_PRODUCE", "B_SEND", "B_APPEND", "C_HALF_RTT",
+        "C_ALTER", "C_ZK_WRITE", "C_MD_LOW", "C_MD_HIGH", "B_CLIENT", "C_REBALANCE", "C_SAMPLE",
         "RETRY_US", "EXPIRY_RETRY_US", "LOG_DIR_NOTICE_US", "UNFENCE_LOW_US", "UNFENCE_HIGH_US",
     }
 )  # fmt: skip
@@ -730,7 +731,7 @@ PLANNED = frozenset(
 
 REPEATS = frozenset(
     {
-        "C_FETCH_MAX_BYTES", "C_RESPONSE_MAX_BYTES", "C_QUEUED_MAX", "C_MIN_ISR", "C_UNCLEAN",
+        "B_FETCH_MAX_BYTES", "B_RESPONSE_MAX_BYTES", "B_QUEUED_MAX", "C_MIN_ISR", "C_UNCLEAN",
         "FLAP_WINDOW_US", "C_IMBALANCE",
     }
 )  # fmt: skip
@@ -751,7 +752,6 @@ def _clocks_end(w, rec, rules, z, s, now, span):
     stands crosses the lag once, which the HW notices; after that the tick does.
     """
     end = INF
-    lag = w[C_LAG]
     clock = LEO_TIME if rules[CLOCK] == _ANY_FETCH else LAST_CAUGHT_UP
     visits = -INF - 1
     for i in range(w[H_ROWS]):
@@ -759,6 +759,7 @@ def _clocks_end(w, rec, rules, z, s, now, span):
         if w[r + R_IS_LEADER] == 0:
             continue
         p = w[r + R_PART]
+        lag = w[w[r + R_BROKER] + B_LAG]
         base = record_base(w, r)
         for pos in range(w[p + P_RF]):
             if pos == w[r + R_POS]:
@@ -797,7 +798,7 @@ def _behind_stays_small(w, rec, z, s, r, row, field):
         return True
     if leo == z[s + field + LEO] and w[r + R_LEO] != z[s + r + R_LEO]:
         return False
-    return w[r + R_LEO] - z[s + field + LEO] <= w[C_LAG_MESSAGES]
+    return w[r + R_LEO] - z[s + field + LEO] <= w[w[r + R_BROKER] + B_LAG_MESSAGES]
 
 
 @compiled
@@ -873,8 +874,8 @@ def _count_ticks(w, until):
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
         if _regular_tick(w, b) and w[b + B_TICK_DUE] < until:
-            passed = (until - 1 - w[b + B_TICK_DUE]) // w[C_TICK] + 1
-            w[b + B_TICK_DUE] += passed * w[C_TICK]
+            passed = (until - 1 - w[b + B_TICK_DUE]) // w[b + B_TICK] + 1
+            w[b + B_TICK_DUE] += passed * w[b + B_TICK]
             slot = w[b + B_SLOT_TICK]
             w[leaf(slot)] = key(slot, w[b + B_TICK_DUE])
             count += passed

@@ -155,7 +155,7 @@ def motions_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     _table(motions, int(w[at.H_REQ]), int(w[at.H_REQUESTS]), at.Q_SIZE, _REQUEST, of_request)
     _table(motions, int(w[at.H_ENT]), len(of_entry), at.E_SIZE, _ENTRY, of_entry)
     _table(motions, int(w[at.H_STR]), len(streams), at.S_SIZE, _STREAM, stream_partition)
-    _table(motions, int(w[at.H_HND]), brokers * int(w[at.H_IO]), at.D_SIZE, _HANDLER)
+    _table(motions, int(w[at.H_HND]), int(w[at.H_HANDLERS]), at.D_SIZE, _HANDLER)
     _table(motions, int(w[at.H_FLT]), int(w[at.H_FAULTS]), at.X_SIZE, _FAULT)
     _table(motions, int(w[at.H_LINK]), (brokers + 1) ** 2, 2, _LINK)
     histogram = int(w[at.H_HIST])

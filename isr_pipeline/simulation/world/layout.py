@@ -33,8 +33,8 @@ H_FAULTS = 5
 H_SLOTS = 6
 H_TREE_SIZE = 7  # cells of the winner tree
 H_MAX_RF = 8
-H_IO = 10  # num.io.threads
-H_NET = 11  # num.network.threads
+H_HANDLERS = 10  # request handlers of all brokers
+H_SENDERS = 11  # network threads of all brokers
 H_REQUESTS = 12
 H_SLOT_REBALANCE = 13  # slot of the check for preferred leaders
 H_SLOT_SAMPLE = 14
@@ -140,6 +140,7 @@ DEP_COOLDOWN = 128  # a partition wanted to resign once more
 CONFIG_FIRST = 160
 KEY_CELLS = {name: CONFIG_FIRST + place for place, name in enumerate(KERNEL_KEYS)}
 """Kafka's key -> its cell; times are in microseconds there."""
+# What every broker reads for itself stands in its own row too (OF_BROKER): rules read it there.
 C_LAG = KEY_CELLS["replica.lag.time.max.ms"]
 C_LAG_MESSAGES = KEY_CELLS["replica.lag.max.messages"]
 C_FETCH_WAIT = KEY_CELLS["replica.fetch.wait.max.ms"]
@@ -208,50 +209,92 @@ B_CLIENT_K = 20  # requests so far
 B_SLOT_CLIENT = 21
 B_QBASE = 22  # enc: its ring in H_QUEUE
 B_QCAP = 23
-B_DIR_BAD_BASE = 24  # 8 log dirs: 1 where it fails at the next append, 2 noticed
-B_STOPPING = 32  # flt: in controlled shutdown
-B_REGISTERED = 33  # ctl: registered since its last start
-B_FENCED = 34  # ctl
-B_FENCE_AT = 35  # ctl: when its session ends, INF while heartbeats arrive
-B_UNFENCE_AT = 36  # ctl
-B_HB_PHASE = 37  # enc
-B_EPOCH = 38  # ctl: number of its registrations
-B_TICK_DUE = 39
-B_TICK_POS = 40  # place of the walk, -1 between walks
-B_TICK_STATE = 41  # 0 ready, 1 waits for a lock, 2 writes to ZooKeeper
-B_WALK = 42  # enc: its rows in walk order in H_WALK
-B_WALK_N = 43
-B_ALTER_DUE = 44  # AlterPartition request in flight: when it is answered, INF if none
-B_ALTER_QUEUED = 45  # items that wait for the next request
-B_MDHEAD = 46
-B_MDTAIL = 47
-B_MDBASE = 48
-B_MDCAP = 49
-B_CLIENT_PERIOD = 50  # enc: nanoseconds, so that odd rates do not drift
-B_SURGE_OUT = 51  # surge requests on the broker
-B_SURGE_GATHERED = 52
-B_SURGE_NEXT = 53
-B_SURGE_PERIOD = 54  # nanoseconds, 0 if there is no surge
-B_SURGE_COST = 55
-B_SURGE_CONNS = 56
-B_SURGE_K = 57
-B_CRASH_UNCLEAN = 58  # flt: last stop was a kill
-B_DIRS_OK = 59  # log dirs that work
-B_SLOT_TICK = 60
-B_SLOT_SESSION = 61
-B_SLOT_MD = 62
-B_SLOT_ALTER = 63
-B_SLOT_SURGE = 64
-B_SLOT_DIR = 65  # a noticed log-dir failure reaches the controller
-B_CUT_SINCE = 66  # since when the controller has not heard it, INF while it does
-B_FAULT0 = 67  # enc: its faults of disk and log in H_BFLIST: first, number
-B_FAULTS = 68
-B_MD_SENT = 69  # ctl: metadata records sent to it so far
-B_MD_DONE = 70  # fol: of these, those that it has applied
-B_ALTER_ANSWERED = 71  # the answer is there, and waits for a partition's lock
-B_THREAD0 = 72  # enc: its fetcher threads in H_OF_BROKER: place of the first, number
-B_THREADS = 73
-B_SIZE = 80
+# enc: what the broker reads for itself, and the service times of its own machine
+B_NET = 24  # num.network.threads
+B_READ = 25
+B_PRODUCE = 26
+B_SEND = 27
+B_CLIENT = 28
+B_APPEND = 29
+B_QUEUED_MAX = 30
+B_FETCH_MIN_BYTES = 31
+B_FETCH_WAIT = 32
+B_FETCH_MAX_BYTES = 33
+B_RESPONSE_MAX_BYTES = 34
+B_BACKOFF = 35
+B_SOCKET_TIMEOUT = 36
+B_LAG = 37
+B_TICK = 38
+B_LAG_MESSAGES = 39
+B_SESSION = 40
+B_HEARTBEAT = 41
+B_IO = 42  # num.io.threads
+B_DIR_BAD_BASE = 44  # 8 log dirs: 1 where it fails at the next append, 2 noticed
+B_STOPPING = 52  # flt: in controlled shutdown
+B_REGISTERED = 53  # ctl: registered since its last start
+B_FENCED = 54  # ctl
+B_FENCE_AT = 55  # ctl: when its session ends, INF while heartbeats arrive
+B_UNFENCE_AT = 56  # ctl
+B_HB_PHASE = 57  # enc
+B_EPOCH = 58  # ctl: number of its registrations
+B_TICK_DUE = 59
+B_TICK_POS = 60  # place of the walk, -1 between walks
+B_TICK_STATE = 61  # 0 ready, 1 waits for a lock, 2 writes to ZooKeeper
+B_WALK = 62  # enc: its rows in walk order in H_WALK
+B_WALK_N = 63
+B_ALTER_DUE = 64  # AlterPartition request in flight: when it is answered, INF if none
+B_ALTER_QUEUED = 65  # items that wait for the next request
+B_MDHEAD = 66
+B_MDTAIL = 67
+B_MDBASE = 68
+B_MDCAP = 69
+B_CLIENT_PERIOD = 70  # enc: nanoseconds, so that odd rates do not drift
+B_SURGE_OUT = 71  # surge requests on the broker
+B_SURGE_GATHERED = 72
+B_SURGE_NEXT = 73
+B_SURGE_PERIOD = 74  # nanoseconds, 0 if there is no surge
+B_SURGE_COST = 75
+B_SURGE_CONNS = 76
+B_SURGE_K = 77
+B_CRASH_UNCLEAN = 78  # flt: last stop was a kill
+B_DIRS_OK = 79  # log dirs that work
+B_SLOT_TICK = 80
+B_SLOT_SESSION = 81
+B_SLOT_MD = 82
+B_SLOT_ALTER = 83
+B_SLOT_SURGE = 84
+B_SLOT_DIR = 85  # a noticed log-dir failure reaches the controller
+B_CUT_SINCE = 86  # since when the controller has not heard it, INF while it does
+B_FAULT0 = 87  # enc: its faults of disk and log in H_BFLIST: first, number
+B_FAULTS = 88
+B_MD_SENT = 89  # ctl: metadata records sent to it so far
+B_MD_DONE = 90  # fol: of these, those that it has applied
+B_ALTER_ANSWERED = 91  # the answer is there, and waits for a partition's lock
+B_THREAD0 = 92  # enc: its fetcher threads in H_OF_BROKER: place of the first, number
+B_THREADS = 93
+B_SIZE = 96
+
+OF_BROKER = {
+    B_READ: C_READ,
+    B_PRODUCE: C_PRODUCE,
+    B_SEND: C_SEND,
+    B_CLIENT: C_CLIENT,
+    B_APPEND: C_APPEND,
+    B_QUEUED_MAX: C_QUEUED_MAX,
+    B_FETCH_MIN_BYTES: C_FETCH_MIN_BYTES,
+    B_FETCH_WAIT: C_FETCH_WAIT,
+    B_FETCH_MAX_BYTES: C_FETCH_MAX_BYTES,
+    B_RESPONSE_MAX_BYTES: C_RESPONSE_MAX_BYTES,
+    B_BACKOFF: C_BACKOFF,
+    B_SOCKET_TIMEOUT: C_SOCKET_TIMEOUT,
+    B_LAG: C_LAG,
+    B_TICK: C_TICK,
+    B_LAG_MESSAGES: C_LAG_MESSAGES,
+    B_SESSION: C_SESSION,
+    B_HEARTBEAT: C_HEARTBEAT,
+}
+"""A broker's cell -> the cell of the header that has what the configuration says of all brokers;
+in the order of both, one behind the other in a broker's row."""
 
 # ---------------------------------------------------------------- a partition, to the controller
 P_ROW0 = 0  # enc
