@@ -10,10 +10,40 @@ from isr_pipeline.worlds.load import load_of
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
+    from isr_pipeline.experiment.plan import Plan
 
 EVENTS_PER_CORE_S = 10_000_000
 """Brute force, about: clusters that fit a core's caches reach three times as many, those of 20 000
 partitions a third (`make bench PARTS=scale`)."""
+
+
+LEAST_LIMIT_S = 900.0
+"""Least limit of a task: Spark starts, a kernel is compiled, a machine is busy with others."""
+
+LIMIT_FACTOR = 3.0
+"""A limit is so many times what one core is reckoned to need, for a core may be slower."""
+
+
+def core_seconds(experiment: Experiment, pairs: int) -> float:
+    """What some pairs cost a core at most, by brute force.
+
+    Args:
+        experiment: as it was read.
+        pairs: scenarios times configurations.
+    """
+    load = load_of(healthy_scenario(experiment, experiment.where))
+    return load.events_per_s * experiment.horizon_ms / 1000 * pairs / EVENTS_PER_CORE_S
+
+
+def task_limit_s(plan: Plan) -> float:
+    """After how many seconds a Spark task of a night hangs, rather than works.
+
+    One core could have done the night in that time, every stage on both sides included: whatever
+    Spark has, a task that takes longer is not waited for.
+    """
+    scenarios = sum(plan.panels.values()) + 2 * sum(stage.scenarios for stage in plan.stages)
+    needed = core_seconds(plan.definition, scenarios * len(plan.configurations))
+    return LEAST_LIMIT_S + LIMIT_FACTOR * needed
 
 
 def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
@@ -33,7 +63,7 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
     return [
         f"load: {how}",
         f"cost: at most {_rounded(events)} events a pair, {_rounded(events * pairs)} for {pairs} "
-        f"pairs: {_rounded(events * pairs / EVENTS_PER_CORE_S)} s of a core at "
+        f"pairs: {_rounded(core_seconds(experiment, pairs))} s of a core at "
         f"{_rounded(EVENTS_PER_CORE_S)} a second"
         + (", before jumps and shared runs" if load.period_us > 0 else ", before shared runs"),
     ]

@@ -23,6 +23,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.host import shipping
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.places import root_path
+from isr_pipeline.host.spark_watch import wait_s
 from isr_pipeline.storage.places import ALLOWED
 from isr_pipeline.storage.remote import StoreError, endpoint
 
@@ -59,6 +60,7 @@ def check_night_can_start(home: Home, master: str | None) -> None:
     check_places(home)
     if master is not None:
         check_master(master)
+    wait_s()
     sent = shipping.wanted(master)
     check_java(home)
     check_store(home)

@@ -10,6 +10,7 @@ import errno
 import re
 
 from isr_pipeline.errors import LINE_MAX, shortened
+from isr_pipeline.host.spark_watch import NO_EXECUTOR
 from isr_pipeline.storage.remote import StoreError
 
 DISK_FULL = "no space left on device"
@@ -64,6 +65,8 @@ _OF_A_WORKER: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 """What Spark says of a worker that cannot be one of ours, and what is said instead."""
 
+_WAITED = re.compile(rf"{NO_EXECUTOR} [^\n]+?(?= SQLSTATE|\n|$)")
+
 _PYTHON = re.compile(
     r"^(?P<line>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Refused)\b: .+)$", re.MULTILINE
 )
@@ -88,6 +91,9 @@ def cause(error: BaseException) -> str:
     store = _STORE.search(text)
     if store:
         return shortened(store["line"], LINE_MAX - 50)
+    waited = _WAITED.search(text)
+    if waited:
+        return shortened(waited[0], LINE_MAX - 50)
     if isinstance(error, ConnectionError) or _GONE.search(text):
         return "Spark was killed while the step ran, or ended by itself (was memory short?)"
     if _WORKER_KILLED.search(text):
@@ -99,6 +105,11 @@ def cause(error: BaseException) -> str:
     found = found or [match["line"] for match in _JAVA.finditer(text)][-1:]
     first = found[0] if found else f"{type(error).__name__}: {error}".partition("\n")[0]
     return shortened(" ".join(first.split()), LINE_MAX - 50)
+
+
+def only_a_person_mends(reason: str) -> bool:
+    """Whether a second try would end for the same reason."""
+    return DISK_FULL in reason or reason.startswith(NO_EXECUTOR)
 
 
 def unfit_worker(text: str) -> str:

@@ -19,8 +19,10 @@ from pyspark.sql import SparkSession
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import shipping, spark_place
+from isr_pipeline.host.ground import check_master
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
+from isr_pipeline.host.spark_watch import watch
 from isr_pipeline.host.stack import LOOPBACK, on_this_machine
 from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
 
@@ -85,6 +87,8 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     builder = SparkSession.builder.appName(app)
     for key, value in SETTINGS.items():
         builder = builder.config(key, value)
+    if wherever.startswith("spark://"):
+        check_master(wherever)
     if shipping.wanted(wherever):
         sent = shipping.shipment(Home.from_environment())
         for key, value in shipping.spark_settings(sent, wherever).items():
@@ -100,6 +104,8 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
         builder = builder.config("spark.driver.host", LOOPBACK)
     session = _started(builder)
     session.sparkContext.setLogLevel("WARN")
+    if not wherever.startswith("local"):
+        watch(session.sparkContext, wherever)
     sign = os.environ.get(STARTED)
     if sign:
         Path(sign).touch()

@@ -16,7 +16,7 @@ from airflow.sdk import BaseHook, Variable
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.files.checks import Bad, Check
+from isr_pipeline.files.checks import Bad, Check, number
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import shown
 
@@ -57,6 +57,8 @@ class Settings(Strict):
         root: ``ISR_PIPELINE_ROOT``, where tables lie.
         config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
         notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
+        pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
+        run_hours: after which Airflow ends a run of `isr_nightly`.
     """
 
     spark_connection: Text = SPARK_CONNECTION
@@ -65,6 +67,8 @@ class Settings(Strict):
     root: Text = ""
     config: Text = ""
     notify: Text = ""
+    pool: Text = ""
+    run_hours: Annotated[float, number(0, 744.001, "hours, > 0 and <= 744", low_open=True)] = 24.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.host import spark_workers, stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
-from isr_pipeline.host.spark_errors import DISK_FULL, cause
+from isr_pipeline.host.spark_errors import cause, only_a_person_mends
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.spark_session import step_session
 from isr_pipeline.night import life, steps
@@ -213,7 +213,7 @@ class _Night:
             except Exception as error:
                 traceback.print_exc()
                 reason = cause(error)
-                if DISK_FULL in reason:
+                if only_a_person_mends(reason):
                     break
                 continue
             self._say(f"{name:<34} success  {time.monotonic() - began:.1f} s")

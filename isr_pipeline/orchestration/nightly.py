@@ -21,6 +21,8 @@ which configuration got worse, and how sure that is.
 * **`gate` failed**: its last line says why. A *confirmed regression* is news about the rules or the
   code, not about the pipeline: read the night's report. If the change is meant, accept the night
   as the new baseline with the DAG `isr_baseline_accept`.
+* **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
+  need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.
 """
 
@@ -37,11 +39,13 @@ from isr_pipeline.night import steps
 from isr_pipeline.orchestration.wiring import (
     JOBS,
     NIGHT_PARAMS,
+    SETTINGS,
     SparkJob,
     Tag,
     broken_tasks,
     check_ground,
     claim,
+    claim_and_limit,
     claim_if_open,
     night_of,
     one_line_errors,
@@ -59,6 +63,7 @@ with DAG(
     schedule=CronTriggerTimetable("0 0 * * *", timezone="UTC", run_immediately=timedelta(0)),
     catchup=False,
     max_active_runs=1,
+    dagrun_timeout=timedelta(hours=SETTINGS.run_hours),
     params=NIGHT_PARAMS,
     tags=[Tag.NIGHTLY, Tag.SPARK, Tag.VERDICT],
     default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
@@ -84,7 +89,8 @@ with DAG(
 
     def spark(task_id: str, job: str) -> dict[str, Any]:
         """Arguments of one of our Spark jobs."""
-        return {"task_id": task_id, "name": f"isr-{task_id}", "application": str(JOBS / job)}
+        named = {"task_id": task_id, "name": f"isr-{task_id}", "application": str(JOBS / job)}
+        return named | ({"pool": SETTINGS.pool} if SETTINGS.pool else {})
 
     @task
     @one_line_errors
@@ -162,19 +168,19 @@ with DAG(
     generate_scenarios = SparkJob(
         **spark("generate_scenarios", "generate_scenarios.py"),
         application_args=steps.of_plan(PLAN),
-        pre_execute=claim,
+        pre_execute=claim_and_limit,
     )
     # One shard at a time: each already uses every core that Spark has here.
     simulate = SparkJob.partial(
         **spark("simulate", "simulate.py"),
-        pre_execute=claim,
+        pre_execute=claim_and_limit,
         max_active_tis_per_dagrun=1,
         map_index_template="{{ task.application_args[3] }}",
     ).expand(application_args=planned)
     summarize = SparkJob(
         **spark("summarize", "summarize.py"),
         application_args=steps.of_plan(PLAN),
-        pre_execute=claim,
+        pre_execute=claim_and_limit,
     )
 
     def stage(task_id: str, panel: str) -> SparkJob:

@@ -29,7 +29,7 @@ from airflow.sdk.exceptions import (
 
 from isr_pipeline.errors import USER_ERRORS, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
-from isr_pipeline.host.spark_errors import DISK_FULL, cause, disk_full
+from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
     SparkConnection,
@@ -211,6 +211,21 @@ def claim(context: Mapping[str, Any]) -> None:
         raise AirflowFailException(str(refusal)) from None
 
 
+def claim_and_limit(context: Mapping[str, Any]) -> None:
+    """Claim the tables, and give a Spark task a time limit that fits the experiment's size.
+
+    Airflow reads the limit after this ran. One that somebody set by a cluster policy stays, if it
+    is shorter.
+    """
+    from isr_pipeline.experiment.cost import task_limit_s  # noqa: PLC0415 - parse fast
+
+    claim(context)
+    limit = datetime.timedelta(seconds=round(task_limit_s(plan_of(context))))
+    operator = context["task"]
+    operator.execution_timeout = min(limit, operator.execution_timeout or limit)
+    sys.stdout.write(f"time limit: {operator.execution_timeout}\n")
+
+
 def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
     """Ask Airflow whether another run is under way; one it does not know is not."""
     try:
@@ -222,7 +237,7 @@ def _is_running(instance: Any, dag_id: str, run_id: str) -> bool:
 @one_line_errors
 def claim_if_open(panel: str, context: Mapping[str, Any]) -> None:
     """Skip a stage if nothing is open, the budget has none such, or it may not go on."""
-    claim(context)
+    claim_and_limit(context)
     why = steps.no_stage(plan_of(context), panel)
     if why:
         raise AirflowSkipException(why)
@@ -268,8 +283,8 @@ def why_not(text: str) -> str:
 
 
 def _failure(reason: str) -> AirflowException:
-    """Return what a task fails with: a full disk is a person's to mend and not tried again."""
-    return (AirflowFailException if DISK_FULL in reason else AirflowException)(reason)
+    """Return what a task fails with: what only a person mends is not tried again."""
+    return (AirflowFailException if only_a_person_mends(reason) else AirflowException)(reason)
 
 
 class SparkJob(SparkSubmitOperator):

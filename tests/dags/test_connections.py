@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
     Settings,
     into_environment,
@@ -87,6 +90,10 @@ class TestSettings:
                 '{"home": 7}',
                 "Airflow Variable isr_pipeline: home: 7; allowed: a text that is not empty",
             ),
+            (
+                '{"run_hours": 0}',
+                "Airflow Variable isr_pipeline: run_hours: 0; allowed: hours, > 0 and <= 744",
+            ),
         ],
     )
     def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:
@@ -139,3 +146,30 @@ class TestIntoEnvironment:
         monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection | login))
         into_environment(Settings(mlflow_connection="ours"))
         assert [os.environ[name] for name in self.LOGIN] == [address, *login.values()]
+
+
+class TestPoolAndLimit:
+    """What of the Variable shapes the DAG itself."""
+
+    PARSED = (
+        "import json\n"
+        "from isr_pipeline.orchestration.nightly import dag\n"
+        "pools = {t.task_id: getattr(t, 'pool') for t in dag.tasks}\n"
+        "print(json.dumps([pools, dag.dagrun_timeout.total_seconds()]))\n"
+    )
+
+    def test_said(self, tmp_path: Path) -> None:
+        """Tasks that use Spark are in the pool, the others not; a run ends after its hours."""
+        variable = '{"pool": "spark", "run_hours": 3}'
+        variables = {"AIRFLOW_VAR_ISR_PIPELINE": variable, "AIRFLOW_HOME": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", self.PARSED],
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        pools, seconds = json.loads(done.stdout.splitlines()[-1])
+        of_spark = {step.name for step in steps.BETWEEN if step.job}
+        assert {name for name, pool in pools.items() if pool == "spark"} == of_spark
+        assert seconds == 3 * 3600

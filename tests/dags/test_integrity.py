@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from isr_pipeline.experiment.cost import task_limit_s
+from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import STAGE_PANELS
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.java import java_home, spark_home
@@ -25,6 +29,8 @@ from isr_pipeline.orchestration.wiring import (
     Tag,
     broken_tasks,
     check_ground,
+    claim_and_limit,
+    claim_if_open,
     experiment_names,
     night_of,
 )
@@ -139,6 +145,20 @@ class TestNightly:
         retries = {name: dag.get_task(name).retries for name in CHAIN}
         assert retries.pop("gate") == 0
         assert set(retries.values()) == {1}
+
+    def test_a_run_ends_some_day(self, bag: Any) -> None:
+        """A run that hangs between its tasks is ended by Airflow: after a day, unless said."""
+        assert bag.dags["isr_nightly"].dagrun_timeout == timedelta(hours=24)
+
+    @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if step.job])
+    def test_spark_tasks_have_limits(self, bag: Any, step: steps.Step) -> None:
+        """What sets a limit of the experiment's size is called before each of them."""
+        task = bag.dags["isr_nightly"].get_task(step.name)
+        hook = (task.partial_kwargs if task.is_mapped else vars(task))[
+            "pre_execute" if task.is_mapped else "_pre_execute_hook"
+        ]
+        hook = getattr(hook, "func", hook)
+        assert hook in (claim_and_limit, claim_if_open)
 
     def test_shards_are_mapped_and_named(self, bag: Any) -> None:
         """Simulation is one task per shard, shown by its name, one at a time."""
@@ -361,3 +381,86 @@ class TestCheckGround:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense")
         with pytest.raises(AirflowFailException, match=r"^MLFLOW_TRACKING_URI: nonsense; allowed:"):
             check_ground()
+
+
+LIMITED = """
+import time
+from datetime import timedelta
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG
+
+def limit(context):
+    context["task"].execution_timeout = timedelta(seconds=1)
+
+def sleep():
+    print("began", flush=True)
+    time.sleep(60)
+    print("slept", flush=True)
+
+with DAG("limited", schedule=None) as dag:
+    PythonOperator(task_id="sleeps", python_callable=sleep, pre_execute=limit)
+
+if __name__ == "__main__":
+    dag.test()
+"""
+
+
+class TestLimits:
+    """How long a Spark task may take, said to Airflow just before it runs."""
+
+    @pytest.fixture
+    def context(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """Return what a task of a night of `smoke` is given, whose plan is made."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        file = make_plan("smoke", "2026-11-19").save(tmp_path / "plan.json")
+        instance = SimpleNamespace(
+            xcom_pull=lambda **_: str(file), get_dagrun_state=lambda *_: "running"
+        )
+        run = SimpleNamespace(
+            run_id="r", dag_id="isr_nightly", run_type="manual", logical_date=None, run_after=None
+        )
+        params = {"experiment": "smoke", "night": "2026-11-19"}
+        return {"ti": instance, "dag_run": run, "params": params}
+
+    def limit(self, context: dict[str, Any], given: timedelta | None = None) -> timedelta | None:
+        """Return the limit of a task after its hook."""
+        job = SparkJob(task_id="job", application="/none.py", execution_timeout=given)
+        claim_and_limit({**context, "task": job})
+        limit: timedelta | None = job.execution_timeout
+        return limit
+
+    def test_of_the_experiments_size(self, context: dict[str, Any]) -> None:
+        """Fifteen minutes, and three times what one core needs for all stages by force."""
+        plan = Plan.load(Path(context["ti"].xcom_pull()))
+        expected = timedelta(seconds=round(task_limit_s(plan)))
+        assert self.limit(context) == expected
+        assert expected > timedelta(minutes=15)
+
+    def test_a_shorter_one_stays(self, context: dict[str, Any]) -> None:
+        """Whoever runs Airflow may be stricter, by a cluster policy or its default."""
+        assert self.limit(context, timedelta(minutes=1)) == timedelta(minutes=1)
+        assert self.limit(context, timedelta(days=9)) == self.limit(context)
+
+    @pytest.mark.slow  # a database of Airflow's is made
+    def test_airflow_reads_it_after_the_hook(self, tmp_path: Path) -> None:
+        """What is set just before a task runs holds for this run of it: Airflow's own order."""
+        file = tmp_path / "dags" / "limited.py"
+        file.parent.mkdir()
+        file.write_text(LIMITED)
+        variables = {
+            "AIRFLOW_HOME": str(tmp_path),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(file.parent),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        }
+        for command in (["-m", "airflow", "db", "migrate"], [str(file)]):
+            done = subprocess.run(
+                [sys.executable, *command],
+                env=os.environ | variables,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        said = f"{done.stdout}{done.stderr}"
+        assert "began" in said
+        assert "AirflowTaskTimeout" in said
+        assert "slept" not in said
