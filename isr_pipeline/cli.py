@@ -716,9 +716,12 @@ def blame(
 ) -> None:
     """Find the key, function or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
+    from isr_pipeline.host.progress import Progress  # noqa: PLC0415
 
     case = _case(night, config, experiment)
-    found = Search(case, say=_note).blame()
+    with Progress(f"trials of {case.config}") as progress:
+        search = Search(case, say=progress.step, note=_note, expect=progress.expect)
+        found = search.blame()
     if as_json:
         _print_json(found)
         return

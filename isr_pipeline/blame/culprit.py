@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.blame.why import cause_of_settings, swapped
@@ -32,6 +33,14 @@ UNCOMMITTED = "uncommitted changes"
 class Search:
     """Trials of one case, reported as they are made.
 
+    Args:
+        case: what is asked about.
+        say: called with the line of each trial.
+        note: called with what is decided between trials; `say` if None.
+        expect: called with the number of trials that are still to come, as far as is known.
+        checkout: whose commits are tried.
+        compiled: whether kernels are compiled; otherwise they run as plain Python.
+
     Attributes:
         tried: ``what``, ``share`` of the change (None if it cannot be run) and ``like``.
     """
@@ -41,12 +50,16 @@ class Search:
         case: Case,
         *,
         say: Callable[[str], object] = lambda _line: None,
+        note: Callable[[str], object] | None = None,
+        expect: Callable[[int], object] = lambda _trials: None,
         checkout: Path = REPOSITORY,
         compiled: bool = True,
     ) -> None:
         self.case = case
         self.tried: list[dict[str, Any]] = []
         self._say = say
+        self._note = note or say
+        self._expect = expect
         self._checkout = checkout
         self._compiled = compiled
 
@@ -122,6 +135,7 @@ class Search:
     def _is_setting(self) -> bool:
         """Whether tonight's settings alone, under the baseline's code, make most of the change."""
         case = self.case
+        self._expect(2)
         what = "tonight's settings under the baseline's code"
         settings = self._of_source(what, case.before.source, case.after.overrides)
         what = "the baseline's settings under tonight's code"
@@ -133,6 +147,7 @@ class Search:
         keys = case.changed_keys
         alone: dict[str, float] = {}
         needed: dict[str, float] = {}
+        self._expect(2 * len(keys) if len(keys) > 1 else 1)
         with Kernel(source, case.before.name, compiled=self._compiled) as kernel:
             for key in keys:
                 share = self._share(f"{key} alone", kernel, swapped(case, key, alone=True))
@@ -153,6 +168,7 @@ class Search:
 
     def _code(self) -> dict[str, Any]:
         case = self.case
+        self._expect(1)
         control = self._of_source(case.after.name, case.after.source, case.after.overrides)
         if control is None or control < HALF:
             return self._unknown("run again, the night's code does not make the change")
@@ -186,6 +202,7 @@ class Search:
     def _halved(self, steps: list[Commit | None], before: Source) -> tuple[Commit | None, Source]:
         """The first step that is as tonight (the last one is, or nothing would be asked)."""
         steps = [*steps]
+        self._expect(math.ceil(math.log2(max(len(steps), 1))))
         while len(steps) > 1:
             middle = (len(steps) - 1) // 2
             commit = steps[middle]
@@ -209,12 +226,13 @@ class Search:
 
     def _parts(self, before: Source, after: Source, note: str) -> dict[str, Any]:
         """Each changed function alone, where there are no commits to choose from."""
-        self._say(f"{note}: each changed function is tried alone")
+        self._note(f"{note}: each changed function is tried alone")
         parts = changed_parts(before, after)
         best, most = None, 0.0
         if len(parts) == 1:
             best, most = parts[0], 1.0
         drawn = self.case.deciding[:PART_SCENARIOS]
+        self._expect(len(parts[:PARTS_MAX]) if len(parts) > 1 else 0)
         for part in parts[:PARTS_MAX] if len(parts) > 1 else ():
             source = with_parts(before, after, [part])
             share = self._of_source(str(part), source, self._overrides(), drawn, compiled=False)

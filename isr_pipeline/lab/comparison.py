@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.worlds.run import run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isr_pipeline.lab.observations import Observation
     from isr_pipeline.scenarios.model import Scenario
 
@@ -262,12 +264,20 @@ class Report:
         }
 
 
-def compare_all(observations: list[Observation]) -> Report:
-    """Compare every observation, grouped by experiment and release."""
+def compare_all(
+    observations: list[Observation], done: Callable[[], object] = lambda: None
+) -> Report:
+    """Compare every observation, grouped by experiment and release.
+
+    Args:
+        observations: of real brokers.
+        done: called after each.
+    """
     groups: dict[tuple[str, str, str], list[Agreement]] = defaultdict(list)
     for observation in observations:
         key = (observation.case, observation.release, observation.compare)
         groups[key].append(compare(observation))
+        done()
     return Report(
         tuple(ComparedCase(c, r, how, tuple(reps)) for (c, r, how), reps in sorted(groups.items()))
     )

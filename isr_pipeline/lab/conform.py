@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.host.progress import Progress
 from isr_pipeline.lab.comparison import Report, compare_all
 from isr_pipeline.lab.observations import (
     SHIPPED,
@@ -105,7 +106,8 @@ def conform(
     if trace_id is not None and draw is not None:
         console.print(f"wrote {_trace(observations, trace_id, draw, Path.cwd())}")
         return 0
-    report = compare_all(observations)
+    with Progress("repetitions compared", len(observations)) as progress:
+        report = compare_all(observations, progress.step)
     if json_out == "-":
         print(json.dumps(report.as_json(), indent=1))  # noqa: T201 - the command's output
         return 0

@@ -7,6 +7,7 @@ and a digest of our own is written beside them, which every later start checks.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.host.progress import Progress, watched
 from isr_pipeline.host.surroundings import own
 from isr_pipeline.lab.java import lab_java
 from isr_pipeline.lab.release import ALLOWED, Release
@@ -130,16 +132,29 @@ def fetch(home: Home, release: Release) -> list[Jar]:
     repository = home.path / "lab" / "maven"
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as name:
         draft = Path(name) / str(release)
-        try:
-            _run_maven(maven, home, release, repository, draft, tools=True)
-        except InputError:
-            _run_maven(maven, home, release, repository, draft, tools=False)
+        with Progress(f"fetching Kafka {release}") as progress:
+            end = watched(progress, lambda: f"{_megabytes(repository):.0f} MB kept")
+            try:
+                _run_maven(maven, home, release, repository, draft, tools=True)
+            except InputError:
+                _run_maven(maven, home, release, repository, draft, tools=False)
+            finally:
+                end()
         jars = [_recorded(file, draft, repository) for file in sorted(draft.rglob("*.jar"))]
         _write_manifest(draft, release, jars)
         if folder.exists():
             shutil.rmtree(folder)  # it has no manifest: a folder that somebody emptied by half
         draft.replace(folder)
     return jars
+
+
+def _megabytes(folder: Path) -> float:
+    """Size of all files below a folder, which another program may be changing."""
+    size = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            size += file.stat().st_size
+    return size / 1e6
 
 
 def checked_jars(home: Home, release: Release) -> list[Jar]:

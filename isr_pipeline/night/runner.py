@@ -19,6 +19,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.progress import PassingLine
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.night.life import interrupt
 
@@ -34,6 +35,8 @@ QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
 """States that are not printed."""
 WAITING = "up_for_reschedule"
 """State of a task that was put off because another run writes."""
+PASSING = PassingLine()
+"""How far the running shard is, where the terminal can take a line back."""
 
 
 class Interrupted(Refused):
@@ -354,8 +357,24 @@ def _print_progress(line: str) -> None:
         text = str(json.loads(line).get("event", ""))
     except (ValueError, AttributeError):
         return
-    if "pairs/s" in text or text.startswith("compiling"):
-        print_line(f"    {text}")
+    if is_progress(text):
+        print_progress(text)
+
+
+def is_progress(text: str) -> bool:
+    """Whether a job's line says how far it is."""
+    return "pairs/s" in text or text.startswith("compiling")
+
+
+def print_progress(text: str, out: TextIO | None = None) -> None:
+    """Say how far a job is: in a terminal in place of what was said before.
+
+    Args:
+        text: the job's line.
+        out: as of `print_line`.
+    """
+    if not PASSING.show(text, out or sys.stdout):
+        print_line(f"    {text}", out)
 
 
 def print_line(text: str, out: TextIO | None = None) -> None:
@@ -366,5 +385,6 @@ def print_line(text: str, out: TextIO | None = None) -> None:
         out: the terminal, where standard output is something else at the moment.
     """
     out = out or sys.stdout
+    PASSING.clear(out)
     out.write(f"{time.strftime('%H:%M:%S')}  {text}\n")
     out.flush()

@@ -30,7 +30,13 @@ from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.spark_session import step_session
 from isr_pipeline.night import life, steps
 from isr_pipeline.night.claim import claim_night
-from isr_pipeline.night.runner import Interrupted, print_line, wait_for_turn
+from isr_pipeline.night.runner import (
+    Interrupted,
+    is_progress,
+    print_line,
+    print_progress,
+    wait_for_turn,
+)
 from isr_pipeline.night.status import folder_of
 
 if TYPE_CHECKING:
@@ -143,7 +149,7 @@ class _Night:
     def to_its_end(self, *, fail_on_regression: bool) -> bool:
         """Do the steps, then ask the gate; returns whether it let the night pass."""
         with (self._home.path / LOG).open("w") as log:
-            said = _Filter(log, self._say)
+            said = _Filter(log, lambda line: print_progress(line, self._terminal))
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 _import_what_steps_need()
                 self._step(steps.PLAN, self._make_plan)
@@ -254,8 +260,8 @@ class _Filter(io.TextIOBase):
         self._log.write(text)
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
-            if "pairs/s" in line or line.startswith("compiling"):
-                self._say(f"    {line}")
+            if is_progress(line):
+                self._say(line)
         return len(text)
 
     def flush(self) -> None:
