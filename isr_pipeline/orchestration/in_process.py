@@ -46,7 +46,7 @@ LOG = "in-process.log"
 """File in the home: all that the steps of the last such night said."""
 
 TRIES = 2
-"""Of each step, as in the DAG; what only a person can mend is not tried again."""
+"""Of each step, as in the DAG; what only a person can put right is not tried again."""
 
 
 def run_in_process(

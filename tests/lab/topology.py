@@ -125,6 +125,7 @@ def kill(cluster: Cluster, say: Say = lambda _: None) -> bool:
     nodes.stop([cluster.folder / cluster.brokers[KILLED - 1].name], seconds_max=0)
     with _client(cluster, but=KILLED) as client:
         wait_until(client, lambda found: _leaderless(found, KILLED))
+    _wait_until_gone(cluster)
     topic, partition, replicas = REASSIGNED
     taken = _reassign(cluster, TopicPartition(topic, partition), replicas)
     time.sleep(1)
@@ -220,6 +221,24 @@ def wait_until(
             pass
         assert time.monotonic() < until, "the brokers did not get there in time"
         time.sleep(0.5)
+
+
+def _wait_until_gone(cluster: Cluster, seconds_max: float = 60) -> None:
+    """Wait until no living broker names the killed one: each has metadata of its own.
+
+    A client learns the brokers from whom it asks first, so each question has a client of its own.
+    """
+    until = time.monotonic() + seconds_max
+    for number, broker in enumerate(cluster.brokers, 1):
+        while number != KILLED:
+            with KafkaAdminClient(
+                bootstrap_servers=[f"127.0.0.1:{broker.internal_port}"]
+            ) as client:
+                known = {one.node_id for one in client._manager.cluster.brokers()}
+            if known and KILLED not in known:
+                break
+            assert time.monotonic() < until, f"broker {number} still names the killed one"
+            time.sleep(0.5)
 
 
 def _reassign(
