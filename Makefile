@@ -25,7 +25,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights pictures clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ bench: setup  ## how fast, beside bounds and other ways; where a night's time go
 
 bench-plot: setup  ## the recorded speed over commits, a picture
 	@$(RUN) $(BIN)/python -m benchmarks.speed.plot
+
+pictures: setup  ## docs/img/night.png and w3b.png anew: two nights, a trace, Chromium (some minutes)
+	@$(RUN) $(BIN)/python -m tools.pictures
 
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
 	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)

@@ -31,7 +31,7 @@ SHOWN = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY, LOST, UNCLEAN)
 LABELS = {
     PRODUCE: "produce unavailable",
     OFFLINE: "offline (no leader)",
-    UNDER_MIN: "below min.insync.replicas",
+    UNDER_MIN: "time under min ISR",
     FLAPS: "ISR flaps",
     LATENCY: "commit latency p99",
     LOST: "acknowledged records lost",

@@ -8,7 +8,6 @@ by the suite in expectations/, and leaves Data Docs, whatever the verdict: stati
 from __future__ import annotations
 
 import contextlib
-import html
 import logging
 import os
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host.spark_session import step_session
 from isr_pipeline.storage.published import replacing
+from isr_pipeline.validation import docs_index
 from isr_pipeline.validation.measure import Measured, measure, unreadable
 from isr_pipeline.validation.suites import CHECKED_TABLES, Suite, load_suite, name_of
 
@@ -99,13 +99,15 @@ def _check(suite: Suite, plan: Plan, spark: SparkSession) -> None:
     folder = Home.from_environment().data_docs(plan.experiment, plan.night)
     results = _judge(suite, measured.frame, folder / suite.table)
     failed = [place for place, success in enumerate(results) if not success]
-    _write_index(folder, plan)
+    names = [name_of(suite.expectations[place]) for place in failed]
+    docs_index.note(folder, suite.table, names, len(results))
+    docs_index.write_index(folder, plan.experiment, plan.night)
     if failed:
         offenders, count = _offenders(suite.expectations[failed[0]], measured)
         raise DataRefused(
             suite.table,
             plan.night,
-            expectations=[name_of(suite.expectations[place]) for place in failed],
+            expectations=names,
             offenders=offenders,
             count=count,
             docs=folder / "index.html",
@@ -213,17 +215,3 @@ def _site(folder: Path) -> dict[str, Any]:
             "base_directory": str(folder),
         },
     }
-
-
-def _write_index(folder: Path, plan: Plan) -> None:
-    """Write the page that leads to each table's validation page and suite."""
-    lines = []
-    for table in CHECKED_TABLES:
-        for page in sorted((folder / table).glob("validations/**/*.html")):
-            link = page.relative_to(folder).as_posix()
-            suite = f"{table}/expectations/{table}.html"
-            lines.append(f'<li><a href="{link}">{table}</a> (<a href="{suite}">suite</a>)</li>')
-    title = html.escape(f"Data Docs: {plan.experiment}, night {plan.night}")
-    head = f'<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n<h1>{title}</h1>\n'
-    listed = "\n".join(lines)
-    (folder / "index.html").write_text(f"{head}<ul>\n{listed}\n</ul>\n")

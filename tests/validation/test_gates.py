@@ -204,6 +204,7 @@ class TestSoundNight:
         pages = [page.relative_to(docs).as_posix() for page in docs.glob("*/validations/**/*.html")]
         assert len(pages) == len(CHECKED_TABLES)
         assert all(page in index for page in pages)
+        assert index.count("all held") == len(CHECKED_TABLES)
 
     def test_failed_pair_passes(self, spark: SparkSession, night: Plan) -> None:
         """A pair that spent its event budget is data: the verdict deals with it."""

@@ -1,0 +1,119 @@
+"""The pictures of the README and the docs, made anew: `make pictures`.
+
+Two nights of `smoke` in a home of their own, the second with `min.insync.replicas: 2` in one
+configuration, give docs/img/night.png: the first screen of the report. The trace of w3b gives
+docs/img/w3b.png. Chromium takes both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import sync_playwright
+
+from isr_pipeline.home import REPOSITORY
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PICTURES = REPOSITORY / "docs" / "img"
+COMMAND = Path(sys.executable).parent / "isr-pipeline"
+FIRST, SECOND = "2026-11-19", "2026-11-20"
+PLANTED = ("set: {rules.isr_lock: none}", "set: {rules.isr_lock: none, min.insync.replicas: 2}")
+SIZE = {"width": 1280, "height": 800}
+REGRESSED = 1
+"""Exit status of a night that regressed."""
+
+
+def main() -> None:
+    """Make both pictures."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = regressed_night(Path(folder))
+        trace = Path(folder) / "w3b.html"
+        told("simulate", "isr_pipeline/scenarios/library/w3b.yaml", "--trace", str(trace))
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+                args=["--no-sandbox"],
+            )
+            page = browser.new_page(viewport={"width": SIZE["width"], "height": SIZE["height"]})
+            opened(page, report)
+            page.screenshot(path=PICTURES / "night.png")
+            opened(page, trace)
+            page.locator("figure").first.screenshot(path=PICTURES / "w3b.png")
+            browser.close()
+
+
+def regressed_night(folder: Path) -> Path:
+    """Run two nights below a folder, the second with a planted regression; return its report.
+
+    Raises:
+        SystemExit: the planted regression was not found.
+    """
+    config = folder / "config"
+    shutil.copytree(REPOSITORY / "config", config)
+    where = {"ISR_PIPELINE_HOME": str(folder / "home"), "ISR_PIPELINE_CONFIG": str(config)}
+    options = ("--experiment", "smoke")
+    run = ("night", "run", "--in-process", *options, "--night")
+    told(*run, FIRST, where=where)
+    told("baseline", "accept", FIRST, *options, "--why", "the first night", where=where)
+    plant(config / "experiments" / "smoke.yaml")
+    told(*run, SECOND, where=where, allowed=(REGRESSED,))
+    shown: dict[str, Any] = json.loads(
+        told("night", "show", SECOND, *options, "--json", where=where)
+    )
+    if shown["status"] != "regressed":
+        raise SystemExit(f"the planted regression was not found: {shown['headline']}")
+    return Path(shown["places"]["report"])
+
+
+def plant(file: Path) -> None:
+    """Write the regression into an experiment file.
+
+    Raises:
+        SystemExit: the file is not as it was when this was written.
+    """
+    text = file.read_text(encoding="utf-8")
+    if text.count(PLANTED[0]) != 1:
+        raise SystemExit(f"{file.name}: {PLANTED[0]!r} is not there once")
+    file.write_text(text.replace(*PLANTED), encoding="utf-8")
+
+
+def told(
+    *words: str, where: Mapping[str, str] | None = None, allowed: tuple[int, ...] = (0,)
+) -> str:
+    """Run our command line and return what it prints.
+
+    Raises:
+        SystemExit: it ended with another status.
+    """
+    done = subprocess.run(
+        [str(COMMAND), *words],
+        env={**os.environ, **(where or {})},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in allowed:
+        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def opened(page: Page, file: Path) -> None:
+    """Open a page, and wait until the charts in sight are drawn."""
+    page.goto(file.as_uri())
+    page.wait_for_function("document.documentElement.dataset.charts === 'ready'")
+    page.wait_for_timeout(1_000)
+
+
+if __name__ == "__main__":
+    main()
