@@ -17,7 +17,9 @@ from isr_pipeline.cli import app
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.loading import load_scenario
+from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.run import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -278,6 +280,28 @@ class TestFigures:
         readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
         assert "20 shrinks become one." in readme
         assert "goes from 5 % to 72 %." in readme
+
+    def test_the_tutorials_scenario_is_as_the_tutorial_tells(self) -> None:
+        """The demo cluster's scenario 65: offline at 12 s, not at 60 s; what producers pay."""
+        experiment = load_experiment("demo-cluster").resized(200)
+        row = draw_scenario(experiment.source, "regression", "2026-11-24", 65)
+        scenario = scenario_from_json(row.scenario_json)
+        page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+        seen = []
+        for overrides in ({}, {"replica.lag.time.max.ms": 60000}):
+            outcome = run(apply(scenario, overrides)).outcome
+            seen.append(
+                (
+                    f"{100 * outcome['offline_partition_rate']:.1f} %".replace("0.0 %", "0"),
+                    f"{100 * outcome['produce_unavailable_rate']:.1f} %",
+                )
+            )
+        for (today, longer), words in zip(
+            zip(*seen, strict=True),
+            ("offline, share of partition-time", "producers with `acks=all` stopped, share"),
+            strict=True,
+        ):
+            assert f"| {words} | {today} | {longer} |" in page
 
     def test_the_intervals_table_is_the_last_measurement(self) -> None:
         """docs/verdicts.md shows the last line of coverage.jsonl."""

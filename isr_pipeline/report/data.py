@@ -144,7 +144,10 @@ class NightData:
     def deciding(
         self, one: ConfigVerdict, metric: str, chosen: tuple[str, ...] = ()
     ) -> tuple[Deciding, ...]:
-        """The scenarios that carry most of what got worse, or those chosen."""
+        """The scenarios that carry most of what got worse, or those chosen.
+
+        Only scenarios of the regression panel are drawn: a further stage's are left out.
+        """
         pair = self.pair(one)
         if pair is None:
             return ()
@@ -154,6 +157,8 @@ class NightData:
         )
         found = []
         for scenario_id in chosen or deciding_scenarios(new, old, metric, worse=True)[:TIMELINES]:
+            if scenario_id not in new.scenario_ids:
+                continue
             row = new.scenario_ids.index(scenario_id)
             found.append(
                 Deciding(

@@ -16,6 +16,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
@@ -202,6 +203,16 @@ class TestPage:
             text,
         )
         assert len(set(commands)) == 3
+
+    def test_a_loss_in_a_further_stage_is_named_and_not_drawn(self, regressed: World) -> None:
+        """A scenario that the regression panel lacks, as `alone` may have, breaks no page."""
+        plan = regressed.plan(LATER)
+        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
+        verdict = json.loads(file.read_text())
+        metric = verdict["configurations"][0]["metrics"][0]
+        metric.update(status="undecided", alone=["confirm-00097"])
+        file.write_text(json.dumps(verdict))
+        assert "In confirm-00097 the loss alone, weighted, is more than" in render(read_night(plan))
 
     def test_kept_events_become_a_timeline(self, regressed: World) -> None:
         """Events of a deciding pair are drawn over its partitions."""

@@ -47,8 +47,8 @@ def _alone(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdic
     """A scenario whose own loss is ten floors: shown whatever the verdict."""
     found = data.deciding(one, metric.metric, metric.alone[:1])
     lead = (
-        f"{escape(words.reason(metric.reason))}. In one scenario the loss alone, weighted, is "
-        "more than ten times what matters."
+        f"{escape(words.reason(metric.reason))}. In {escape(metric.alone[0])} the loss alone, "
+        "weighted, is more than ten times what matters."
     )
     name = escape(words.label(metric.metric))
     return (
