@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from benchmarks import verdict_example
 from isr_pipeline.cli import app
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
@@ -302,6 +303,20 @@ class TestFigures:
             strict=True,
         ):
             assert f"| {words} | {today} | {longer} |" in page
+
+    def test_the_followed_regression_is_as_the_page_tells(self) -> None:
+        """docs/verdicts.md: how many scenarios got worse, and the ratios on either panel."""
+        page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+        for panel, words in (
+            ("regression", "have the ratio {all} on this panel, and {inside} in the stratum."),
+            ("confirm", "Again 24 got worse: ratio {all}, in the stratum {inside}."),
+        ):
+            found = verdict_example.pairs(panel)
+            worse = verdict_example.risen(found)
+            inside = [pair for pair in found if pair.stratum == "offline"]
+            assert (len(found), worse, len(inside)) == (48, inside, 24)
+            said = [f"{verdict_example.ratio(one):.2f}" for one in (found, inside)]
+            assert words.format(all=said[0], inside=said[1]) in page
 
     def test_the_intervals_table_is_the_last_measurement(self) -> None:
         """docs/verdicts.md shows the last line of coverage.jsonl."""
