@@ -10,6 +10,7 @@ What the simulated world has no place for is said (:func:`not_simulated`), never
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,7 @@ from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
+from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
@@ -373,7 +375,7 @@ def _of_scenario(scenario: Scenario) -> ClusterFile:
                     id=number,
                     replicas=replicas,
                     leader=topic.leaders.get(number, replicas[0]),
-                    isr=replicas,
+                    isr=tuple(b for b in replicas if b not in topic.behind.get(number, {})),
                     log_dirs=tuple(named[b][d] for b, d in zip(replicas, dirs, strict=True))
                     if dirs
                     else None,
@@ -538,10 +540,11 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         folder: where relative paths of rule sets begin.
     """
     dirs = {broker.id: broker.log_dirs[:SIMULATED_DIRS] for broker in file.brokers}
+    release = release_named(file.release, folder)
     return {
         "description": file.description,
         "cluster": {
-            "release": release_named(file.release, folder),
+            "release": release,
             "controller": file.controller,
             "brokers": [broker.id for broker in file.brokers],
             "log_dirs": {str(b): list(names) for b, names in dirs.items() if names},
@@ -556,7 +559,7 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
                 str(broker.id): dict(broker.service) for broker in file.brokers if broker.service
             },
         },
-        "topics": [_topic_parts(topic, file) for topic in file.topics],
+        "topics": [_topic_parts(topic, file, release) for topic in file.topics],
         "config": _simulated_config(file),
         "rules": _rules(file),
         "service": dict(file.service),
@@ -593,7 +596,7 @@ def _simulated_config(file: ClusterFile) -> dict[str, Any]:
     return config
 
 
-def _topic_parts(topic: TopicEntry, file: ClusterFile) -> dict[str, Any]:
+def _topic_parts(topic: TopicEntry, file: ClusterFile, release: str) -> dict[str, Any]:
     partitions = partitions_of(topic)
     parts: dict[str, Any] = {
         "name": topic.name,
@@ -604,12 +607,12 @@ def _topic_parts(topic: TopicEntry, file: ClusterFile) -> dict[str, Any]:
     if own:
         parts["settings"] = own
     leaders = {
-        str(p.id): p.leader
-        for p in partitions
-        if p.leader is not None and p.leader not in (NO_LEADER, p.replicas[0])
+        str(p.id): leader for p in partitions if (leader := first_leader(p)) != p.replicas[0]
     }
     if leaders:
         parts["leaders"] = leaders
+    if behind := _behind(topic, file, release):
+        parts["behind"] = behind
     names = {broker.id: broker.log_dirs for broker in file.brokers}
     dirs = {
         str(p.id): [
@@ -623,6 +626,60 @@ def _topic_parts(topic: TopicEntry, file: ClusterFile) -> dict[str, Any]:
     if dirs:
         parts["log_dirs"] = dirs
     return parts
+
+
+def first_leader(partition: PartitionEntry) -> int:
+    """Who leads at the beginning: who leads it, else the first replica in the ISR, or at all."""
+    leader = partition.leader
+    if leader is not None and leader != NO_LEADER:
+        return leader
+    in_sync = (one for one in partition.replicas if one in _isr_of(partition))
+    return next(in_sync, partition.replicas[0])
+
+
+def _isr_of(partition: PartitionEntry) -> tuple[int, ...]:
+    """Who is in sync: all replicas if the file does not say."""
+    return partition.replicas if partition.isr is None else partition.isr
+
+
+def _outside(partition: PartitionEntry) -> list[int]:
+    """Replicas that begin outside the ISR: nobody where the leader is none of its members."""
+    isr = _isr_of(partition)
+    if first_leader(partition) not in isr:
+        return []
+    return [broker for broker in partition.replicas if broker not in isr]
+
+
+def _behind(topic: TopicEntry, file: ClusterFile, release: str) -> dict[str, dict[str, int]]:
+    """Of the replicas outside an ISR, how many records each is behind.
+
+    Nobody says it. A leader removes a follower that has not caught up for its
+    replica.lag.time.max.ms: what is produced in that time is the least that takes one out.
+    """
+    found = {}
+    for partition in partitions_of(topic):
+        if outside := _outside(partition):
+            lag_ms = _lag_limit_ms(first_leader(partition), file, release)
+            records = math.ceil(_rate_of(partition, topic) * lag_ms / 1000)
+            found[str(partition.id)] = {str(broker): records for broker in outside}
+    return found
+
+
+def _lag_limit_ms(broker: int, file: ClusterFile, release: str) -> int:
+    """replica.lag.time.max.ms of a broker."""
+    own = next(one for one in file.brokers if one.id == broker)
+    given = {**_simulated_config(file), **_own_settings(own)}
+    key = KEYS["replica.lag.time.max.ms"]
+    return int(given.get(key.name, key.default_in(rule_set_of(release))))
+
+
+def _rate_of(partition: PartitionEntry, topic: TopicEntry) -> float:
+    """Records a second of all streams of a partition together; a silent topic is idle."""
+    if not topic.produce:
+        return 0.0
+    if partition.records_per_s is not None:
+        return partition.records_per_s
+    return sum(stream.records_per_s for stream in topic.produce)
 
 
 def _streams(topic: TopicEntry) -> list[dict[str, Any]]:
@@ -653,17 +710,19 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
     if without:
         yield (
             f"{_counted(len(without), 'partition')} without a leader ({_first(without)}): "
-            "a scenario begins with the first replica leading"
+            "a scenario begins with the first replica in sync leading"
         )
-    short = [
-        f"{name}-{p.id}"
-        for name, p in partitions
-        if p.isr is not None and set(p.isr) != set(p.replicas)
-    ]
+    short = [f"{name}-{p.id}" for name, p in partitions if _outside(p)]
     if short:
         yield (
-            f"the ISR of {_counted(len(short), 'partition')} lacks replicas ({_first(short)}): "
-            "a scenario begins with every replica in sync"
+            f"how far the replicas outside the ISR of {_counted(len(short), 'partition')} are "
+            f"behind ({_first(short)}): by the records of one replica.lag.time.max.ms"
+        )
+    alone = [f"{name}-{p.id}" for name, p in partitions if first_leader(p) not in _isr_of(p)]
+    if alone:
+        yield (
+            f"the ISR of {_counted(len(alone), 'partition')} without its leader "
+            f"({_first(alone)}): a scenario begins with every replica in sync"
         )
     for broker in file.brokers:
         for key in sorted(broker.settings):

@@ -140,6 +140,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 _DIRS = Check("a list of numbers of log dirs", _numbers)
+_RECORDS = whole(0, 10**9, "a whole number of records 0..1000000000")
 
 
 def _topic_config(value: Any) -> dict[str, KafkaValue]:
@@ -168,6 +169,8 @@ class Topic(Strict):
         leaders: partition -> the broker that leads at the beginning, where it is not the first.
         log_dirs: partition -> number of the log dir on the broker of each replica; where it is
             not said, a broker's replicas lie in its log dirs round robin.
+        behind: partition -> broker -> records, of the replicas that are outside the ISR at the
+            beginning: how far each log ends before the leader's.
     """
 
     name: TopicName
@@ -193,6 +196,19 @@ class Topic(Strict):
         dict[int, tuple[int, ...]],
         map_of(PARTITION, _DIRS, "a mapping of partition to log dirs", empty=True),
     ] = Field(default={})
+    behind: Annotated[
+        dict[int, dict[int, int]],
+        map_of(
+            PARTITION,
+            map_of(BROKER, _RECORDS, "a mapping of broker to the records that it is behind"),
+            "a mapping of partition to the replicas outside its ISR",
+            empty=True,
+        ),
+    ] = Field(
+        default={},
+        description="Partition -> broker -> records: the replicas outside the ISR at the"
+        " beginning, and how many records each is behind its leader.",
+    )
 
 
 def _own_settings(value: Any) -> dict[str, KafkaValue]:
@@ -549,7 +565,7 @@ def _assigned(
         p: tuple(brokers[(p + i) % len(brokers)] for i in range(factor)) for p in range(n)
     }
     given_fields = (topic.model_fields_set | {"assignment"}) - {"partitions", "replication_factor"}
-    others = {name: getattr(topic, name) for name in ("settings", "leaders", "log_dirs")}
+    others = {name: getattr(topic, name) for name in ("settings", "leaders", "log_dirs", "behind")}
     return Topic.model_construct(
         set(given_fields), name=topic.name, assignment=assignment, produce=topic.produce, **others
     )
@@ -661,8 +677,8 @@ class _Checker:
         self.at = here
 
     def standing(self, topic: Topic) -> None:
-        """Leaders and log dirs as they stand name replicas, and dirs of their brokers."""
-        for name in ("leaders", "log_dirs"):
+        """Leaders, ISRs and log dirs as they stand name replicas, and dirs of their brokers."""
+        for name in ("leaders", "log_dirs", "behind"):
             for partition in getattr(topic, name):
                 if partition not in topic.assignment:
                     given = _Description("unknown partition")
@@ -672,6 +688,16 @@ class _Checker:
                 words = f" (the replicas of {topic.name}-{partition})"
                 allowed = _listed(topic.assignment[partition]) + words
                 self.refuse("leaders", leader, allowed, str(partition))
+        for partition, outside in topic.behind.items():
+            replicas = topic.assignment[partition]
+            leader = topic.leaders.get(partition, replicas[0])
+            words = f" (replicas of {topic.name}-{partition} that do not lead it)"
+            followers = [broker for broker in replicas if broker != leader]
+            for broker in outside:
+                if broker not in followers:
+                    given = _Description("leads it" if broker == leader else "no replica")
+                    allowed = (_listed(followers) or "nothing") + words
+                    self.refuse("behind", given, allowed, str(partition), str(broker))
         for partition, dirs in topic.log_dirs.items():
             replicas = topic.assignment[partition]
             if len(dirs) != len(replicas):

@@ -105,6 +105,11 @@ class _Checker:
         self.world = world
         self.run = run
         self.span_ms = scenario.horizon_ms - scenario.warmup_ms
+        self.first_isrs = {
+            (topic.name, partition): set(replicas) - set(topic.behind.get(partition, ()))
+            for topic in scenario.topics
+            for partition, replicas in topic.assignment.items()
+        }
 
     def holds(self, statement: bool, text: str, t_ms: float | None = None) -> None:
         """Let a statement hold, or raise."""
@@ -172,8 +177,9 @@ class _Checker:
         offline_ms = under_min_ms = 0.0
         own = rows_of(self.world.w, at.H_PART, len(self.world.partitions), at.P_SIZE)
         for name, row in zip(self.world.partitions, own, strict=True):
-            story = _Story(self, set(name.replicas))
-            if self._begins_under_min(len(name.replicas), int(row[at.P_MIN_ISR])):
+            first = self.first_isrs[name.topic, name.number]
+            story = _Story(self, set(first))
+            if self._begins_under_min(len(first), len(name.replicas), int(row[at.P_MIN_ISR])):
                 story.since["under_min"] = 0.0
             for event in by_partition[name.topic, name.number]:
                 story.read(event)
@@ -187,10 +193,10 @@ class _Checker:
             same = math.isclose(self.run.outcome[column] * whole, total, abs_tol=1e-3)
             self.holds(same, f"{column} is the sum of the gaps between its events")
 
-    def _begins_under_min(self, rf: int, own: int) -> bool:
-        """Whether min.insync.replicas exceeds the replication factor, which makes no event."""
+    def _begins_under_min(self, members: int, rf: int, own: int) -> bool:
+        """Whether min.insync.replicas exceeds the members from the beginning: no event says so."""
         w, rules = self.world.w, self.world.rules
-        return rf < int(effective_min_isr(rules, own or int(w[at.C_MIN_ISR]), rf))
+        return members < int(effective_min_isr(rules, own or int(w[at.C_MIN_ISR]), rf))
 
     def counts(self) -> None:
         """What the outcome counts is what the events list after the warm-up."""

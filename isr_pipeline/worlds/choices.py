@@ -182,6 +182,12 @@ def _write_service(w: Array, service: Service) -> None:
 
 def first_flags(rules: Array, min_isr: int) -> Array:
     """Conditions of a partition at 0, by its replicas: min.insync.replicas may be more."""
-    under = at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
-    flags = [under if rf < effective_min_isr(rules, min_isr, rf) else 0 for rf in range(MAX_RF + 1)]
+    flags = [flags_of(rules, min_isr, rf, rf) for rf in range(MAX_RF + 1)]
     return np.array(flags, dtype=np.int64)
+
+
+def flags_of(rules: Array, min_isr: int, rf: int, members: int) -> int:
+    """Whether a partition with so many replicas, and so many of them in its ISR, has too few."""
+    if members < effective_min_isr(rules, min_isr, rf):
+        return at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
+    return 0

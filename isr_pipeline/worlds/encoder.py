@@ -24,7 +24,7 @@ from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.simulation.world.start import begin_world
-from isr_pipeline.worlds.choices import choices_for, first_flags
+from isr_pipeline.worlds.choices import choices_for, first_flags, flags_of
 from isr_pipeline.worlds.entities import entities_of
 from isr_pipeline.worlds.fault_rows import ENCODINGS, SURGE_CONNECTIONS_MAX
 from isr_pipeline.worlds.load import client_period_ns, common_period_us
@@ -499,6 +499,12 @@ class _Encoder:
             flags = first_flags(self.settings.rules, own)
             those = partitions[:, at.P_MIN_ISR] == own
             partitions[those, at.P_FLAGS] = flags[partitions[those, at.P_RF]]
+        rules, entities = self.settings.rules, self.entities
+        for i in np.flatnonzero(entities.members < entities.rfs).tolist():
+            fewest = int(entities.min_isr[i]) or int(w[at.C_MIN_ISR])
+            members, rf = int(entities.members[i]), int(entities.rfs[i])
+            under = at.FLAG_UNDER_REPLICATED | flags_of(rules, fewest, rf, members)
+            partitions[i, at.P_FLAGS] = under
 
     def _distances(self, w: Array) -> None:
         """What the brokers' racks add to each way between two of them, before any fault."""

@@ -91,6 +91,9 @@ class Entities:
         unclean: likewise its own unclean.leader.election.enable, or TOPIC_SILENT.
         log_dirs: how many each broker has.
         placed: log dir of each replica as its topic says, -1 where it does not.
+        behind: of each replica outside the ISR at the beginning, how many records it is behind
+            its leader; -1 of all others.
+        isrs: of each partition the ISR at the beginning; ``members``: how many are in it.
     """
 
     brokers: tuple[int, ...]
@@ -110,6 +113,9 @@ class Entities:
     unclean: Array
     log_dirs: Array
     placed: Array
+    behind: Array
+    isrs: Array
+    members: Array
 
     def dirs_of(self, nth: Array) -> Array:
         """Log dir of each replica: where its topic says, else round robin on its broker.
@@ -134,7 +140,7 @@ class _Topic:
     """What is listed of a topic, so that equal topics are known by their values.
 
     Attributes:
-        assignment, leaders, dirs: (partition, ...) in the order of the partitions.
+        assignment, leaders, dirs, behind: (partition, ...) in the order of the partitions.
         min_isr, unclean: as `Entities` has them.
     """
 
@@ -145,6 +151,7 @@ class _Topic:
     unclean: int
     leaders: tuple[tuple[int, int], ...]
     dirs: tuple[tuple[int, tuple[int, ...]], ...]
+    behind: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 
     @classmethod
     def of(cls, topic: Topic) -> _Topic:
@@ -157,6 +164,7 @@ class _Topic:
             int(topic.settings.get("unclean.leader.election.enable", TOPIC_SILENT)),
             tuple(topic.leaders.items()),
             tuple(topic.log_dirs.items()),
+            tuple((partition, tuple(of.items())) for partition, of in topic.behind.items()),
         )
 
 
@@ -172,9 +180,10 @@ def _list_of(
     min_isr: list[int] = []
     unclean: list[int] = []
     placed: list[int] = []
+    behind: list[int] = []
     for topic in sorted(topics, key=lambda t: t.name):
         rates = [stream.rates() for stream in topic.produce]
-        led_by, dirs = dict(topic.leaders), dict(topic.dirs)
+        led_by, dirs, outside = dict(topic.leaders), dict(topic.dirs), dict(topic.behind)
         for number, replicas in topic.assignment:
             for j, stream in enumerate(topic.produce):
                 rate = rates[j].get(number, stream.records_per_s)
@@ -187,9 +196,14 @@ def _list_of(
             min_isr.append(topic.min_isr)
             unclean.append(topic.unclean)
             placed.extend(dirs.get(number, (-1,) * len(replicas)))
+            missing = dict(outside.get(number, ()))
+            behind.extend(missing.get(broker, -1) for broker in replicas)
     index = {b: i for i, b in enumerate(brokers)}
     rfs = np.array([len(p.replicas) for p in partitions], dtype=np.int64)
     broker_of_row = [index[broker] for p in partitions for broker in p.replicas]
+    in_isr = np.array(behind, dtype=np.int64) < 0
+    firsts = np.cumsum(rfs) - rfs
+    pos = np.arange(len(in_isr)) - np.repeat(firsts, rfs)
     return Entities(
         brokers,
         index,
@@ -208,6 +222,9 @@ def _list_of(
         np.array(unclean, dtype=np.int64),
         np.array(log_dirs, dtype=np.int64),
         np.array(placed, dtype=np.int64),
+        np.array(behind, dtype=np.int64),
+        np.add.reduceat(np.where(in_isr, 1 << pos, 0), firsts),
+        np.add.reduceat(in_isr.astype(np.int64), firsts),
     )
 
 

@@ -219,7 +219,8 @@ class Template:
             at.H_SENDERS: sum(shape.net),
             at.H_REQUESTS: self.n_requests,
             at.H_AHEAD: tables.size > AHEAD_CELLS,
-            at.G_LEAST_ISR: min(len(p.replicas) for p in entities.partitions),
+            at.G_LEAST_ISR: entities.members.min(),
+            at.G_DEPENDS: at.DEP_OUTSIDE if (entities.members < entities.rfs).any() else 0,
         }
         self.w = w = np.zeros(place[at.H_LEDGER], dtype=np.int64)
         for cell, value in {**place, **sizes}.items():
@@ -300,7 +301,8 @@ class Template:
         first = np.array([entities.first_stream.get(i, 0) for i in range(n)])
         rows = self._table(at.H_PART, n, at.P_SIZE)
         columns: dict[int, Any] = {
-            at.P_ISR: (1 << rfs) - 1,
+            at.P_ISR: entities.isrs,
+            at.P_LED_OFF0: self._log_ends(),
             at.P_LEADER: entities.leaders,
             at.P_LAST_LEADER: entities.leaders,
             at.P_MIN_ISR: entities.min_isr,
@@ -319,8 +321,14 @@ class Template:
         fill(rows, columns)
         self._replicas(rfs)
 
+    def _log_ends(self) -> Array:
+        """Where each partition's log ends at 0: who is behind has that many records to fetch."""
+        firsts = self.row0
+        found: Array = np.maximum(0, np.maximum.reduceat(self.entities.behind, firsts))
+        return found
+
     def _replicas(self, rfs: Array) -> None:
-        """All replicas: everybody has everything.
+        """All replicas: who is in the ISR has everything.
 
         Args:
             rfs: replicas of each partition.
@@ -338,7 +346,12 @@ class Template:
         firsts = np.cumsum(hosted) - hosted
         nth = np.empty(n, dtype=np.int64)
         nth[by_broker] = numbers - np.repeat(firsts, hosted)
+        log_ends = self._log_ends()[partition]
+        leo = log_ends - np.maximum(0, entities.behind)
         columns: dict[int, Any] = {
+            at.R_LEO: leo,
+            at.R_HW: leo,
+            at.R_EPOCH_START: log_ends,
             at.R_BROKER: w[at.H_BRK] + broker * at.B_SIZE,
             at.R_PART: w[at.H_PART] + partition * at.P_SIZE,
             at.R_POS: pos,
@@ -348,7 +361,7 @@ class Template:
             at.R_DIR: entities.dirs_of(nth),
             at.R_IS_LEADER: pos == leader,
             at.R_LEADER: leader,
-            at.R_ISR: ((1 << rfs) - 1)[partition],
+            at.R_ISR: entities.isrs[partition],
             at.R_ONLINE: 1,
             at.R_NEP: 1,
             at.R_INJECT: -1,

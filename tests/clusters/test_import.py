@@ -133,10 +133,10 @@ class TestMerge:
         ]
 
     def test_what_is_not_simulated_is_said(self, files: dict[str, str]) -> None:
-        """An ISR with gaps is in the file, and the scenario begins without gaps."""
+        """An ISR with gaps is simulated as it stands; nobody says how far behind the others are."""
         assert (
-            "the ISR of 1 partition lacks replicas (orders-1): a scenario begins with every "
-            "replica in sync"
+            "how far the replicas outside the ISR of 1 partition are behind (orders-1): by the "
+            "records of one replica.lag.time.max.ms"
         ) in imported(files, "topics")["left_out"]
 
     def test_two_clusters(self, files: dict[str, str]) -> None:

@@ -79,6 +79,27 @@ class TestParts:
         assert orders["produce"][0]["partition_rates"] == {"0": 12.5, "1": 20}
         assert bulk["assignment"]["3"] == [1, 2, 3]
 
+    def test_who_is_outside_the_isr_lacks_what_takes_it_out(self) -> None:
+        """12.5 records a second: 125 in 10 s, 50 where the leader's own limit is 4 s."""
+        raw = good()
+        raw["topics"][0]["partitions"][0]["isr"] = [2, 1]
+        found = scenario_parts(checked_cluster(raw, "F"), Path())["topics"][0]
+        assert found["behind"] == {"0": {"3": 125}}
+        raw["brokers"][1]["settings"] = {"replica.lag.time.max.ms": 4000}
+        found = scenario_parts(checked_cluster(raw, "F"), Path())["topics"][0]
+        assert found["behind"] == {"0": {"3": 50}}
+
+    def test_without_a_leader_the_first_in_sync_leads(self) -> None:
+        """Of the ISR, in the order of the assignment; if nobody is in sync, all are."""
+        raw = good()
+        raw["topics"][0]["partitions"][0] |= {"leader": -1, "isr": [3, 2]}
+        found = scenario_parts(checked_cluster(raw, "F"), Path())["topics"][0]
+        assert found["leaders"] == {"0": 2}
+        assert found["behind"] == {"0": {"1": 125}}
+        raw["topics"][0]["partitions"][0] |= {"leader": -1, "isr": []}
+        found = scenario_parts(checked_cluster(raw, "F"), Path())["topics"][0]
+        assert not {"leaders", "behind"} & set(found)
+
     def test_eligible_leader_replicas_are_a_feature(self) -> None:
         """The feature's level is the key that the simulator reads."""
         found = parts(features={"eligible.leader.replicas.version": 1})
@@ -180,11 +201,12 @@ def test_what_is_not_simulated_is_said() -> None:
     raw = good(features={"group.version": 1, "metadata.version": 21})
     raw["brokers"][1]["settings"] = {"num.io.threads": 16, "min.insync.replicas": 1}
     raw["topics"][0]["partitions"][0] |= {"leader": -1, "isr": []}
-    short = "the ISR of 1 partition lacks replicas (orders-0)"
+    leads = "a scenario begins with the first replica in sync leading"
+    alone = "the ISR of 1 partition without its leader (orders-0)"
     shared = "topics have it, and the controller reads it too"
     assert not_simulated(checked_cluster(raw, "F")) == [
-        "1 partition without a leader (orders-0): a scenario begins with the first replica leading",
-        f"{short}: a scenario begins with every replica in sync",
+        f"1 partition without a leader (orders-0): {leads}",
+        f"{alone}: a scenario begins with every replica in sync",
         f"broker 2's own min.insync.replicas=1: all brokers have the cluster's ({shared})",
         "settings that no rule reads: log.retention.hours",
         "settings of topics that no rule reads: retention.ms",

@@ -12,6 +12,7 @@ from isr_pipeline.simulation.world.layout import (
     H_ROWS,
     H_SLOTS,
     INF,
+    P_ISR,
     P_LEADER,
     P_RF,
     P_ROW0,
@@ -25,7 +26,7 @@ from isr_pipeline.simulation.world.queue import key, leaf, refill, slot_of
 
 @compiled
 def _leaders_begin(w, rec, rules):
-    """Every leader has just become one, with all its followers in the ISR."""
+    """Every leader has just become one, of the ISR that its partition begins with."""
     for row in range(w[H_ROWS] * w[H_MAX_RF]):
         create(rules, rec, row, 0)
     for i in range(w[H_PARTITIONS]):
@@ -34,7 +35,8 @@ def _leaders_begin(w, rec, rules):
         leo = w[leader + R_LEO]
         for pos in range(w[p + P_RF]):
             if pos != w[p + P_LEADER]:
-                reset(rules, rec, w[leader + R_REC0] + pos, leo, leo, True, True, 0)
+                in_isr = (w[p + P_ISR] >> pos) & 1 != 0
+                reset(rules, rec, w[leader + R_REC0] + pos, leo, leo, True, in_isr, 0)
 
 
 @compiled
