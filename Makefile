@@ -74,7 +74,7 @@ mutants: setup  ## change one rule at a time: every change must fail some test
 conform: setup  ## compare the simulator with what real brokers did
 	@$(RUN) $(BIN)/isr-pipeline conform
 
-contest: setup  ## how many planted regressions are found, and by whom else (half an hour; CONTEST_ARGS=)
+contest: setup  ## how many planted regressions are found, and by whom else (hours; CONTEST_ARGS=--quick is shorter)
 	@$(RUN) $(BIN)/python -m benchmarks.detection $(CONTEST_ARGS)
 
 bench: setup  ## how fast, beside bounds and other ways; where a night's time goes (PARTS='kernel loops scale spark night' BENCH_ARGS=--quick)

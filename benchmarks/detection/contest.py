@@ -6,139 +6,150 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from isr_pipeline.experiment.file import (
-    ClusterFile,
-    Experiment,
-    Panels,
-    load_experiment,
-    reshared,
-)
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
+from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.kafka.own_rules import text_of
+from isr_pipeline.kafka.releases import NEWEST
 from isr_pipeline.scenarios.model import check_overrides
-from isr_pipeline.scenarios.profile import Stratum
+from tests.mutation.mutants import MUTANTS, Mutant
 
 FILE = Path(__file__).with_name("contest.yaml")
 
-BASELINE = "baseline"
-HARMLESS = ("phases-redrawn", "listed-backwards")
-"""Refactors that change no rule: other phases and jitters of the healthy parts (heartbeats, the
-tick that looks for lagging followers, produce, metadata) under the same faults, and brokers and
-topics listed in the opposite order, so that events of one microsecond happen in another order."""
-
-Kind = Literal["baseline", "harmless", "injection"]
+NOTHING = ""
+"""Plant of an arm in which nothing is planted."""
 
 
-class Injection(Strict):
-    """A regression that is planted.
+class Size(Strict):
+    """How much is simulated and played.
 
     Attributes:
-        what: which kind of mistake it stands for.
-        set: what it changes of its configuration.
+        scenarios: of the pool that nights draw from.
+        budget: scenarios of a configuration over all its panels; the experiment's if None.
+        plants: the first so many, each kind in turn; all if None.
+        hosts: configurations that plants are put into, the first so many.
+        as_drawn: whether plants are also tried with phases as drawn, not only drawn anew.
+        nights: of each plant, of either sort of phases.
+        null_nights: of each number of configurations.
+        null_configurations: how many configurations a null night has.
+        otava_nights: nights that Otava is asked about: it is slow.
     """
 
-    name: str
-    what: str
-    set: dict[str, Any]
-
-
-class ContestConfiguration(Strict):
-    """A configuration and the regressions planted in it."""
-
-    name: str
-    set: dict[str, Any]
-    injections: tuple[Injection, ...] = Field(min_length=1)
+    scenarios: int
+    budget: int | None = None
+    plants: int | None = None
+    hosts: int | None = None
+    as_drawn: bool = True
+    nights: int
+    null_nights: int
+    null_configurations: tuple[int, ...]
+    otava_nights: int
 
 
 class Contest(Strict):
-    """``contest.yaml``.
+    """``contest.yaml``: what it says of its sizes is in :class:`Size`.
 
     Attributes:
-        experiment: whose faults, strata and weights are drawn.
-        seed: that draws them.
-        horizon_ms, warmup_ms: of every scenario.
-        pool_shares: stratum -> share of the pool.
-        cluster: a leaner one than the experiment's: a pair costs about 10 ms.
+        experiment: whose cluster, faults, strata, budget and configurations are taken.
+        tuning_seed: of the pool that settings may be tried on.
+        seed: of the pool that is told.
+        hosts: configurations that plants are put into.
+        service, switches, keys: what is planted -> its values.
+        mutants: names of mutants of the rules.
     """
 
     description: str
     experiment: str
+    tuning_seed: int
     seed: int
-    horizon_ms: float
-    warmup_ms: float
-    pool_shares: dict[str, Any]
-    cluster: ClusterFile
-    configurations: tuple[ContestConfiguration, ...] = Field(min_length=1)
+    scenarios: int
+    nights: int
+    null_nights: int
+    null_configurations: tuple[int, ...]
+    otava_nights: int
+    quick: Size
+    hosts: tuple[str, ...]
+    service: dict[str, list[Any]]
+    switches: dict[str, list[Any]]
+    keys: dict[str, list[Any]]
+    mutants: tuple[str, ...]
 
-    def drawn_from(self, scenarios: int) -> Experiment:
-        """Return the experiment that the pool's scenarios are drawn from.
-
-        Raises:
-            InputError: a share is of no stratum of the experiment's.
-        """
-        panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
-        experiment = load_experiment(self.experiment)
-        return experiment.model_copy(
-            update={
-                "seed": self.seed,
-                "profile": reshared(experiment.profile, self.pool_shares, FILE.name),
-                "cluster": self.cluster,
-                "horizon_ms": self.horizon_ms,
-                "warmup_ms": self.warmup_ms,
-                "panels": panels,
-            }
+    def size(self, *, quick: bool) -> Size:
+        """The whole contest's size, or the quick one's."""
+        if quick:
+            return self.quick
+        return Size(
+            scenarios=self.scenarios,
+            nights=self.nights,
+            null_nights=self.null_nights,
+            null_configurations=self.null_configurations,
+            otava_nights=self.otava_nights,
         )
 
-    def panel_strata(self) -> dict[str, Stratum]:
-        """Return the strata by whose shares a night's panels are divided."""
-        return load_experiment(self.experiment).profile.strata
+    def drawn_from(self, *, tuning: bool = False) -> Experiment:
+        """The experiment that the pool's scenarios are drawn from."""
+        panels = Panels(regression=self.scenarios, confirm=self.scenarios, fresh=0)
+        seed = self.tuning_seed if tuning else self.seed
+        return load_experiment(self.experiment).model_copy(update={"seed": seed, "panels": panels})
 
-    @property
-    def arms(self) -> tuple[Arm, ...]:
-        """Every (configuration, change) that the pool simulates."""
-        return tuple(arm for one in self.configurations for arm in _arms(one))
+    def budget(self, size: Size) -> int:
+        """Scenarios of a configuration over all its panels."""
+        return size.budget or load_experiment(self.experiment).budget.scenarios
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A regression that is planted.
+
+    Attributes:
+        name: what it changes, and to what.
+        kind: ``rule``, ``service`` or ``key``.
+        overrides: Kafka keys and dotted paths -> values, checked.
+        mutant: a line of the rules that is changed instead.
+    """
+
+    name: str
+    kind: str
+    overrides: Mapping[str, Any]
+    mutant: Mutant | None = None
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One configuration with one change (or none): a column of the pool.
+    """A configuration with a plant or none, with its phases as drawn or drawn anew.
 
     Attributes:
-        configuration: name.
-        change: name; :data:`BASELINE`, one of :data:`HARMLESS`, or an injection's.
-        kind: which of the three.
-        overrides: Kafka keys and dotted paths -> values, checked.
+        host: name of the configuration.
+        plant: name; :data:`NOTHING` if nothing is planted.
+        anew: whether the phases and jitters of healthy parts are drawn anew, which is harmless.
+        overrides: of the configuration and the plant together.
+        mutant: a line of the rules that is changed.
     """
 
-    configuration: str
-    change: str
-    kind: Kind
+    host: str
+    plant: str
+    anew: bool
     overrides: Mapping[str, Any]
+    mutant: Mutant | None = None
 
     @property
     def folder(self) -> str:
-        """Name of its folder in the pool: arms of the same values and refactor share one."""
+        """Name of its folder in the pool: arms of the same values and code share one."""
         line = json.dumps(dict(self.overrides), sort_keys=True)
-        refactor = self.change if self.kind == "harmless" else "as-written"
-        return f"{refactor}+{hashlib.sha256(line.encode()).hexdigest()[:12]}"
+        code = self.mutant.name if self.mutant else ""
+        digest = hashlib.sha256(f"{line} {code}".encode()).hexdigest()[:12]
+        return f"{'anew' if self.anew else 'as-drawn'}+{digest}"
 
 
-def _arms(one: ContestConfiguration) -> list[Arm]:
-    base = check_overrides(one.set, FILE.name, f"{one.name}.set")
-    arms = [Arm(one.name, BASELINE, "baseline", base)]
-    arms += [Arm(one.name, change, "harmless", base) for change in HARMLESS]
-    for injection in one.injections:
-        planted = check_overrides(injection.set, FILE.name, f"{one.name}.{injection.name}.set")
-        arms.append(Arm(one.name, injection.name, "injection", {**base, **planted}))
-    return arms
-
-
+@cache
 def load_contest(path: Path = FILE) -> Contest:
     """Read the contest's definition.
 
@@ -146,6 +157,59 @@ def load_contest(path: Path = FILE) -> Contest:
         InputError: the first thing in the file that cannot be used.
     """
     return validated(Contest, read_mapping(path), path.name)
+
+
+def plants(contest: Contest, count: int | None = None) -> tuple[Plant, ...]:
+    """Everything that is planted, each kind in turn, so that the first few are a mixture.
+
+    Raises:
+        InputError: a value that may not be, or no such mutant.
+    """
+    kinds = (
+        _set("service", contest.service),
+        [_switch(name, value) for name, values in contest.switches.items() for value in values],
+        _set("key", contest.keys),
+        _mutants(contest),
+    )
+    mixed = [plant for some in zip_longest(*kinds) for plant in some if plant is not None]
+    return tuple(mixed[:count])
+
+
+def _set(kind: str, given: Mapping[str, list[Any]]) -> list[Plant]:
+    return [
+        Plant(f"{key}={value}", kind, check_overrides({key: value}, FILE.name, f"{kind}.{key}"))
+        for key, values in given.items()
+        for value in values
+    ]
+
+
+def _switch(name: str, value: object) -> Plant:
+    text = text_of("planted", NEWEST, {name: value})
+    return Plant(f"{name}={str(value).lower()}", "rule", {"cluster.release": text})
+
+
+def _mutants(contest: Contest) -> list[Plant]:
+    known = {mutant.name: mutant for mutant in MUTANTS}
+    for name in contest.mutants:
+        if name not in known:
+            raise InputError(FILE.name, "mutants", name, "as `python -m tests.mutation --list`")
+    return [Plant(name, "rule", {}, known[name]) for name in contest.mutants]
+
+
+def arms(contest: Contest, size: Size) -> tuple[Arm, ...]:
+    """Every arm that the pool simulates: hosts without a plant first, each twice."""
+    experiment = load_experiment(contest.experiment)
+    by_name = {one.name: one.overrides for one in configurations(experiment)}
+    hosts = contest.hosts[: size.hosts]
+    found = [Arm(host, NOTHING, anew, by_name[host]) for host in hosts for anew in (False, True)]
+    for index, plant in enumerate(plants(contest, size.plants)):
+        host = hosts[index % len(hosts)]
+        overrides = {**by_name[host], **plant.overrides}
+        found += [
+            Arm(host, plant.name, anew, overrides, plant.mutant)
+            for anew in ((False, True) if size.as_drawn else (True,))
+        ]
+    return tuple(found)
 
 
 def pool_digest(experiment: Experiment) -> str:

@@ -1,10 +1,9 @@
-"""Nights drawn from the pool.
+"""Nights drawn from the pool, each by a seed of its own.
 
-A night has a regression panel and a confirm panel that share no scenario. Every configuration of
-a night draws its own scenarios: forty configurations then have forty independent chances to go
-wrong, where a real night's share one panel. Within a stratum a panel takes one scenario out of each
-of n equal stretches of the pool, which stands in order of patterns: as systematic sampling does for
-a real panel (:mod:`isr_pipeline.scenarios.generator`).
+A night has a regression panel, and further scenarios for what that leaves open, as many as the
+experiment's budget allows; no scenario comes twice. Every configuration of a night draws its own
+scenarios: twenty-two configurations then have as many independent chances to go wrong, where a
+real night's share one panel.
 """
 
 from __future__ import annotations
@@ -15,18 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.detection.contest import BASELINE, Arm
+from benchmarks.detection.contest import Arm
 from benchmarks.detection.pool import Pool
-from isr_pipeline.scenarios.panels import Place, places
+from isr_pipeline.experiment.stages import Budget, Stage, planned_stages
+from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts.panel import PanelOutcomes
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-CONFIGURATIONS = 40
-"""Configurations of a night: about twice as many as the default experiment has."""
+REGRESSION = 200
+"""Scenarios of the shipped experiments' panels."""
 
 PAST_NIGHTS = 30
-"""Nights that rivals who look at history are given, each with a harmless change of its own."""
+"""Nights that rivals who look at history are given, each on fresh scenarios."""
 
 
 @dataclass(frozen=True)
@@ -36,47 +37,56 @@ class Night:
     Attributes:
         arms: what each configuration became since the baseline.
         regression: (new, old) outcomes on the regression panel.
-        confirm: (new, old) on the confirm panel.
-        past: metric -> (past nights, configurations) weighted means on the regression panel.
+        looks: (new, old) outcomes on all further scenarios of each look.
+        stages: that the looks follow.
+        past: metric -> (past nights, configurations) weighted means, each of fresh scenarios.
     """
 
     arms: tuple[Arm, ...]
     regression: tuple[PanelOutcomes, PanelOutcomes]
-    confirm: tuple[PanelOutcomes, PanelOutcomes]
-    past: dict[str, npt.NDArray[np.float64]]
+    looks: tuple[tuple[PanelOutcomes, PanelOutcomes], ...]
+    stages: tuple[Stage, ...]
+    past: dict[str, Floats]
 
 
-def draw_indices(
-    strata: Mapping[str, Ints], panel: Sequence[Place], columns: int, random: np.random.Generator
-) -> tuple[Ints, Ints]:
-    """Draw a regression and a confirm panel for every configuration.
+def stages_of(pool: Pool) -> tuple[Stage, ...]:
+    """The stages of the shipped experiment, within the budget."""
+    panels = {"regression": REGRESSION, "confirm": REGRESSION}
+    return planned_stages(panels, Budget(scenarios=pool.budget))
+
+
+def draw_rows(
+    strata: Mapping[str, Ints],
+    counts: Sequence[Mapping[str, int]],
+    columns: int,
+    random: np.random.Generator,
+) -> list[Ints]:
+    """Draw panels for every configuration that share no scenario.
 
     Args:
-        strata: stratum -> indices in the pool, in order of rank.
-        panel: places of the panel's scenarios.
+        strata: stratum -> indices in the pool.
+        counts: of each panel, stratum -> scenarios.
         columns: number of configurations.
         random: source of chance.
 
     Returns:
-        two (n, columns) arrays of indices into the pool; no column holds an index twice.
+        for each panel (n, columns) indices into the pool, stratum by stratum.
     """
-    first = np.empty((len(panel), columns), dtype=np.int64)
-    second = np.empty_like(first)
-    for row, place in enumerate(panel):
-        pool = strata[place.stratum]
-        low = place.rank * len(pool) // place.count
-        high = (place.rank + 1) * len(pool) // place.count
-        assert high - low >= 2, "the pool has two scenarios for every place of a panel"
-        one = random.integers(high - low, size=columns)
-        other = (one + 1 + random.integers(high - low - 1, size=columns)) % (high - low)
-        first[row], second[row] = pool[low + one], pool[low + other]
-    return first, second
+    panels: list[list[list[Ints]]] = [[] for _ in counts]
+    for name, pool in strata.items():
+        needed = sum(one[name] for one in counts)
+        assert needed <= len(pool), f"the pool has {len(pool)} scenarios of {name}, not {needed}"
+        drawn = [random.permutation(pool)[:needed] for _ in range(columns)]
+        first = 0
+        for panel, one in zip(panels, counts, strict=True):
+            panel.append([column[first : first + one[name]] for column in drawn])
+            first += one[name]
+    return [np.concatenate([np.stack(part, axis=1) for part in panel]) for panel in panels]
 
 
 def draw_night(
     pool: Pool,
     arms: tuple[Arm, ...],
-    scenarios: int,
     metrics: Sequence[str],
     random: np.random.Generator,
 ) -> Night:
@@ -84,78 +94,71 @@ def draw_night(
 
     Args:
         pool: complete.
-        arms: one per configuration of the night; none of kind `baseline`, for a configuration
-            that is bit-identical is no test of anything.
-        scenarios: size of each panel.
+        arms: one per configuration of the night.
         metrics: whose past is wanted.
         random: source of chance.
     """
-    panel = places(pool.panel_strata, scenarios)
-    first, second = draw_indices(pool.strata, panel, len(arms), random)
-    regression = _pair(pool, arms, panel, first)
+    stages = stages_of(pool)
+    first = allocation(pool.panel_strata, REGRESSION)
+    ends = [allocation(pool.panel_strata, stage.end) for stage in stages]
+    steps = [
+        {name: count - before.get(name, 0) for name, count in end.items()}
+        for before, end in zip([{}, *ends], ends, strict=False)
+    ]
+    drawn = draw_rows(pool.strata, [first, *steps], len(arms), random)
+    looks = [np.concatenate(drawn[1 : number + 1]) for number in range(1, len(drawn))]
     return Night(
         arms=arms,
-        regression=regression,
-        confirm=_pair(pool, arms, panel, second),
-        past=_past(pool, arms, first, regression[1].weights, (metrics, random)),
+        regression=_pair(pool, arms, drawn[0]),
+        looks=tuple(_pair(pool, arms, rows) for rows in looks),
+        stages=stages,
+        past=_past(pool, arms, metrics, random),
     )
 
 
-def _pair(
-    pool: Pool, arms: tuple[Arm, ...], panel: Sequence[Place], rows: Ints
-) -> tuple[PanelOutcomes, PanelOutcomes]:
-    changes = [arm.change for arm in arms]
-    new = _outcomes(pool, arms, changes, panel, rows)
-    return new, _outcomes(pool, arms, [BASELINE] * len(arms), panel, rows)
+def _pair(pool: Pool, arms: tuple[Arm, ...], rows: Ints) -> tuple[PanelOutcomes, PanelOutcomes]:
+    before = tuple(pool.before(arm) for arm in arms)
+    return _outcomes(pool, arms, rows), _outcomes(pool, before, rows)
 
 
-def _outcomes(
-    pool: Pool, arms: tuple[Arm, ...], changes: list[str], panel: Sequence[Place], rows: Ints
-) -> PanelOutcomes:
-    """Arrange draws as a night's outcomes: row i of every column is a scenario of place i."""
-    keys = [(arm.configuration, change) for arm, change in zip(arms, changes, strict=True)]
+def _outcomes(pool: Pool, arms: tuple[Arm, ...], rows: Ints) -> PanelOutcomes:
+    """Arrange draws as a night's outcomes: row i of every column is of the same stratum."""
     values = {
         name: np.column_stack(
-            [pool.outcomes[key][name][rows[:, column]] for column, key in enumerate(keys)]
+            [pool.of(arm)[name][rows[:, column]] for column, arm in enumerate(arms)]
         )
-        for name in pool.outcomes[keys[0]]
+        for name in pool.of(arms[0])
     }
-    shape = rows.shape
+    of_row = {int(row): name for name, indices in pool.strata.items() for row in indices}
+    strata = tuple(of_row[int(row)] for row in rows[:, 0])
+    weight = {place.stratum: place.weight for place in places(pool.panel_strata, len(rows))}
     return PanelOutcomes(
-        scenario_ids=tuple(f"place-{index:05d}" for index in range(shape[0])),
-        config_ids=tuple(f"{index:03d}" for index in range(shape[1])),
-        weights=np.array([place.weight for place in panel]),
-        exposure_s=np.full(shape[0], pool.exposure_s),
-        strata=tuple(place.stratum for place in panel),
-        fault_kinds=("",) * shape[0],
+        scenario_ids=tuple(f"place-{index:05d}" for index in range(len(rows))),
+        config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
+        weights=np.array([weight[name] for name in strata]),
+        exposure_s=np.full(len(rows), pool.exposure_s),
+        strata=strata,
+        fault_kinds=("",) * len(rows),
         values=values,
-        missing=np.zeros(shape, dtype=bool),
+        missing=np.zeros(rows.shape, dtype=bool),
         failed=values["failed"] > 0,
     )
 
 
 def _past(
-    pool: Pool,
-    arms: tuple[Arm, ...],
-    rows: Ints,
-    weights: npt.NDArray[np.float64],
-    wanted: tuple[Sequence[str], np.random.Generator],
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Values of past nights on the same panel, every night after some harmless change.
-
-    What a harmless change does to a scenario is taken from one of the harmless arms (or the
-    baseline), for each night and scenario anew.
-    """
-    metrics, random = wanted
-    harmless = [BASELINE, *(arm.change for arm in pool.arms_of("harmless"))]
-    harmless = list(dict.fromkeys(harmless))
+    pool: Pool, arms: tuple[Arm, ...], metrics: Sequence[str], random: np.random.Generator
+) -> dict[str, Floats]:
+    """Values of past nights, each on fresh scenarios, with phases as drawn or drawn anew."""
+    counts = allocation(pool.panel_strata, REGRESSION)
+    weight = {place.stratum: place.weight for place in places(pool.panel_strata, REGRESSION)}
+    weights = np.concatenate([np.full(counts[name], weight[name]) for name in pool.strata])
+    anew = {one.host: one for one in pool.harmless}
     past = {name: np.empty((PAST_NIGHTS, len(arms))) for name in metrics}
     for column, arm in enumerate(arms):
-        chosen = random.integers(len(harmless), size=(PAST_NIGHTS, len(rows)))
-        for name in metrics:
-            variants = np.stack(
-                [pool.outcomes[arm.configuration, one][name][rows[:, column]] for one in harmless]
-            )
-            values = np.take_along_axis(variants, chosen, axis=0)
-            past[name][:, column] = values @ weights / weights.sum()
+        sides = (pool.before(arm), anew[arm.host])
+        for night in range(PAST_NIGHTS):
+            (rows,) = draw_rows(pool.strata, [counts], 1, random)
+            values = pool.of(sides[int(random.integers(2))])
+            for name in metrics:
+                past[name][night, column] = values[name][rows[:, 0]] @ weights / weights.sum()
     return past

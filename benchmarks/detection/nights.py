@@ -1,28 +1,34 @@
-"""Playing the nights: null nights, and nights in which one configuration in ten regressed."""
+"""Playing the nights: one configuration regressed, or none. What was said is kept, line by line."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.detection.arms import OWN, Alarms, mann_whitney, own, rise, series, three_sigma
-from benchmarks.detection.contest import Arm, load_contest
-from benchmarks.detection.draw import CONFIGURATIONS, draw_night
+from benchmarks.detection.arms import CONTESTANTS, SWITCHED_OFF, Alarms, series
+from benchmarks.detection.contest import Arm, Size, load_contest
+from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.pool import Pool, load_pool
-from benchmarks.detection.score import in_window
-from isr_pipeline.scenarios.panels import allocation
+from isr_pipeline.home import Home
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.verdicts.statistics import discordant_needed
 
-SEED = 501_2027
-"""Settings are tuned on nights of other seeds: a night that was looked at is not fresh."""
-PLANTED = CONFIGURATIONS // 10
-DIFFERING_MIN = 0.01
-"""Share of scenarios that a harmless arm must change: an identical night is no null night."""
+SEED = 501_2028
+"""Settings are tried on nights of other seeds: a night that was looked at is not fresh."""
+
+CONFIGURATIONS = 22
+"""Of a night in which one configuration regressed: as many as `operators` has."""
+
+
+EVERY = 3
+"""One null night of so many is played with a part switched off."""
 
 
 @dataclass(frozen=True)
@@ -30,34 +36,38 @@ class Kind:
     """A kind of night.
 
     Attributes:
-        scenarios: size of its panels.
-        metric: what the planted regressions are to be found on; None for a null night.
-        effect: how large they are.
-        beyond: take the injections that show in fewer scenarios of such a panel than any paired
-            test needs; the others if False.
+        host, plant, anew: of the arm that regressed; ``plant`` is empty in a null night.
+        configurations: of the night. Where phases are as drawn all others are bit-identical: they
+            are left out, for no test counts them.
     """
 
-    scenarios: int
-    metric: str | None = None
-    effect: str | None = None
-    beyond: bool = False
+    host: str
+    plant: str
+    anew: bool
+    configurations: int
 
 
 @dataclass(frozen=True)
 class Played:
-    """A night and what was said of it.
+    """What was said of a night.
 
     Attributes:
         kind: of the night.
-        arms: what each configuration became.
-        alarms: contestant -> what it said.
-        series: what Otava is to be asked about.
+        number: among its kind.
+        tests: that could have raised an alarm.
+        found: contestant -> metrics of the regressed configuration with an alarm.
+        flagged: likewise, with a suspicion or an alarm.
+        false: contestant -> alarms for (metric, configuration) without a regression.
+        undecided: contestant -> harmlessly changed configurations that end undecided.
     """
 
     kind: Kind
-    arms: tuple[Arm, ...]
-    alarms: Mapping[str, Alarms]
-    series: np.ndarray
+    number: int
+    tests: int
+    found: dict[str, list[str]]
+    flagged: dict[str, list[str]]
+    false: dict[str, int]
+    undecided: dict[str, int]
 
 
 def columns_of(settings: VerdictSettings) -> list[str]:
@@ -66,54 +76,100 @@ def columns_of(settings: VerdictSettings) -> list[str]:
     return [*settings.metrics, *sorted(flags), "failed"]
 
 
-def harmless_arms(pool: Pool, metrics: list[str]) -> tuple[Arm, ...]:
-    """Harmless arms that do change outcomes."""
-    return tuple(
+def kinds(pool: Pool, size: Size) -> list[tuple[Kind, int]]:
+    """Kinds of nights and how many of each."""
+    found = [
+        (Kind(arm.host, arm.plant, anew, CONFIGURATIONS if anew else 1), size.nights)
+        for anew in (False, True)
+        for arm in pool.planted(anew=anew)
+    ]
+    nulls = [(Kind("", "", True, many), size.null_nights) for many in size.null_configurations]
+    return [*found, *nulls]
+
+
+def random_of(kind: Kind, number: int) -> np.random.Generator:
+    """The source of chance of one night: nights share none."""
+    name = json.dumps(asdict(kind), sort_keys=True)
+    return np.random.default_rng([SEED, number, *hashlib.sha256(name.encode()).digest()])
+
+
+def night_of(pool: Pool, kind: Kind, number: int, metrics: list[str]) -> Night:
+    """Draw a night: the regressed configuration first, all others harmlessly changed."""
+    random = random_of(kind, number)
+    harmless = pool.harmless
+    arms = [harmless[at] for at in random.integers(len(harmless), size=kind.configurations)]
+    if kind.plant:
+        arms[0] = planted_arm(pool, kind)
+    return draw_night(pool, tuple(arms), metrics, random)
+
+
+def planted_arm(pool: Pool, kind: Kind) -> Arm:
+    """The arm that a kind of night is about."""
+    return next(
         arm
-        for arm in pool.arms_of("harmless")
-        if max(pool.differing_mask(arm, name).mean() for name in metrics) >= DIFFERING_MIN
+        for arm in pool.arms
+        if (arm.host, arm.plant, arm.anew) == (kind.host, kind.plant, kind.anew)
     )
 
 
-def planted_arms(pool: Pool, kind: Kind) -> tuple[Arm, ...]:
-    """Injections whose true effect on the kind's metric is as large as it says."""
-    assert kind.metric is not None, "nothing is planted in a null night"
-    assert kind.effect is not None, "nothing is planted in a null night"
-    return tuple(
-        arm
-        for arm in pool.arms_of("injection")
-        if in_window(pool.ratio(arm, kind.metric), kind.effect)
-        and (shown(pool, arm, kind) >= needed()) is not kind.beyond
-    )
-
-
-def shown(pool: Pool, arm: Arm, kind: Kind) -> float:
-    """In how many scenarios of a panel an injection can be expected to show at all."""
-    assert kind.metric is not None, "nothing is planted in a null night"
-    panel = allocation(pool.panel_strata, kind.scenarios)
-    differing = pool.differing_mask(arm, kind.metric)
-    return sum(count * float(differing[pool.strata[name]].mean()) for name, count in panel.items())
-
-
-def needed() -> int:
-    """Fewest scenarios that any paired test could call significant, alone in a night."""
-    settings = load_settings()
-    return discordant_needed(CONFIGURATIONS * len(settings.metrics), settings.suspicion_rate)
-
-
-def play(pool: Pool, wanted: list[tuple[Kind, int]], processes: int) -> Iterator[Played]:
-    """Play nights.
+def play(pool: Pool, size: Size, processes: int) -> Iterator[Played]:
+    """Play every night that is not kept yet, and keep it; give all of them.
 
     Args:
         pool: where they are drawn from; every process reads it anew.
-        wanted: kinds of nights and how many of each.
+        size: how many nights.
         processes: how many to play at a time.
     """
-    tasks = [(kind, index) for kind, count in wanted for index in range(count)]
+    file = kept_in(pool)
+    kept = read_kept(file)
+    wanted = [(kind, number) for kind, count in kinds(pool, size) for number in range(count)]
+    yield from (kept[task] for task in wanted if task in kept)
+    missing = [task for task in wanted if task not in kept]
+    if not missing:
+        return
     # one thread each: the processes share the cores already
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with get_context("spawn").Pool(processes, _prepare, (pool.size, pool.digest)) as workers:
-        yield from workers.imap(_play, tasks, chunksize=5)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        file.open("a", encoding="utf-8") as lines,
+        get_context("spawn").Pool(processes, _prepare, (size,)) as workers,
+    ):
+        for played in workers.imap(_play, missing):
+            lines.write(json.dumps(asdict(played)) + "\n")
+            lines.flush()
+            yield played
+
+
+def kept_in(pool: Pool) -> Path:
+    """File of what was said, by pool and by the code and settings that said it."""
+    folder = Home.from_environment().path / "contest" / pool.digest
+    return folder / f"nights-{pool.size}-{pool.budget}-{judging_digest()}.jsonl"
+
+
+def judging_digest() -> str:
+    """Digest of all that judges: the settings, the rooms of verdicts and of this contest."""
+    here = Path(__file__).parent
+    from isr_pipeline import verdicts  # noqa: PLC0415 - its folder is wanted
+
+    digest = hashlib.sha256(load_settings().model_dump_json().encode())
+    for folder in (Path(verdicts.__file__).parent, here):
+        for file in sorted(folder.glob("*.py")):
+            if file.name not in {"__main__.py", "score.py", "tell.py", "otava.py"}:
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def read_kept(file: Path) -> dict[tuple[Kind, int], Played]:
+    """What was said so far; a line that was cut off is left out."""
+    found = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        played = Played(**{**row, "kind": Kind(**row["kind"])})
+        found[played.kind, played.number] = played
+    return found
 
 
 @dataclass
@@ -127,42 +183,43 @@ class _Worker:
 _kept: list[_Worker] = []
 
 
-def _prepare(scenarios: int, digest: str) -> None:
+def _prepare(size: Size) -> None:
     settings = load_settings()
-    pool = load_pool(load_contest(), scenarios, columns_of(settings), digest)
+    pool = load_pool(load_contest(), size, columns_of(settings))
     _kept.append(_Worker(pool, settings))
 
 
 def _play(task: tuple[Kind, int]) -> Played:
-    kind, index = task
     pool, settings = _kept[0].pool, _kept[0].settings
-    metrics = list(settings.metrics)
-    name = f"{kind.scenarios} {kind.metric} {kind.effect} {kind.beyond}"
-    random = np.random.default_rng([SEED, index, *name.encode()])
-    arms = choose_arms(pool, kind, metrics, random)
-    night = draw_night(pool, arms, kind.scenarios, metrics, random)
+    kind, number = task
+    night = night_of(pool, kind, number, list(settings.metrics))
+    said = {
+        name: ask(night, settings)
+        for name, ask in CONTESTANTS.items()
+        if kind.plant or name not in SWITCHED_OFF or number % EVERY == 0
+    }
+    return told(kind, number, said, settings)
+
+
+def told(kind: Kind, number: int, said: dict[str, Alarms], settings: VerdictSettings) -> Played:
+    """What contestants said of a night, in the terms of what was planted."""
+    metrics = np.array(list(settings.metrics))
+    first = 1 if kind.plant else 0
     return Played(
         kind=kind,
-        arms=arms,
-        alarms={
-            OWN: own(night, settings),
-            "plus_10_percent": rise(night, metrics, 0.10),
-            "plus_25_percent": rise(night, metrics, 0.25),
-            "three_sigma": three_sigma(night, metrics),
-            "mann_whitney": mann_whitney(night, metrics),
-        },
-        series=series(night, metrics),
-    )
+        number=number,
+        tests=max(one.tests for one in said.values()),
+        found={name: metrics[one.confirmed[:, :first].any(axis=1)].tolist()
+               for name, one in said.items()},
+        flagged={name: metrics[one.flagged[:, :first].any(axis=1)].tolist()
+                 for name, one in said.items()},
+        false={name: int(one.confirmed[:, first:].sum()) for name, one in said.items()},
+        undecided={name: int(one.undecided[:, first:].any(axis=0).sum())
+                   for name, one in said.items()},
+    )  # fmt: skip
 
 
-def choose_arms(
-    pool: Pool, kind: Kind, metrics: list[str], random: np.random.Generator
-) -> tuple[Arm, ...]:
-    """Choose what becomes of every configuration of a night."""
-    harmless = harmless_arms(pool, metrics)
-    arms = [harmless[at] for at in random.integers(len(harmless), size=CONFIGURATIONS)]
-    if kind.metric is not None:
-        planted = planted_arms(pool, kind)
-        for place in range(PLANTED):
-            arms[place] = planted[int(random.integers(len(planted)))]
-    return tuple(arms)
+def series_of(pool: Pool, kind: Kind, number: int) -> np.ndarray:
+    """What Otava is asked about one night."""
+    metrics = list(load_settings().metrics)
+    return series(night_of(pool, kind, number, metrics), metrics)

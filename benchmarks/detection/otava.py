@@ -1,8 +1,8 @@
 """Apache Otava, in an environment of its own: it pins other versions than this project.
 
-``python -m benchmarks.detection --set-up`` makes the environment in the state folder. Otava's own
-classes (those behind ``otava analyze``, with its defaults) look for change points in every series;
-an alarm is a rise that begins at the last night.
+The first contest makes the environment in the state folder. Otava's own classes (those behind
+``otava analyze``, with its defaults and a least magnitude of 10 %) look for change points in every
+series, whose nights are each on fresh scenarios; an alarm is a rise that begins at the last night.
 """
 
 from __future__ import annotations

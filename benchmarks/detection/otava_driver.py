@@ -9,6 +9,9 @@ import sys
 
 from otava.series import AnalysisOptions, Metric, Series
 
+MAGNITUDE = 0.10
+"""Otava's own option: smaller changes are none. The least ratio that matters here is 1.10."""
+
 
 def rise_at(values: list[float], index: int) -> bool:
     """Whether Otava reports a change point at that index after which the metric is higher."""
@@ -20,7 +23,9 @@ def rise_at(values: list[float], index: int) -> bool:
         data={"metric": values},
         attributes={},
     )
-    points = series.analyze(AnalysisOptions()).change_points["metric"]
+    options = AnalysisOptions()
+    options.min_magnitude = MAGNITUDE
+    points = series.analyze(options).change_points["metric"]
     return any(p.index == index and p.stats.mean_2 > p.stats.mean_1 for p in points)
 
 

@@ -1,15 +1,15 @@
 """The pool: every scenario under every arm, simulated once and kept as Parquet files.
 
-``<home>/contest/<digest>/<refactor>+<digest of the values>/00250.parquet`` holds the outcomes of
-250 scenarios from index 250 on. A run that was cut off goes on where it stopped.
+``<home>/contest/<digest>/<arm>/00250.parquet`` holds the outcomes of 250 scenarios from index 250
+on. A run that was cut off goes on where it stopped, and a larger pool begins with the smaller one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,22 +19,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.detection.contest import BASELINE, Arm, Contest, pool_digest
+from benchmarks.detection.contest import NOTHING, Arm, Contest, Size, arms, pool_digest
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
-from isr_pipeline.scenarios.generator import draw_scenario, pattern_position
+from isr_pipeline.kernels.process import Kernel
+from isr_pipeline.kernels.source import Source, read_package
+from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
-from isr_pipeline.scenarios.panels import Place, places
+from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
+from isr_pipeline.verdicts.materiality import is_latency
+from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 from isr_pipeline.worlds.reuse import Simulations
+from tests.mutation.check import mutated
+from tests.mutation.mutants import Mutant
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 CHUNK = 250
-"""Scenarios per file: half a minute of work that an interruption can cost."""
+"""Scenarios per file: some seconds of work that an interruption can cost."""
 
 MADE_BY = "made-by"
 """File of a pool that names the code version which simulated it."""
@@ -51,13 +58,15 @@ class Pool:
         digest: of code and scenarios.
         made_by: code version that simulated it.
         experiment: that the scenarios were drawn from.
-        panel_strata: by whose shares a night's panels are divided.
+        panel_strata: strata of the experiment.
         size: number of scenarios.
-        strata: stratum -> indices of its scenarios, in the order of their patterns.
+        budget: scenarios of a configuration over all panels of a night.
+        strata: stratum -> indices of its scenarios.
         weights: (size,) population weight of each scenario.
         exposure_s: partition-seconds after warm-up of each scenario (all alike).
-        outcomes: (configuration, change) -> outcome column -> (size,).
-        arms: all arms.
+        outcomes: arm's folder -> outcome column -> (size,).
+        arms: those whose every pair could be simulated.
+        left_out: names of plants with a pair that spent its event budget.
     """
 
     digest: str
@@ -65,53 +74,77 @@ class Pool:
     experiment: Experiment
     panel_strata: Mapping[str, Stratum]
     size: int
-    strata: dict[str, npt.NDArray[np.int64]]
+    budget: int
+    strata: dict[str, Ints]
     weights: Floats
     exposure_s: float
-    outcomes: dict[tuple[str, str], dict[str, Floats]]
+    outcomes: dict[str, dict[str, Floats]]
     arms: tuple[Arm, ...]
+    left_out: tuple[str, ...] = ()
 
-    def arms_of(self, kind: str) -> tuple[Arm, ...]:
-        """Arms of one kind."""
-        return tuple(arm for arm in self.arms if arm.kind == kind)
+    def of(self, arm: Arm) -> dict[str, Floats]:
+        """Outcomes of an arm."""
+        return self.outcomes[arm.folder]
 
-    def differing_mask(self, arm: Arm, metric: str) -> npt.NDArray[np.bool_]:
-        """Which scenarios have another outcome than under the baseline."""
-        new = self.outcomes[arm.configuration, arm.change][metric]
-        return np.asarray(new != self.outcomes[arm.configuration, BASELINE][metric])
+    def before(self, arm: Arm) -> Arm:
+        """The arm's configuration with nothing planted and phases as drawn: its baseline."""
+        return next(
+            one
+            for one in self.arms
+            if (one.host, one.plant, one.anew) == (arm.host, NOTHING, False)
+        )
 
-    def ratio(self, arm: Arm, metric: str) -> float:
-        """True effect: ratio of the weighted means over the whole pool."""
-        new = self.weights @ self.outcomes[arm.configuration, arm.change][metric]
-        old = self.weights @ self.outcomes[arm.configuration, BASELINE][metric]
-        return float(new / old) if old else (1.0 if new == 0 else float("inf"))
+    def planted(self, *, anew: bool) -> tuple[Arm, ...]:
+        """Arms with a plant, of either sort of phases."""
+        return tuple(one for one in self.arms if one.plant != NOTHING and one.anew is anew)
+
+    @property
+    def harmless(self) -> tuple[Arm, ...]:
+        """Arms in which phases were drawn anew and nothing else."""
+        return tuple(one for one in self.arms if one.plant == NOTHING and one.anew)
+
+    def ratio(self, arm: Arm, metric: str, settings: VerdictSettings) -> float:
+        """True effect of an arm's plant over the whole pool, as verdicts estimate it.
+
+        Both sides have the same phases, so that only the plant is between them.
+        """
+        plain = next(
+            one
+            for one in self.arms
+            if (one.host, one.plant, one.anew) == (arm.host, NOTHING, arm.anew)
+        )
+        new, old = self.of(arm)[metric], self.of(plain)[metric]
+        if is_latency(metric):
+            floor = settings.metrics[metric].floor
+            logarithms = np.log((new + floor) / (old + floor))
+            return float(np.exp(self.weights @ logarithms / self.weights.sum()))
+        after, before = float(self.weights @ new), float(self.weights @ old)
+        if before == 0:
+            return 1.0 if after == 0 else float("inf")
+        return after / before
 
 
 @dataclass(frozen=True)
 class _Task:
+    """Chunks of some arms that one kernel simulates."""
+
     experiment: Experiment
-    start: int
-    stop: int
-    arms: tuple[tuple[Arm, Path], ...]
+    mutant: Mutant | None
+    missing: tuple[tuple[int, int, Arm, Path], ...]
 
 
-def make_pool(contest: Contest, scenarios: int, processes: int) -> Iterator[tuple[int, int]]:
+def make_pool(contest: Contest, size: Size, processes: int) -> Iterator[tuple[int, int]]:
     """Simulate what is missing of the pool; give (files done, files missing at first) on the way.
 
     Raises:
-        BudgetSpent: a pair needs more events than any should.
+        Refused: a mutant's kernel does not run.
     """
-    experiment = contest.drawn_from(scenarios)
+    experiment = contest.drawn_from()
     folder = _folder(pool_digest(experiment))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MADE_BY).write_text(code_version() + "\n", encoding="utf-8")
-    tasks = []
-    for start in range(0, scenarios, CHUNK):
-        paths = {folder / arm.folder / f"{start:05d}.parquet": arm for arm in contest.arms}
-        missing = tuple((arm, path) for path, arm in paths.items() if not path.exists())
-        if missing:
-            tasks.append(_Task(experiment, start, min(start + CHUNK, scenarios), missing))
-    total = sum(len(task.arms) for task in tasks)
+    tasks = _tasks(experiment, arms(contest, size), size.scenarios, folder)
+    total = sum(len(task.missing) for task in tasks)
     done = 0
     yield done, total
     if not tasks:
@@ -123,99 +156,137 @@ def make_pool(contest: Contest, scenarios: int, processes: int) -> Iterator[tupl
             yield done, total
 
 
-def _simulate(task: _Task) -> int:
-    """Run one stretch of scenarios under every arm that lacks it."""
-    scenarios = [
-        scenario_from_json(draw_scenario(task.experiment.source, PANEL, NIGHT, index).scenario_json)
-        for index in range(task.start, task.stop)
+def _tasks(
+    experiment: Experiment, every: tuple[Arm, ...], scenarios: int, folder: Path
+) -> list[_Task]:
+    """What is missing: by chunk for the present kernel, by mutant for others."""
+    found: dict[tuple[int, str], list[tuple[int, int, Arm, Path]]] = {}
+    mutants = {arm.mutant.name: arm.mutant for arm in every if arm.mutant}
+    for start in range(0, scenarios, CHUNK):
+        for arm in every:
+            path = folder / arm.folder / f"{start:05d}.parquet"
+            if not path.exists():
+                key = (0, arm.mutant.name) if arm.mutant else (start, "")
+                found.setdefault(key, []).append((start, start + CHUNK, arm, path))
+    return [
+        _Task(experiment, mutants.get(name), tuple(missing)) for (_, name), missing in found.items()
     ]
-    runs = [Simulations() for _ in scenarios]
-    for arm, path in task.arms:
-        rows = [_outcome(*pair, arm) for pair in zip(runs, scenarios, strict=True)]
-        columns = {name: [row[name] for row in rows] for name in OUTCOME_COLUMNS}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        pq.write_table(pa.table(columns), draft)
-        draft.replace(path)
-    return len(task.arms)
 
 
-def _outcome(runs: Simulations, scenario: Scenario, arm: Arm) -> dict[str, Any]:
-    return runs.result_for(apply(refactored(scenario, arm.change), arm.overrides))[0]
+def _simulate(task: _Task) -> int:
+    """Run the missing chunks of one task."""
+    if task.mutant is None:
+        runs: dict[tuple[int, bool], Simulations] = {}
+        for start, stop, arm, path in task.missing:
+            rows = []
+            for index in range(start, stop):
+                scenario = _scenario(task.experiment, index, anew=arm.anew)
+                shared = runs.setdefault((index, arm.anew), Simulations())
+                rows.append(shared.result_for(apply(scenario, arm.overrides))[0])
+            _write(path, rows)
+        return len(task.missing)
+    with Kernel(_source(task.mutant), f"the mutant {task.mutant.name}") as kernel:
+        for start, stop, arm, path in task.missing:
+            rows = []
+            for index in range(start, stop):
+                asked = json.loads(_drawn(task.experiment, index))
+                if arm.anew:
+                    asked["seed"] = _another(asked["seed"])
+                ran = kernel.run(asked, arm.overrides, events=False)
+                rows.append(ran.outcome if not ran.problem else {"failed": 1})
+            _write(path, rows)
+    return len(task.missing)
+
+
+def _source(mutant: Mutant) -> Source:
+    """The package's sources with one line changed."""
+    whole = read_package()
+    name = f"kafka/{mutant.file}"
+    text = mutated(whole.files[name].decode(), mutant)
+    return replace(whole, files={**whole.files, name: text.encode()})
+
+
+def _scenario(experiment: Experiment, index: int, *, anew: bool) -> Scenario:
+    scenario = scenario_from_json(_drawn(experiment, index))
+    return refactored(scenario, "phases-redrawn") if anew else scenario
+
+
+def _drawn(experiment: Experiment, index: int) -> str:
+    return draw_scenario(experiment.source, PANEL, NIGHT, index).scenario_json
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    columns = {name: [row.get(name) for row in rows] for name in OUTCOME_COLUMNS}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    pq.write_table(pa.table(columns), draft)
+    draft.replace(path)
 
 
 def refactored(scenario: Scenario, change: str) -> Scenario:
-    """Return the scenario as code that was changed harmlessly would play it (see `HARMLESS`)."""
+    """Return the scenario as code that was changed harmlessly would play it.
+
+    Args:
+        scenario: as drawn.
+        change: `phases-redrawn`: other phases and jitters of the healthy parts (heartbeats, the
+            tick that looks for lagging followers, produce, metadata) under the same faults.
+    """
     if change == "phases-redrawn":
-        digest = hashlib.blake2b(f"{scenario.seed}|again".encode(), digest_size=8).digest()
-        return scenario.model_copy(update={"seed": int.from_bytes(digest, "big") >> 1})
-    if change == "listed-backwards":
-        cluster = scenario.cluster
-        backwards = cluster.model_copy(update={"brokers": cluster.brokers[::-1]})
-        return scenario.model_copy(update={"topics": scenario.topics[::-1], "cluster": backwards})
+        return scenario.model_copy(update={"seed": _another(scenario.seed)})
     return scenario
 
 
-def load_pool(
-    contest: Contest, scenarios: int, columns: list[str], digest: str | None = None
-) -> Pool:
+def _another(seed: int) -> int:
+    digest = hashlib.blake2b(f"{seed}|again".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def load_pool(contest: Contest, size: Size, columns: list[str]) -> Pool:
     """Read some outcome columns of a pool that is complete.
 
     Args:
         contest: what it was made of.
-        scenarios: its size.
+        size: how many scenarios, and which arms.
         columns: of the outcomes.
-        digest: of a pool that other code simulated; the one of this code if None.
 
     Raises:
         InputError: there is no such pool.
     """
-    experiment = contest.drawn_from(scenarios)
-    digest = digest or pool_digest(experiment)
+    experiment = contest.drawn_from()
+    digest = pool_digest(experiment)
     folder = _folder(digest)
     if not (folder / MADE_BY).is_file():
-        there = sorted(path.parent.name for path in folder.parent.glob(f"*/{MADE_BY}"))
-        raise InputError("contest", "--pool", digest, ", ".join(there) or "none: simulate one")
-    arms = contest.arms
-    outcomes = {
-        (arm.configuration, arm.change): {
-            name: column.to_numpy().astype(float)
-            for name, column in zip(
-                columns,
-                pa.concat_tables(
-                    pq.read_table(folder / arm.folder / f"{start:05d}.parquet", columns=columns)
-                    for start in range(0, scenarios, CHUNK)
-                ).columns,
-                strict=True,
-            )
-        }
-        for arm in arms
-    }
-    drawn = places(experiment.profile.strata, scenarios)
+        raise InputError("contest", "pool", digest, "one that was simulated: leave out --play")
+    every = arms(contest, size)
+    outcomes = {arm.folder: _read(folder / arm.folder, size.scenarios, columns) for arm in every}
+    broken = {arm.plant for arm in every if (outcomes[arm.folder]["failed"] > 0).any()}
+    drawn = places(experiment.profile.strata, size.scenarios)
     one = json.loads(draw_scenario(experiment.source, PANEL, NIGHT, 0).scenario_json)
     partitions = sum(len(topic["assignment"]) for topic in one["topics"])
+    labels = np.array([place.stratum for place in drawn])
     return Pool(
         digest=digest,
         made_by=(folder / MADE_BY).read_text(encoding="utf-8").strip(),
         experiment=experiment,
-        panel_strata=contest.panel_strata(),
-        size=scenarios,
-        strata=in_order_of_patterns(drawn),
+        panel_strata=experiment.profile.strata,
+        size=size.scenarios,
+        budget=contest.budget(size),
+        strata={name: np.flatnonzero(labels == name) for name in experiment.profile.strata},
         weights=np.array([place.weight for place in drawn]),
-        exposure_s=partitions * (contest.horizon_ms - contest.warmup_ms) / 1000.0,
+        exposure_s=partitions * (experiment.horizon_ms - experiment.warmup_ms) / 1000.0,
         outcomes=outcomes,
-        arms=arms,
+        arms=tuple(arm for arm in every if arm.plant not in broken),
+        left_out=tuple(sorted(broken)),
     )
 
 
-def in_order_of_patterns(drawn: Sequence[Place]) -> dict[str, npt.NDArray[np.int64]]:
-    """Stratum -> indices of its scenarios as their patterns lie, alike ones side by side."""
-    indices: dict[str, list[tuple[float, int]]] = {}
-    for index, place in enumerate(drawn):
-        # From another start it is the same circle of patterns, begun elsewhere.
-        position = pattern_position(place.rank, 0.0)
-        indices.setdefault(place.stratum, []).append((position, index))
-    return {name: np.array([i for _, i in sorted(found)]) for name, found in indices.items()}
+def _read(folder: Path, scenarios: int, columns: list[str]) -> dict[str, Floats]:
+    files = [folder / f"{start:05d}.parquet" for start in range(0, scenarios, CHUNK)]
+    whole = pa.concat_tables(pq.read_table(file, columns=columns) for file in files)
+    return {
+        name: column.to_numpy().astype(float)[:scenarios]
+        for name, column in zip(columns, whole.columns, strict=True)
+    }
 
 
 def _folder(digest: str) -> Path:

@@ -1,7 +1,9 @@
-"""The contest's own logic: draws, truth, counting. The simulator is not asked here."""
+"""The contest's own logic: draws, truth, counting, what is told. The simulator is hardly asked."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,259 +11,394 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.detection.arms import Alarms, mann_whitney, own, rise, series, three_sigma
-from benchmarks.detection.contest import BASELINE, HARMLESS, Arm, load_contest
-from benchmarks.detection.draw import CONFIGURATIONS, PAST_NIGHTS, draw_indices, draw_night
-from benchmarks.detection.nights import (
-    PLANTED,
-    Kind,
-    choose_arms,
-    columns_of,
-    harmless_arms,
-    planted_arms,
+from benchmarks.detection import tell
+from benchmarks.detection.arms import (
+    CONTESTANTS,
+    OWN,
+    Alarms,
+    any_scenario,
+    mann_whitney,
+    own,
+    rise,
+    series,
+    wilcoxon,
+    without_confirmation,
 )
-from benchmarks.detection.pool import PANEL, Pool, in_order_of_patterns, load_pool, refactored
-from benchmarks.detection.score import WINDOWS, Score, in_window, wilson
+from benchmarks.detection.contest import FILE, NOTHING, Arm, arms, load_contest, plants
+from benchmarks.detection.draw import PAST_NIGHTS, REGRESSION, draw_night, draw_rows, stages_of
+from benchmarks.detection.nights import (
+    CONFIGURATIONS,
+    Kind,
+    Played,
+    columns_of,
+    kinds,
+    night_of,
+    read_kept,
+    told,
+)
+from benchmarks.detection.pool import Pool, _source, refactored
+from benchmarks.detection.score import missed, scored, share_of, truth_of, wilson
 from isr_pipeline.errors import InputError
+from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts.settings import load_settings
 
-SIZE = 2_000
-METRICS = list(load_settings().metrics)
+SIZE = 2_100
+SETTINGS = load_settings()
+METRICS = list(SETTINGS.metrics)
 OFFLINE, FLAPS = "offline_partition_rate", "isr_flaps_per_partition_hour"
+WORSE = Kind("one", "worse", anew=True, configurations=CONFIGURATIONS)
 
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    """A pool of numbers: one harmless arm that re-draws a tenth, and flaps half as high again."""
+    """A pool of numbers: phases drawn anew change a tenth; the plant makes flaps half as high."""
     random = np.random.default_rng(5)
-    experiment = load_contest().drawn_from(SIZE)
+    experiment = load_contest().drawn_from()
     drawn = places(experiment.profile.strata, SIZE)
-    before = {name: random.poisson(1.0, SIZE).astype(float) for name in columns_of(load_settings())}
-    before["failed"] = np.zeros(SIZE)
+    labels = np.array([place.stratum for place in drawn])
+    before = {name: random.poisson(1.0, SIZE).astype(float) for name in columns_of(SETTINGS)}
+    for name in ("failed", "records_lost", "unclean_elections"):
+        before[name] = np.zeros(SIZE)
     before["any_offline"] = (before[OFFLINE] > 0).astype(float)
     touched = random.random(SIZE) < 0.1
-    harmless = {
+    anew = {
         name: np.where(touched, random.permutation(values), values)
         for name, values in before.items()
     }
-    harmless["failed"] = np.zeros(SIZE)
-    worse = {**before, FLAPS: before[FLAPS] * 1.5}
-    arms = (
-        Arm("one", BASELINE, "baseline", {}),
-        Arm("one", HARMLESS[0], "harmless", {}),
-        Arm("one", HARMLESS[1], "harmless", {}),
-        Arm("one", "worse", "injection", {}),
+    every = tuple(
+        Arm("one", plant, phases, {"x": plant})
+        for plant in (NOTHING, "worse")
+        for phases in (False, True)
     )
+    plain, redrawn, worse, both = every
     return Pool(
-        digest="",
+        digest="d",
         made_by="",
         experiment=experiment,
-        panel_strata=load_contest().panel_strata(),
+        panel_strata=experiment.profile.strata,
         size=SIZE,
-        strata=in_order_of_patterns(drawn),
+        budget=2_000,
+        strata={name: np.flatnonzero(labels == name) for name in experiment.profile.strata},
         weights=np.array([place.weight for place in drawn]),
-        exposure_s=330.0,
+        exposure_s=6900.0,
         outcomes={
-            ("one", BASELINE): before,
-            ("one", HARMLESS[0]): harmless,
-            ("one", HARMLESS[1]): dict(before),
-            ("one", "worse"): worse,
+            plain.folder: before,
+            redrawn.folder: anew,
+            worse.folder: {**before, FLAPS: before[FLAPS] * 1.5},
+            both.folder: {**anew, FLAPS: anew[FLAPS] * 1.5},
         },
-        arms=arms,
+        arms=every,
     )
+
+
+class TestFile:
+    """``contest.yaml``."""
+
+    def test_plants_forty_in_rules_services_and_keys(self) -> None:
+        """At least forty regressions, of every kind, no two alike."""
+        every = plants(load_contest())
+        assert len(every) >= 40
+        assert {one.kind for one in every} == {"rule", "service", "key"}
+        assert len({(one.name, one.mutant) for one in every}) == len(every)
+
+    def test_the_first_few_are_a_mixture(self) -> None:
+        """The quick contest's plants are of every kind."""
+        some = plants(load_contest(), 4)
+        assert [one.kind for one in some] == ["service", "rule", "key", "rule"]
+        assert [one.mutant is not None for one in some] == [False, False, False, True]
+
+    def test_seeds_of_tuning_and_telling_differ(self) -> None:
+        """Both are in the file."""
+        contest = load_contest()
+        assert contest.tuning_seed != contest.seed
+        assert contest.drawn_from().seed == contest.seed
+        assert contest.drawn_from(tuning=True).seed == contest.tuning_seed
+
+    def test_arms_come_with_and_without_phases_drawn_anew(self) -> None:
+        """Every plant is there twice, and so is its configuration without it."""
+        contest = load_contest()
+        every = arms(contest, contest.size(quick=False))
+        for arm in every:
+            assert sum((one.host, one.plant) == (arm.host, arm.plant) for one in every) == 2
+            assert any((one.host, one.plant) == (arm.host, NOTHING) for one in every)
+
+    def test_the_quick_contest_has_some_plants_and_hosts(self) -> None:
+        """Those of the whole contest, phases drawn anew alone."""
+        contest = load_contest()
+        some, every = arms(contest, contest.quick), arms(contest, contest.size(quick=False))
+        assert {arm.host for arm in some} == set(contest.hosts[: contest.quick.hosts])
+        assert {arm.plant for arm in some} < {arm.plant for arm in every}
+        assert all(arm.anew for arm in some if arm.plant != NOTHING)
+
+    def test_folders_are_told_apart(self) -> None:
+        """Other values, code or phases are another folder of the pool."""
+        contest = load_contest()
+        every = arms(contest, contest.size(quick=False))
+        assert len({arm.folder for arm in every}) == len(every)
+
+    def test_an_unknown_mutant_is_refused(self) -> None:
+        """One line says where, what and what is allowed."""
+        contest = load_contest().model_copy(update={"mutants": ("replica.py: no such",)})
+        with pytest.raises(InputError, match=re.escape(FILE.name)):
+            plants(contest)
+
+    def test_a_mutant_differs_by_one_line(self) -> None:
+        """Its sources are the package's but for the line."""
+        mutant = plants(load_contest(), 4)[3].mutant
+        assert mutant is not None
+        ours, theirs = read_package().files, _source(mutant).files
+        assert {name for name in ours if ours[name] != theirs[name]} == {f"kafka/{mutant.file}"}
+
+    def test_phases_drawn_anew_keep_the_faults(self) -> None:
+        """Only the seed is another."""
+        text = draw_scenario(load_contest().drawn_from().source, "regression", "2026-11-19", 3)
+        scenario = scenario_from_json(text.scenario_json)
+        other = refactored(scenario, "phases-redrawn")
+        assert other.seed != scenario.seed
+        assert other.model_copy(update={"seed": scenario.seed}) == scenario
 
 
 class TestDraws:
-    """A night's panels come from the pool as a real panel comes from the population."""
+    """A night's panels come from the pool as real panels come from the population."""
 
-    def test_panels_share_no_scenario_and_repeat_none(self, pool: Pool) -> None:
-        """Regression and confirm panel of a configuration are disjoint."""
-        panel = places(pool.panel_strata, 200)
-        first, second = draw_indices(pool.strata, panel, 5, np.random.default_rng(1))
-        for column in range(5):
-            both = np.concatenate([first[:, column], second[:, column]])
-            assert len(set(both.tolist())) == 400
+    def test_no_scenario_comes_twice(self, pool: Pool) -> None:
+        """Regression panel and further scenarios of a configuration share none."""
+        counts = [allocation(pool.panel_strata, size) for size in (REGRESSION, 1_800)]
+        drawn = draw_rows(pool.strata, counts, 3, np.random.default_rng(1))
+        for column in range(3):
+            rows = np.concatenate([panel[:, column] for panel in drawn])
+            assert len(set(rows.tolist())) == 2_000
 
-    def test_every_place_is_filled_from_its_own_stratum(self, pool: Pool) -> None:
-        """The strata have the shares, and the scenarios the weights, of a real panel."""
-        panel = places(pool.panel_strata, 200)
-        first, _ = draw_indices(pool.strata, panel, 3, np.random.default_rng(2))
-        for place, row in zip(panel, first, strict=True):
-            assert set(row.tolist()) <= set(pool.strata[place.stratum].tolist())
-        night = draw_night(pool, pool.arms[1:2], 200, METRICS, np.random.default_rng(2))
-        assert night.regression[0].weights.sum() == pytest.approx(200)
+    def test_strata_have_their_sizes_and_weights(self, pool: Pool) -> None:
+        """Each look has every stratum as often as a panel of its size, weighted to match."""
+        arms_of_night = pool.planted(anew=True)
+        night = draw_night(pool, arms_of_night, METRICS, np.random.default_rng(2))
+        sizes = [REGRESSION, *(stage.end for stage in stages_of(pool))]
+        for size, (new, old) in zip(sizes, (night.regression, *night.looks), strict=True):
+            assert new.strata == old.strata
+            counts = allocation(pool.panel_strata, size)
+            assert {name: new.strata.count(name) for name in counts} == counts
+            assert new.weights.sum() == pytest.approx(size)
 
-    def test_patterns_of_a_stratum_are_sampled_evenly(self, pool: Pool) -> None:
-        """One scenario out of each stretch of the pool, which stands in order of patterns."""
-        panel = places(pool.panel_strata, 200)
-        first, _ = draw_indices(pool.strata, panel, 1, np.random.default_rng(3))
-        ranks = [
-            int(np.flatnonzero(pool.strata["offline"] == index)[0])
-            for place, index in zip(panel, first[:, 0].tolist(), strict=True)
-            if place.stratum == "offline"
+    def test_looks_grow_by_the_scenarios_before(self, pool: Pool) -> None:
+        """A later look holds everything that an earlier one saw."""
+        night = draw_night(pool, pool.harmless, METRICS, np.random.default_rng(3))
+        first, last = (pair[0].values[FLAPS][:, 0] for pair in (night.looks[0], night.looks[-1]))
+        assert np.array_equal(last[: len(first)], first)
+
+    def test_each_night_has_a_seed_of_its_own(self, pool: Pool) -> None:
+        """Another number or another plant is another panel; the same is the same."""
+        panels = [
+            night_of(pool, kind, number, METRICS).regression[0].values[FLAPS]
+            for kind, number in ((WORSE, 0), (WORSE, 1), (WORSE, 0))
         ]
-        count = allocation(pool.panel_strata, 200)["offline"]
-        assert ranks == sorted(ranks)
-        size = len(pool.strata["offline"])
-        assert all(
-            place * size // count <= rank < (place + 1) * size // count
-            for place, rank in enumerate(ranks)
-        )
+        assert np.array_equal(panels[0], panels[2])
+        assert not np.array_equal(panels[0], panels[1])
 
-    def test_the_same_seed_draws_the_same_night(self, pool: Pool) -> None:
-        """Nights are deterministic."""
-        one, two = (
-            draw_night(pool, pool.arms[1:3], 200, METRICS, np.random.default_rng(4))
-            for _ in range(2)
-        )
-        assert np.array_equal(series(one, METRICS), series(two, METRICS))
-        assert series(one, METRICS).shape == (len(METRICS), 2, PAST_NIGHTS + 1)
+    def test_the_regressed_configuration_is_the_first_of_many(self, pool: Pool) -> None:
+        """All others are harmlessly changed; a null night has nobody else."""
+        night = night_of(pool, WORSE, 0, METRICS)
+        assert [arm.plant for arm in night.arms] == ["worse", *[NOTHING] * 21]
+        null = night_of(pool, Kind("", "", anew=True, configurations=5), 0, METRICS)
+        assert all(arm in pool.harmless for arm in null.arms)
 
-
-class TestPool:
-    """A pool keeps its own shares of the strata, and its name."""
-
-    def test_the_pool_has_shares_of_its_own(self) -> None:
-        """Another share in the fault profile changes a night's panels and not the pool."""
-        contest = load_contest()
-        strata = contest.drawn_from(SIZE).profile.strata
-        assert {name: one.sample for name, one in strata.items()} == contest.pool_shares
-        assert {name: one.population for name, one in strata.items()} == {
-            name: one.population for name, one in contest.panel_strata().items()
-        }
-
-    def test_a_pool_that_is_not_there_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Asked for by its digest, a pool must be there: those that are, are listed."""
-        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
-        (tmp_path / "contest" / "abc").mkdir(parents=True)
-        (tmp_path / "contest" / "abc" / "made-by").write_text("v1\n")
-        with pytest.raises(InputError, match="--pool: xyz; allowed: abc"):
-            load_pool(load_contest(), SIZE, ["failed"], "xyz")
-
-
-class TestTruth:
-    """What counts as which effect, and as harmless."""
-
-    def test_the_pool_says_how_large_an_effect_is(self, pool: Pool) -> None:
-        """The ratio of weighted means, whatever the injection was meant to be."""
-        worse = pool.arms[-1]
-        assert pool.ratio(worse, FLAPS) == pytest.approx(1.5)
-        assert pool.ratio(worse, OFFLINE) == 1.0
-        assert planted_arms(pool, Kind(200, FLAPS, "x1.5")) == (worse,)
-        assert planted_arms(pool, Kind(200, OFFLINE, "x1.5")) == ()
-
-    @pytest.mark.parametrize(
-        ("ratio", "effect"),
-        [(1.2, "x1.25"), (1.3, "x1.25"), (1.4, "x1.5"), (1.6, "x1.5"), (1.35, None), (1.0, None)],
-    )
-    def test_windows(self, ratio: float, effect: str | None) -> None:
-        """1.2 to 1.3 is x1.25, 1.4 to 1.6 is x1.5, and nothing else is either."""
-        assert [name for name in WINDOWS if in_window(ratio, name)] == ([effect] if effect else [])
-
-    def test_an_identical_arm_is_no_null_arm(self, pool: Pool) -> None:
-        """A refactor that changes nothing is never asked to stand for a harmless change."""
-        assert harmless_arms(pool, METRICS) == (pool.arms[1],)
-
-    def test_few_scenarios_that_differ_are_beyond_the_panel(self, pool: Pool) -> None:
-        """An effect that fewer scenarios show than any paired test needs is counted apart."""
-        few = dict(pool.outcomes["one", BASELINE])
-        largest = np.argsort(-pool.weights)[:30]
-        few[FLAPS] = few[FLAPS].copy()
-        few[FLAPS][largest] += 0.5 * (pool.weights @ few[FLAPS]) / pool.weights[largest].sum()
-        rare = replace(pool, outcomes={**pool.outcomes, ("one", "worse"): few})
-        assert planted_arms(rare, Kind(200, FLAPS, "x1.5")) == ()
-        assert planted_arms(rare, Kind(200, FLAPS, "x1.5", beyond=True)) == (rare.arms[-1],)
-
-    def test_one_configuration_in_ten_regresses(self, pool: Pool) -> None:
-        """A night has forty configurations; four are planted, none is left as it was."""
-        random = np.random.default_rng(6)
-        kinds = [arm.kind for arm in choose_arms(pool, Kind(200, FLAPS, "x1.5"), METRICS, random)]
-        assert len(kinds) == CONFIGURATIONS
-        assert kinds.count("injection") == PLANTED
-        assert kinds.count("harmless") == CONFIGURATIONS - PLANTED
-        assert {arm.kind for arm in choose_arms(pool, Kind(200), METRICS, random)} == {"harmless"}
-
-
-def test_harmless_changes_leave_the_faults_alone() -> None:
-    """Other phases, another order of the lists: the same faults to the same brokers."""
-    experiment = load_contest().drawn_from(200)
-    row = draw_scenario(experiment.source, PANEL, "2026-11-19", 7)
-    scenario = scenario_from_json(row.scenario_json)
-    redrawn, backwards = (refactored(scenario, change) for change in HARMLESS)
-    assert redrawn.seed != scenario.seed
-    assert redrawn.model_copy(update={"seed": scenario.seed}) == scenario
-    assert backwards.cluster.brokers == scenario.cluster.brokers[::-1]
-    assert backwards.topics == scenario.topics[::-1]
-    assert redrawn.faults == backwards.faults == scenario.faults
+    def test_past_nights_are_fresh(self, pool: Pool) -> None:
+        """A history on other scenarios each night varies though nothing changed."""
+        night = draw_night(pool, pool.harmless, METRICS, np.random.default_rng(4))
+        assert night.past[FLAPS].shape == (PAST_NIGHTS, 1)
+        assert len(set(night.past[FLAPS][:, 0])) > PAST_NIGHTS // 2
 
 
 class TestContestants:
-    """What each says of a night whose truth is plain."""
+    """What each says of a night."""
 
-    def test_all_see_half_as_much_again_on_many_scenarios(self, pool: Pool) -> None:
-        """Thrash x 1.5 everywhere: nobody misses it, and the confirm panel agrees."""
-        arms = (pool.arms[-1], pool.arms[1])
-        night = draw_night(pool, arms, 500, METRICS, np.random.default_rng(7))
+    def test_own_finds_and_confirms_the_plant_alone(self, pool: Pool) -> None:
+        """Flaps × 1.5 is regressed; no other metric and no other configuration is."""
+        night = night_of(pool, replace(WORSE, configurations=4), 0, METRICS)
+        said = own(night, SETTINGS)
+        assert np.argwhere(said.confirmed).tolist() == [[METRICS.index(FLAPS), 0]]
+        assert said.tests > 0
+
+    def test_without_confirmation_one_panel_decides(self, pool: Pool) -> None:
+        """No further scenario is looked at."""
+        night = night_of(pool, replace(WORSE, configurations=2), 0, METRICS)
+        said = without_confirmation(replace(night, looks=()), SETTINGS)
+        assert said.confirmed[METRICS.index(FLAPS), 0]
+
+    def test_wilcoxon_is_scipys(self, pool: Pool) -> None:
+        """An alarm is a p below 5 % divided by the tests that differ."""
+        night = night_of(pool, replace(WORSE, configurations=3), 1, METRICS)
+        new, old = night.regression
         row = METRICS.index(FLAPS)
-        for alarms in (
-            own(night, load_settings()),
-            rise(night, METRICS, 0.25),
-            three_sigma(night, METRICS),
-            mann_whitney(night, METRICS),
-        ):
-            assert alarms.confirmed[row, 0]
-        said = own(night, load_settings())
-        assert not said.confirmed[:, 1].any()
-        assert not said.confirmed[METRICS.index(OFFLINE)].any()
+        difference = (new.natural(FLAPS) - old.natural(FLAPS))[:, 0]
+        p = stats.wilcoxon(difference, alternative="greater", method="approx").pvalue
+        differing = sum(
+            int((new.values[name] != old.values[name]).any(axis=0).sum()) for name in METRICS
+        )
+        assert wilcoxon(night, SETTINGS).confirmed[row, 0] == (p <= 0.05 / differing)
 
-    def test_a_threshold_is_a_threshold(self, pool: Pool) -> None:
-        """Half as much again is above +10 % and +25 %, and not above +60 %."""
-        night = draw_night(pool, pool.arms[-1:], 200, METRICS, np.random.default_rng(8))
+    def test_single_scenarios_and_means_and_samples(self, pool: Pool) -> None:
+        """Each rival's alarm is what its name says, recomputed."""
+        night = night_of(pool, replace(WORSE, configurations=3), 2, METRICS)
+        new, old = night.regression
         row = METRICS.index(FLAPS)
-        said = [bool(rise(night, METRICS, share).flagged[row, 0]) for share in (0.1, 0.25, 0.6)]
-        assert said == [True, True, False]
+        worse = new.values[FLAPS] > 1.25 * old.values[FLAPS]
+        assert any_scenario(night, SETTINGS).confirmed[row].tolist() == worse.any(axis=0).tolist()
+        means = [panel.weights @ panel.values[FLAPS] for panel in (new, old)]
+        risen = means[0] >= 1.1 * means[1]
+        assert rise(night, SETTINGS).confirmed[row].tolist() == risen.tolist()
+        p = stats.mannwhitneyu(
+            new.natural(FLAPS), old.natural(FLAPS), alternative="greater", method="asymptotic"
+        ).pvalue
+        assert mann_whitney(night, SETTINGS).confirmed[row].tolist() == (p < 0.02).tolist()
+
+    def test_series_end_with_tonight(self, pool: Pool) -> None:
+        """Past nights, then tonight's weighted mean."""
+        night = night_of(pool, replace(WORSE, configurations=2), 0, METRICS)
+        found = series(night, METRICS)
+        new = night.regression[0]
+        assert found.shape == (len(METRICS), 2, PAST_NIGHTS + 1)
+        tonight = new.weights @ new.values[FLAPS] / new.weights.sum()
+        assert found[METRICS.index(FLAPS), :, -1].tolist() == pytest.approx(tonight.tolist())
 
 
-class TestCounting:
-    """Recall, precision, false-alarm nights and their intervals."""
+class TestNights:
+    """Which are played, and what is kept of them."""
 
-    @pytest.mark.parametrize(("hits", "tries"), [(0, 300), (1, 300), (19, 20), (7, 7), (50, 99)])
-    def test_wilson_is_scipys(self, hits: int, tries: int) -> None:
-        """The interval is scipy's."""
-        found = stats.binomtest(hits, tries).proportion_ci(0.95, method="wilson")
-        assert wilson(hits, tries) == pytest.approx((found.low, found.high))
+    def test_with_phases_as_drawn_nobody_else_differs(self, pool: Pool) -> None:
+        """Such a night has the regressed configuration alone: no test counts the others."""
+        size = load_contest().quick
+        by_phases = {kind.anew: kind.configurations for kind, _ in kinds(pool, size) if kind.plant}
+        assert by_phases == {False: 1, True: CONFIGURATIONS}
 
-    def test_nothing_tried_says_nothing(self) -> None:
-        """Of nothing the interval is everything."""
-        assert wilson(0, 0) == (0.0, 1.0)
+    def test_a_line_that_was_cut_off_is_played_again(self, tmp_path: Path) -> None:
+        """What was kept before it is read."""
+        one = Played(WORSE, 0, 3, {OWN: [FLAPS]}, {OWN: [FLAPS]}, {OWN: 0}, {OWN: 1})
+        line = json.dumps({**one.__dict__, "kind": WORSE.__dict__})
+        (tmp_path / "kept").write_text(f"{line}\n{line[:40]}")
+        assert read_kept(tmp_path / "kept") == {(WORSE, 0): one}
 
-    def test_an_alarm_is_right_only_where_the_metric_truly_got_worse(self, pool: Pool) -> None:
-        """Planted and worse is right; planted and not worse, or harmless, is wrong."""
-        arms = (pool.arms[-1], pool.arms[1])
-        truth = {
-            (arm.configuration, arm.change): {name: pool.ratio(arm, name) for name in METRICS}
-            for arm in arms
-        }
-        said = np.zeros((len(METRICS), 2), dtype=bool)
-        said[METRICS.index(FLAPS), :] = True
-        said[METRICS.index(OFFLINE), 0] = True
-        score = Score()
-        alarms = Alarms(said, said, np.zeros_like(said))
-        score.night(alarms, arms, METRICS, (FLAPS, "flaps_x1.5"), truth)
-        assert (score.precision.hits, score.precision.tries) == (1, 3)
-        assert (score.flagged["flaps_x1.5"].hits, score.flagged["flaps_x1.5"].tries) == (1, 1)
+    def test_alarms_of_others_are_false(self) -> None:
+        """The first configuration's are findings; in a null night all are false."""
+        alarms = np.zeros((len(METRICS), 3), bool)
+        alarms[METRICS.index(FLAPS)] = [True, False, True]
+        said = {OWN: Alarms(alarms, alarms, alarms, 9)}
+        planted, null = (told(kind, 0, said, SETTINGS) for kind in (WORSE, Kind("", "", True, 3)))
+        assert (planted.found[OWN], planted.false[OWN], planted.tests) == ([FLAPS], 1, 9)
+        assert (null.found[OWN], null.false[OWN], null.undecided[OWN]) == ([], 2, 2)
 
-    def test_one_confirmed_test_makes_a_false_alarm_night(self) -> None:
-        """A suspicion that is not confirmed is counted, and is no false alarm."""
-        none, some = np.zeros((2, 3), dtype=bool), np.zeros((2, 3), dtype=bool)
-        some[1, 2] = True
-        score = Score()
-        score.null_night(Alarms(some, none, none))
-        score.null_night(Alarms(some, some, none))
-        score.null_night(Alarms(none, none, none))
-        assert (score.alarms.hits, score.suspicions.hits, score.alarms.tries) == (1, 2, 3)
+
+class TestScore:
+    """Counting."""
+
+    def nights(self, found: list[bool]) -> list[Played]:
+        """Nights of the plant in which flaps were found or not."""
+        return [
+            Played(
+                WORSE,
+                number,
+                30,
+                {OWN: [FLAPS] if hit else []},
+                {OWN: []},
+                {OWN: 0},
+                {OWN: 0},
+            )
+            for number, hit in enumerate(found)
+        ]
+
+    def test_truth_is_what_the_plant_does_alone(self, pool: Pool) -> None:
+        """× 1.5 on flaps, nothing else; phases are alike on both sides."""
+        truth = truth_of(pool, WORSE, SETTINGS)
+        assert truth.ratio[FLAPS] == pytest.approx(1.5)
+        assert truth.ratio[OFFLINE] == pytest.approx(1.0)
+        assert truth.appears == {}
+        assert not truth.shifts
+
+    def test_a_regression_is_the_unit(self, pool: Pool) -> None:
+        """Found in three of four nights is one regression with a share of 0.75."""
+        said = scored(pool, self.nights([True, True, False, True]), SETTINGS)
+        flaps = said["contestants"][OWN]["anew"]["flaps_1.25"]
+        assert (flaps["share"], flaps["of"]) == (0.75, 1)
+        assert flaps["interval"] == [round(end, 4) for end in wilson(0.75, 1)]
+        assert said["curve"]["anew"][FLAPS][2]["share"] == 0.75
+
+    def test_alarms_are_right_where_something_got_worse(self, pool: Pool) -> None:
+        """An alarm on the planted metric is right, one beside it is not."""
+        one = self.nights([True])[0]
+        both = replace(one, found={OWN: [FLAPS, OFFLINE]}, false={OWN: 2})
+        right = scored(pool, [both], SETTINGS)["contestants"][OWN]["right"]
+        assert (right["share"], right["of"]) == (0.25, 4)
+
+    def test_null_nights_are_counted_with_their_tests(self, pool: Pool) -> None:
+        """Who had an alarm, how many could alarm, how many ended undecided."""
+        kind = Kind("", "", anew=True, configurations=10)
+        played = [
+            Played(kind, 0, 25, {OWN: []}, {OWN: []}, {OWN: 0}, {OWN: 1}),
+            Played(kind, 1, 15, {OWN: []}, {OWN: []}, {OWN: 2}, {OWN: 0}),
+        ]
+        null = scored(pool, [*played, *self.nights([True])], SETTINGS)["null"]["10"]
+        assert (null["nights"], null["alarms"], null["with_20_tests"]) == (2, 1, 1)
+        assert null["undecided"] == pytest.approx(0.05)
+
+    def test_missed_bars_are_told_with_their_share(self, pool: Pool) -> None:
+        """What was found too seldom, and what nothing planted could try."""
+        said = missed(scored(pool, self.nights([True, False]), SETTINGS))
+        assert "flaps_1.25: 0.500 of 1, not 0.95" in said
+        assert "offline_1.5: nothing planted is as large" in said
+
+    @pytest.mark.parametrize(
+        ("hits", "tries", "interval"),
+        [
+            (0, 0, (0.0, 1.0)),
+            (0, 10, (0.0, 0.2775)),
+            (10, 10, (0.7225, 1.0)),
+            (5, 10, (0.2366, 0.7634)),
+        ],
+    )
+    def test_wilson(self, hits: float, tries: int, interval: tuple[float, float]) -> None:
+        """Values of Wilson's interval as tables have them."""
+        assert wilson(hits, tries) == pytest.approx(interval, abs=1e-4)
+
+    def test_a_share_of_nothing_is_none(self) -> None:
+        """No regression, no share."""
+        assert share_of([]) == {"share": None, "interval": [0.0, 1.0], "of": 0}
+
+
+class TestTold:
+    """What the pages say is what the last line says."""
+
+    @pytest.mark.parametrize("file", list(tell.PAGES), ids=lambda file: file.name)
+    def test_pages_are_written_from_the_last_line(self, file: Path) -> None:
+        """`python -m benchmarks.detection --write` was run after the last contest."""
+        assert tell.between_marks(file.read_text(encoding="utf-8")) == tell.targets()[file]
+
+    def test_a_quick_contest_says_so(self) -> None:
+        """Its last line is marked, and the table says it."""
+        line = tell.last_line()
+        assert ("`make contest` with `--quick`" in tell.of_readme(line)) is line["quick"]
+
+    def test_every_contestant_has_a_line(self) -> None:
+        """Rivals, and our own parts switched off one by one."""
+        line = tell.last_line()
+        assert set(CONTESTANTS) <= set(line["contestants"])
+        for name in line["contestants"]:
+            assert re.search(rf"^\| (\*\*)?{re.escape(name)}(\*\*)? \|", tell.of_readme(line), re.M)
+
+    def test_missed_bars_are_said(self) -> None:
+        """None is left out."""
+        line = tell.last_line()
+        for one in line["missed"]:
+            assert one in tell.of_readme(line)
+        assert missed(line) == line["missed"]
+
+    def test_marks_stay(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Writing changes what is between them and nothing else."""
+        page = tmp_path / "page.md"
+        page.write_text(f"a\n{tell.BEGIN}\nold\n{tell.END}\nz\n")
+        monkeypatch.setattr(tell, "targets", lambda: {page: "new"})
+        assert tell.write() == [page]
+        assert page.read_text() == f"a\n{tell.BEGIN}\nnew\n{tell.END}\nz\n"
+        assert tell.write() == []

@@ -126,6 +126,31 @@ class TestWhoIsHurt:
         assert (hurt.stratum, hurt.risen, hurt.fallen) == ("isr-churn", hurt.scenarios, 0)
         assert "in isr-churn 2 x" in one.reason
 
+    def test_the_first_alarm_is_at_twice(self) -> None:
+        """It was at about a hundred times; a twentieth more is too little to matter still."""
+        rows = rows_of("quiet", "load")
+        (twice,) = called(LATENCY, times(LATENCY, rows, 2.0))
+        assert twice.status is Status.SUSPECT
+        (little,) = called(LATENCY, times(LATENCY, rows, 1.05))
+        assert little.status is Status.OK
+
+    def test_phases_drawn_anew_are_no_alarm(self) -> None:
+        """Noise of no direction moves the mean by more than what matters, and is not called."""
+        rows = np.flatnonzero(~np.isin(STRATA, HEALTHY))
+        moved = []
+        for seed in range(12):
+
+            def change(columns: Columns, seed: int = seed) -> None:
+                noise = np.random.default_rng(seed).lognormal(0.0, 1.0, (len(rows), 1))
+                columns[LATENCY][rows] *= noise
+
+            (one,) = called(LATENCY, change)
+            assert one.status not in (Status.SUSPECT, Status.IMPROVED)
+            assert one.value is not None
+            assert one.baseline_value is not None
+            moved.append(one.value / one.baseline_value)
+        assert max(moved) > SETTINGS.ratio_min
+
     def test_the_other_strata_are_not_blamed(self) -> None:
         """Where nothing differs nothing is said."""
         (one,) = called(LATENCY, times(LATENCY, rows_of("isr-churn"), 2.0))

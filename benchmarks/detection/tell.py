@@ -1,0 +1,177 @@
+"""The contest's last line as tables: in README.md and docs/verdicts.md, between two marks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.detection.arms import OWN
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.report import words
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "detection.jsonl"
+BEGIN, END = "<!-- contest:begin -->", "<!-- contest:end -->"
+EDITION = 2
+
+PLANTED_MIN, NULL_MIN = 40, 300
+"""Regressions and null nights below which a contest shows too little."""
+
+COLUMNS = {
+    "offline_1.5": "offline ≥ × 1.5",
+    "flaps_1.25": "flaps ≥ × 1.25",
+    "p99_1.25": "commit p99 ≥ × 1.25",
+}
+MORE = {
+    "p99_shift": "p99 + 2 ms and × 2, half of the population",
+    "never": "must never happen (suspected)",
+}
+
+
+def last_line(file: Path = RESULTS) -> dict[str, Any]:
+    """The last record of the second edition."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+    return dict(next(line for line in reversed(lines) if line.get("edition") == EDITION))
+
+
+def of_readme(told: Mapping[str, Any]) -> str:
+    """README's table: every contestant, what it found and what was false."""
+    head = ["found (`regressed`, or an alarm)", *COLUMNS.values(), "alarms that are right"]
+    lines = [
+        _made(told),
+        "",
+        f"| {' | '.join([*head, 'null nights with an alarm'])} |",
+        f"|---|{'---:|' * (len(COLUMNS) + 2)}",
+    ]
+    for name, one in told["contestants"].items():
+        cells = [_percent(one["anew"][what]) for what in COLUMNS]
+        right = f"{_percent(one['right'])}"
+        null = one["null_nights"]
+        alarms = (
+            f"{round((null['share'] or 0) * null['of'])} of {null['of']}" if null["of"] else "–"
+        )
+        shown = f"**{name}**" if name == OWN else name
+        lines.append(f"| {shown} | {' | '.join(cells)} | {right} | {alarms} |")
+    return "\n".join([*lines, "", _missed(told)])
+
+
+def of_docs(told: Mapping[str, Any]) -> str:
+    """The figures of docs/verdicts.md: bars, curve, null nights, every plant."""
+    own = told["contestants"][OWN]
+    lines = [_made(told), "", "| isr-pipeline, `regressed` | phases drawn anew | as drawn |"]
+    lines.append("|---|---:|---:|")
+    for what, said in {**COLUMNS, **MORE}.items():
+        cells = [_percent(own[sort][what], counted=True) for sort in ("anew", "as_drawn")]
+        lines.append(f"| {said} | {' | '.join(cells)} |")
+    lines += ["", "Found by true ratio, phases drawn anew:", ""]
+    bins = [f"from × {one['from']:g}" for one in next(iter(told["curve"]["anew"].values()))]
+    lines += [f"| metric | {' | '.join(bins)} |", f"|---|{'---:|' * len(bins)}"]
+    for metric, curve in told["curve"]["anew"].items():
+        if any(one["of"] for one in curve):
+            cells = [_percent(one, counted=True) for one in curve]
+            lines.append(f"| {words.label(metric)} | {' | '.join(cells)} |")
+    lines.append("")
+    for size, null in told["null"].items():
+        lines.append(
+            f"* {null['nights']} null nights of {size} configurations, all harmlessly changed: "
+            f"{null['alarms']} with an alarm. {null['tests']:.0f} tests could alarm on average; "
+            f"{null['with_20_tests']} nights had 20 or more. "
+            f"{100 * (null['undecided'] or 0):.1f} % of the configurations end `undecided`."
+        )
+    lines.append(
+        f"* {own['alarms']} alarms for planted regressions and beside them: "
+        f"{_percent(own['right'])} right."
+    )
+    lines += [f"* {_missed(told)}", "", *_plants(told)]
+    return "\n".join(lines)
+
+
+def _plants(told: Mapping[str, Any]) -> list[str]:
+    metrics = list(told["curve"]["anew"])
+    lines = [
+        f"| planted | in | {' | '.join(words.label(name) for name in metrics)} |",
+        f"|---|---|{'---:|' * len(metrics)}",
+    ]
+    for one in told["plants"]:
+        if not one["anew"]:
+            continue
+        cells = []
+        for name in metrics:
+            ratio = one["true"][name]
+            cell = "from none" if ratio is None else f"× {ratio:.2f}"
+            hits = one["found"][name]
+            cells.append(f"{cell}, {hits} of {one['nights']}" if hits else cell)
+        plant = one["plant"].replace("|", "\\|")
+        lines.append(f"| `{plant}` | {one['host']} | {' | '.join(cells)} |")
+    return lines
+
+
+def _made(told: Mapping[str, Any]) -> str:
+    """One paragraph: how much was simulated, where and when."""
+    quick = " with `--quick`" if told["quick"] else ""
+    spent, shipped = told["budget"], told["shipped_budget"]
+    less = f" A night may spend {spent} scenarios here, not the shipped {shipped}."
+    budget = less if spent < shipped else ""
+    return (
+        f"Made by `make contest`{quick} on {told['date'][:10]}, on {told['machine']}. "
+        "The last line of `benchmarks/results/detection.jsonl` has it all. "
+        f"{told['planted']} regressions were planted in {told['hosts']} configurations of "
+        f"`operators`, {told['nights']} nights each. "
+        f"Their true sizes are over {told['pool']['scenarios']} scenarios. "
+        f"Intervals of 95 % take a regression as the unit.{budget}"
+    )
+
+
+def _missed(told: Mapping[str, Any]) -> str:
+    """Bars that were missed, and what so small a contest cannot show."""
+    nights = min(null["nights"] for null in told["null"].values())
+    small = []
+    if told["planted"] < PLANTED_MIN:
+        small.append(f"{told['planted']} regressions of {PLANTED_MIN} wanted")
+    if nights < NULL_MIN:
+        small.append(f"{nights} null nights of {NULL_MIN}")
+    missed = f"Bars that are missed: {'; '.join(told['missed'])}." if told["missed"] else ""
+    limits = f"Too small a contest to show the other bars: {'; '.join(small)}." if small else ""
+    return f"{missed} {limits}".strip() or "Every bar is met."
+
+
+def _percent(share: Mapping[str, Any], *, counted: bool = False) -> str:
+    """``96 % (93–98)``, with how many regressions if wanted; a dash of nothing."""
+    if share["share"] is None:
+        return "–"
+    low, high = (100 * end for end in share["interval"])
+    of = f" of {share['of']}" if counted else ""
+    return f"{100 * share['share']:.0f} %{of} ({low:.0f}–{high:.0f})"
+
+
+PAGES = {
+    REPOSITORY / "README.md": of_readme,
+    REPOSITORY / "docs" / "verdicts.md": of_docs,
+}
+"""File with marks -> what writes what stands between them."""
+
+
+def targets() -> dict[Path, str]:
+    """File -> what stands between its marks, after the last line."""
+    told = last_line()
+    return {file: writer(told) for file, writer in PAGES.items()}
+
+
+def between_marks(text: str) -> str | None:
+    """What stands between the marks; None without them."""
+    found = re.search(f"{BEGIN}\n(.*?)\n{END}", text, re.DOTALL)
+    return found[1] if found else None
+
+
+def write() -> list[Path]:
+    """Write the tables into every file that has the marks; those that were changed."""
+    changed = []
+    for file, told in targets().items():
+        text = file.read_text(encoding="utf-8")
+        now = between_marks(text)
+        if now is not None and now != told:
+            file.write_text(text.replace(f"{BEGIN}\n{now}\n{END}", f"{BEGIN}\n{told}\n{END}"))
+            changed.append(file)
+    return changed
