@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from isr_pipeline.errors import InputError
+from isr_pipeline.storage.places import ALLOWED, Place, place_of
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 """The checkout; where the package was installed by itself, the folder that holds it."""
 
@@ -25,18 +28,39 @@ class Home:
     Attributes:
         path: the folder itself, ``ISR_PIPELINE_HOME``; else ``.state`` in the checkout; without
             one ``$XDG_STATE_HOME/isr-pipeline`` (``~/.local/state/isr-pipeline``).
-        root: URI or path of the tables; ``<path>/tables`` unless ``ISR_PIPELINE_ROOT`` names
-            another, which may be a place in an object store.
+        root: URI or path of the tables; ``<store>/tables`` unless ``ISR_PIPELINE_ROOT`` names
+            another.
+        store: URI or path of what nights make: nights, baselines, Data Docs, artefacts, tables.
+            ``ISR_PIPELINE_STORE``; empty: the folder itself. Databases, locks and compiled kernels
+            always lie in the folder.
     """
 
     path: Path
     root: str
+    store: str = ""
 
     @classmethod
     def from_environment(cls) -> Home:
-        """Read ``ISR_PIPELINE_HOME`` and ``ISR_PIPELINE_ROOT``."""
+        """Read ``ISR_PIPELINE_HOME``, ``ISR_PIPELINE_STORE`` and ``ISR_PIPELINE_ROOT``."""
         path = Path(os.environ.get("ISR_PIPELINE_HOME") or _default_home()).resolve()
-        return cls(path=path, root=os.environ.get("ISR_PIPELINE_ROOT") or str(path / "tables"))
+        store = os.environ.get("ISR_PIPELINE_STORE") or ""
+        tables = f"{store.rstrip('/')}/tables" if store else str(path / "tables")
+        return cls(path=path, root=os.environ.get("ISR_PIPELINE_ROOT") or tables, store=store)
+
+    @property
+    def made(self) -> Place:
+        """Where what nights make lies.
+
+        Raises:
+            InputError: ``ISR_PIPELINE_STORE`` names no place.
+        """
+        if not self.store:
+            return self.path
+        try:
+            place = place_of(self.store)
+        except ValueError:
+            raise InputError("ISR_PIPELINE_STORE", "", self.store, ALLOWED) from None
+        return place.resolve() if isinstance(place, Path) else place
 
     @property
     def airflow(self) -> Path:
@@ -49,9 +73,9 @@ class Home:
         return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.path / 'mlflow.db'}"
 
     @property
-    def mlflow_artifacts(self) -> Path:
+    def mlflow_artifacts(self) -> Place:
         """Artifact root of a local tracking store."""
-        return self.path / "mlartifacts"
+        return self.made / "mlartifacts"
 
     @property
     def locks(self) -> Path:
@@ -68,17 +92,22 @@ class Home:
         """Sources of kernels that ran, and what was unpacked and compiled of older ones."""
         return self.path / "kernels"
 
-    def night_dir(self, experiment: str, night: str) -> Path:
+    @property
+    def nights(self) -> Place:
+        """Folders of all nights, by experiment."""
+        return self.made / "nights"
+
+    def night_dir(self, experiment: str, night: str) -> Place:
         """Plan, verdict, report and figures of one night."""
-        return self.path / "nights" / experiment / night
+        return self.nights / experiment / night
 
-    def data_docs(self, experiment: str, night: str) -> Path:
+    def data_docs(self, experiment: str, night: str) -> Place:
         """Data Docs of one night."""
-        return self.path / "data_docs" / experiment / night
+        return self.made / "data_docs" / experiment / night
 
-    def baseline_dir(self, experiment: str) -> Path:
+    def baseline_dir(self, experiment: str) -> Place:
         """The accepted baseline of an experiment: its outcomes and who accepted it."""
-        return self.path / "baselines" / experiment
+        return self.made / "baselines" / experiment
 
 
 def _default_home() -> Path:

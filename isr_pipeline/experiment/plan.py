@@ -19,6 +19,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, night_number
 from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, panel_digest
+from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
 
 
@@ -88,23 +89,36 @@ class Plan(Strict):
             row = draw_scenario(source, CONFIRM, self.night, index)
             yield replace(row, panel=stage.panel)
 
-    def save(self, path: Path | str) -> Path:
+    def save(self, path: Place | str) -> Place:
         """Write the plan as JSON, whole or not at all."""
-        return write_whole(Path(path), self.model_dump_json(indent=1, exclude_none=True) + "\n")
+        return write_whole(place_of(path), self.model_dump_json(indent=1, exclude_none=True) + "\n")
 
     @classmethod
-    def load(cls, path: Path | str) -> Plan:
+    def load(cls, path: Place | str) -> Plan:
         """Read a plan.
 
         Raises:
             InputError: no such file, or it is no plan.
         """
         try:
-            content = Path(path).read_text()
+            content = place_of(path).read_text()
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InputError(str(path), "", reason, "a plan written by this program") from None
-        return validated(cls, _parse(content, str(path), json_only=True), str(path))
+        return cls.parse(content, str(path))
+
+    @classmethod
+    def parse(cls, content: str, where: str) -> Plan:
+        """Read a plan from its text.
+
+        Args:
+            content: JSON.
+            where: what an error names.
+
+        Raises:
+            InputError: it is no plan.
+        """
+        return validated(cls, _parse(content, where, json_only=True), where)
 
 
 def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = None) -> Plan:

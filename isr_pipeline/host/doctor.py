@@ -83,7 +83,7 @@ def _python() -> str:
 
 def _home(home: Home) -> str:
     ground.check_places(home)
-    return str(home.path)
+    return f"{home.path}; what nights make in {home.made}" if home.store else str(home.path)
 
 
 def _config() -> str:

@@ -6,6 +6,7 @@ Every answer is one line that names the variable, what was found and what is all
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -24,7 +25,6 @@ from isr_pipeline.host import shipping
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.places import root_path
 from isr_pipeline.host.spark_watch import wait_s
-from isr_pipeline.storage.places import ALLOWED
 from isr_pipeline.storage.remote import StoreError, endpoint
 
 if TYPE_CHECKING:
@@ -73,14 +73,18 @@ def check_places(home: Home) -> None:
 
     Raises:
         InputError: naming the variable that says where.
+        Refused: a library is missing.
     """
     check_home(home)
-    named = "ISR_PIPELINE_ROOT" if os.environ.get("ISR_PIPELINE_ROOT") else "ISR_PIPELINE_HOME"
-    try:
-        root = root_path(home.root)
-    except ValueError:
-        raise InputError(named, "", home.root, ALLOWED) from None
-    _check_place(root, named)
+    named = "ISR_PIPELINE_HOME"
+    if home.store:
+        named = "ISR_PIPELINE_STORE"
+        _check_place(home.made, named)
+        if home.store.startswith("s3:") and importlib.util.find_spec("boto3") is None:
+            raise Refused("boto3, by which MLflow keeps artefacts in s3://, is not installed")
+    if os.environ.get("ISR_PIPELINE_ROOT") or not home.store:
+        named = "ISR_PIPELINE_ROOT" if os.environ.get("ISR_PIPELINE_ROOT") else named
+        _check_place(root_path(home.root), named)
 
 
 def check_home(home: Home) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isr_pipeline.errors import InputError
 from isr_pipeline.home import Home
-from isr_pipeline.storage.places import place_of
+from isr_pipeline.storage.places import ALLOWED, place_of
 
 if TYPE_CHECKING:
     from isr_pipeline.storage.places import Place
@@ -19,7 +20,11 @@ def root_path(root: str | None = None) -> Place:
         root: path or URI; the home's root if None.
 
     Raises:
-        ValueError: a URI of a scheme that is not known.
+        InputError: a URI of a scheme that is not known.
     """
-    place = place_of(root or Home.from_environment().root)
+    text = root or Home.from_environment().root
+    try:
+        place = place_of(text)
+    except ValueError:
+        raise InputError("ISR_PIPELINE_ROOT", "", text, ALLOWED) from None
     return place.resolve() if isinstance(place, Path) else place

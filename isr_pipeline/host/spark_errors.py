@@ -11,7 +11,6 @@ import re
 
 from isr_pipeline.errors import LINE_MAX, shortened
 from isr_pipeline.host.spark_watch import NO_EXECUTOR
-from isr_pipeline.storage.remote import StoreError
 
 DISK_FULL = "no space left on device"
 
@@ -71,7 +70,7 @@ _PYTHON = re.compile(
     r"^(?P<line>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Refused)\b: .+)$", re.MULTILINE
 )
 _JAVA = re.compile(r"^Caused by: (?P<line>.+)$", re.MULTILINE)
-_STORE = re.compile(rf"^(?:\w+\.)*{StoreError.__name__}: (?P<line>.+)$", re.MULTILINE)
+_STORE = re.compile(r"^(?:\w+\.)*Store(?:Error|Damaged): (?P<line>.+)$", re.MULTILINE)
 _SPARKS = ("Py4J", "PySpark", "SparkException", "org.", "java.", "py4j.", "pyspark.")
 
 
@@ -88,9 +87,9 @@ def cause(error: BaseException) -> str:
     full = disk_full(error, text)
     if full:
         return full
-    store = _STORE.search(text)
+    store = store_trouble(text)
     if store:
-        return shortened(store["line"], LINE_MAX - 50)
+        return store
     waited = _WAITED.search(text)
     if waited:
         return shortened(waited[0], LINE_MAX - 50)
@@ -119,6 +118,12 @@ def unfit_worker(text: str) -> str:
         if match:
             return line.format(match.groupdict().get("what", ""))
     return ""
+
+
+def store_trouble(text: str) -> str:
+    """Say what an object store did, if a worker says that this is why; else nothing."""
+    found = _STORE.search(text)
+    return shortened(" ".join(found["line"].split()), LINE_MAX - 50) if found else ""
 
 
 def disk_full(error: BaseException, text: str = "") -> str:

@@ -70,6 +70,7 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
     chosen = {
         "ISR_PIPELINE_HOME": str(home.path),
         "ISR_PIPELINE_ROOT": home.root,
+        **({"ISR_PIPELINE_STORE": home.store} if home.store else {}),
         "PATH": os.pathsep.join([str(binaries), os.environ.get("PATH", os.defpath)]),
         **driver_variables(java),
         "PYSPARK_PYTHON": sys.executable,

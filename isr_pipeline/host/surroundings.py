@@ -110,6 +110,7 @@ def _elsewhere(variables: Mapping[str, str]) -> bool:
         (bool(master) and not master.startswith("local"))
         or (bool(connection) and '"local' not in connection and "://local" not in connection)
         or "://" in variables.get("ISR_PIPELINE_ROOT", "")
+        or "://" in variables.get("ISR_PIPELINE_STORE", "")
     )
 
 

@@ -13,7 +13,6 @@ import argparse
 import dataclasses
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -58,7 +57,7 @@ def parse(arguments: list[str] | None = None) -> ExtendConfig:
         InputError: the night has no such stage.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--plan", required=True, help="plan.json of the night")
     parser.add_argument("--stage", required=True, help="confirm, further-1 or further-2")
     options = parser.parse_args(arguments)
     plan = Plan.load(options.plan)

@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -48,7 +47,7 @@ class GenerateConfig:
 def parse(arguments: list[str] | None = None) -> GenerateConfig:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--plan", required=True, help="plan.json of the night")
     return GenerateConfig(Plan.load(parser.parse_args(arguments).plan))
 
 

@@ -89,7 +89,7 @@ def parse(arguments: list[str] | None = None) -> SimulateConfig:
         InputError: an unknown shard, configuration or panel.
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--plan", required=True, help="plan.json of the night")
     parser.add_argument("--panel", default="regression", help="regression, confirm or fresh")
     parser.add_argument("--shard", help="simulate this shard's configurations, write its part")
     parser.add_argument("--configs", help="names or config_ids, with commas between")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -55,7 +54,7 @@ class SummarizeConfig:
 def parse(arguments: list[str] | None = None) -> SummarizeConfig:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--plan", type=Path, required=True, help="plan.json of the night")
+    parser.add_argument("--plan", required=True, help="plan.json of the night")
     return SummarizeConfig(Plan.load(parser.parse_args(arguments).plan))
 
 

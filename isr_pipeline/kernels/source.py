@@ -133,7 +133,24 @@ def read_archive(file: Path) -> Source:
         Refused: it is missing, cut off or not what it says it is; one line.
     """
     try:
-        with tarfile.open(file, mode="r:xz") as archive:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise Refused(f"{file}: there is no such archive of sources") from None
+    return unpack(content, str(file))
+
+
+def unpack(packed: bytes, file: str) -> Source:
+    """Read an archive from its content.
+
+    Args:
+        packed: the content.
+        file: what an error names.
+
+    Raises:
+        Refused: it is cut off or not what it says it is; one line.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
             members = [member for member in archive if member.isfile()]
             content = {member.name: _content(archive, member) for member in members}
         said = json.loads(content[MANIFEST])
@@ -144,8 +161,6 @@ def read_archive(file: Path) -> Source:
         }
         source = Source(files, str(said["code_version"]), dict(said["libraries"]))
         whole = source.kernel_digest == said["kernel_digest"]
-    except FileNotFoundError:
-        raise Refused(f"{file}: there is no such archive of sources") from None
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, ValueError, KeyError, TypeError):
         raise Refused(f"{file}: the archive of sources is damaged or half-written") from None
     if not whole:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from isr_pipeline.home import Home, config_dir
+from isr_pipeline.storage.places import place_of
 
 
 def experiments() -> list[str]:
@@ -29,17 +30,17 @@ def faults() -> list[str]:
 
 def nights(experiment: str | None = None) -> list[str]:
     """Nights of an experiment, or of all, newest first."""
-    folder = Home.from_environment().path / "nights"
-    found = {one.name for one in _folders(folder.glob(f"{experiment or '*'}/*"))}
+    folder = Home.from_environment().nights
+    found = {one.name for one in folder.glob(f"{experiment or '*'}/????-??-??")}
     return sorted(found, reverse=True)
 
 
 def configurations(night: str, experiment: str | None = None) -> list[str]:
     """Names of a night's configurations, as its plan has them; none if there is no plan."""
-    folder = Home.from_environment().path / "nights"
-    for plan in sorted(folder.glob(f"{experiment or '*'}/{night}/plan.json")):
+    folder = Home.from_environment().nights
+    for text in sorted(map(str, folder.glob(f"{experiment or '*'}/{night}/plan.json"))):
         try:
-            listed = json.loads(plan.read_text())["configurations"]
+            listed = json.loads(place_of(text).read_text())["configurations"]
             return [str(one["name"]) for one in listed]
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -19,6 +19,7 @@ from isr_pipeline.night.status import (
     nights,
     read_status,
 )
+from isr_pipeline.storage.places import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,5 +175,5 @@ def remove(experiment: str, night: str) -> None:
         shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
-    shutil.rmtree(home.data_docs(experiment, night), ignore_errors=True)
-    shutil.rmtree(home.night_dir(experiment, night), ignore_errors=True)
+    remove_tree(home.data_docs(experiment, night))
+    remove_tree(home.night_dir(experiment, night))

@@ -8,7 +8,6 @@ came; everything else is only as good as that says.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
@@ -27,14 +26,14 @@ from isr_pipeline.night.status import (
     read_status,
     write_status,
 )
-from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import remove_debris
 from isr_pipeline.worlds.ready import compile_kernel
 
 
 def begin(
     experiment: str, night: str, *, panel_size: int | None, dag_run_id: str
-) -> tuple[Path, list[str]]:
+) -> tuple[Place, list[str]]:
     """Plan a night and note that it is running.
 
     Returns:

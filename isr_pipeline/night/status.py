@@ -6,12 +6,13 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.night.claim import is_being_written
+from isr_pipeline.storage.places import Place
+from isr_pipeline.storage.remote import RemotePath
 
 RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 """States of a night that has no verdict; one that has is in the state of its verdict."""
@@ -82,20 +83,22 @@ def noted_status(experiment: str, night: str) -> Status:
         return Status(FAILED, "status.json is missing or damaged")
 
 
-def folder_of(experiment: str, night: str) -> Path:
+def folder_of(experiment: str, night: str) -> Place:
     """Folder of a night: its plan, status, verdict and report."""
     return Home.from_environment().night_dir(experiment, night)
 
 
 def nights(experiment: str | None = None) -> list[tuple[str, str]]:
     """Experiment and date of every night with a folder, by experiment, oldest first."""
-    root = Home.from_environment().path / "nights"
+    root = Home.from_environment().nights
     found = ((folder.parent.name, folder.name) for folder in root.glob("*/*") if _is_night(folder))
     return sorted(pair for pair in found if experiment in (None, pair[0]))
 
 
-def _is_night(folder: Path) -> bool:
-    return folder.is_dir() and bool(_NIGHT.fullmatch(folder.name))
+def _is_night(folder: Place) -> bool:
+    return bool(_NIGHT.fullmatch(folder.name)) and (
+        isinstance(folder, RemotePath) or folder.is_dir()
+    )
 
 
 def find_experiment(night: str, experiment: str | None) -> str:

@@ -30,6 +30,7 @@ LAUNCHER = "spark-submit"
 
 ENVIRONMENT = {
     "home": "ISR_PIPELINE_HOME",
+    "store": "ISR_PIPELINE_STORE",
     "root": "ISR_PIPELINE_ROOT",
     "config": "ISR_PIPELINE_CONFIG",
     "notify": "ISR_PIPELINE_NOTIFY",
@@ -54,6 +55,7 @@ class Settings(Strict):
         mlflow_connection: connection (HTTP or HTTPS) of the MLflow server; empty: what
             ``MLFLOW_TRACKING_URI`` names, else a file in the home.
         home: ``ISR_PIPELINE_HOME``, a folder that all workers see.
+        store: ``ISR_PIPELINE_STORE``, where all that nights make lies.
         root: ``ISR_PIPELINE_ROOT``, where tables lie.
         config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
         notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
@@ -64,6 +66,7 @@ class Settings(Strict):
     spark_connection: Text = SPARK_CONNECTION
     mlflow_connection: Text = ""
     home: Text = ""
+    store: Text = ""
     root: Text = ""
     config: Text = ""
     notify: Text = ""

@@ -184,7 +184,7 @@ def plan_of(context: Mapping[str, Any]) -> Any:
     """Return the plan that the run's first task made."""
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - parse fast
 
-    return Plan.load(Path(context["ti"].xcom_pull(task_ids="plan", key="plan")))
+    return Plan.load(str(context["ti"].xcom_pull(task_ids="plan", key="plan")))
 
 
 def claim(context: Mapping[str, Any]) -> None:

@@ -22,12 +22,11 @@ from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.settings import VerdictSettings
 
 FILE = "answer.json"
@@ -106,7 +105,7 @@ def answer_of(
     return _Words(plan, choices, *_size(scenarios)).answer()
 
 
-def write_answer(plan: Plan) -> Path:
+def write_answer(plan: Plan) -> Place:
     """Answer, and keep it in the night's folder, whole or not at all."""
     scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
     outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")

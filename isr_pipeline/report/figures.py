@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import io
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -14,21 +13,24 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE
+from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.storage.places import Place
 
 INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
 DPI = 130
 
 
-def write_figures(plan: Plan) -> list[Path]:
+def write_figures(plan: Plan) -> list[Place]:
     """Draw the figures of a judged night into its folder, replacing those of an earlier run.
 
     Returns:
@@ -36,8 +38,7 @@ def write_figures(plan: Plan) -> list[Path]:
     """
     data = read_night(plan)
     folder = Home.from_environment().night_dir(plan.experiment, plan.night) / "figures"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    remove_tree(folder)
     drawn: dict[str, Figure | None] = {
         "verdicts": _statuses(data),
         "heat_offline": _heat(data, OFFLINE, "offline partition-time"),
@@ -49,9 +50,9 @@ def write_figures(plan: Plan) -> list[Path]:
     paths = []
     for name, figure in drawn.items():
         if figure is not None:
-            path = folder / f"{name}.png"
-            figure.savefig(path, dpi=DPI, bbox_inches="tight", facecolor="white")
-            paths.append(path)
+            drawing = io.BytesIO()
+            figure.savefig(drawing, format="png", dpi=DPI, bbox_inches="tight", facecolor="white")
+            paths.append(write_whole(folder / f"{name}.png", drawing.getvalue()))
     return paths
 
 

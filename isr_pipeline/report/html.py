@@ -16,12 +16,11 @@ from isr_pipeline.report.sections.answer import headline
 from isr_pipeline.verdicts.model import WORST_FIRST
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.storage.places import Place
 
 
-def write_report(plan: Plan) -> Path:
+def write_report(plan: Plan) -> Place:
     """Write ``report.html`` of a judged night into its folder.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isr_pipeline.host.pasted import pasted
+from isr_pipeline.storage.places import place_of
 
 COLOURS = {
     "regressed": "bold red",
@@ -130,7 +130,7 @@ def _strata(decision: dict[str, Any]) -> str:
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:
-    report, docs = Path(places["report"]), Path(places["data_docs"]) / "index.html"
+    report, docs = place_of(places["report"]), place_of(places["data_docs"]) / "index.html"
     if report.is_file():
         console.print(Text(f"report     {report}"))
     if docs.is_file():

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.storage.remote import SCHEMES, RemotePath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Place = Path | RemotePath
 """A file or a folder, wherever it lies."""
@@ -33,6 +39,37 @@ def place_of(text: str | Path | RemotePath) -> Place:
     if found["scheme"] not in SCHEMES or not found["rest"].strip("/"):
         raise ValueError(f"{text}: allowed: {ALLOWED}")
     return RemotePath.of(text)
+
+
+def names_below(folder: Place) -> list[str]:
+    """Names of all files below a folder, with the folders between, sorted."""
+    if isinstance(folder, RemotePath):
+        return [name for name, _ in folder.files()]
+    found = (file for file in folder.rglob("*") if file.is_file())
+    return sorted(file.relative_to(folder).as_posix() for file in found)
+
+
+def modified_s(file: Place) -> float:
+    """When a file was written, seconds since 1970.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    return file.modified_s() if isinstance(file, RemotePath) else file.stat().st_mtime
+
+
+@contextmanager
+def at_hand(folder: Place) -> Iterator[Path]:
+    """Give a folder of this machine with the files of ``folder``: itself, or a copy for a while."""
+    if not isinstance(folder, RemotePath):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="isr-copy-") as copy:
+        for name in names_below(folder):
+            file = Path(copy) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes((folder / name).read_bytes())
+        yield Path(copy)
 
 
 def remove_tree(folder: Place) -> None:

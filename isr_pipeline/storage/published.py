@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.storage.places import Place, remove_tree
-from isr_pipeline.storage.remote import RemotePath, StoreError
+from isr_pipeline.storage.remote import RemotePath, StoreDamaged, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,9 +86,9 @@ def _checked(file: Stored) -> Any:
     try:
         content = file.place.read_buffer()
     except FileNotFoundError:
-        raise StoreError(f"{file.place}: was published, and the store does not have it") from None
+        raise StoreDamaged(f"{file.place}: was published, and the store does not have it") from None
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise StoreError(f"{file.place}: is not what was published")
+        raise StoreDamaged(f"{file.place}: is not what was published")
     _kept[key] = content
     while sum(one.size for one in _kept.values()) > KEPT_BYTES_MAX and len(_kept) > 1:
         _kept.popitem(last=False)
@@ -227,7 +227,7 @@ def _manifest(folder: RemotePath) -> list[Stored] | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError):
-        raise StoreError(f"{place}: is not what was published") from None
+        raise StoreDamaged(f"{place}: is not what was published") from None
 
 
 @contextmanager
@@ -238,6 +238,26 @@ def replacing(folder: Place) -> Iterator[Path]:
     """
     with drafting(folder) as draft:
         yield draft.own
+
+
+@contextmanager
+def replacing_pages(folder: Place) -> Iterator[Path]:
+    """Give an empty folder of this machine for pages that link to each other and people open.
+
+    In an object store they lie under their own names, without a manifest: links stay good, and a
+    reader may meet pages of two versions for a moment. Nothing is concluded from them.
+    """
+    if not isinstance(folder, RemotePath):
+        with replacing(folder) as own:
+            yield own
+        return
+    with tempfile.TemporaryDirectory(prefix="isr-pages-") as name:
+        own = Path(name)
+        yield own
+        folder.remove_below()
+        for file in sorted(own.rglob("*")):
+            if file.is_file():
+                (folder / file.relative_to(own).as_posix()).put(file.read_bytes())
 
 
 def is_published(folder: Place) -> bool:

@@ -44,6 +44,10 @@ class StoreError(Refused):
     """
 
 
+class StoreDamaged(StoreError):
+    """A store that does not have what was published there."""
+
+
 @dataclass(frozen=True, slots=True)
 class RemotePath:
     """A file or a folder in an object store.
@@ -168,6 +172,20 @@ class RemotePath:
         system, path = _system(self)
         with _told(self, "read"):
             return str(system.get_file_info(path).type.name)
+
+    def modified_s(self) -> float:
+        """When a file was written, seconds since 1970.
+
+        Raises:
+            FileNotFoundError: there is none.
+            StoreError: the store does not answer, or refuses.
+        """
+        system, path = _system(self)
+        with _told(self, "read"):
+            found = system.get_file_info(path)
+            if found.type.name != "File":
+                raise FileNotFoundError(str(self))
+            return float(found.mtime_ns) / 1e9
 
     def files(self) -> list[tuple[str, int]]:
         """Names and sizes of all files below it, however deep, in order of their names."""

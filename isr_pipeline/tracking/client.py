@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
@@ -107,9 +108,11 @@ def remove_runs(client: MlflowClient, run_ids: Sequence[str]) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         gc.main(args=chosen, standalone_mode=False)
     for run_id in run_ids:
-        # MLflow removes what is in a run's folder and leaves the folder.
-        for folder in Home.from_environment().mlflow_artifacts.glob(f"*/{run_id}"):
-            shutil.rmtree(folder, ignore_errors=True)
+        # MLflow removes what is in a run's folder and leaves the folder (a store has none).
+        artifacts = Home.from_environment().mlflow_artifacts
+        if isinstance(artifacts, Path):
+            for folder in artifacts.glob(f"*/{run_id}"):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.storage.places import at_hand
 from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
     connect,
@@ -32,7 +33,6 @@ from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from mlflow import MlflowClient
 
@@ -274,12 +274,12 @@ def _text(value: object) -> str:
 
 def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
     """Attach the night's files and small tables, those that are there."""
-    folder = Home.from_environment().night_dir(plan.experiment, plan.night)
-    for name in NIGHT_FILES:
-        if (folder / name).is_file():
-            client.log_artifact(parent, str(folder / name))
-    if (folder / "figures").is_dir():
-        client.log_artifacts(parent, str(folder / "figures"), "figures")
+    with at_hand(Home.from_environment().night_dir(plan.experiment, plan.night)) as folder:
+        for name in NIGHT_FILES:
+            if (folder / name).is_file():
+                client.log_artifact(parent, str(folder / name))
+        if (folder / "figures").is_dir():
+            client.log_artifacts(parent, str(folder / "figures"), "figures")
     for table in TABLES:
         if store.has_table(table, plan.experiment, plan.night):
             rows = store.read_table(table, plan.experiment, plan.night)
@@ -297,7 +297,7 @@ def _links(plan: Plan, dag_run_id: str, known: str, children: list[str]) -> dict
     """Where to look further: the DAG run, the report, Data Docs, other views of MLflow."""
     home = Home.from_environment()
     airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
-    report: Path = home.night_dir(plan.experiment, plan.night) / "report.html"
+    report = home.night_dir(plan.experiment, plan.night) / "report.html"
     docs = home.data_docs(plan.experiment, plan.night)
     return {
         "DAG run": f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}",

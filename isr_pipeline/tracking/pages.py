@@ -17,7 +17,8 @@ from isr_pipeline.home import Home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from isr_pipeline.storage.places import Place
 
 VARIABLE = "ISR_PIPELINE_MLFLOW_URL"
 """Environment variable: MLflow as browsers reach it, where that is not the tracking URI."""
@@ -71,5 +72,5 @@ def server() -> str:
     return address.rstrip("/")
 
 
-def _file(experiment: str, night: str) -> Path:
+def _file(experiment: str, night: str) -> Place:
     return Home.from_environment().night_dir(experiment, night) / FILE

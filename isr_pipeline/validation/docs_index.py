@@ -9,11 +9,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.whole import write_whole
+from isr_pipeline.storage.places import names_below
 from isr_pipeline.validation.suites import CHECKED_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+    from isr_pipeline.storage.places import Place
 
 FILE = "checked.json"
 """In a table's folder: what its check found."""
@@ -59,7 +61,7 @@ class Checked:
     at: str
 
 
-def note(folder: Path, table: str, failed: Sequence[str], of: int) -> None:
+def note(folder: Place, table: str, failed: Sequence[str], of: int) -> None:
     """Keep beside a table's pages what its check found.
 
     Args:
@@ -73,7 +75,7 @@ def note(folder: Path, table: str, failed: Sequence[str], of: int) -> None:
     write_whole(folder / table / FILE, json.dumps(asdict(found)) + "\n")
 
 
-def write_index(folder: Path, experiment: str, night: str) -> Path:
+def write_index(folder: Place, experiment: str, night: str) -> Place:
     """Write ``index.html`` of a night, and the one of its experiment; newest first in both.
 
     Args:
@@ -104,7 +106,7 @@ def write_index(folder: Path, experiment: str, night: str) -> Path:
     return written
 
 
-def _checked(folder: Path) -> list[Checked]:
+def _checked(folder: Place) -> list[Checked]:
     """What is known of each table that was checked."""
     found = []
     for table in CHECKED_TABLES:
@@ -116,11 +118,12 @@ def _checked(folder: Path) -> list[Checked]:
     return found
 
 
-def _row(folder: Path, one: Checked) -> str:
-    pages = sorted((folder / one.table).glob("validations/**/*.html"), reverse=True)
+def _row(folder: Place, one: Checked) -> str:
+    below = names_below(folder / one.table)
+    pages = [page for page in below if page.startswith("validations/") and page.endswith(".html")]
     name = escape(one.table)
     if pages:
-        name = f'<a href="{pages[0].relative_to(folder).as_posix()}">{name}</a>'
+        name = f'<a href="{one.table}/{pages[-1]}">{name}</a>'
     said = "all held"
     if one.refused:
         said = f'<span class="refused">refused: {escape(", ".join(one.refused))}</span>'
@@ -132,7 +135,7 @@ def _row(folder: Path, one: Checked) -> str:
     )
 
 
-def _nights(folder: Path) -> list[str]:
+def _nights(folder: Place) -> list[str]:
     """Nights of an experiment that have Data Docs, newest first."""
     return sorted((page.parent.name for page in folder.glob("*/index.html")), reverse=True)
 

@@ -18,8 +18,10 @@ from pyspark.sql import SparkSession
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.host.spark_errors import store_trouble
 from isr_pipeline.host.spark_session import step_session
-from isr_pipeline.storage.published import replacing
+from isr_pipeline.storage.published import replacing_pages
+from isr_pipeline.storage.remote import StoreError
 from isr_pipeline.validation import docs_index
 from isr_pipeline.validation.measure import Measured, measure, unreadable
 from isr_pipeline.validation.suites import CHECKED_TABLES, Suite, load_suite, name_of
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.storage.places import Place
 
 MEASURES_SHOWN = 1000
 _INDEX_COLUMNS = ("panel", "config_id", "config_name")
@@ -53,7 +56,7 @@ class DataRefused(Refused):
         expectations: list[str],
         offenders: list[dict[str, Any]],
         count: int,
-        docs: Path,
+        docs: Place,
     ) -> None:
         self.table = table
         self.expectations = expectations
@@ -115,10 +118,17 @@ def _check(suite: Suite, plan: Plan, spark: SparkSession) -> None:
 
 
 def _measured(spark: SparkSession, suite: Suite, plan: Plan) -> Measured:
-    """Measures of the table, also of one that breaks off while it is read."""
+    """Measures of the table, also of one that breaks off while it is read.
+
+    Raises:
+        StoreError: the object store that it lies in lost it, or does not answer.
+    """
     try:
         return measure(spark, suite, plan)
     except (Py4JJavaError, PySparkException) as error:
+        trouble = store_trouble(str(error))
+        if trouble:
+            raise StoreError(trouble) from None
         return unreadable(suite, _first_line(error))
 
 
@@ -145,7 +155,7 @@ def _offenders(expectation: dict[str, Any], measured: Measured) -> tuple[list[di
     return [{str(key): value for key, value in row.items()} for row in records], len(frame)
 
 
-def _judge(suite: Suite, measures: pd.DataFrame, docs: Path) -> list[bool]:
+def _judge(suite: Suite, measures: pd.DataFrame, docs: Place) -> list[bool]:
     """Let Great Expectations judge the measures and write its pages.
 
     Returns:
@@ -155,7 +165,7 @@ def _judge(suite: Suite, measures: pd.DataFrame, docs: Path) -> list[bool]:
     import great_expectations as gx  # noqa: PLC0415 - two seconds, and reads the variable above
 
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    with replacing(docs) as writing:
+    with replacing_pages(docs) as writing:
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False}
         context.add_data_docs_site("night", _site(writing))

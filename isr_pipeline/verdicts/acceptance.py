@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import getpass
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -27,7 +25,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import write_archive
 from isr_pipeline.outcomes import store
-from isr_pipeline.storage.published import replacing
+from isr_pipeline.storage.published import file_named, replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
     PANELS,
@@ -38,7 +36,7 @@ from isr_pipeline.verdicts.baseline import (
     BaselineDamaged,
     BaselineRecord,
     as_json,
-    file_digest,
+    content_digest,
     load,
     show,
 )
@@ -224,13 +222,13 @@ class _Writing:
     """A baseline that is to be written.
 
     Attributes:
-        plan: file of the plan of the night that was accepted whole.
+        plan: of the night that was accepted whole, as its file has it; None if it is gone.
         sources: name among the digests -> the sources to keep under it.
     """
 
     record: BaselineRecord
     frames: dict[str, pd.DataFrame]
-    plan: Path
+    plan: bytes | None
     sources: dict[str, Source]
 
 
@@ -250,7 +248,7 @@ def _whole(plan: Plan, accepted: Acceptance, outcomes: pd.DataFrame) -> _Writing
     return _Writing(
         record=record,
         frames={"outcomes": _of_panels(outcomes), "scenarios": scenarios},
-        plan=home.night_dir(plan.experiment, plan.night) / "plan.json",
+        plan=(home.night_dir(plan.experiment, plan.night) / "plan.json").read_bytes(),
         sources={WHOLE_SOURCE: source} if source else {},
     )
 
@@ -274,7 +272,7 @@ def _beside(
 ) -> _Writing:
     """Some configurations of a night in the place of the baseline's, or beside them."""
     home, old = Home.from_environment(), before.record
-    folder = home.baseline_dir(plan.experiment)
+    kept_plan = file_named(home.baseline_dir(plan.experiment), "plan.json")
     replaced = {_partner(old, one) for one in chosen}
     mine = _of_panels(outcomes[outcomes["config_id"].isin([one.config_id for one in chosen])])
     if set(mine.columns) != set(before.outcomes.columns):
@@ -298,7 +296,7 @@ def _beside(
     return _Writing(
         record=record,
         frames={"outcomes": rows, "scenarios": before.scenarios},
-        plan=folder / "plan.json",
+        plan=None if kept_plan is None else kept_plan.read_bytes(),
         sources=sources,
     )
 
@@ -374,14 +372,14 @@ def _write(new: _Writing) -> BaselineRecord:
                 file = writing / f"{name}.parquet"
                 table = pa.Table.from_pandas(frame, preserve_index=False)
                 pq.write_table(table, file, compression="zstd")
-                digests[name] = file_digest(file)
-            if new.plan.is_file():
-                shutil.copyfile(new.plan, writing / "plan.json")
-                digests["plan"] = file_digest(new.plan)
+                digests[name] = content_digest(file.read_bytes())
+            if new.plan is not None:
+                (writing / "plan.json").write_bytes(new.plan)
+                digests["plan"] = content_digest(new.plan)
             for name, source in new.sources.items():
                 file = writing / source_file(name)
                 write_archive(source, file)
-                digests[name] = file_digest(file)
+                digests[name] = content_digest(file.read_bytes())
             record = record.model_copy(update={"digests": digests})
             text = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
             (writing / "baseline.json").write_text(text + "\n", encoding="utf-8")

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.published import file_named
+from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.model import BaselineNote
 
 if TYPE_CHECKING:
-    pass
+    from isr_pipeline.storage.places import Place
 
 WHOLE_SOURCE = "source"
 """Name among the digests of the archive of the code that made the night accepted whole."""
@@ -175,11 +177,8 @@ def show(experiment: str) -> BaselineRecord | None:
     folder = Home.from_environment().baseline_dir(experiment)
     if not folder.exists():
         return None
-    path = folder / "baseline.json"
     try:
-        record = BaselineRecord.model_validate_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BaselineDamaged("baseline is damaged: baseline.json is missing") from None
+        record = BaselineRecord.model_validate_json(kept_file(folder, "baseline.json"))
     except (ValidationError, ValueError):
         raise BaselineDamaged("baseline is damaged: baseline.json is unreadable") from None
     if record.experiment != experiment:
@@ -202,20 +201,44 @@ def load(experiment: str) -> Baseline | None:
     return Baseline(record=record, outcomes=frames["outcomes"], scenarios=frames["scenarios"])
 
 
-def _read(folder: Path, name: str, record: BaselineRecord) -> pd.DataFrame:
-    file = folder / f"{name}.parquet"
-    if not file.is_file():
-        raise BaselineDamaged(f"baseline is damaged: {file.name} is missing")
-    if file_digest(file) != record.digests.get(name):
-        raise BaselineDamaged(f"baseline is damaged: {file.name} is not what was accepted")
-    frame = store.with_names_of_today(pq.read_table(file)).to_pandas()
+def _read(folder: Place, name: str, record: BaselineRecord) -> pd.DataFrame:
+    content = checked_file(folder, f"{name}.parquet", record.digests.get(name))
+    table = pq.read_table(pa.BufferReader(content))
+    frame = store.with_names_of_today(table).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     return frame
 
 
-def file_digest(file: Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def kept_file(folder: Place, file: str) -> bytes:
+    """Content of one of a baseline's files.
+
+    Raises:
+        BaselineDamaged: it is missing, or the store has something else.
+    """
+    try:
+        found = file_named(folder, file)
+        if found is not None:
+            return found.read_bytes()
+    except StoreDamaged as damage:
+        raise BaselineDamaged(f"baseline is damaged: {damage}") from None
+    raise BaselineDamaged(f"baseline is damaged: {file} is missing")
+
+
+def checked_file(folder: Place, file: str, digest: str | None) -> bytes:
+    """Content of one of a baseline's files, which is what was accepted.
+
+    Raises:
+        BaselineDamaged: it is missing, or is not that.
+    """
+    content = kept_file(folder, file)
+    if content_digest(content) != digest:
+        raise BaselineDamaged(f"baseline is damaged: {file} is not what was accepted")
+    return content
+
+
+def content_digest(content: bytes) -> str:
+    """SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def as_json(overrides: Any) -> dict[str, Any]:
@@ -225,4 +248,4 @@ def as_json(overrides: Any) -> dict[str, Any]:
 
 def forget(experiment: str) -> None:
     """Remove the baseline: the next night is `baseline` again."""
-    shutil.rmtree(Home.from_environment().baseline_dir(experiment), ignore_errors=True)
+    remove_tree(Home.from_environment().baseline_dir(experiment))

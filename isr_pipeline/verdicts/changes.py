@@ -20,16 +20,17 @@ from isr_pipeline.kernels.difference import changed_files, changed_parts
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import PACKAGE, kernel_of, libraries_here
 from isr_pipeline.scenarios.model import apply
+from isr_pipeline.storage.places import modified_s
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.kept import baseline_plan, baseline_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
+    from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.baseline import BaselineRecord
 
 FILE = "changed.json"
@@ -128,13 +129,13 @@ def read_changes(experiment: str, night: str) -> Changes:
         return Changes()
 
 
-def _path(experiment: str, night: str) -> Path:
+def _path(experiment: str, night: str) -> Place:
     return Home.from_environment().night_dir(experiment, night) / FILE
 
 
 def judged_at_s(plan: Plan) -> float:
     """When a night was judged, seconds since 1970: when it wrote this file."""
-    return _path(plan.experiment, plan.night).stat().st_mtime
+    return modified_s(_path(plan.experiment, plan.night))
 
 
 def changes_of(plan: Plan) -> Changes:

@@ -8,13 +8,11 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
-from isr_pipeline.kernels.source import FILE, read_archive
+from isr_pipeline.kernels.source import FILE, unpack
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.model import accept_command
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import BaselineRecord
 
@@ -46,7 +44,8 @@ def baseline_source(record: BaselineRecord, name: str = baselines.WHOLE_SOURCE) 
             f"the baseline of {record.experiment} (night {record.night}) was accepted without its "
             f"source; accept a night of today's code: {accept_command(record.experiment, 'NIGHT')}"
         )
-    return read_archive(_checked(record, name, source_file(name)))
+    file = source_file(name)
+    return unpack(_checked(record, name, file), file)
 
 
 def source_of(record: BaselineRecord, config_id: str) -> Source:
@@ -75,17 +74,14 @@ def baseline_plan(record: BaselineRecord) -> Plan | None:
     """
     home = Home.from_environment()
     if "plan" in record.digests:
-        return Plan.load(_checked(record, "plan", "plan.json"))
+        kept = _checked(record, "plan", "plan.json")
+        return Plan.parse(kept.decode(), "the baseline's plan.json")
     try:
         return Plan.load(home.night_dir(record.experiment, record.night) / "plan.json")
     except InputError:
         return None
 
 
-def _checked(record: BaselineRecord, name: str, file: str) -> Path:
-    path = Home.from_environment().baseline_dir(record.experiment) / file
-    if not path.is_file():
-        raise baselines.BaselineDamaged(f"baseline is damaged: {file} is missing")
-    if baselines.file_digest(path) != record.digests[name]:
-        raise baselines.BaselineDamaged(f"baseline is damaged: {file} is not what was accepted")
-    return path
+def _checked(record: BaselineRecord, name: str, file: str) -> bytes:
+    folder = Home.from_environment().baseline_dir(record.experiment)
+    return baselines.checked_file(folder, file, record.digests[name])

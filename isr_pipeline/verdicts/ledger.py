@@ -16,11 +16,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.storage.remote import RemotePath
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
+
+    from isr_pipeline.storage.places import Place
 
 QUIET = frozenset({Status.UNCHANGED, Status.BASELINE})
 """Statuses of a metric that changes nothing."""
@@ -118,7 +120,7 @@ def percent(ratio: float) -> str:
     return f"x {ratio:.3g}" if ratio >= 2 else f"{100 * (ratio - 1):+.3g} %"
 
 
-def path(experiment: str) -> Path:
+def path(experiment: str) -> Place:
     """Where an experiment's ledger is."""
     return Home.from_environment().baseline_dir(experiment).with_name(f"{experiment}.ledger.jsonl")
 
@@ -152,8 +154,12 @@ def append(experiment: str, entry: Entry) -> None:
 
     Raises:
         OSError: the file cannot be written.
+        StoreError: the object store does not answer, refuses, or lost it.
     """
     file = path(experiment)
+    if isinstance(file, RemotePath):
+        _append_remote(file, entry)
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab+") as ledger:
         fcntl.flock(ledger, fcntl.LOCK_EX)
@@ -165,6 +171,22 @@ def append(experiment: str, entry: Entry) -> None:
         ledger.write(entry.model_dump_json().encode() + b"\n")
         ledger.flush()
         os.fsync(ledger.fileno())
+
+
+def _append_remote(file: RemotePath, entry: Entry) -> None:
+    """Put the ledger again with one line more: a store cannot add to a file.
+
+    One acceptance at a time, by a lock of the home.
+    """
+    locks = Home.from_environment().locks
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / "ledger.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            before = file.read_bytes()
+        except FileNotFoundError:
+            before = b""
+        file.write_bytes(before + entry.model_dump_json().encode() + b"\n")
 
 
 def read(experiment: str) -> list[Entry]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -13,6 +12,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.former_names import column_now
+from isr_pipeline.storage.places import Place
 
 
 class Status(StrEnum):
@@ -311,13 +311,13 @@ class NightVerdict(_Record):
                 return one
         raise KeyError(config_id)
 
-    def save(self, path: Path | None = None) -> Path:
+    def save(self, path: Place | None = None) -> Place:
         """Write ``verdict.json`` (the night's own, unless a path is given) and return its path."""
         path = path or verdict_path(self.experiment, self.night)
         return write_whole(path, self.model_dump_json(indent=1) + "\n")
 
 
-def verdict_path(experiment: str, night: str) -> Path:
+def verdict_path(experiment: str, night: str) -> Place:
     """Where a night's ``verdict.json`` is."""
     return Home.from_environment().night_dir(experiment, night) / "verdict.json"
 

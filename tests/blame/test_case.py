@@ -45,7 +45,7 @@ def refused(config: str = "lag-20s") -> str:
 
 def archive() -> Path:
     """The baseline's archive."""
-    return Home.from_environment().baseline_dir("synthetic") / "source.tar.xz"
+    return Path(str(Home.from_environment().baseline_dir("synthetic"))) / "source.tar.xz"
 
 
 @pytest.mark.usefixtures("home")

@@ -38,7 +38,7 @@ def report(home: Path) -> Path:
     plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
     judge_night(plan)
     decided(plan)
-    return write_report(plan)
+    return Path(str(write_report(plan)))
 
 
 @pytest.fixture

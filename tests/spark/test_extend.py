@@ -117,7 +117,7 @@ def test_the_fuse_leaves_no_rows(spark: SparkSession, night: Plan) -> None:
     """A stage whose time is over on the way is none: no rows, and the verdict says why."""
     verdict = load_verdict("small", LATER)
     try:
-        os.utime(changes._path("small", LATER), (0.0, 0.0))
+        os.utime(str(changes._path("small", LATER)), (0.0, 0.0))
         extend.run(spark, extend.ExtendConfig(night, night.stages[2]))
         assert rows(night, night.stages[2].panel).empty
         stopped = load_verdict("small", LATER)

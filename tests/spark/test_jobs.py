@@ -49,7 +49,8 @@ def plan_night(folder: Path) -> Made:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("ISR_PIPELINE_ROOT", str(folder / "tables"))
         plan = make_plan("smoke", NIGHT)
-    return Made(plan, plan.save(folder / "plan.json"))
+    plan.save(folder / "plan.json")
+    return Made(plan, folder / "plan.json")
 
 
 def make_night(spark: SparkSession, folder: Path) -> Made:

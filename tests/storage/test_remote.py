@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import Home
 from isr_pipeline.host.ground import check_places
+from isr_pipeline.host.places import root_path
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.storage.remote import RemotePath, StoreError
+from isr_pipeline.verdicts import ledger
 from tests.storage.server import BUCKET, Server
 
 
@@ -113,7 +117,7 @@ class TestCause:
 class TestGround:
     """What is asked before a night starts."""
 
-    def root(self, monkeypatch: pytest.MonkeyPatch, tmp_path: object, uri: str) -> str:
+    def root(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uri: str) -> str:
         """Name a root; what is said of it."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         monkeypatch.setenv("ISR_PIPELINE_ROOT", uri)
@@ -124,20 +128,20 @@ class TestGround:
         return ""
 
     def test_good(
-        self, server: Server, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+        self, server: Server, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """A bucket that can be written is good, and nothing stays in it."""
         assert self.root(monkeypatch, tmp_path, str(prefix)) == ""
         assert prefix.files() == []
 
-    def test_unknown_scheme(self, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    def test_unknown_scheme(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """A scheme that is not known is refused with those that are."""
         said = self.root(monkeypatch, tmp_path, "ftp://host/tables")
         assert said.startswith("ISR_PIPELINE_ROOT: ftp://host/tables; allowed: a folder, ")
         assert "\n" not in said
 
     def test_no_bucket(
-        self, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """A bucket that is not there is named."""
         said = self.root(monkeypatch, tmp_path, "s3://elsewhere/tables")
@@ -146,7 +150,7 @@ class TestGround:
         assert "\n" not in said
 
     def test_unreachable(
-        self, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """A server that does not answer is named as that."""
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -156,7 +160,7 @@ class TestGround:
 
     @pytest.mark.parametrize("code", REFUSALS)
     def test_credentials(
-        self, code: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+        self, code: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         """Wrong or expired credentials, and missing rights, are told apart."""
         server.behave(refuse=code, methods=["PUT"])
@@ -165,3 +169,53 @@ class TestGround:
         assert REFUSALS[code] in said
         assert "allowed: a bucket that answers" in said
         assert "\n" not in said
+
+
+class TestHome:
+    """What nights make, by `ISR_PIPELINE_STORE`."""
+
+    def test_moves_what_nights_make(
+        self, server: Server, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Everything that a night makes lies below it; the rest stays in the home."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+        monkeypatch.setenv("ISR_PIPELINE_STORE", f"{prefix}/")
+        home = Home.from_environment()
+        check_places(home)
+        assert str(root_path()) == f"{prefix}/tables"
+        made = (home.night_dir("e", "n"), home.data_docs("e", "n"), home.baseline_dir("e"))
+        assert all(str(place).startswith(f"{prefix}/") for place in (*made, home.mlflow_artifacts))
+        assert all(place.is_relative_to(tmp_path) for place in (home.locks, home.airflow))
+
+    def test_unknown_scheme(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """A scheme that is not known is one line that names the variable."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("ISR_PIPELINE_STORE", "ftp://host/all")
+        with pytest.raises(InputError, match=r"^ISR_PIPELINE_STORE: ftp://host/all; allowed: a "):
+            check_places(Home.from_environment())
+
+
+class TestLedger:
+    """The ledger of acceptances in a store, which cannot add to a file."""
+
+    def test_one_line_more(
+        self, server: Server, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Every acceptance adds a line behind those that are there."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("ISR_PIPELINE_STORE", str(prefix))
+        for night in ("2026-11-19", "2026-11-20"):
+            ledger.append(
+                "smoke",
+                ledger.Entry(
+                    night=night,
+                    accepted_by="Ada",
+                    accepted_at=f"{night}T00:00:00Z",
+                    why="meant",
+                    code_version="1",
+                    panel_digest="p",
+                    absorbed={},
+                ),
+            )
+        assert [entry.night for entry in ledger.read("smoke")] == ["2026-11-19", "2026-11-20"]

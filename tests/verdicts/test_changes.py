@@ -171,4 +171,4 @@ class TestKept:
 
 def home_of(record: baseline.BaselineRecord) -> Path:
     """Folder of a baseline."""
-    return Home.from_environment().baseline_dir(record.experiment)
+    return Path(str(Home.from_environment().baseline_dir(record.experiment)))

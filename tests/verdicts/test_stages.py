@@ -254,7 +254,7 @@ class TestNights:
         """A night whose minutes are over keeps what is open, and its headline names the fuse."""
         plan = accepted(self.WORLD).write(LATER, rising(3.0, "regression"))
         judge_night(plan)
-        os.utime(changes._path(plan.experiment, plan.night), (0.0, 0.0))
+        os.utime(str(changes._path(plan.experiment, plan.night)), (0.0, 0.0))
         assert stages.why_not(plan, "confirm") == "stopped by the fuse of 30 minutes"
         verdict = stages.decide(plan)
         assert verdict.headline.endswith("; stopped by the fuse of 30 minutes")
