@@ -12,7 +12,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.findings import show
+from benchmarks.findings import neighbours, show
 from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import question
 from isr_pipeline.experiment.plan import code_version
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 RESULTS = REPOSITORY / "benchmarks" / "results" / "findings.jsonl"
 
 _BLOCK = re.compile(
-    r"(?P<start><!-- finding:(?P<form>text|table):(?P<name>[a-z-]+):(?P<scenarios>\d+) -->\n)"
+    r"(?P<start><!-- finding:(?P<form>text|table|neighbours):"
+    r"(?P<name>[a-z-]+):(?P<scenarios>\d+) -->\n)"
     r"(?P<inside>.*?)"
     r"(?P<end><!-- finding:end -->)",
     re.DOTALL,
@@ -86,6 +87,9 @@ def _fill(block: re.Match[str]) -> str:
     if line is None:
         msg = f"findings.jsonl has no {name} of {scenarios} scenarios"
         raise LookupError(msg)
+    if block["form"] == "neighbours":
+        inside = ["", *neighbours.table(line), ""]
+        return block["start"] + "\n".join(inside) + "\n" + block["end"]
     asked, found = question(name), found_in(line)
     if block["form"] == "text":
         inside = ["```text", *show.text(asked, found, scenarios), "```"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.findings import __main__ as program
-from benchmarks.findings import panel, record, show
+from benchmarks.findings import neighbours, panel, record, show
 from benchmarks.findings.panel import Ratio
 from benchmarks.findings.question import QUESTIONS, SHOWN, question
 from isr_pipeline.experiment.grid import configurations
@@ -122,6 +122,39 @@ class TestPanel:
         assert [line for line in lines if line not in capsys.readouterr().out.splitlines()] == []
 
 
+class TestNeighbours:
+    """The stuck read's neighbours, counted."""
+
+    def test_only_partial_stalls_in_a_handler_count(self) -> None:
+        """Where all partitions hang there is no neighbour, and a send holds no lock."""
+        counts = neighbours.counted(0)
+        sizes = {
+            (side, number) for (_, side, what), number in counts.items() if what == "all" and number
+        }
+        assert {side for side, _ in sizes} == {"stuck", "neighbour"}
+        assert len(sizes) == 2, "every broker is asked about the same partitions"
+        for broker in neighbours.BROKERS:
+            for side in ("stuck", "neighbour"):
+                for what in ("shrunk", "offline"):
+                    assert counts[broker, side, what] <= counts[broker, side, "all"]
+
+    def test_the_table_divides(self) -> None:
+        """A cell is the share of the partitions of its side."""
+        sides = {
+            "stuck": {"all": 10, "shrunk": 1, "offline": 0},
+            "neighbour": {"all": 40, "shrunk": 10, "offline": 2},
+        }
+        line = {
+            "counts": dict.fromkeys(neighbours.BROKERS, sides),
+            "scenarios": 8,
+            "measured_at": "2026-11-24T10:00:00Z",
+            "code_version": "x",
+        }
+        text = "\n".join(neighbours.table(line))
+        assert "| 2.5 and later | 10.0 % | 25.0 % | 0.0 % | 5.0 % |" in text
+        assert "10 stuck partitions and 40 neighbours in a panel of 8 scenarios" in text
+
+
 class TestRecord:
     """Results and the blocks that show them."""
 
@@ -155,4 +188,4 @@ class TestRecord:
         """Every block of README and docs is what the results file gives."""
         text = page.read_text()
         assert record.filled(text) == text
-        assert len(re.findall("<!-- finding:t", text)) == text.count("<!-- finding:end -->")
+        assert len(re.findall("<!-- finding:(?!end)", text)) == text.count("<!-- finding:end -->")
