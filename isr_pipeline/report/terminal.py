@@ -50,7 +50,7 @@ def print_night(shown: dict[str, Any]) -> None:
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
     for line in (shown["headline"], shown["reason"]):
         if line:
-            console.print(Text(pasted(line)))
+            console.print(Text(pasted(line)), soft_wrap=True)  # a command stays in one piece
     if shown.get("answer"):
         console.print(Text(f"answer     {shown['answer']['short']}"))
     for line in _stages(shown):

@@ -14,6 +14,7 @@ from isr_pipeline import cli
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host import pasted as module
 from isr_pipeline.host.pasted import COMMANDS, pasted, program
+from isr_pipeline.report.terminal import print_night
 
 OWN = Path(sys.executable).parent / "isr-pipeline"
 
@@ -116,3 +117,16 @@ def test_every_command_is_known() -> None:
         one.name or one.callback.__name__ for one in cli.app.registered_commands if one.callback
     ]
     assert sorted(COMMANDS) == sorted([*map(str, apps), *named])
+
+
+def test_a_long_command_stays_in_one_piece(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of a night that is wider than the terminal is not broken: it could not be pasted."""
+    monkeypatch.setenv("COLUMNS", "40")
+    reason = f"accept this night: isr-pipeline baseline accept 2026-11-19 --why '{'x' * 200}'"
+    night = {"night": "2026-11-19", "experiment": "smoke", "status": "baseline"}
+    night |= {"headline": "", "reason": reason}
+    places = {"report": "/no", "data_docs": "/no", "mlflow": "m"}
+    print_night({**night, "configs": [], "tables": {}, "places": places})
+    assert pasted(reason) in capsys.readouterr().out.splitlines()
