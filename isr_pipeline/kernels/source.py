@@ -28,7 +28,7 @@ PACKAGE = "isr_pipeline"
 KERNEL_ROOMS = ("kafka", "simulation", "scenarios", "worlds")
 """Rooms whose sources decide an outcome, with the scenario and the configuration given."""
 
-KEPT = (*KERNEL_ROOMS, "files", "__init__.py", "compiling.py", "errors.py", "home.py")
+KEPT = (*KERNEL_ROOMS, "files", "storage", "__init__.py", "compiling.py", "errors.py", "home.py")
 """Rooms and files of the package that a kernel needs to run."""
 
 FILE = "source.tar.xz"
