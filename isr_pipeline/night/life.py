@@ -134,6 +134,26 @@ def run_ended(dag_run_id: str) -> str:
     return ""
 
 
+SHOWS_REPORT = frozenset({"report", "gate"})
+"""Tasks at whose end a night has its report."""
+
+
+def made_by(task: str, dag_run_id: str) -> str:
+    """Address for a browser of what a run makes, as far as a task has come; empty without one.
+
+    Args:
+        task: that has ended.
+        dag_run_id: of its run.
+    """
+    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+
+    for experiment, night in nights():
+        if noted_status(experiment, night).dag_run_id == dag_run_id:
+            report = pages.report_page(experiment, night) if task in SHOWS_REPORT else None
+            return report or pages.runs_of(experiment, night) or ""
+    return ""
+
+
 def _run_note(experiment: str, night: str) -> str:
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 

@@ -36,6 +36,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule, task
 
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
+from isr_pipeline.orchestration.links import NightLink
 from isr_pipeline.orchestration.wiring import (
     JOBS,
     NIGHT_PARAMS,
@@ -211,3 +212,5 @@ with DAG(
         >> report()
         >> gate()
     )
+    for one in dag.tasks:
+        one.operator_extra_links = (NightLink(),)

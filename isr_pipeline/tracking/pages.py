@@ -56,6 +56,26 @@ def report_page(experiment: str, night: str) -> str | None:
     return f"{run}/artifacts/report.html?{VIEW}" if run else None
 
 
+def runs_of(experiment: str, night: str) -> str | None:
+    """Address of a night's run, or, before it is logged, of where it will be listed.
+
+    Returns:
+        None if no night of the experiment was ever logged.
+    """
+    page = run_page(experiment, night)
+    if page:
+        return page
+    logged = Home.from_environment().night_dir(experiment, night).parent.glob(f"*/{FILE}")
+    for file in sorted(logged, reverse=True):
+        try:
+            known = json.loads(file.read_text())["experiment_id"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        wanted = quote(f"tags.night = '{night}'")
+        return f"{server()}/#/experiments/{known}/runs?searchFilter={wanted}&{VIEW}"
+    return None
+
+
 def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
     """Address at which a browser finds runs side by side, every param and metric of them."""
     runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))

@@ -464,3 +464,18 @@ class TestLimits:
         assert "began" in said
         assert "AirflowTaskTimeout" in said
         assert "slept" not in said
+
+
+class TestLinks:
+    """The button on a task."""
+
+    def test_every_task_of_a_night_has_it(self, bag: Any) -> None:
+        """As the web server gets it: in the serialized DAG, the mapped task among them."""
+        from airflow.serialization.serialized_objects import DagSerialization
+
+        tasks = DagSerialization.to_dict(bag.dags["isr_nightly"])["dag"]["tasks"]
+        links = {
+            task["__var"]["task_id"]: task["__var"].get("_operator_extra_links") for task in tasks
+        }
+        assert set(links) == set(bag.dags["isr_nightly"].task_ids)
+        assert all(one == {"The night": "_link_NightLink"} for one in links.values()), links

@@ -21,7 +21,7 @@ from isr_pipeline.night.claim import (
     holds_claim,
     release_night,
 )
-from isr_pipeline.night.life import interrupt, run_ended
+from isr_pipeline.night.life import interrupt, made_by, run_ended
 from isr_pipeline.night.status import Status, read_status, write_status
 from isr_pipeline.tracking.pages import remember
 
@@ -177,6 +177,23 @@ class TestRunEnded:
         view = "?workflowType=machine_learning"
         links = f"[MLflow run]({run}{view}) · [report]({run}/artifacts/report.html{view})"
         assert run_ended("first") == f"**worse**\n\n{links}"
+
+    def test_a_task_leads_to_what_its_run_makes(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last tasks to the report; earlier ones to where the night will be listed."""
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example/")
+        write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
+        assert made_by("simulate", "first") == ""
+        remember("smoke", "2026-11-01", experiment_id="7", run_id="old")
+        listed = "https://mlflow.example/#/experiments/7/runs?searchFilter=tags.night%20%3D%20"
+        assert made_by("simulate", "first").startswith(f"{listed}%27{NIGHT}%27")
+        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        run = "https://mlflow.example/#/experiments/7/runs/abc"
+        view = "?workflowType=machine_learning"
+        assert made_by("log_to_mlflow", "first") == f"{run}{view}"
+        assert made_by("gate", "first") == f"{run}/artifacts/report.html{view}"
+        assert made_by("gate", "another") == ""
 
     def test_run_marked_by_hand_gives_the_tables_back(self, home: Home) -> None:
         """Its gate never ran: the night is interrupted, and the next run has its turn."""
