@@ -37,6 +37,7 @@ from isr_pipeline.orchestration.connections import (
     settings,
     spark_connection,
 )
+from isr_pipeline.orchestration.links import NightLink
 
 JOBS = SHIPPED / "spark_jobs"
 
@@ -294,6 +295,7 @@ class SparkJob(SparkSubmitOperator):
     Java, of Spark and of its Python workers. If the run's Spark was killed, it is spark-submit.
     """
 
+    operator_extra_links = (NightLink(),)  # a shard is made from the class, not from the DAG
     _cancel: Callable[[], None] | None = None
 
     def __init__(self, *, conn_id: str = SETTINGS.spark_connection, **options: Any) -> None:

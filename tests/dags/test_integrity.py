@@ -479,3 +479,8 @@ class TestLinks:
         }
         assert set(links) == set(bag.dags["isr_nightly"].task_ids)
         assert all(one == {"The night": "_link_NightLink"} for one in links.values()), links
+
+    def test_a_shard_has_it_when_it_runs(self, bag: Any) -> None:
+        """Airflow makes the mapped task's operators anew from their class."""
+        shard = bag.dags["isr_nightly"].get_task("simulate").unmap({"application_args": ["a"]})
+        assert [link.name for link in shard.operator_extra_links] == ["The night"]
