@@ -65,10 +65,11 @@ def runs_of(experiment: str, night: str) -> str | None:
     page = run_page(experiment, night)
     if page:
         return page
-    logged = Home.from_environment().night_dir(experiment, night).parent.glob(f"*/{FILE}")
-    for file in sorted(logged, reverse=True):
+    folder = Home.from_environment().night_dir(experiment, night).parent
+    logged = sorted((file.parent.name for file in folder.glob(f"*/{FILE}")), reverse=True)
+    for other in logged:
         try:
-            known = json.loads(file.read_text())["experiment_id"]
+            known = json.loads(_file(experiment, other).read_text())["experiment_id"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
         wanted = quote(f"tags.night = '{night}'")
