@@ -126,7 +126,7 @@ def measure(runs: int, *, quick: bool = False) -> ScaleFigures:
     sizes = {size.name: size for size in (SMALL, *GROWTH, MIDDLE, LARGE, *LIGHTER)}
     turns = [
         {
-            name: _apart(MIDDLE if quick and size.partitions == LARGE.partitions else size)
+            name: apart(MIDDLE if quick and size.partitions == LARGE.partitions else size)
             for name, size in sizes.items()
         }
         for _ in range(runs)
@@ -193,7 +193,7 @@ def assigned(brokers: list[int], partitions: int, rf: int) -> dict[int, list[int
     return found
 
 
-def _apart(size: Size) -> Found:
+def apart(size: Size) -> Found:
     """Measure a size in a process of its own."""
     words = [size.brokers, size.partitions, size.rf, size.batches_per_s]
     done = subprocess.run(
@@ -208,7 +208,7 @@ def _apart(size: Size) -> Found:
 
 def here(size: Size) -> Found:
     """Measure a size in this process."""
-    _ready()
+    ready()
     healthy = scenario(size, HORIZON_MS)
     layout_s, _ = _timed(healthy)
     other_s, world = _timed(apply(healthy, {"replica.lag.time.max.ms": 20_000}))
@@ -244,7 +244,7 @@ def _timed(one: Scenario, *, jumps: bool = True) -> tuple[float, Any]:
     return time.process_time() - started, world
 
 
-def _ready() -> None:
+def ready() -> None:
     """Load the kernel, and what laying out needs, before any clock runs."""
     advance(encode(scenario(Size(3, 6), 100.0), jumps=False))
 

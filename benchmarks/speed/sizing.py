@@ -102,7 +102,7 @@ def _night(line: dict[str, Any], configurations: int, scenarios: int) -> str:
         f"{configurations} x {scenarios}",
         f"{pairs}",
         f"{seconds / 3600:.2g}",
-        *(_duration(seconds / cores) for cores in CORES),
+        *(duration(seconds / cores) for cores in CORES),
         *(
             f"{pairs * line['bytes_per_pair'][name] / 1e6:.0f} MB"
             for name in ("outcomes", "events")
@@ -111,7 +111,7 @@ def _night(line: dict[str, Any], configurations: int, scenarios: int) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """In words of the size: seconds below two minutes, minutes below two hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"

@@ -18,7 +18,7 @@ def test_partitions_are_assigned_as_kafka_does() -> None:
 
 def test_every_broker_follows_every_other() -> None:
     """So a cluster has nearly as many fetcher threads as one of its size can have."""
-    ends = threads_of(entities_of(scenario(Size(5, 400, 3), 1000.0)), FETCHERS).ends
+    ends = threads_of(entities_of(scenario(Size(5, 400, 3), 1000.0)), (FETCHERS,) * 5).ends
     assert len({(follower, leader) for follower, leader, _ in ends.tolist()}) == 5 * 4
 
 
