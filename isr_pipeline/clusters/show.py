@@ -70,6 +70,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
         "features": dict(file.features),
         "settings": dict(file.settings),
         "service": dict(file.service),
+        **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
         "rules": dict(file.rules),
         "rack_rtt_ms": [
             {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.scenarios.panels import PANELS
-from isr_pipeline.worlds.load import load_of
+from isr_pipeline.worlds.load import Load, load_of
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
@@ -24,6 +24,18 @@ LIMIT_FACTOR = 3.0
 """A limit is so many times what one core is reckoned to need, for a core may be slower."""
 
 
+def load_by_hour(experiment: Experiment) -> Load:
+    """The load of an average hour; it repeats only if every hour's does, after the longest."""
+    healthy = healthy_scenario(experiment, experiment.where)
+    hours = experiment.cluster.hourly_load or (1.0,)
+    of = {
+        factor: load_of(healthy.model_copy(update={"load_factor": factor})) for factor in set(hours)
+    }
+    periods = [load.period_us for load in of.values()]
+    events = sum(of[factor].events_per_s for factor in hours) / len(hours)
+    return Load(max(periods) if all(periods) else 0, events)
+
+
 def core_seconds(experiment: Experiment, pairs: int) -> float:
     """What some pairs cost a core at most, by brute force.
 
@@ -31,7 +43,7 @@ def core_seconds(experiment: Experiment, pairs: int) -> float:
         experiment: as it was read.
         pairs: scenarios times configurations.
     """
-    load = load_of(healthy_scenario(experiment, experiment.where))
+    load = load_by_hour(experiment)
     return load.events_per_s * experiment.horizon_ms / 1000 * pairs / EVENTS_PER_CORE_S
 
 
@@ -53,13 +65,15 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
         experiment: as it was read.
         configurations: how many it has.
     """
-    load = load_of(healthy_scenario(experiment, experiment.where))
+    load = load_by_hour(experiment)
     events = load.events_per_s * experiment.horizon_ms / 1000
     pairs = configurations * sum(experiment.panels.of(panel) for panel in PANELS)
     if load.period_us > 0:
         how = f"comes again every {load.period_us / 1000:g} ms; what repeats is jumped over"
     else:
         how = "has no common period of at most 1 s; every event is simulated"
+    if experiment.cluster.hourly_load:
+        how += "; it follows the hour, and this is the average one"
     return [
         f"load: {how}",
         f"cost: at most {_rounded(events)} events a pair, {_rounded(events * pairs)} for {pairs} "

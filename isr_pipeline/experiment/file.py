@@ -27,7 +27,13 @@ from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
-from isr_pipeline.scenarios.model import HORIZON, Scenario, check_overrides, parse_scenario
+from isr_pipeline.scenarios.model import (
+    HORIZON,
+    HourlyLoad,
+    Scenario,
+    check_overrides,
+    parse_scenario,
+)
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
@@ -52,6 +58,7 @@ class ClusterFile(Strict):
 
     Attributes:
         cluster: as in a scenario; ``topics``, ``config``, ``rules``, ``service`` likewise.
+        hourly_load: factors of all produce rates by the hour of the day.
     """
 
     description: Words = ""
@@ -62,6 +69,7 @@ class ClusterFile(Strict):
     config: Mapping_ = Field(default={})
     rules: Mapping_ = Field(default={})
     service: Mapping_ = Field(default={})
+    hourly_load: HourlyLoad = ()
 
 
 class Candidate(Strict):
@@ -204,12 +212,15 @@ class Experiment(Strict):
             frame=scenario_frame(self),
             profile=self.profile,
             sizes={panel: self.panels.of(panel) for panel in PANELS},
+            hourly_load=self.cluster.hourly_load,
         )
 
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides the tables: not the description, not the place."""
         data = self.model_dump(mode="json", exclude={"where", "description"})
+        if not self.cluster.hourly_load:
+            del data["cluster"]["hourly_load"]  # an older experiment is what it was
         line = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(line.encode()).hexdigest()
 

@@ -75,7 +75,8 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
             configurations that are the same, or a reference that is none of them.
     """
     where = experiment.where
-    healthy = healthy_scenario(experiment, where)
+    busiest = max(experiment.cluster.hourly_load, default=1)  # it has to fit as well
+    healthy = healthy_scenario(experiment, where).model_copy(update={"load_factor": busiest})
     named = list(_written(experiment))
     if not named:
         raise InputError(where, "groups", "no configuration", "at least one candidate or grid")

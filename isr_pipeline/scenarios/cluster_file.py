@@ -21,16 +21,18 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, list_of, one_of, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.files.words import close_or_all, dotted, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
 from isr_pipeline.scenarios.model import (
+    HOURLY,
     LOG_DIR,
     RACK,
     TOPIC_KEYS,
+    HourlyLoad,
     KafkaValue,
     RackRoundTrip,
     Scenario,
@@ -273,6 +275,11 @@ class ClusterFile(Strict):
         default=(),
         description="Round trips between racks; other pairs take `service.network_rtt_ms`.",
     )
+    hourly_load: HourlyLoad = Field(
+        default=(),
+        description="24 factors, of the hours from 0 to 23: a night's scenarios draw their hour,"
+        " and all produce rates are multiplied by its factor. Empty: rates are always the same.",
+    )
     brokers: tuple[BrokerEntry, ...] = Field(description="At least one.")
     topics: tuple[TopicEntry, ...] = Field(description="At least one.")
     values_from: Plain = Field(
@@ -300,7 +307,8 @@ def read_cluster(path: Path, where: str) -> dict[str, Any]:
         where: how error lines call it.
 
     Returns:
-        ``description``, ``cluster``, ``topics``, ``config``, ``rules``, ``service``.
+        ``description``, ``cluster``, ``topics``, ``config``, ``rules``, ``service``,
+        and ``hourly_load`` if the file has it.
 
     Raises:
         InputError: the first thing in it that cannot be used.
@@ -325,15 +333,32 @@ def load_cluster_file(path: Path, where: str) -> ClusterFile:
         if name not in SHORT_FORM:
             raise InputError(where, name, "unknown key", close_or_all(name, SHORT_FORM))
     words = parts.pop("description", "")
+    by_hour = parts.pop("hourly_load", ())
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **parts}
     found = _of_scenario(parse_scenario(frame, where))
     written = raw["cluster"].get("release") if isinstance(raw["cluster"], Mapping) else None
     if isinstance(written, str):
         found = found.model_copy(update={"release": written})
-    return found.model_copy(update={"description": str(words or "")})
+    return found.model_copy(
+        update={"description": str(words or ""), "hourly_load": read_hours(by_hour, where)}
+    )
 
 
-SHORT_FORM = ("description", "cluster", "topics", "config", "rules", "service")
+def read_hours(value: Any, where: str) -> tuple[float, ...]:
+    """Read the factors of a day.
+
+    Raises:
+        InputError: not 24 factors.
+    """
+    try:
+        found: tuple[float, ...] = HOURLY.read(value)
+    except Bad as bad:
+        at = dotted(("hourly_load", *bad.at))
+        raise InputError(where, at, bad.given or shown(value), bad.allowed) from None
+    return found
+
+
+SHORT_FORM = ("description", "cluster", "topics", "config", "rules", "service", "hourly_load")
 """Fields of the short form: those of a scenario file."""
 
 
@@ -563,6 +588,7 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         "config": _simulated_config(file),
         "rules": _rules(file),
         "service": dict(file.service),
+        **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
     }
 
 

@@ -52,7 +52,7 @@ def lasts_s(fault: Any) -> float:
 
 def _load(scenario: Scenario) -> float:
     """Requests a second without faults: batches with their replication, and idle fetches."""
-    batches = sum(
+    batches = scenario.load_factor * sum(
         (
             stream.records_per_s * (len(topic.assignment) - len(stream.partition_rates))
             + sum(rate for _, rate in stream.partition_rates)

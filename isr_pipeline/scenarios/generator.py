@@ -19,13 +19,16 @@ import numpy as np
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.cost import expected_cost
-from isr_pipeline.scenarios.model import canonical_json, parse_scenario
+from isr_pipeline.scenarios.model import HOURS, canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
 
 _STARTS = 2**32
 """Index space of the random starts of the strata's patterns, apart from all scenarios."""
+
+_HOURS = 2**33
+"""The same of the hours of the day, so that a daily curve moves no other draw."""
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 """Its multiples, modulo 1, are the evenest sequence of that kind (Kronecker's) at any length."""
@@ -41,6 +44,7 @@ class DrawSource:
         frame: what all scenarios share (cluster, topics, load), as in a scenario file.
         profile: which faults, how often.
         sizes: panel -> number of scenarios, which decides what each weighs.
+        hourly_load: factors of all produce rates by the hour; empty: none.
     """
 
     where: str
@@ -48,6 +52,7 @@ class DrawSource:
     frame: Mapping[str, Any]
     profile: FaultProfile
     sizes: Mapping[str, int]
+    hourly_load: tuple[float, ...] = ()
 
 
 def draw_panel(source: DrawSource, panel: str, night: str) -> Iterator[ScenarioRow]:
@@ -87,6 +92,8 @@ def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> Sce
         "seed": int(entropy.generate_state(1, np.uint64)[0] >> np.uint64(1)),
         "faults": faults,
     }
+    if source.hourly_load:
+        written["load_factor"] = source.hourly_load[_hour(words, index)]
     scenario = parse_scenario(written, f"{source.where} ({scenario_id}, {name})")
     return ScenarioRow(
         panel=panel,
@@ -141,6 +148,12 @@ def _key(source: DrawSource, panel: str, night: str) -> list[int]:
     """Words that every generator of a panel is keyed by."""
     number = night_number(night) if panel == "fresh" else 0
     return [source.seed, PANELS.index(panel), number]
+
+
+def _hour(words: list[int], index: int) -> int:
+    """Draw the hour of the day in which a scenario happens: each as likely as another."""
+    entropy = np.random.SeedSequence([*words, _HOURS + index])
+    return int(np.random.Generator(np.random.Philox(entropy)).integers(HOURS))
 
 
 def _start(words: list[int], stratum: str, source: DrawSource) -> float:

@@ -443,6 +443,27 @@ def _name(value: Any) -> str:
     return value
 
 
+LOAD_FACTOR = number(0, 1000, "a number > 0 (at most 1000)", low_open=True)
+HOURS = 24
+
+
+def _by_hour(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, (list, tuple)) or len(value) not in (0, HOURS):
+        raise Bad(f"a list of {HOURS} factors, or an empty one")
+    found = []
+    for i, raw in enumerate(value):
+        try:
+            found.append(LOAD_FACTOR.read(raw))
+        except Bad as bad:
+            raise Bad(bad.allowed, (i,), shown(raw)) from None
+    return tuple(found)
+
+
+HOURLY = Check(f"a list of {HOURS} factors, or an empty one", _by_hour)
+HourlyLoad = Annotated[tuple[float, ...], HOURLY]
+"""What every produce rate is multiplied by in each hour of the day; empty: by nothing."""
+
+
 class Scenario(Strict):
     """Everything that decides an outcome.
 
@@ -451,6 +472,7 @@ class Scenario(Strict):
         seed: of the hashed phases and jitters.
         horizon_ms: the end; ``warmup_ms``: outcomes are counted after it.
         config: the Kafka keys that were given.
+        load_factor: of every produce rate: what the hour makes of it.
     """
 
     scenario_id: Annotated[str, Check("a name of 1..200 printable characters", _name)]
@@ -464,6 +486,9 @@ class Scenario(Strict):
     )
     rules: Rules = Rules()
     service: Service = Service()
+    load_factor: Annotated[float, LOAD_FACTOR] = Field(
+        default=1, description="What every produce rate is multiplied by."
+    )
     faults: tuple[Fault, ...] = ()
 
 

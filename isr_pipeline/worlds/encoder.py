@@ -421,7 +421,7 @@ class _Encoder:
             ),
             choices.clients_per_s,
             (cluster.broker_settings, cluster.broker_service),
-            (scenario.seed, scenario.horizon_ms),
+            (scenario.seed, scenario.horizon_ms, scenario.load_factor),
             (cluster.racks, cluster.rack_rtt_ms) if cluster.rack_rtt_ms else (),
             (choices.fetchers, choices.io, choices.net),
             (self.sample_us, self.events, self.jumps),

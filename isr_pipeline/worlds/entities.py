@@ -170,7 +170,10 @@ class _Topic:
 
 @lru_cache(maxsize=8)
 def _list_of(
-    brokers: tuple[int, ...], log_dirs: tuple[int, ...], topics: tuple[_Topic, ...]
+    brokers: tuple[int, ...],
+    log_dirs: tuple[int, ...],
+    topics: tuple[_Topic, ...],
+    load_factor: float,
 ) -> Entities:
     """List what stands in such a cluster."""
     partitions: list[PartitionNames] = []
@@ -186,7 +189,7 @@ def _list_of(
         led_by, dirs, outside = dict(topic.leaders), dict(topic.dirs), dict(topic.behind)
         for number, replicas in topic.assignment:
             for j, stream in enumerate(topic.produce):
-                rate = rates[j].get(number, stream.records_per_s)
+                rate = load_factor * rates[j].get(number, stream.records_per_s)
                 wanted = stream.partitions is None or number in stream.partitions
                 if wanted and rate > 0:
                     streams.append((len(partitions), stream.at(rate)))
@@ -236,8 +239,10 @@ def entities_of(scenario: Scenario) -> Entities:
     global _last  # noqa: PLW0603 - one scenario a process at a time
     topics, cluster = scenario.topics, scenario.cluster
     stand = (cluster.brokers, tuple(cluster.log_dirs_of(broker) for broker in cluster.brokers))
-    if _last is None or _last[0] is not topics or _last[1] != stand:
-        _last = topics, stand, _list_of(*stand, tuple(_Topic.of(topic) for topic in topics))
+    place = (stand, scenario.load_factor)
+    if _last is None or _last[0] is not topics or _last[1] != place:
+        listed = tuple(_Topic.of(topic) for topic in topics)
+        _last = topics, place, _list_of(*stand, listed, scenario.load_factor)
     return _last[2]
 
 
