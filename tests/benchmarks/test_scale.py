@@ -23,7 +23,7 @@ def test_every_broker_follows_every_other() -> None:
 
 
 def test_a_small_size_is_measured() -> None:
-    """Every figure is there, and a layout costs less than running the world."""
+    """Every figure is there."""
     found = here(Size(SMALL.brokers, SMALL.partitions))
     assert found.events_per_s > 0
     assert found.entities > 700
