@@ -12,6 +12,7 @@ import contextlib
 import functools
 import os
 import re
+import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,11 @@ REQUEST_SECONDS_MAX = 60.0
 _AWS = re.compile(r"AWS Error (?P<kind>[A-Z_]+)[^:]*: (?P<said>.*)", re.DOTALL)
 _EXCEPTION = re.compile(r"Unable to parse ExceptionName: (?P<name>\w+)(?: Message: (?P<said>.*))?")
 _NOISE = re.compile(r"\s*(?:\(Request ID: [^)]*\)|;? ?Details: .*|curlCode: \d+,)\s*", re.DOTALL)
+
+
+_CUT_ERROR = "Failed to flush response stream"
+"""What Arrow says, and does not try again, when the text of an error is longer than the file that
+was asked for: it goes into the file's own buffer."""
 
 
 class StoreError(Refused):
@@ -110,8 +116,17 @@ class RemotePath:
     def read_buffer(self) -> Any:
         """Read a file as an Arrow buffer; see `read_bytes`."""
         system, path = _system(self)
-        with _told(self, "read"), system.open_input_file(path) as file:
-            return file.read_buffer()
+        with _told(self, "read"):
+            for attempt in range(1, ATTEMPTS):
+                try:
+                    with system.open_input_file(path) as file:
+                        return file.read_buffer()
+                except OSError as error:
+                    if _CUT_ERROR not in str(error):
+                        raise
+                    time.sleep(0.05 * 2**attempt)
+            with system.open_input_file(path) as file:
+                return file.read_buffer()
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """Read a file of text; see `read_bytes`."""

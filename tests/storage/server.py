@@ -71,7 +71,9 @@ class Misbehaving:
             if every and self._counts["requests"] % every == 0:
                 self._counts["failed"] += 1
                 return "SlowDown"
-            if method == "PUT" and behaviour.get("forget") and behaviour["forget"] in path:
+            # An empty object that stands for a folder is nothing that anybody would miss.
+            put = method == "PUT" and not path.endswith("/")
+            if put and behaviour.get("forget") and behaviour["forget"] in path:
                 self._behaviour = {}
                 self._counts["forgotten"] += 1
                 return ""

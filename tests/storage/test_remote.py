@@ -90,6 +90,14 @@ class TestFiles:
         assert [name for name, _ in prefix.files()] == list("012345")
         assert server.counts()["failed"] > 0
 
+    def test_an_error_longer_than_the_file(self, server: Server, prefix: RemotePath) -> None:
+        """A read of few bytes that fails now and then is made again, too."""
+        (prefix / "x").put(b"1")
+        server.behave(fail_every=4)
+        for _ in range(12):
+            assert (prefix / "x").read_bytes() == b"1"
+        assert server.counts()["failed"] > 3
+
 
 REFUSALS = {
     "ExpiredToken": r"ExpiredToken",
