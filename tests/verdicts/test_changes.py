@@ -98,10 +98,12 @@ class TestChanges:
         assert change.text == "code: 1234abc to 5678def; its files were not kept"
 
     def test_first_night(self) -> None:
-        """Without a baseline nothing has changed."""
+        """Without a baseline nothing has changed: the page says why and has no such section."""
         judged_later(World())
         assert read_changes("synthetic", LATER).baseline == ""
-        assert "no baseline whose settings" in render(read_night(World().plan(LATER)))
+        page = render(read_night(World().plan(LATER)))
+        assert "No baseline is accepted yet." in page
+        assert "What changed" not in page
 
     def test_in_the_report(self) -> None:
         """The page lists the change under its configuration."""
