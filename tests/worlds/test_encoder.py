@@ -57,6 +57,25 @@ class TestAlike:
             assert np.array_equal(world.w, alone.w)
             assert np.array_equal(world.motions, alone.motions)
 
+    def test_laid_out_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One layout serves all settings of a scenario that lay nothing out anew."""
+        drawn = configured(0)[0]
+        limits = [apply(drawn, {"replica.lag.time.max.ms": ms}) for ms in (10_000, 20_000, 30_000)]
+        made: list[encoder._Encoder] = []
+        new = encoder._Encoder._new_structure
+
+        def counted(one: encoder._Encoder) -> encoder._Structure:
+            made.append(one)
+            return new(one)
+
+        monkeypatch.setattr(encoder._Encoder, "_new_structure", counted)
+        forget()
+        for scenario in limits:
+            encode(scenario)
+        assert len(made) == 1
+        encode(apply(drawn, {"num.replica.fetchers": 4}))
+        assert len(made) == 2
+
     def test_same_cells_in_any_order(self) -> None:
         """So is every cell where scenarios of a panel, of one shape and others, come in turn."""
         scenarios = [scenario for index in range(12) for scenario in configured(index)[::11]]
