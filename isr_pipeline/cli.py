@@ -261,6 +261,7 @@ def night_run(
 @night_app.command("list")
 def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """List all nights with their status."""
+    from isr_pipeline.home import Home  # noqa: PLC0415
     from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
 
     rows = [
@@ -272,7 +273,7 @@ def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> Non
         _print_json(rows)
         return
     if not rows:
-        _say("no nights yet; run one: make nightly")
+        _say(f"no nights in {Home.from_environment().made}; run one: make nightly")
     for row in rows:
         line = f"{row['night']}  {row['experiment']:<16} {row['status']:<12} {row['reason']}"
         _say(line.rstrip())

@@ -21,8 +21,8 @@ SHIPPED = "ISR_PIPELINE_SHIPPED"
 """Environment variable of workers that got their code from Spark: digest of that code."""
 
 SCRATCH = "ISR_PIPELINE_WORKER_SCRATCH"
-"""Environment variable: folder of a worker's machine for code and compiled kernels; without it
-``isr-pipeline-UID`` in the folder of temporary files."""
+"""Environment variable: folder of a worker's machine below which code and compiled kernels lie, in
+``isr-pipeline-UID``; without it the folder of temporary files."""
 
 UMASK = "ISR_PIPELINE_WORKER_UMASK"
 """Environment variable: the driver's umask, so that it can replace what workers wrote."""
@@ -60,8 +60,8 @@ def _own_folder() -> Path:
     Raises:
         PermissionError: somebody else may write there, and with it choose what we run.
     """
-    named = os.environ.get(SCRATCH)
-    folder = Path(named or Path(tempfile.gettempdir()) / f"isr-pipeline-{os.getuid()}")
+    named = os.environ.get(SCRATCH) or tempfile.gettempdir()
+    folder = Path(named) / f"isr-pipeline-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
@@ -75,16 +75,19 @@ def _place(brought: Path, place: Path) -> None:
     if place.is_dir():
         return
     writing = place.with_name(f"_writing-{uuid.uuid4().hex[:8]}")
-    shutil.copytree(brought, writing)  # keeps the times of files, which kernels are known by
     try:
+        shutil.copytree(brought, writing)  # keeps the times of files, which kernels are known by
         writing.rename(place)
     except OSError:
-        shutil.rmtree(writing)  # another executor of this machine was sooner
+        shutil.rmtree(writing, ignore_errors=True)
+        if not place.is_dir():  # else another executor of this machine was sooner
+            raise
 
 
 def _prune(folder: Path) -> None:
-    """Remove all but the versions that were used last."""
+    """Remove all versions of the code but those that were used last."""
     with contextlib.suppress(OSError):
-        versions = sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
+        ours = [one for one in folder.iterdir() if (one / "code").is_dir()]
+        versions = sorted(ours, key=lambda one: one.stat().st_mtime, reverse=True)
         for old in versions[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)

@@ -127,7 +127,7 @@ def _check_place(place: Place, named: str) -> None:
             raise StoreError(f"{place}: {endpoint()} cannot be reached ({silent})")
         probe.write_bytes(b"isr-pipeline")
         probe.unlink()
-    except StoreError as error:
+    except (StoreError, ValueError) as error:  # a port that is no number
         given = str(error).replace(str(probe), str(place))
         raise InputError(named, "", given, allowed) from None
 

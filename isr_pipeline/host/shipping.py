@@ -31,6 +31,9 @@ WORKERS = "ISR_PIPELINE_WORKERS"
 CHECKOUT, TO_WORKERS = "checkout", "shipped"
 """Its values. Workers share the checkout and its environment; or Spark brings them both."""
 
+ARCHIVES_KEPT = 2
+"""Archives of each kind that stay in the home: the present one, and what a night may still send."""
+
 PYTHON = "./environment/bin/python"
 """The packed Python, from an executor's working folder."""
 
@@ -75,18 +78,18 @@ def shipment(home: Home) -> Shipment:
     if not made.environment.is_file():
         sys.stdout.write("packing this Python and its libraries for Spark's workers (once)\n")
         pack(made.environment)
-        _remove_others(made.environment, "environment-")
+        _remove_older(folder, "environment-")
     if not made.code.is_file():
         write_whole(made.code, _code())
-        _remove_others(made.code, "code-")
+        _remove_older(folder, "code-")
     return made
 
 
-def _remove_others(file: Path, beginning: str) -> None:
-    """Remove the archives that this one takes the place of."""
-    for other in file.parent.glob(f"{beginning}*.tar.gz"):
-        if other != file:
-            other.unlink(missing_ok=True)
+def _remove_older(folder: Path, beginning: str) -> None:
+    """Remove all but the newest archives of a kind."""
+    made = sorted(folder.glob(f"{beginning}*.tar.gz"), key=lambda one: one.stat().st_mtime)
+    for old in made[:-ARCHIVES_KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _code() -> bytes:

@@ -83,7 +83,7 @@ def cause(error: BaseException) -> str:
     chain = [error]
     while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
         chain.append(before)
-    text = "\n".join(f"{type(one).__name__}: {one}" for one in chain)
+    text = "\n".join(f"{type(one).__name__}: {_said(one)}" for one in chain)
     full = disk_full(error, text)
     if full:
         return full
@@ -104,6 +104,15 @@ def cause(error: BaseException) -> str:
     found = found or [match["line"] for match in _JAVA.finditer(text)][-1:]
     first = found[0] if found else f"{type(error).__name__}: {error}".partition("\n")[0]
     return shortened(" ".join(first.split()), LINE_MAX - 50)
+
+
+def _said(error: BaseException) -> str:
+    """Text of an error; pyspark's own cannot be told once its Spark has ended."""
+    try:
+        return str(error)
+    except AssertionError:
+        parts = (getattr(error, "_desc", ""), getattr(error, "_stackTrace", ""))
+        return "\n\n".join(str(part) for part in parts if part)
 
 
 def only_a_person_mends(reason: str) -> bool:

@@ -47,7 +47,7 @@ def begin(
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in ("verdict.json", "changed.json", "report.html", "mlflow.json"):
+    for stale in ("verdict.json", "changed.json", "answer.json", "report.html", "mlflow.json"):
         (folder / stale).unlink(missing_ok=True)
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
     plan.save(folder / "plan.json")

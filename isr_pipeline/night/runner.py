@@ -22,6 +22,7 @@ from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.night.life import interrupt
+from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +75,7 @@ def run_night(
     """
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
+    notify.configured()  # refused now, not when the night has run
     conf = {
         "night": night,
         "experiment": experiment,

@@ -38,6 +38,7 @@ from isr_pipeline.night.runner import (
     wait_for_turn,
 )
 from isr_pipeline.night.status import folder_of
+from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +83,7 @@ def run_in_process(
         allowed = "SPARK_MASTER, or a connection written as JSON: only Airflow reads the other form"
         raise InputError(stack.CONNECTION, "", "a URI", allowed)
     check_night_can_start(home, master)
+    notify.configured()  # refused now, not when the night has run
     lock = AirflowLock(home)
     stack.stop_on_signals()
     one = _Night(home, master, experiment, night, panel_size)

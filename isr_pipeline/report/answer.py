@@ -180,8 +180,9 @@ class _Words:
             return f"Keep {name}: none of {_count(choice.candidates)} is better."
         best = self.by_id[choice.best]
         return (
-            f"Keep {name}: {best.name}, the best of {_count(choice.candidates)}, is better in only "
-            f"{_percent(choice.measured.better)} of bootstrap draws; "
+            f"Keep {name}: nothing else is surely better. {best.name} looked best on one half of "
+            f"the scenarios. On the other half it is better in only "
+            f"{_percent(choice.measured.better)} of bootstrap draws, "
             f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s."
         )
 

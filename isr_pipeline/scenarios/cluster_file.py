@@ -450,7 +450,6 @@ def checked_cluster(raw: Mapping[str, Any], where: str) -> ClusterFile:
         InputError: the first finding, in the order of the file.
     """
     file = validated(ClusterFile, raw, where)
-    file = validated(ClusterFile, raw, where)
     if not file.brokers:
         raise InputError(where, "brokers", "[]", "a list of at least one broker")
     if not file.topics:

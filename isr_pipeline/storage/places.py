@@ -27,7 +27,7 @@ def place_of(text: str | Path | RemotePath) -> Place:
     """Return the place that a path or a URI names.
 
     Raises:
-        ValueError: a scheme that is not known, or no bucket.
+        ValueError: a scheme that is not known, no bucket, or credentials in it.
     """
     if not isinstance(text, str):
         return text
@@ -36,7 +36,10 @@ def place_of(text: str | Path | RemotePath) -> Place:
     found = _URI.fullmatch(text)
     if found is None:
         return Path(text)
-    if found["scheme"] not in SCHEMES or not found["rest"].strip("/"):
+    bucket = found["rest"].partition("/")[0]
+    if "@" in bucket:  # not repeated: it may be a password
+        raise ValueError(f"{found['scheme']}://…@…: credentials in the address; allowed: {ALLOWED}")
+    if found["scheme"] not in SCHEMES or not bucket:
         raise ValueError(f"{text}: allowed: {ALLOWED}")
     return RemotePath.of(text)
 

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import uuid
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,10 +174,13 @@ def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
                 if file.is_file():
                     name = file.relative_to(draft.own).as_posix()
                     draft.written.append(put_file(attempt / name, file.read_bytes(), name))
-            _publish(folder, attempt, draft.written)
+            _check_written(attempt, draft.written)
         except BaseException:
-            attempt.remove_below()
+            with suppress(StoreError):  # the next writer removes it
+                attempt.remove_below()
             raise
+    # From here on nothing is removed: a manifest may be there although its writer was refused.
+    _publish(folder, draft.written)
     remove_debris(folder)
 
 
@@ -187,8 +190,8 @@ def put_file(place: RemotePath, content: Any, name: str) -> Stored:
     return Stored(place, name, len(content), hashlib.sha256(content).hexdigest())
 
 
-def _publish(folder: RemotePath, attempt: RemotePath, files: list[Stored]) -> None:
-    """Look whether all files are there, then name them in the manifest.
+def _check_written(attempt: RemotePath, files: list[Stored]) -> None:
+    """Look whether all files of an attempt are there.
 
     Raises:
         StoreError: one is not.
@@ -199,6 +202,10 @@ def _publish(folder: RemotePath, attempt: RemotePath, files: list[Stored]) -> No
         if size != file.size:
             what = "does not have it" if size is None else f"has {size} of {file.size} bytes"
             raise StoreError(f"{file.place}: was written, and the store {what}")
+
+
+def _publish(folder: RemotePath, files: list[Stored]) -> None:
+    """Name the files of an attempt in the manifest: from now on they count."""
     named = [
         {
             "name": file.name,

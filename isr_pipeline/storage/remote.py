@@ -271,7 +271,7 @@ def _told(place: RemotePath, done: str) -> Iterator[None]:
         raise StoreError(f"{place}: cannot be {done} ({reason(error)})") from None
 
 
-def reason(error: OSError) -> str:
+def reason(error: Exception) -> str:
     """Say in a few words why a store did not do what was asked."""
     text = " ".join(str(error).split())
     named = _EXCEPTION.search(text)
@@ -319,7 +319,11 @@ def _made(process: int, scheme: str, host: str, said: tuple[str, ...]) -> Any:
     from pyarrow import fs  # noqa: PLC0415 - slow, and for those who have a store alone
 
     if scheme != "s3":
-        return fs.FileSystem.from_uri(f"{scheme}://{host}/")[0]
+        try:
+            return fs.FileSystem.from_uri(f"{scheme}://{host}/")[0]
+        except (OSError, ValueError) as error:
+            why = reason(error).partition(" dlopen(")[0]  # of each place that has no library
+            raise StoreError(f"{scheme}://{host}: cannot be used ({why})") from None
     given = dict(zip(VARIABLES, said, strict=True))
     server = given["AWS_ENDPOINT_URL_S3"] or given["AWS_ENDPOINT_URL"]
     region = given["AWS_REGION"] or given["AWS_DEFAULT_REGION"]

@@ -332,8 +332,10 @@ def _choose(
     whole = panel.select(every)
     choosing, measuring = (half.select(every) for half in halves)
     rule = _Rule(choosing, reference, settings)
-    lost = whole.means(LOSS)
-    safe = lost <= lost[0]
+    # The mean of differences, not the difference of means: equal columns give exactly nothing.
+    records = whole.values[LOSS]
+    more_lost = whole.weights @ (records - records[:, [0]]) / whole.weights.sum()
+    safe = more_lost <= 0
     boldest = int(rule.best(choosing.weights[None, :], np.ones(len(every), bool))[0])
     at = int(rule.best(choosing.weights[None, :], safe)[0])
     axis = _gaining_axis(rule, at)
@@ -356,7 +358,7 @@ def _choose(
         axis=axis,
         deciding=deciding,
         sensitivity=_sensitivity(rule, safe, at),
-        lossy=None if boldest == at else (every[boldest], float(lost[boldest] - lost[0])),
+        lossy=None if safe[boldest] else (every[boldest], float(more_lost[boldest])),
     )
 
 

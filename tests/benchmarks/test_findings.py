@@ -116,10 +116,11 @@ class TestPanel:
     ) -> None:
         """The figures of the README's block come out again, to the last digit."""
         assert program.main(["lag-limit"]) == 0
+        said = capsys.readouterr().out.splitlines()
         block = (REPOSITORY / "README.md").read_text().split("<!-- finding:text:lag-limit:800 -->")
         printed = block[1].split("<!-- finding:end -->")[0]
         lines = [line for line in printed.splitlines() if line.strip("`") not in {"", "text"}]
-        assert [line for line in lines if line not in capsys.readouterr().out.splitlines()] == []
+        assert [line for line in lines if line not in said] == []
 
 
 class TestNeighbours:

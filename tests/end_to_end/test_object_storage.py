@@ -1,9 +1,12 @@
-"""A night whose tables, folder, pages and artefacts lie in an S3-compatible store."""
+"""Nights whose tables, folders, baselines, pages and artefacts lie in an S3-compatible store."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import signal
+import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NIGHT = "2026-09-05"
+NIGHT, LATER = "2026-09-05", "2026-09-06"
 STORE = RemotePath.of(f"s3://{BUCKET}/all")
 
 pytestmark = pytest.mark.slow
@@ -94,3 +97,108 @@ class TestNight:
         """The terminal names the pages where they are."""
         assert f"report     {STORE}/nights/{EXPERIMENT}/{NIGHT}/report.html" in first["said"]
         assert f"Data Docs  {STORE}/data_docs/{EXPERIMENT}/{NIGHT}/index.html" in first["said"]
+
+    def test_accepted_compared_pruned(self, there: Site, first: dict[str, Any]) -> None:
+        """The next night is compared with the baseline in the store; a pruned night is gone."""
+        there.run("baseline", "accept", NIGHT, "--experiment", EXPERIMENT, "--why", "first")
+        assert f"night {NIGHT}, accepted by" in there.run(
+            "baseline", "show", "--experiment", EXPERIMENT
+        )
+        assert "first" in there.run("baseline", "ledger", "--experiment", EXPERIMENT)
+        there.night(LATER, "--in-process")
+        assert there.show(LATER)["headline"] == "5 of 5 configurations unchanged"
+        there.run("baseline", "accept", LATER, "--experiment", EXPERIMENT, "--why", "second")
+        assert len(there.run("baseline", "ledger", "--experiment", EXPERIMENT).splitlines()) >= 2
+        there.run("night", "prune", "--keep", "1")
+        rows = json.loads(there.run("night", "list", "--json"))
+        assert [row["night"] for row in rows] == [LATER]
+        assert not [name for name, _ in STORE.files() if NIGHT in name]
+        assert unnamed() == []
+
+
+class TestKilled:
+    """A night that was killed while it wrote."""
+
+    def test_run_again(self, there: Site, here: dict[str, str]) -> None:
+        """It has no verdict; run again it is whole, and nothing of the first try is left."""
+        command = ("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT, "--in-process")
+        started = there.start(*command)
+        started.wait_for("simulate")
+        started.process.send_signal(signal.SIGKILL)
+        started.process.wait()
+        limit = time.monotonic() + 60
+        while there.processes():
+            assert time.monotonic() < limit, there.processes()
+            time.sleep(0.5)
+        assert there.show(NIGHT)["status"] == "interrupted"
+        there.night(NIGHT, "--in-process")
+        assert digests(there.show(NIGHT))["outcomes"] == here["outcomes"]
+        assert unnamed() == []
+
+
+class TestTwoAtOnce:
+    """Two machines, here two homes, that share a store."""
+
+    def test_different_nights(
+        self, there: Site, server: Server, here: dict[str, str], tmp_path: Path
+    ) -> None:
+        """Each writes its own night."""
+        other = stored(there, server, tmp_path / "other")
+        command = ("night", "run", "--experiment", EXPERIMENT, "--in-process", "--night")
+        both = [there.start(*command, LATER), other.start(*command, NIGHT)]
+        for one in both:
+            try:
+                assert one.process.wait(timeout=900) == 0, one.said()
+            except subprocess.TimeoutExpired:
+                one.process.kill()
+                raise
+        assert digests(other.show(NIGHT))["outcomes"] == here["outcomes"]
+        assert there.show(LATER)["status"] == "unchanged"
+        assert unnamed() == []
+
+
+class TestFaults:
+    """A store that fails, forgets, or refuses."""
+
+    def test_one_request_in_fifty_fails(
+        self, there: Site, server: Server, here: dict[str, str]
+    ) -> None:
+        """Requests are made again; the night is what it always is."""
+        server.behave(fail_every=50)
+        try:
+            there.night(NIGHT, "--in-process")
+            assert server.counts()["failed"] > 5
+        finally:
+            server.behave()
+        assert digests(there.show(NIGHT))["outcomes"] == here["outcomes"]
+
+    @pytest.mark.parametrize(
+        "forgotten", ["verdict.json", "tables/outcomes/", "shard=kip-501/", "tables/summary/"]
+    )
+    def test_forgets_a_write(self, there: Site, server: Server, forgotten: str) -> None:
+        """The night is red and has one line that says so; there is no verdict."""
+        server.behave(forget=forgotten)
+        try:
+            said = there.night(NIGHT, "--in-process", status=1)
+            assert server.counts()["forgotten"] == 1
+        finally:
+            server.behave()
+        lines = [line for line in said.splitlines() if "and the store does not have it" in line]
+        assert len(lines) == 1, said
+        assert forgotten in lines[0]
+        shown = there.show(NIGHT)
+        assert (shown["status"], shown["headline"]) == ("failed", "")
+
+    def test_refused_on_the_way(self, there: Site, server: Server) -> None:
+        """Credentials that expire during a night end it with one line, and it can be run again."""
+        command = ("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT, "--in-process")
+        started = there.start(*command)
+        started.wait_for("simulate")
+        server.behave(refuse="ExpiredToken")
+        try:
+            assert started.process.wait(timeout=600) == 1
+        finally:
+            server.behave()
+        assert "ExpiredToken" in started.said()
+        assert "Traceback" not in started.said()
+        there.night(NIGHT, "--in-process")

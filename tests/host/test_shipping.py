@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -96,12 +97,16 @@ class TestShipment:
         return Home(tmp_path, str(tmp_path))
 
     def test_older_ones_go(self, home: Home) -> None:
-        """What these take the place of is removed; else the home would grow with every change."""
-        for name in ("environment-old.tar.gz", "code-old.tar.gz"):
-            (home.path / "spark" / name).touch()
+        """The one before stays, which a night may still send; older ones would fill the home."""
+        folder = home.path / "spark"
+        for age_s, name in ((10, "last"), (20, "older"), (30, "oldest")):
+            for kind in ("environment", "code"):
+                file = folder / f"{kind}-{name}.tar.gz"
+                file.touch()
+                os.utime(file, times=(time.time() - age_s,) * 2)
         sent = shipping.shipment(home)
-        left = set((home.path / "spark").iterdir())
-        assert left == {sent.environment, sent.code}
+        before = {folder / f"{kind}-last.tar.gz" for kind in ("environment", "code")}
+        assert set(folder.iterdir()) == {sent.environment, sent.code, *before}
 
     def test_code_is_the_package(self, home: Home) -> None:
         """Every source of the package is in it, with one time: compiled kernels ask for it."""
@@ -144,9 +149,14 @@ class TestArrival:
             check=False,
         )
 
+    @staticmethod
+    def own(folder: Path) -> Path:
+        """This user's folder below the one that is named."""
+        return folder / "scratch" / f"isr-pipeline-{os.getuid()}"
+
     def test_goes_on_from_its_own_place(self, tmp_path: Path) -> None:
         """Executors of any number find the same path, which compiled kernels are known by."""
-        home = tmp_path / "scratch" / "d1"
+        home = self.own(tmp_path) / "d1"
         first, second = (self.settle(tmp_path, **{arrival.SHIPPED: "d1"}) for _ in range(2))
         assert first.stdout == second.stdout == f"{home}/code/where.py {home} pyspark.worker\n"
 
@@ -158,16 +168,25 @@ class TestArrival:
         """The three versions that were used last stay."""
         for name in ("d1", "d2", "d3", "d4", "d5"):
             assert self.settle(tmp_path, **{arrival.SHIPPED: name}).returncode == 0
-        left = {entry.name for entry in (tmp_path / "scratch").iterdir()}
+        left = {entry.name for entry in self.own(tmp_path).iterdir()}
         assert left == {"d3", "d4", "d5"}
+
+    def test_what_others_have_there_stays(self, tmp_path: Path) -> None:
+        """The folder that is named may hold anything: we have a folder of our own below it."""
+        theirs = [tmp_path / "scratch" / name for name in ("thesis", "mail", "photos", "data")]
+        for folder in theirs:
+            folder.mkdir(parents=True)
+        for name in ("d1", "d2", "d3", "d4"):
+            assert self.settle(tmp_path, **{arrival.SHIPPED: name}).returncode == 0
+        assert all(folder.is_dir() for folder in theirs)
 
     def test_a_folder_that_others_write(self, tmp_path: Path) -> None:
         """Who may write there chooses what we run: refused, and the way out is named."""
-        (tmp_path / "scratch").mkdir()
-        (tmp_path / "scratch").chmod(0o777)
+        self.own(tmp_path).mkdir(parents=True)
+        self.own(tmp_path).chmod(0o777)
         done = self.settle(tmp_path, **{arrival.SHIPPED: "d1"})
         assert done.stderr.splitlines()[-1] == (
-            f"PermissionError: {tmp_path}/scratch is not this user's alone; "
+            f"PermissionError: {self.own(tmp_path)} is not this user's alone; "
             "ISR_PIPELINE_WORKER_SCRATCH names another folder for workers"
         )
 

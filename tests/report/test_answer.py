@@ -106,8 +106,9 @@ class TestWords:
 
         found = answered(noise)
         assert found["configuration"] == "today"
-        assert found["first"].startswith("Keep today: lag-20s, the best of 2 others, is better in ")
-        assert "of bootstrap draws; produce unavailable" in found["first"]
+        assert found["first"].startswith("Keep today: nothing else is surely better. ")
+        assert "lag-20s looked best on one half of the scenarios. On the" in found["first"]
+        assert "of bootstrap draws, produce unavailable" in found["first"]
 
     def test_a_proposal_has_a_part_of_its_own(self) -> None:
         """It is compared, and is not what is advised."""

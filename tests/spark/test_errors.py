@@ -86,6 +86,21 @@ class TestCause:
             "Spark was killed while the step ran, or ended by itself (was memory short?)"
         )
 
+    def test_an_error_whose_spark_has_ended(self) -> None:
+        """Pyspark refuses to tell such an error; what it holds says why all the same."""
+
+        class Captured(Exception):
+            _desc = "Job aborted."
+            _stackTrace = (  # noqa: N815 - as pyspark names it
+                "Traceback (most recent call last):\n  raise StoreDamaged(...)\n"
+                "isr_pipeline.storage.remote.StoreDamaged: s3://b/t: was published, and is gone\n"
+            )
+
+            def __str__(self) -> str:
+                raise AssertionError
+
+        assert cause(Captured()) == "s3://b/t: was published, and is gone"
+
     def test_another_error_is_itself(self) -> None:
         """What is not Spark's is said as it is, in one line."""
         assert cause(KeyError("offline\nrate")) == r"KeyError: 'offline\nrate'"

@@ -15,13 +15,11 @@ from isr_pipeline.errors import TableMissing
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage import published
 from isr_pipeline.storage.published import MANIFEST, drafting, file_named, files, replacing
-from isr_pipeline.storage.remote import StoreError
+from isr_pipeline.storage.remote import RemotePath, StoreError
 from tests.storage.server import Server
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from isr_pipeline.storage.remote import RemotePath
 
 NIGHT = "2026-11-19"
 ROWS = pd.DataFrame(
@@ -57,6 +55,44 @@ class TestReplacing:
         put(prefix, "second")
         assert text(prefix) == "second"
         assert len(prefix.files()) == 2  # the file and the manifest
+
+    def test_an_answer_that_is_lost(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A manifest that was put, though its writer heard of no success, names what is there."""
+        put(prefix, "first")
+        write = RemotePath.write_text
+
+        def cut_off(place: RemotePath, content: str) -> None:
+            write(place, content)
+            raise StoreError("no answer")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(RemotePath, "write_text", cut_off)
+            with pytest.raises(StoreError, match="no answer"):
+                put(prefix, "second")
+        assert text(prefix) == "second"
+        put(prefix, "third")
+        assert text(prefix) == "third"
+        assert len(prefix.files()) == 2
+
+    def test_a_manifest_that_is_not_put(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without it the former version counts, and the next writer removes the attempt."""
+        put(prefix, "first")
+
+        def refused(place: RemotePath, content: str) -> None:
+            raise StoreError(f"{place}: refused {len(content)}")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(RemotePath, "write_text", refused)
+            with pytest.raises(StoreError, match="refused"):
+                put(prefix, "second")
+        assert text(prefix) == "first"
+        put(prefix, "third")
+        assert text(prefix) == "third"
+        assert len(prefix.files()) == 2
 
     def test_an_error_leaves_the_former_version(self, prefix: RemotePath) -> None:
         """An attempt that raises leaves what was there, and nothing else."""

@@ -27,7 +27,9 @@ class TestNames:
         assert (place.name, place.stem, place.suffix) == ("b.tar.gz", "b.tar", ".gz")
         assert str(place.parent / "c") == str(place.with_name("c")) == "s3://bucket/a/c"
 
-    @pytest.mark.parametrize("text", ["ftp://host/x", "s3a://bucket/x", "s3://", "S3://bucket"])
+    @pytest.mark.parametrize(
+        "text", ["ftp://host/x", "s3a://bucket/x", "s3://", "s3:///x", "S3://bucket"]
+    )
     def test_unknown(self, text: str) -> None:
         """A scheme that is not known is refused with those that are."""
         with pytest.raises(ValueError, match=r"allowed: a folder, file:///FOLDER, s3://BUCKET/"):

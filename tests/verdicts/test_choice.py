@@ -81,6 +81,24 @@ def chosen(panel: PanelOutcomes, home: object, **values: dict[str, object]) -> C
     return found
 
 
+class TestLosses:
+    """What loses acknowledged records is no choice."""
+
+    @given(seed=st.integers(0, 2**32 - 1))
+    @settings(max_examples=30, deadline=None)
+    def test_equal_losses_are_not_more(self, seed: int) -> None:
+        """A setting that loses what the reference loses is never left out for it."""
+        rng = np.random.default_rng(seed)
+        rows, names = int(rng.integers(20, 120)), [f"id-{one}" for one in range(30)]
+        lost, stopped = rng.gamma(1.0, 40.0, rows), rng.gamma(1.0, 0.01, rows)
+        values = {name: {"records_lost": lost, UNAVAILABLE: stopped} for name in names}
+        values[names[-1]][UNAVAILABLE] = stopped * 0.3
+        panel = panel_of(values, ("one",) * rows, rng.gamma(2.0, 1.0, rows))
+        setting = chosen(panel, None).setting
+        assert setting is not None
+        assert (setting.best, setting.lossy) == (names[-1], None)
+
+
 class TestSplit:
     """The two halves."""
 
