@@ -25,7 +25,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights pictures clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights store-test pictures clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ reference: setup  ## write the tables of docs/*-file.md, keys.md and command-lin
 
 docs:  ## the documentation as a site that is searched without a network, .state/site/index.html
 	@"$(PYTHON)" -E -X utf8 tools/docs.py
+
+store-test: setup  ## nights in an object store that fails, forgets or refuses, killed, two at once (a quarter of an hour)
+	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_object_storage.py
 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py
