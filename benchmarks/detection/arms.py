@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from benchmarks.detection.draw import Night
+from benchmarks.detection.draw import Night, Pair
 from isr_pipeline.verdicts import look, stages
+from isr_pipeline.verdicts.allocation import allocate, variances
 from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-Pair = tuple[PanelOutcomes, PanelOutcomes]
 
 OWN = "isr-pipeline"
 
@@ -46,25 +46,33 @@ class Alarms:
     tests: int = 0
 
 
-def own(night: Night, settings: VerdictSettings, *, most_looks: int = 99) -> Alarms:
+def own(
+    night: Night, settings: VerdictSettings, *, most_looks: int = 99, as_one: bool = False
+) -> Alarms:
     """The method that nights are judged by, look after look until nothing is open.
 
     What must never happen is not drawn again in other phases here: it stays `suspect`.
 
     Args:
-        night: with its regression panel and its looks.
+        night: with its regression panel, and further scenarios of every stratum.
         settings: of verdicts.
         most_looks: after which the budget is spent.
+        as_one: whether the verdicts know of no strata.
     """
-    new, old = night.regression
+    seen = _as_one_stratum if as_one else _as_it_is
+    new, old = seen(night.regression)
     allowed = _allowed(night, settings)
     called, power = look.call(new, old, settings, allowed=allowed)
     planned = stages.looks(night.stages[:most_looks]) if most_looks else ()
     first = sum(map(_is_open, called))
-    for one, pair in zip(planned, night.looks, strict=False):
+    strata = dict(night.confirm)
+    for number, one in enumerate(planned):
         asked = [index for index, metrics in enumerate(called) if _is_open(metrics)]
         if not asked:
             break
+        if number:
+            strata = _further(night, settings, called, strata, night.stages[number].scenarios)
+        pair = seen(night.further(strata))
         ids = tuple(new.config_ids[index] for index in asked)
         after, before = (panel.select(ids) for panel in pair)
         decided = stages.settle(
@@ -84,6 +92,26 @@ def own(night: Night, settings: VerdictSettings, *, most_looks: int = 99) -> Ala
         undecided=_having(called, (Status.UNDECIDED,)),
         tests=power.tests,
     )
+
+
+def _further(
+    night: Night,
+    settings: VerdictSettings,
+    called: list[tuple[MetricVerdict, ...]],
+    strata: Mapping[str, int],
+    more: int,
+) -> dict[str, int]:
+    """Scenarios of each stratum after another stage, shared out as a night does."""
+    new, old = night.regression
+    questions = [
+        (metric.metric, new.config_ids[index])
+        for index, metrics in enumerate(called)
+        for metric in metrics
+        if metric.status in OPEN
+    ]
+    needs = variances(new, old, settings, questions, list(strata))
+    further = allocate(needs, list(strata.values()), more, [night.shares[name] for name in strata])
+    return {name: strata[name] + count for name, count in zip(strata, further, strict=True)}
 
 
 def _allowed(night: Night, settings: VerdictSettings) -> frozenset[tuple[str, str]]:
@@ -115,12 +143,7 @@ def without_further(night: Night, settings: VerdictSettings) -> Alarms:
 
 def without_strata(night: Night, settings: VerdictSettings) -> Alarms:
     """The population alone is asked, no stratum."""
-    flat = replace(
-        night,
-        regression=_as_one_stratum(night.regression),
-        looks=tuple(_as_one_stratum(pair) for pair in night.looks),
-    )
-    return own(flat, settings)
+    return own(night, settings, as_one=True)
 
 
 def without_materiality(night: Night, settings: VerdictSettings) -> Alarms:
@@ -139,6 +162,10 @@ def without_confirmation(night: Night, settings: VerdictSettings) -> Alarms:
     )
     said = own(night, strict, most_looks=0)
     return replace(said, confirmed=said.flagged)
+
+
+def _as_it_is(pair: Pair) -> Pair:
+    return pair
 
 
 def _as_one_stratum(pair: Pair) -> Pair:

@@ -1,9 +1,14 @@
 """Nights drawn from the pool, each by a seed of its own.
 
-A night has a regression panel, and further scenarios for what that leaves open, as many as the
-experiment's budget allows; no scenario comes twice. Every configuration of a night draws its own
-scenarios: twenty-two configurations then have as many independent chances to go wrong, where a
-real night's share one panel.
+The pool stands for all scenarios there are: whoever draws from it puts back what was drawn, so that
+a night of a large budget knows no more of the pool than it would of the world. A night has a
+regression panel, and further scenarios for what that leaves open, in the strata that are asked for.
+Every configuration of a night draws its own scenarios: twenty-two configurations then have as many
+independent chances to go wrong, where a real night's share one panel.
+
+Where nothing was planted, tonight and the baseline change places in half of the scenarios: one draw
+of phases is as good as another, and what a pool of a few thousand shows between two of them is
+chance, no effect.
 """
 
 from __future__ import annotations
@@ -14,14 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.detection.contest import Arm
+from benchmarks.detection.contest import NOTHING, Arm
 from benchmarks.detection.pool import Pool
 from isr_pipeline.experiment.stages import Budget, Stage, planned_stages
-from isr_pipeline.scenarios.panels import allocation, places
+from isr_pipeline.scenarios.panels import allocation, places, stratum_weights
 from isr_pipeline.verdicts.panel import PanelOutcomes
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+Pair = tuple[PanelOutcomes, PanelOutcomes]
 
 REGRESSION = 200
 """Scenarios of the shipped experiments' panels."""
@@ -31,22 +38,50 @@ PAST_NIGHTS = 30
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """Scenarios of one stratum, for every configuration its own.
+
+    Attributes:
+        rows: (n, c) places in the pool.
+        swapped: (n, c) where tonight and the baseline change places.
+    """
+
+    rows: Ints
+    swapped: Bools
+
+    def first(self, count: int) -> Drawn:
+        """The first so many."""
+        return Drawn(self.rows[:count], self.swapped[:count])
+
+
+@dataclass(frozen=True)
 class Night:
     """One night of the contest.
 
     Attributes:
         arms: what each configuration became since the baseline.
         regression: (new, old) outcomes on the regression panel.
-        looks: (new, old) outcomes on all further scenarios of each look.
-        stages: that the looks follow.
+        stages: within the budget.
+        confirm: stratum -> scenarios of the confirm panel, which is the first stage.
+        shares: stratum -> share of the panels.
         past: metric -> (past nights, configurations) weighted means, each of fresh scenarios.
+        pool: drawn from.
+        sequences: stratum -> scenarios that further ones come from, in order.
     """
 
     arms: tuple[Arm, ...]
-    regression: tuple[PanelOutcomes, PanelOutcomes]
-    looks: tuple[tuple[PanelOutcomes, PanelOutcomes], ...]
+    regression: Pair
     stages: tuple[Stage, ...]
+    confirm: dict[str, int]
+    shares: dict[str, float]
     past: dict[str, Floats]
+    pool: Pool
+    sequences: dict[str, Drawn]
+
+    def further(self, strata: Mapping[str, int]) -> Pair:
+        """(new, old) outcomes on the first so many further scenarios of each stratum."""
+        drawn = {name: self.sequences[name].first(count) for name, count in strata.items()}
+        return _pair(self.pool, self.arms, drawn)
 
 
 def stages_of(pool: Pool) -> tuple[Stage, ...]:
@@ -55,33 +90,18 @@ def stages_of(pool: Pool) -> tuple[Stage, ...]:
     return planned_stages(panels, Budget(scenarios=pool.budget))
 
 
-def draw_rows(
-    strata: Mapping[str, Ints],
-    counts: Sequence[Mapping[str, int]],
-    columns: int,
-    random: np.random.Generator,
-) -> list[Ints]:
-    """Draw panels for every configuration that share no scenario.
-
-    Args:
-        strata: stratum -> indices in the pool.
-        counts: of each panel, stratum -> scenarios.
-        columns: number of configurations.
-        random: source of chance.
-
-    Returns:
-        for each panel (n, columns) indices into the pool, stratum by stratum.
-    """
-    panels: list[list[list[Ints]]] = [[] for _ in counts]
-    for name, pool in strata.items():
-        needed = sum(one[name] for one in counts)
-        assert needed <= len(pool), f"the pool has {len(pool)} scenarios of {name}, not {needed}"
-        drawn = [random.permutation(pool)[:needed] for _ in range(columns)]
-        first = 0
-        for panel, one in zip(panels, counts, strict=True):
-            panel.append([column[first : first + one[name]] for column in drawn])
-            first += one[name]
-    return [np.concatenate([np.stack(part, axis=1) for part in panel]) for panel in panels]
+def draw(
+    pool: Pool, arms: tuple[Arm, ...], counts: Mapping[str, int], random: np.random.Generator
+) -> dict[str, Drawn]:
+    """Draw scenarios for every configuration, each from the whole pool of its stratum."""
+    harmless = np.array([arm.plant == NOTHING for arm in arms])
+    found = {}
+    for name, count in counts.items():
+        members = pool.strata[name]
+        rows = members[random.integers(len(members), size=(count, len(arms)))]
+        swapped = (random.random(rows.shape) < 0.5) & harmless
+        found[name] = Drawn(rows, swapped)
+    return found
 
 
 def draw_night(
@@ -99,50 +119,54 @@ def draw_night(
         random: source of chance.
     """
     stages = stages_of(pool)
-    first = allocation(pool.panel_strata, REGRESSION)
-    ends = [allocation(pool.panel_strata, stage.end) for stage in stages]
-    steps = [
-        {name: count - before.get(name, 0) for name, count in end.items()}
-        for before, end in zip([{}, *ends], ends, strict=False)
-    ]
-    drawn = draw_rows(pool.strata, [first, *steps], len(arms), random)
-    looks = [np.concatenate(drawn[1 : number + 1]) for number in range(1, len(drawn))]
+    most = dict.fromkeys(pool.strata, stages[-1].end)
     return Night(
         arms=arms,
-        regression=_pair(pool, arms, drawn[0]),
-        looks=tuple(_pair(pool, arms, rows) for rows in looks),
+        regression=_pair(
+            pool, arms, draw(pool, arms, allocation(pool.panel_strata, REGRESSION), random)
+        ),
         stages=stages,
+        confirm=allocation(pool.panel_strata, stages[0].end),
+        shares={name: one.sample for name, one in pool.panel_strata.items()},
         past=_past(pool, arms, metrics, random),
+        pool=pool,
+        sequences=draw(pool, arms, most, random),
     )
 
 
-def _pair(pool: Pool, arms: tuple[Arm, ...], rows: Ints) -> tuple[PanelOutcomes, PanelOutcomes]:
-    before = tuple(pool.before(arm) for arm in arms)
-    return _outcomes(pool, arms, rows), _outcomes(pool, before, rows)
-
-
-def _outcomes(pool: Pool, arms: tuple[Arm, ...], rows: Ints) -> PanelOutcomes:
+def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn]) -> Pair:
     """Arrange draws as a night's outcomes: row i of every column is of the same stratum."""
-    values = {
-        name: np.column_stack(
-            [pool.of(arm)[name][rows[:, column]] for column, arm in enumerate(arms)]
+    rows = np.concatenate([one.rows for one in drawn.values()])
+    swapped = np.concatenate([one.swapped for one in drawn.values()])
+    strata = tuple(name for name, one in drawn.items() for _ in one.rows)
+    counts = {name: len(one.rows) for name, one in drawn.items()}
+    weight = stratum_weights(pool.panel_strata, counts)
+    weights = np.array([weight[name] for name in strata])
+    sides: tuple[dict[str, Floats], dict[str, Floats]] = ({}, {})
+    for name in pool.of(arms[0]):
+        new, old = np.empty(rows.shape), np.empty(rows.shape)
+        for column, arm in enumerate(arms):
+            after = pool.of(arm)[name][rows[:, column]]
+            before = pool.of(pool.before(arm))[name][rows[:, column]]
+            turned = swapped[:, column]
+            new[:, column] = np.where(turned, before, after)
+            old[:, column] = np.where(turned, after, before)
+        sides[0][name], sides[1][name] = new, old
+    found = tuple(
+        PanelOutcomes(
+            scenario_ids=tuple(f"place-{index:05d}" for index in range(len(rows))),
+            config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
+            weights=weights,
+            exposure_s=np.full(len(rows), pool.exposure_s),
+            strata=strata,
+            fault_kinds=("",) * len(rows),
+            values=values,
+            missing=np.zeros(rows.shape, dtype=bool),
+            failed=values["failed"] > 0,
         )
-        for name in pool.of(arms[0])
-    }
-    of_row = {int(row): name for name, indices in pool.strata.items() for row in indices}
-    strata = tuple(of_row[int(row)] for row in rows[:, 0])
-    weight = {place.stratum: place.weight for place in places(pool.panel_strata, len(rows))}
-    return PanelOutcomes(
-        scenario_ids=tuple(f"place-{index:05d}" for index in range(len(rows))),
-        config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
-        weights=np.array([weight[name] for name in strata]),
-        exposure_s=np.full(len(rows), pool.exposure_s),
-        strata=strata,
-        fault_kinds=("",) * len(rows),
-        values=values,
-        missing=np.zeros(rows.shape, dtype=bool),
-        failed=values["failed"] > 0,
+        for values in sides
     )
+    return found[0], found[1]
 
 
 def _past(
@@ -157,8 +181,9 @@ def _past(
     for column, arm in enumerate(arms):
         sides = (pool.before(arm), anew[arm.host])
         for night in range(PAST_NIGHTS):
-            (rows,) = draw_rows(pool.strata, [counts], 1, random)
+            drawn = draw(pool, (arm,), counts, random)
+            rows = np.concatenate([one.rows[:, 0] for one in drawn.values()])
             values = pool.of(sides[int(random.integers(2))])
             for name in metrics:
-                past[name][night, column] = values[name][rows[:, 0]] @ weights / weights.sum()
+                past[name][night, column] = values[name][rows] @ weights / weights.sum()
     return past

@@ -176,15 +176,7 @@ def _tasks(
 def _simulate(task: _Task) -> int:
     """Run the missing chunks of one task."""
     if task.mutant is None:
-        runs: dict[tuple[int, bool], Simulations] = {}
-        for start, stop, arm, path in task.missing:
-            rows = []
-            for index in range(start, stop):
-                scenario = _scenario(task.experiment, index, anew=arm.anew)
-                shared = runs.setdefault((index, arm.anew), Simulations())
-                rows.append(shared.result_for(apply(scenario, arm.overrides))[0])
-            _write(path, rows)
-        return len(task.missing)
+        return _simulate_here(task)
     with Kernel(_source(task.mutant), f"the mutant {task.mutant.name}") as kernel:
         for start, stop, arm, path in task.missing:
             rows = []
@@ -196,6 +188,26 @@ def _simulate(task: _Task) -> int:
                 rows.append(ran.outcome if not ran.problem else {"failed": 1})
             _write(path, rows)
     return len(task.missing)
+
+
+def _simulate_here(task: _Task) -> int:
+    """Run one chunk of all arms by the present kernel.
+
+    All arms of a scenario follow one another, so that what they share is kept for one scenario
+    alone: a chunk of everything is gigabytes.
+    """
+    chunks: dict[Path, list[dict[str, Any]]] = {path: [] for _, _, _, path in task.missing}
+    ((start, stop),) = {(start, stop) for start, stop, _, _ in task.missing}
+    for index in range(start, stop):
+        for anew in sorted({arm.anew for _, _, arm, _ in task.missing}):
+            scenario = _scenario(task.experiment, index, anew=anew)
+            shared = Simulations()
+            for _, _, arm, path in task.missing:
+                if arm.anew is anew:
+                    chunks[path].append(shared.result_for(apply(scenario, arm.overrides))[0])
+    for path, rows in chunks.items():
+        _write(path, rows)
+    return len(chunks)
 
 
 def _source(mutant: Mutant) -> Source:

@@ -221,6 +221,9 @@ class Experiment(Strict):
         data = self.model_dump(mode="json", exclude={"where", "description"})
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
+        for stratum in data["profile"]["strata"].values():
+            if not stratum["parameters"]:
+                del stratum["parameters"]  # likewise
         line = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(line.encode()).hexdigest()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,14 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, night_number
-from isr_pipeline.scenarios.panels import PANELS, ScenarioRow, panel_digest
+from isr_pipeline.scenarios.panels import (
+    PANELS,
+    ScenarioRow,
+    allocation,
+    indices,
+    panel_digest,
+    stratum_weights,
+)
 from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
 
@@ -76,18 +84,26 @@ class Plan(Strict):
         stages = {stage.panel: stage.scenarios for stage in self.stages}
         return {**stages, **self.panels}.get(panel.removesuffix(BASELINE_SIDE), 0)
 
-    def first_index(self, panel: str) -> int:
-        """Index of the first scenario of a panel: a stage goes on where the one before it ended."""
-        base = panel.removesuffix(BASELINE_SIDE)
-        return next((stage.first for stage in self.stages if stage.panel == base), 0)
+    def draw_stage(
+        self, stage: Stage, strata: Sequence[Mapping[str, int]]
+    ) -> Iterator[ScenarioRow]:
+        """Draw the scenarios of a stage, weighted as all stages up to it together.
 
-    def draw_stage(self, stage: Stage) -> Iterator[ScenarioRow]:
-        """Draw the scenarios of a stage, weighted as all stages up to it together."""
+        Args:
+            stage: beyond the confirm panel.
+            strata: stratum -> scenarios, of each stage beyond the confirm panel up to this one.
+        """
+        known = self.definition.profile.strata
+        before = Counter(allocation(known, self.panels[CONFIRM]))
+        for earlier in strata[:-1]:
+            before.update(earlier)
+        weights = stratum_weights(known, before + Counter(strata[-1]))
+        places = indices(known, before, strata[-1])
         source = self.definition.source
-        source = replace(source, sizes={**source.sizes, CONFIRM: stage.end})
-        for index in range(stage.first, stage.end):
+        source = replace(source, sizes={**source.sizes, CONFIRM: places[-1] + 1})
+        for index in places:
             row = draw_scenario(source, CONFIRM, self.night, index)
-            yield replace(row, panel=stage.panel)
+            yield replace(row, panel=stage.panel, weight=weights[row.stratum])
 
     def save(self, path: Place | str) -> Place:
         """Write the plan as JSON, whole or not at all."""

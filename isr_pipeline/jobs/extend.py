@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.stage_strata import stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.program import run_as_program
@@ -30,10 +31,13 @@ from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.storage.published import drafting, files
 from isr_pipeline.verdicts import stages
+from isr_pipeline.verdicts.allocation import plan_stage
 from isr_pipeline.verdicts.baseline_side import baseline_sides
 from isr_pipeline.verdicts.model import load_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
 
@@ -76,11 +80,18 @@ def run(spark: SparkSession, config: ExtendConfig) -> None:
     ids = load_verdict(plan.experiment, plan.night).awaits_confirm
     try:
         if stage.panel != CONFIRM:
+            print_line(f"{stage.panel}: {_said(plan_stage(plan, stage))}")
             _add_scenarios(plan, stage)
         _simulate(spark, config, ids)
     except OutOfTime as late:
         print_line(str(late))
         stages.stop(plan, stages.fuse_blown(plan))
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    """``420 scenarios: 300 of read-stall-24s, 120 of offline``."""
+    parts = [f"{count} of {name}" for name, count in counts.items() if count]
+    return f"{sum(counts.values())} scenarios: {', '.join(parts)}"
 
 
 def _simulate(spark: SparkSession, config: ExtendConfig, ids: tuple[str, ...]) -> None:
@@ -112,7 +123,8 @@ def _simulate(spark: SparkSession, config: ExtendConfig, ids: tuple[str, ...]) -
 def _add_scenarios(plan: Plan, stage: Stage) -> None:
     """Put a stage's scenarios into the night's table, beside those that are there."""
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
-    rows = [dataclasses.asdict(row) for row in plan.draw_stage(stage)]
+    strata = stage_strata(plan, stage)
+    rows = [dataclasses.asdict(row) for row in plan.draw_stage(stage, strata)]
     lineage = store.read_lineage(folder)
     own = f"{stage.panel}.parquet"
     with drafting(folder) as draft:

@@ -189,7 +189,7 @@ def simulate_part(
     cores = spark.sparkContext.defaultParallelism
     # A process of its own for each task of another kernel: seconds to start.
     wanted = cores if other else TASKS_PER_CORE * cores
-    tasks = pairs.plan_tasks(costs, len(configurations), wanted)
+    tasks = pairs.plan_tasks(list(costs.values()), len(configurations), wanted)
     count = sum(task.pairs for task in tasks)
     print_line(
         f"{panel}/{part}: {len(costs)} scenarios x {len(configurations)} configurations = "
@@ -205,7 +205,7 @@ def simulate_part(
         with Progress(
             spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
         ) as progress:
-            work = Work(plan, panel, tasks, configurations, raw, other, until_s)
+            work = Work(plan, panel, list(costs), tasks, configurations, raw, other, until_s)
             worker = _worker(work, progress)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             found = numbers.mapInArrow(worker, f"item string, {spark_files.WRITTEN}").collect()
@@ -222,8 +222,8 @@ def simulate_part(
         store.write_lineage(draft.own, parts.part_lineage(plan, panel, config_ids))
 
 
-def scenario_costs(plan: Plan, panel: str) -> list[float]:
-    """Expected cost of each scenario of a panel, in order."""
+def scenario_costs(plan: Plan, panel: str) -> dict[int, float]:
+    """Index of each scenario of a panel -> its expected cost, in order."""
     table = store.read_arrow(
         "scenarios",
         plan.experiment,
@@ -232,15 +232,21 @@ def scenario_costs(plan: Plan, panel: str) -> list[float]:
         where=pc.field("panel") == panel.removesuffix(BASELINE_SIDE),
         root=plan.root,
     ).sort_by("index")
-    return [float(cost) for cost in table.column("expected_cost").to_pylist()]
+    costs = (float(cost) for cost in table.column("expected_cost").to_pylist())
+    return dict(zip(table.column("index").to_pylist(), costs, strict=True))
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the tasks of a part have in common; see `simulate_part`."""
+    """What the tasks of a part have in common; see `simulate_part`.
+
+    Attributes:
+        indices: of the panel's scenarios; a task has places among them.
+    """
 
     plan: Plan
     panel: str
+    indices: list[int]
     tasks: list[pairs.Task]
     configurations: list[pairs.Configured]
     folder: Place
@@ -286,13 +292,12 @@ def _worker(
 
 def _scenarios(work: Work, task: pairs.Task) -> pa.Table:
     """The scenarios of a task, as rows of the panel that is simulated."""
-    first = work.plan.first_index(work.panel)
     rows = store.read_arrow(
         "scenarios",
         work.plan.experiment,
         work.plan.night,
         where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
-        & pc.field("index").isin([first + place for place in task.scenarios]),
+        & pc.field("index").isin([work.indices[place] for place in task.scenarios]),
         root=work.plan.root,
     )
     panel = pa.array([work.panel] * len(rows), rows.schema.field("panel").type)

@@ -83,7 +83,7 @@ def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> Sce
     random = np.random.Generator(np.random.Philox(entropy))
     stratum = source.profile.strata[place.stratum]
     name = _pattern(stratum, place, _start(words, place.stratum, source))
-    draw = Draw(frame.healthy, source.profile.parameters, random)
+    draw = Draw(frame.healthy, frame.parameters[place.stratum], random)
     faults = sorted(PATTERNS[name].draw(draw), key=lambda fault: fault["start_ms"])
     scenario_id = f"{panel}-{index:05d}"
     written = {
@@ -114,6 +114,8 @@ class _Frame:
         self.written = source.frame
         self.healthy = parse_scenario(source.frame, source.where)
         self.places = places(source.profile.strata, source.sizes[panel])
+        profile = source.profile
+        self.parameters = {name: profile.parameters_in(name) for name in profile.strata}
 
     @staticmethod
     def of(source: DrawSource, panel: str) -> _Frame:

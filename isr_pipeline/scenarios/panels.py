@@ -91,6 +91,32 @@ def places(strata: Mapping[str, Stratum], size: int) -> list[Place]:
     return [Place(name, rank, counts[name], weights[name]) for name, rank in drawn]
 
 
+def indices(
+    strata: Mapping[str, Stratum], before: Mapping[str, int], more: Mapping[str, int]
+) -> list[int]:
+    """Places of the next scenarios of each stratum, in the order of the sequence.
+
+    The sequence has the strata in the panel's proportions. Whoever wants others takes more of its
+    places of some strata, further on, and passes those of others.
+
+    Args:
+        strata: name -> stratum.
+        before: stratum -> scenarios of it that were taken, all its first ones.
+        more: stratum -> further scenarios of it.
+    """
+    size = len(strata)
+    for name, count in more.items():
+        if count:
+            # the last one stands at about (rank + 1/2) / share, give or take one of each stratum
+            share = strata[name].sample / math.fsum(one.sample for one in strata.values())
+            size = max(size, math.ceil((before[name] + count + 1) / share) + len(strata))
+    return [
+        index
+        for index, (name, rank) in enumerate(_sequence(strata, size))
+        if before[name] <= rank < before[name] + more.get(name, 0)
+    ]
+
+
 def _sequence(strata: Mapping[str, Stratum], size: int) -> list[tuple[str, int]]:
     """(stratum, rank) of the first places: a merge of the strata's own even progressions.
 

@@ -8,7 +8,7 @@ weighs (share of the population) / (share of the sample).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -116,6 +116,11 @@ class Stratum(Strict):
     patterns: Annotated[dict[str, float], Check("a mapping of pattern to frequency", _patterns)] = (
         Field(description="Pattern -> relative frequency within the stratum.")
     )
+    parameters: dict[str, Distribution] = Field(
+        default={},
+        description="Parameter of a pattern -> how it is drawn in this stratum, where the profile "
+        "says otherwise: a part of its range that is worth a stratum of its own.",
+    )
     why: Words = Field(default="", description="Where the share comes from.")
 
 
@@ -131,6 +136,10 @@ class FaultProfile(Strict):
         "parameter of every pattern in a stratum is needed."
     )
 
+    def parameters_in(self, stratum: str) -> dict[str, Distribution]:
+        """How the parameters are drawn in a stratum."""
+        return {**self.parameters, **self.strata[stratum].parameters}
+
 
 def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:
     """Check a fault profile that was read.
@@ -141,25 +150,33 @@ def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:
     profile = validated(FaultProfile, raw, where)
     if not profile.strata:
         raise InputError(where, "strata", "{}", "a mapping of at least one stratum")
-    for name, distribution in profile.parameters.items():
-        if name not in PARAMETERS:
-            allowed = close_or_all(name, PARAMETERS)
-            raise InputError(where, f"parameters.{name}", "unknown parameter", allowed)
-        _check_distribution(name, distribution, where)
-    for stratum in profile.strata.values():
+    _check_parameters(profile.parameters, PARAMETERS, where, "parameters")
+    for name, stratum in profile.strata.items():
+        drawn = {one for pattern in stratum.patterns for one in PATTERNS[pattern].parameters}
+        _check_parameters(stratum.parameters, sorted(drawn), where, f"strata.{name}.parameters")
         for pattern in stratum.patterns:
             for needed in PATTERNS[pattern].parameters:
-                if needed not in profile.parameters:
+                if needed not in profile.parameters_in(name):
                     words = f"missing (pattern {pattern} draws it)"
                     allowed = "a distribution: log_uniform, uniform or choice"
                     raise InputError(where, f"parameters.{needed}", words, allowed)
     return profile
 
 
-def _check_distribution(name: str, distribution: Distribution, where: str) -> None:
+def _check_parameters(
+    given: Mapping[str, Distribution], known: Collection[str], where: str, field: str
+) -> None:
+    for name, distribution in given.items():
+        if name not in known:
+            allowed = close_or_all(name, known)
+            raise InputError(where, f"{field}.{name}", "unknown parameter", allowed)
+        _check_distribution(name, distribution, where, field)
+
+
+def _check_distribution(name: str, distribution: Distribution, where: str, field: str) -> None:
     forms = ("log_uniform", "uniform", "choice")
     given = [form for form in forms if getattr(distribution, form) is not None]
-    at = f"parameters.{name}"
+    at = f"{field}.{name}"
     if len(given) != 1:
         raise InputError(
             where, at, ", ".join(given) or "none of them", f"one of {', '.join(forms)}"

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from isr_pipeline.experiment.stage_strata import stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
@@ -223,26 +224,28 @@ def _measure_scenarios(_: SparkSession, suite: Suite, plan: Plan, rows: DataFram
     }
     # The weights of a later stage are those of all stages up to it: they sum to something else.
     weight_sums = {panel: float(size) for panel, size in plan.panels.items()}
+    ends = {panel: (0, size - 1) for panel, size in plan.panels.items()}
     for stage in drawn:
-        members = list(plan.draw_stage(stage))
+        members = list(plan.draw_stage(stage, stage_strata(plan, stage)))
+        ends[stage.panel] = (members[0].index, members[-1].index)
         planned_digests[stage.panel] = panel_digest(members)
         weight_sums[stage.panel] = math.fsum(row.weight for row in members)
     planned = [
         {
             "panel": panel,
             "rows_planned": plan.panel_size(panel),
-            "first_planned": plan.first_index(panel),
+            "first_planned": ends[panel][0],
+            "last_planned": ends[panel][1],
             "weight_planned": weight_sums[panel],
         }
         for panel in panels
     ]
     frame = _planned_groups(frame, planned)
     frame["ids_twice"] = frame["rows"] - frame["ids"]
-    first, last = frame["first_planned"], frame["first_planned"] + frame["rows"] - 1
     frame["indexes_amiss"] = (
         (frame["rows"] - frame["indexes"])
-        + (frame["first_index"] != first)
-        + (frame["last_index"] != last)
+        + (frame["first_index"] != frame["first_planned"])
+        + (frame["last_index"] != frame["last_planned"])
     )
     missing = (frame["weight_sum"] - frame["weight_planned"]).abs()
     frame["weights_amiss"] = missing > _WEIGHT_TOLERANCE

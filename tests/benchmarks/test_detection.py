@@ -16,6 +16,7 @@ from benchmarks.detection.arms import (
     CONTESTANTS,
     OWN,
     Alarms,
+    _further,
     any_scenario,
     mann_whitney,
     own,
@@ -25,7 +26,7 @@ from benchmarks.detection.arms import (
     without_confirmation,
 )
 from benchmarks.detection.contest import FILE, NOTHING, Arm, arms, load_contest, plants
-from benchmarks.detection.draw import PAST_NIGHTS, REGRESSION, draw_night, draw_rows, stages_of
+from benchmarks.detection.draw import PAST_NIGHTS, REGRESSION, draw, draw_night
 from benchmarks.detection.nights import (
     CONFIGURATIONS,
     Kind,
@@ -43,6 +44,7 @@ from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
+from isr_pipeline.verdicts import look
 from isr_pipeline.verdicts.settings import load_settings
 
 SIZE = 2_100
@@ -54,7 +56,7 @@ WORSE = Kind("one", "worse", anew=True, configurations=CONFIGURATIONS)
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    """A pool of numbers: phases drawn anew change a tenth; the plant makes flaps half as high."""
+    """A pool of numbers: phases drawn anew change a tenth; the plant raises flaps by 60 %."""
     random = np.random.default_rng(5)
     experiment = load_contest().drawn_from()
     drawn = places(experiment.profile.strata, SIZE)
@@ -87,8 +89,8 @@ def pool() -> Pool:
         outcomes={
             plain.folder: before,
             redrawn.folder: anew,
-            worse.folder: {**before, FLAPS: before[FLAPS] * 1.5},
-            both.folder: {**anew, FLAPS: anew[FLAPS] * 1.5},
+            worse.folder: {**before, FLAPS: before[FLAPS] * 1.6},
+            both.folder: {**anew, FLAPS: anew[FLAPS] * 1.6},
         },
         arms=every,
     )
@@ -164,30 +166,48 @@ class TestFile:
 class TestDraws:
     """A night's panels come from the pool as real panels come from the population."""
 
-    def test_no_scenario_comes_twice(self, pool: Pool) -> None:
-        """Regression panel and further scenarios of a configuration share none."""
-        counts = [allocation(pool.panel_strata, size) for size in (REGRESSION, 1_800)]
-        drawn = draw_rows(pool.strata, counts, 3, np.random.default_rng(1))
-        for column in range(3):
-            rows = np.concatenate([panel[:, column] for panel in drawn])
-            assert len(set(rows.tolist())) == 2_000
-
     def test_strata_have_their_sizes_and_weights(self, pool: Pool) -> None:
-        """Each look has every stratum as often as a panel of its size, weighted to match."""
-        arms_of_night = pool.planted(anew=True)
-        night = draw_night(pool, arms_of_night, METRICS, np.random.default_rng(2))
-        sizes = [REGRESSION, *(stage.end for stage in stages_of(pool))]
-        for size, (new, old) in zip(sizes, (night.regression, *night.looks), strict=True):
+        """Whatever strata are asked for, each weighs its share of the population."""
+        night = draw_night(pool, pool.planted(anew=True), METRICS, np.random.default_rng(2))
+        counts = allocation(pool.panel_strata, REGRESSION)
+        assert night.confirm == counts
+        counts = {name: 3 * count for name, count in counts.items()} | {"offline": 700}
+        population = sum(one.population for one in pool.panel_strata.values())
+        for new, old in (night.further(counts),):
             assert new.strata == old.strata
-            counts = allocation(pool.panel_strata, size)
             assert {name: new.strata.count(name) for name in counts} == counts
-            assert new.weights.sum() == pytest.approx(size)
+            for name, one in pool.panel_strata.items():
+                share = new.weights[[at == name for at in new.strata]].sum() / new.weights.sum()
+                assert share == pytest.approx(one.population / population)
 
-    def test_looks_grow_by_the_scenarios_before(self, pool: Pool) -> None:
-        """A later look holds everything that an earlier one saw."""
+    def test_further_scenarios_are_added(self, pool: Pool) -> None:
+        """More of one stratum leaves the scenarios of all that were there."""
         night = draw_night(pool, pool.harmless, METRICS, np.random.default_rng(3))
-        first, last = (pair[0].values[FLAPS][:, 0] for pair in (night.looks[0], night.looks[-1]))
-        assert np.array_equal(last[: len(first)], first)
+        few = night.further(night.confirm)[0]
+        many = night.further({**night.confirm, "offline": 500})[0]
+        for name in night.confirm:
+            first, all_ = (
+                panel.values[FLAPS][[at == name for at in panel.strata]] for panel in (few, many)
+            )
+            assert np.array_equal(all_[: len(first)], first)
+
+    def test_only_harmless_sides_change_places(self, pool: Pool) -> None:
+        """Tonight is the baseline's draw of phases in about half of the scenarios, if harmless."""
+        arms_of_night = (*pool.planted(anew=True), *pool.harmless)
+        drawn = draw(pool, arms_of_night, {"offline": 400}, np.random.default_rng(5))["offline"]
+        planted = [arm.plant != NOTHING for arm in arms_of_night]
+        for column, is_planted in enumerate(planted):
+            share = drawn.swapped[:, column].mean()
+            assert share == 0 if is_planted else 0.4 < share < 0.6
+
+    def test_a_stage_takes_the_strata_that_a_night_would(self, pool: Pool) -> None:
+        """The scenarios that a look adds are those of its stage, in number."""
+        night = night_of(pool, replace(WORSE, configurations=2), 0, METRICS)
+        called, _ = look.call(*night.regression, SETTINGS)
+        more = night.stages[1].scenarios
+        counts = _further(night, SETTINGS, called, night.confirm, more)
+        assert sum(counts.values()) == sum(night.confirm.values()) + more
+        assert all(counts[name] >= count for name, count in night.confirm.items())
 
     def test_each_night_has_a_seed_of_its_own(self, pool: Pool) -> None:
         """Another number or another plant is another panel; the same is the same."""
@@ -216,7 +236,7 @@ class TestContestants:
     """What each says of a night."""
 
     def test_own_finds_and_confirms_the_plant_alone(self, pool: Pool) -> None:
-        """Flaps × 1.5 is regressed; no other metric and no other configuration is."""
+        """Flaps × 1.6 is regressed; no other metric and no other configuration is."""
         night = night_of(pool, replace(WORSE, configurations=4), 0, METRICS)
         said = own(night, SETTINGS)
         assert np.argwhere(said.confirmed).tolist() == [[METRICS.index(FLAPS), 0]]
@@ -225,7 +245,7 @@ class TestContestants:
     def test_without_confirmation_one_panel_decides(self, pool: Pool) -> None:
         """No further scenario is looked at."""
         night = night_of(pool, replace(WORSE, configurations=2), 0, METRICS)
-        said = without_confirmation(replace(night, looks=()), SETTINGS)
+        said = without_confirmation(night, SETTINGS)
         assert said.confirmed[METRICS.index(FLAPS), 0]
 
     def test_wilcoxon_is_scipys(self, pool: Pool) -> None:
@@ -310,9 +330,9 @@ class TestScore:
         ]
 
     def test_truth_is_what_the_plant_does_alone(self, pool: Pool) -> None:
-        """× 1.5 on flaps, nothing else; phases are alike on both sides."""
+        """× 1.6 on flaps, nothing else; phases are alike on both sides."""
         truth = truth_of(pool, WORSE, SETTINGS)
-        assert truth.ratio[FLAPS] == pytest.approx(1.5)
+        assert truth.ratio[FLAPS] == pytest.approx(1.6)
         assert truth.ratio[OFFLINE] == pytest.approx(1.0)
         assert truth.appears == {}
         assert not truth.shifts

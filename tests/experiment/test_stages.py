@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections import Counter
+from pathlib import Path
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isr_pipeline.experiment.plan import make_plan
+from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.experiment.stage_strata import keep_strata, stage_strata
 from isr_pipeline.experiment.stages import (
     BASELINE_SIDE,
     STAGE_PANELS,
     Budget,
+    Stage,
     planned_stages,
 )
 from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.panels import allocation
 
 NIGHT = "2026-11-19"
 
@@ -49,24 +57,94 @@ def test_a_budget_is_never_overdrawn(regression: int, confirm: int, scenarios: i
     assert stages[-1].end + regression <= max(scenarios, regression + confirm)
 
 
+def as_the_panel(plan: Plan, stage: Stage) -> dict[str, int]:
+    """The strata that a stage would have if it went on as the confirm panel began."""
+    strata = plan.definition.profile.strata
+    before, after = (Counter(allocation(strata, end)) for end in (stage.first, stage.end))
+    return {name: after[name] - before[name] for name in strata}
+
+
 def test_stages_go_on_with_the_confirm_panel() -> None:
-    """Confirm panel and stages are the beginning of one sequence, whatever they are called."""
+    """In the panel's own proportions, confirm panel and stages begin one sequence."""
     plan = make_plan("smoke", NIGHT)
     drawn = list(draw_panel(plan.definition.source, "confirm", NIGHT))
+    strata = []
     for stage in plan.stages[1:]:
-        drawn += plan.draw_stage(stage)
+        strata.append(as_the_panel(plan, stage))
+        drawn += plan.draw_stage(stage, strata)
     longer = plan.definition.resized(plan.stages[-1].end)
     for row, same in zip(drawn, draw_panel(longer.source, "confirm", NIGHT), strict=True):
         assert dataclasses.replace(row, panel="confirm", weight=same.weight) == same
     assert {row.panel for row in drawn} == set(STAGE_PANELS)
 
 
-def test_sizes_and_places() -> None:
-    """A stage and the baseline's side of it have the same scenarios."""
+@given(st.data())
+def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> None:
+    """A stage may take any strata: scenarios of the same sequence, none of them twice."""
+    plan = make_plan("smoke", NIGHT)
+    names = list(plan.definition.profile.strata)
+    confirm = list(draw_panel(plan.definition.source, "confirm", NIGHT))
+    sequence = list(draw_panel(plan.definition.resized(400).source, "confirm", NIGHT))
+    strata: list[dict[str, int]] = []
+    seen = list(confirm)
+    for stage in plan.stages[1:]:
+        counts = data.draw(st.lists(st.integers(0, 12), min_size=len(names), max_size=len(names)))
+        assume(sum(counts))
+        strata.append(dict(zip(names, counts, strict=True)))
+        rows = list(plan.draw_stage(stage, strata))
+        assert Counter(row.stratum for row in rows) == +Counter(strata[-1])
+        assert [row.index for row in rows] == sorted(row.index for row in rows)
+        for row in rows:
+            same = dataclasses.replace(row, panel="confirm", weight=0.0)
+            assert same == dataclasses.replace(sequence[row.index], weight=0.0)
+        seen += rows
+    assert len({row.index for row in seen}) == len(seen)
+    together = Counter(row.stratum for row in seen)
+    for name, stratum in plan.definition.profile.strata.items():
+        of_stage = [row.weight for row in rows if row.stratum == name]
+        if of_stage:
+            population = sum(one.population for one in plan.definition.profile.strata.values())
+            share = of_stage[0] * together[name] / len(seen)
+            assert share == pytest.approx(stratum.population / population)
+
+
+def test_sizes() -> None:
+    """A stage and the baseline's side of it have the same number of scenarios."""
     plan = make_plan("smoke", NIGHT)
     for stage in plan.stages:
         for panel in (stage.panel, stage.panel + BASELINE_SIDE):
             assert plan.panel_size(panel) == stage.scenarios
-            assert plan.first_index(panel) == stage.first
     assert plan.panel_size("regression") == 8
     assert plan.panel_size("further-3") == 0
+
+
+class TestStrataFile:
+    """``strata.json`` of a night."""
+
+    @pytest.fixture
+    def plan(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+        """A night in a home of its own."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.delenv("ISR_PIPELINE_ROOT", raising=False)
+        return make_plan("smoke", NIGHT)
+
+    def test_a_stage_that_begins_again_replaces_itself_and_what_came_later(
+        self, plan: Plan
+    ) -> None:
+        """What was noted of earlier stages stays."""
+        _, first, second = plan.stages
+        keep_strata(plan, first, {"a": 1})
+        keep_strata(plan, second, {"b": 2})
+        assert stage_strata(plan, second) == [{"a": 1}, {"b": 2}]
+        keep_strata(plan, first, {"a": 3})
+        assert stage_strata(plan, first) == [{"a": 3}]
+        with pytest.raises(Refused, match=r"strata.json does not say which strata stage further-2"):
+            stage_strata(plan, second)
+
+    def test_a_damaged_file(self, plan: Plan) -> None:
+        """It is named, and what to do."""
+        keep_strata(plan, plan.stages[1], {"a": 1})
+        (file,) = Path(os.environ["ISR_PIPELINE_HOME"]).rglob("strata.json")
+        file.write_text("{", encoding="utf-8")
+        with pytest.raises(Refused, match=r"strata.json is damaged; run the night again"):
+            stage_strata(plan, plan.stages[1])

@@ -59,10 +59,6 @@ class TinyPlan:
         """Scenarios of a panel."""
         return self.panels[panel]
 
-    def first_index(self, _: str) -> int:
-        """Panels begin at the beginning."""
-        return 0
-
 
 def tiny_plan(
     root: str, names: Sequence[str] = ("faster", "safer"), panels: Sequence[str] = ("regression",)
