@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations as resolve
+from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
+from isr_pipeline.scenarios.profile import load_profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 FILE = FOLDER / "reference.yaml"
+FAULTS = FOLDER / "faults.yaml"
 PANEL = FOLDER / "panel.jsonl.xz"
 DIGEST = FOLDER / "panel.sha256"
 NIGHT = "2026-11-21"
@@ -38,8 +41,9 @@ class PanelChanged(RuntimeError):
 
 
 def experiment() -> Experiment:
-    """Read the reference experiment."""
-    return load_experiment(FILE)
+    """Read the reference experiment, with a fault profile of its own."""
+    profile = load_profile(read_mapping(FAULTS), str(FAULTS))
+    return load_experiment(FILE).model_copy(update={"profile": profile})
 
 
 def configurations() -> tuple[Configuration, ...]:
