@@ -9,7 +9,7 @@ from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kernels import commits
-from isr_pipeline.kernels.difference import changed_parts, with_parts
+from isr_pipeline.kernels.difference import changed_parts, is_same_code, with_parts
 from isr_pipeline.kernels.process import Kernel
 
 if TYPE_CHECKING:
@@ -184,10 +184,13 @@ class Search:
     def _bisected(self, between: list[Commit]) -> dict[str, Any]:
         """Halve the way from the baseline to tonight until one commit is left."""
         case = self.case
-        steps: list[Commit | None] = [*between]
-        last = self._source(between[-1]) if between else None
+        sources = [self._source(commit) for commit in between]
+        last = sources[-1] if sources else None
+        steps: list[Commit | None] = self._effective(between, sources)
         if last is None or last.kernel_digest != case.after.source.kernel_digest:
             steps.append(None)  # the tree was changed after its commit
+        if not steps:
+            return self._unknown("no commit between the two changes what runs")
         found, before = self._halved(steps, case.before.source)
         if found is None:
             note = "the tree was not that of a commit"
@@ -198,6 +201,18 @@ class Search:
             assert found is not None, "a merge's commits are commits"
         text = f"commit {found.sha[:12]} by {found.author}: {found.message}"
         return {"kind": "commit", **found.as_json(), "text": text}
+
+    def _effective(
+        self, between: list[Commit], sources: list[Source | None]
+    ) -> list[Commit | None]:
+        """Commits that change what runs; those of texts and comments alone cost no trial."""
+        kept: list[Commit | None] = []
+        before = self.case.before.source
+        for commit, source in zip(between, sources, strict=True):
+            if source is None or not is_same_code(before, source):
+                kept.append(commit)
+            before = source or before
+        return kept
 
     def _halved(self, steps: list[Commit | None], before: Source) -> tuple[Commit | None, Source]:
         """The first step that is as tonight (the last one is, or nothing would be asked)."""

@@ -53,6 +53,24 @@ def changed_parts(before: Source, after: Source) -> list[Part]:
     return sorted(found)
 
 
+def is_same_code(before: Source, after: Source) -> bool:
+    """Whether two sources do the same: texts, comments and layout apart, nothing differs."""
+    return all(
+        _silent(before.files.get(file)) == _silent(after.files.get(file))
+        for file in changed_files(before, after)
+    )
+
+
+def _silent(content: bytes | None) -> str | bytes | None:
+    """A file without texts, comments and layout; as it is if it cannot be read."""
+    if content is None:
+        return None
+    try:
+        return ast.dump(_Silent().visit(ast.parse(content)))
+    except (SyntaxError, ValueError):
+        return content
+
+
 def with_parts(before: Source, after: Source, parts: Iterable[Part]) -> Source:
     """The sources of ``after`` in which only some of the changed parts are its own.
 

@@ -11,12 +11,14 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from isr_pipeline.compiling import compiled_digest
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.kernels.source import CACHE, PACKAGE, Source, read_package, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 SERVING = REPOSITORY / PACKAGE / "outcomes" / "serving.py"
 CLOSE_SECONDS_MAX = 10.0
@@ -60,21 +62,18 @@ class Kernel:
         """
         self.name = name
         self.source = source
-        home = Home.from_environment()
-        here = read_package().digest == source.digest
-        folder = REPOSITORY if here else unpacked(source, home)
-        cache = os.environ.get("NUMBA_CACHE_DIR") if here else None
+        folder, rooms, cache = _places(source, Home.from_environment())
         environment = os.environ | {
             "PYTHONPATH": str(folder),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_CACHE_DIR": cache or str(folder / CACHE),
+            "NUMBA_CACHE_DIR": cache,
             "NUMBA_DISABLE_JIT": "0" if compiled else "1",
         }
         self._errors = tempfile.TemporaryFile(  # noqa: SIM115 - `close` closes it
             mode="w+", encoding="utf-8", errors="replace"
         )
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-W", "ignore", str(SERVING)],
+            [sys.executable, "-P", "-W", "ignore", str(SERVING), str(rooms / PACKAGE)],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -175,6 +174,19 @@ class Kernel:
         last = (self._errors.read().strip() or "it said nothing").splitlines()[-1]
         status = self._process.returncode
         return Refused(f"{self.name} cannot be run: its process ended with {status}: {last}")
+
+
+def _places(source: Source, home: Home) -> tuple[Path, Path, str]:
+    """Folder of a kernel's package, folder of one with its compiled rooms, and numba's cache.
+
+    Kernels that differ in other rooms alone, as in how a scenario is read, share their compiled
+    rooms and so their machine code: numba knows a function by its file.
+    """
+    if read_package().digest == source.digest:
+        cache = os.environ.get("NUMBA_CACHE_DIR")
+        return REPOSITORY, REPOSITORY, cache or str(home.numba_cache / compiled_digest())
+    rooms = unpacked(source.compiled, home)
+    return unpacked(source, home), rooms, str(rooms / CACHE)
 
 
 def _ran(answer: dict[str, Any]) -> Ran:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from isr_pipeline.compiling import COMPILED_ROOMS
 from isr_pipeline.errors import Refused
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import REPOSITORY, Home
@@ -65,6 +66,12 @@ class Source:
     def digest(self) -> str:
         """SHA-256 of all files."""
         return _digest(self.files, sorted(self.files))
+
+    @property
+    def compiled(self) -> Source:
+        """The rooms whose functions are compiled, alone."""
+        rooms = {name: text for name, text in self.files.items() if _room(name) in COMPILED_ROOMS}
+        return Source(rooms)
 
 
 def _room(name: str) -> str:

@@ -2,7 +2,8 @@
 
 This file is run by its path, with the package of *some* day before all others in the path, and
 therefore uses nothing of its own package but what every kernel has had: `scenario_from_json`,
-`apply` and `run`. `isr_pipeline.kernels.process` is its other end and says what the lines hold.
+`apply` and `run`. Its argument is a folder with that day's compiled rooms, whose machine code may
+be there already. `isr_pipeline.kernels.process` is its other end and says what the lines hold.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ def main() -> None:
         import numba  # noqa: PLC0415 - the failure is the answer
         import numpy as np  # noqa: PLC0415
 
+        import isr_pipeline  # noqa: PLC0415
+
+        isr_pipeline.__path__.insert(0, sys.argv[1])
         from isr_pipeline.scenarios.model import apply, scenario_from_json  # noqa: PLC0415
         from isr_pipeline.worlds.run import run  # noqa: PLC0415
     except Exception as error:

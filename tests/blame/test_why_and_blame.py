@@ -9,7 +9,8 @@ import pytest
 from isr_pipeline.blame.culprit import Search
 from isr_pipeline.blame.why import chain, explain, first_difference
 from isr_pipeline.errors import Refused
-from isr_pipeline.kernels.process import Kernel, Ran
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.process import Kernel, Ran, _places
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
 from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, edited
 from tests.kernels import repository
@@ -39,6 +40,12 @@ def noisy(source: Source) -> Source:
     """A kernel that does the same in other words, and one thing else that does not show."""
     text = "def is_stale_fetch(rules, broker_epoch, cached_epoch):"
     return edited(source, text, f"def unused(x):\n    return x\n\n\n@rule\n{text}")
+
+
+def anew(source: Source, name: str) -> Source:
+    """A kernel that draws all phases anew."""
+    salt = "{purpose}|{name}"
+    return edited(source, salt, salt.replace("|", f"|{name}|"), "worlds/encoder.py")
 
 
 class TestWhy:
@@ -118,6 +125,20 @@ class TestKernel:
         with pytest.raises(Refused, match=r"^the old code cannot be run: SyntaxError: "):
             Kernel(broken, "the old code", compiled=False)
 
+    def test_what_differs_elsewhere_shares_machine_code(self) -> None:
+        """Other phases are no other rules: the same compiled rooms, and the other phases run."""
+        here = read_package()
+        some, others = anew(here, "some"), anew(here, "others")
+        (folder, rooms, cache), again = (
+            _places(one, Home.from_environment()) for one in (some, others)
+        )
+        assert (rooms, cache) == again[1:]
+        assert folder != again[0]
+        with Kernel(some, "some", compiled=False) as kernel:
+            first = kernel.run(SCENARIO, STRICT).events
+        with Kernel(others, "others", compiled=False) as kernel:
+            assert kernel.run(SCENARIO, STRICT).events != first
+
     def test_other_libraries_are_told(self) -> None:
         """Versions that are not those of the acceptance."""
         source = Source(read_package().files, "x", {"numba": "0.1", "python": "2.7"})
@@ -181,6 +202,43 @@ class TestBlameCode:
         assert cause["files"] == [f"{PACKAGE}/{RULES}"]
         assert len(found["tried"]) <= 4  # of five commits, and tonight itself
         assert len(said) == len(found["tried"])
+
+    def test_texts_and_comments_cost_no_trial(self, tmp_path: Path) -> None:
+        """Commits that change nothing that runs are passed over; the one that is left is named."""
+        start = lenient()
+        culprit = harsh(start)
+        comment = edited(culprit, LINE, f"# As it is.\n    {LINE}")
+        folder = checkout(tmp_path / "checkout", start, culprit, comment)
+        made = case(
+            STRICT, STRICT, old=start, new=comment, versions=("step0+kernel.x", "step2+kernel.y")
+        )
+        found = Search(made, checkout=folder, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step1")
+        assert [one["what"] for one in found["tried"]] == ["the night's code"]
+
+    def test_a_regression_among_other_phases(self, tmp_path: Path) -> None:
+        """A commit that draws all phases anew stands before the planted one, and is not named."""
+        start = lenient()
+        phases = anew(start, "again")
+        last = harsh(phases)
+        folder = checkout(tmp_path / "checkout", start, phases, last)
+        made = case(
+            STRICT, STRICT, old=start, new=last, versions=("step0+kernel.x", "step2+kernel.y")
+        )
+        found = Search(made, checkout=folder, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step2")
+
+    def test_a_regression_and_other_phases_in_one_commit(self, tmp_path: Path) -> None:
+        """The commit that mixes both is named."""
+        start = lenient()
+        mixed = anew(harsh(start), "again")
+        last = noisy(mixed)
+        folder = checkout(tmp_path / "checkout", start, mixed, last)
+        made = case(
+            STRICT, STRICT, old=start, new=last, versions=("step0+kernel.x", "step2+kernel.y")
+        )
+        found = Search(made, checkout=folder, compiled=False).blame()
+        assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step1")
 
     def test_a_dirty_tree(self, tmp_path: Path) -> None:
         """What was never committed is traced to its function, and said."""

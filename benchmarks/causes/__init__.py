@@ -1,0 +1,1 @@
+"""Causes: whether `blame` and `why` name what was planted."""
