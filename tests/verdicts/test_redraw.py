@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import keep_present
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import MetricVerdict, Status
-from isr_pipeline.verdicts.redraw import DRAWS, drawn_again, phases, settled
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.redraw import DRAWS, drawn_again, phases, redraw, settled
 from isr_pipeline.verdicts.settings import load_settings
-from tests.verdicts.synthetic import LATER, World, decided
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
 
 SCENARIO = {"scenario_id": "regression-00007", "seed": 42, "faults": [{"kind": "crash"}]}
@@ -99,6 +104,72 @@ class TestNight:
         verdict = lost_tonight(World(), "unclean_elections")
         status = verdict.configuration("id-today").metric("unclean_elections").status
         assert status is Status.SUSPECT
+
+
+@pytest.mark.usefixtures("home")
+class TestRealKernels:
+    """A scenario of the experiment `smoke`, drawn again by the kernel itself, both sides."""
+
+    def test_one_scenario_that_newly_loses_records(self) -> None:
+        """Unclean elections lose records in every phase; without them nothing is lost in any."""
+        plan, record, name, text = smoke({UNCLEAN: True})
+        (one,) = redraw(plan, record, (suspected(plan, name),), {name: text}, load_settings())
+        metric = one.metric("records_lost")
+        (drawn,) = metric.redraws
+        assert (drawn.scenario_id, drawn.draws, drawn.tonight, drawn.before) == (name, 20, 20, 0)
+        assert drawn.p < 1e-9
+        assert one.status is Status.REGRESSED
+        assert metric.reason.endswith(f"; {name}: in 20 of 20 phase draws, 0 of 20 before")
+
+    def test_a_loss_of_both_sides_is_no_regression(self) -> None:
+        """It happens in other phases of the baseline as well: the suspicion stays one."""
+        plan, record, name, text = smoke({UNCLEAN: True}, {UNCLEAN: True})
+        (one,) = redraw(plan, record, (suspected(plan, name),), {name: text}, load_settings())
+        (drawn,) = one.metric("records_lost").redraws
+        assert (drawn.tonight, drawn.before) == (20, 20)
+        assert one.status is Status.SUSPECT
+
+
+UNCLEAN = "unclean.leader.election.enable"
+PLACE = 5
+"""Of a scenario of the regression panel in which a leader dies while its follower is stuck."""
+
+
+def smoke(
+    tonight: dict[str, Any], before: dict[str, Any] | None = None
+) -> tuple[Plan, BaselineRecord, str, str]:
+    """A night of `smoke` whose reference has further keys, its baseline, and a scenario."""
+    plan = make_plan("smoke", LATER)
+    keep_present(Home.from_environment(), plan.code_version)
+    one = plan.configurations[0]
+    kept = BaselineConfiguration(
+        name=one.name,
+        config_id=one.config_id,
+        is_grid=False,
+        overrides={**one.overrides, **(before or {})},
+    )
+    record = BaselineRecord(
+        experiment="smoke", night=NIGHT, accepted_by="Ada", accepted_at="2026-11-19T06:00:00Z",
+        why="first", code_version=plan.code_version, panel_digest=plan.panel_digest,
+        confirm_digest=plan.confirm_digest, configurations=(kept,), digests={},
+    )  # fmt: skip
+    changed = one.model_copy(update={"overrides": {**one.overrides, **tonight}})
+    row = draw_scenario(plan.definition.source, "regression", LATER, PLACE)
+    plan = plan.model_copy(update={"configurations": (changed, *plan.configurations[1:])})
+    return plan, record, row.scenario_id, row.scenario_json
+
+
+def suspected(plan: Plan, name: str) -> ConfigVerdict:
+    """The reference, suspect for records that it lost in one scenario."""
+    one = plan.configurations[0]
+    return ConfigVerdict(
+        name=one.name,
+        config_id=one.config_id,
+        baseline_config_id=one.config_id,
+        status=Status.SUSPECT,
+        reason="",
+        metrics=(SUSPECT.model_copy(update={"newly": (name,)}),),
+    )
 
 
 def lost_tonight(world: World, column: str = "records_lost") -> Any:
