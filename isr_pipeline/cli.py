@@ -418,6 +418,10 @@ def experiment_check(
         ),
     ],
     *,
+    simulate_panel: Annotated[
+        bool,
+        typer.Option("--simulate", help="Simulate the panel to say how small a change it finds."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
@@ -425,13 +429,18 @@ def experiment_check(
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
-    from isr_pipeline.verdicts.power import findable  # noqa: PLC0415
+    from isr_pipeline.host.progress import Progress  # noqa: PLC0415
+    from isr_pipeline.verdicts.power import findable, simulated_outcomes  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
     cost = cost_lines(experiment, len(listed))
-    finds = findable(experiment, listed, load_settings())
+    settings, known = load_settings(), None
+    if simulate_panel:
+        with Progress("scenarios", experiment.panels.regression) as progress:
+            known = simulated_outcomes(experiment, listed, settings, progress.step)
+    finds = findable(experiment, listed, settings, known)
     if as_json:
         shown = {"config_id", "name", "group", "overrides", "why"}
         _print_json(

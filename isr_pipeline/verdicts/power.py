@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.outcomes import store
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
+from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
+
+REGRESSION, ANY_NIGHT = "regression", "2026-01-01"
+"""The panel that the baseline is compared on; it is the same every night."""
 
 
 def needed(settings: VerdictSettings) -> int:
@@ -82,6 +89,37 @@ def known_outcomes(experiment: str, scenarios: int, settings: VerdictSettings) -
     return None
 
 
+def simulated_outcomes(
+    experiment: Experiment,
+    configurations: list[Configuration],
+    settings: VerdictSettings,
+    done: Callable[[], object] = lambda: None,
+) -> Known:
+    """Simulate the regression panel here, by the present code; nothing is written.
+
+    Args:
+        experiment: as read.
+        configurations: all of it.
+        settings: which metrics count.
+        done: called after each scenario.
+    """
+    above = {one.name: dict.fromkeys(settings.metrics, 0) for one in configurations}
+    panel = draw_panel(experiment.source, REGRESSION, ANY_NIGHT)
+    for row in panel:
+        scenario = scenario_from_json(row.scenario_json)
+        applied = [(one.name, apply(scenario, one.overrides)) for one in configurations]
+        runs = Simulations()
+        for name, one in sorted(applied, key=lambda pair: reuse_order(pair[1])):
+            try:
+                outcome = runs.result_for(one)[0]
+            except BudgetSpent:
+                continue  # a night calls that no-data
+            for metric in settings.metrics:
+                above[name][metric] += outcome[metric] > 0
+        done()
+    return Known("this panel, simulated by the present code", above)
+
+
 def _above(
     outcomes: pd.DataFrame, names: Mapping[str, str], scenarios: int, settings: VerdictSettings
 ) -> dict[str, dict[str, int]]:
@@ -98,18 +136,28 @@ def _above(
 
 
 def findable(
-    experiment: Experiment, configurations: list[Configuration], settings: VerdictSettings
+    experiment: Experiment,
+    configurations: list[Configuration],
+    settings: VerdictSettings,
+    known: Known | None = None,
 ) -> list[str]:
-    """Lines that say what a panel can find, and warn of a budget that can decide nothing."""
+    """Lines that say what a panel can find, and warn of a budget that can decide nothing.
+
+    Args:
+        experiment: as read.
+        configurations: all of it.
+        settings: of verdicts.
+        known: outcomes of its panel; looked for among baseline and nights if None.
+    """
     scenarios = experiment.panels.regression
     further = planned_stages(experiment.panels.model_dump(), experiment.budget)[-1].end
     least, again = needed(settings), needed_to_confirm(settings)
-    known = known_outcomes(experiment.name, scenarios, settings)
+    known = known or known_outcomes(experiment.name, scenarios, settings)
     lines = []
     if known is None:
         lines.append(
             f"a change of one configuration must show in {least} of {scenarios} scenarios; how "
-            "large it must be is known after a night"
+            "large it must be is known after a night, or by --simulate"
         )
     else:
         lines.append(f"smallest ratio found 19 times in 20, by the outcomes of {known.where}:")

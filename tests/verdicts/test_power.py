@@ -7,7 +7,13 @@ import pytest
 from isr_pipeline.experiment.file import Panels, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.verdicts.power import findable, needed, needed_to_confirm, smallest_ratio
+from isr_pipeline.verdicts.power import (
+    findable,
+    needed,
+    needed_to_confirm,
+    simulated_outcomes,
+    smallest_ratio,
+)
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import World
 from tests.verdicts.test_judge import accepted
@@ -41,6 +47,21 @@ class TestLines:
         experiment = load_experiment("smoke")
         (line,) = findable(experiment, list(configurations(experiment)), SETTINGS)
         assert line.startswith("a change of one configuration must show in 6 of 8 scenarios")
+
+    def test_before_any_night_the_panel_can_be_simulated(self) -> None:
+        """Each metric of each configuration has its smallest ratio, as after a night."""
+        experiment = load_experiment("smoke").resized(48)
+        listed = list(configurations(experiment))[:2]
+        done: list[int] = []
+        known = simulated_outcomes(experiment, listed, SETTINGS, lambda: done.append(1))
+        assert len(done) == 48
+        assert known.above["today"]["commit_latency_p99_ms"] == 48
+        assert known.above["today"]["offline_partition_rate"] == 12
+        lines = findable(experiment, listed, SETTINGS, known)
+        assert lines[0].endswith("by the outcomes of this panel, simulated by the present code:")
+        assert "today: offline_partition_rate 1." in lines[1]
+        assert "records_lost from none only" in lines[1]
+        assert len(lines) == 3
 
     def test_a_panel_that_can_decide_nothing(self) -> None:
         """Six scenarios beyond the regression panel confirm nothing; a larger budget does."""
