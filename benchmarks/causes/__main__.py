@@ -20,15 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.causes.cases import (
-    COMMIT,
-    SETTING,
-    Causes,
-    Planted,
-    commits,
-    load_causes,
-    settings,
-)
+from benchmarks.causes.cases import Causes, Planted, commits, load_causes, settings
 from benchmarks.causes.play import Stage
 from benchmarks.causes.tell import PAGE, RESULTS, counted, missed, of_docs, write
 from isr_pipeline.errors import InputError
@@ -76,26 +68,19 @@ def _read(kept: Path) -> list[dict[str, Any]]:
 
 
 def _wanted(causes: Causes, played: list[dict[str, Any]]) -> Iterator[Planted]:
-    """What is to be played still, until enough of each sort count; the sort that lags first.
+    """What is to be played still, until enough of each sort count; what compiles nothing first.
 
     Args:
         causes: how many are wanted.
         played: what was played; may grow between two plants.
     """
-    most = {SETTING: causes.settings, COMMIT: causes.commits}
-    left = {SETTING: list(settings(causes)), COMMIT: list(commits(causes))}
-    while True:
-        done = {one["plant"] for one in played}
-        left = {sort: [one for one in some if one.key not in done] for sort, some in left.items()}
-        share = {
-            sort: sum(one["sort"] == sort and one["counts"] for one in played) / most[sort]
-            for sort, some in left.items()
-            if some
-        }
-        short = [sort for sort, one in share.items() if one < 1.0]
-        if not short:
-            return
-        yield left[min(short, key=lambda sort: share[sort])][0]
+    for every, most in ((settings(causes), causes.settings), (commits(causes), causes.commits)):
+        for one in every:
+            counting = sum(other["sort"] == one.sort and other["counts"] for other in played)
+            if counting >= most:
+                break
+            if one.key not in {other["plant"] for other in played}:
+                yield one
 
 
 def _is_whole(causes: Causes, kept: Path) -> bool:

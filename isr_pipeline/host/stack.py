@@ -14,6 +14,7 @@ import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import SHIPPED
@@ -186,10 +187,39 @@ def spark_connection(master: str) -> str:
 def spark_master(variables: Mapping[str, str]) -> str | None:
     """Master URL that the connection `spark_default` names; None if it is not written as JSON."""
     try:
-        host = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
-    except (KeyError, TypeError, ValueError):
+        given = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])
+        return master_of(
+            str(given.get("conn_type", "spark")), str(given["host"]), given.get("port")
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return str(host)
+
+
+def master_of(kind: str, host: str, port: object) -> str:
+    """Master URL of a connection, by the Spark provider's rule.
+
+    Args:
+        kind: type of the connection; of one written as a URI its scheme.
+        host: often the whole master URL.
+        port: None or 0 for none.
+    """
+    end = f":{port}" if port else ""
+    is_whole = kind == "spark" and host and ("://" in host or not port)
+    return f"{host}{end}" if is_whole else f"{kind}://{host}{end}"
+
+
+def connected_master() -> str:
+    """Master URL that nights on this machine are given: a variable's or the connection's.
+
+    Raises:
+        InputError: the connection that is set is no connection.
+    """
+    named = wanted_master(None)
+    if named is not None:
+        return named
+    uri = urlsplit(os.environ[CONNECTION])
+    host, _, port = uri.netloc.rpartition("@")[2].partition(":")
+    return master_of(uri.scheme, unquote(host), port)
 
 
 def on_this_machine(master: str) -> bool:

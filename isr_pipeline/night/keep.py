@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
@@ -22,7 +23,7 @@ from isr_pipeline.night.status import (
 from isr_pipeline.storage.places import remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.ledger import Entry
@@ -30,12 +31,26 @@ if TYPE_CHECKING:
 DAG_ID = "isr_nightly"
 
 
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """How a Spark job is submitted: by which program, to which master URL."""
+
+    launcher: str
+    master: str
+
+
 LINES_MAX = 12
 """Configurations whose absorbed changes are said one by one."""
 
 
 def accept_baseline(
-    experiment: str, night: str, *, who: str | None, why: str, only: Sequence[str] = ()
+    experiment: str,
+    night: str,
+    *,
+    who: str | None,
+    why: str,
+    only: Sequence[str] = (),
+    spark: Callable[[], Submit] | None = None,
 ) -> list[str]:
     """Make a night the baseline of its experiment; simulates its confirm panel if need be.
 
@@ -45,6 +60,8 @@ def accept_baseline(
         who: name of the person; the login name if None.
         why: the reason, in one line.
         only: names of configurations that are accepted alone; empty: all of the night.
+        spark: says where the confirm panel is simulated if it has to be; None: where nights of
+            this machine are.
 
     Returns:
         A line that says what was accepted, and lines that say which changes it absorbs.
@@ -62,7 +79,7 @@ def accept_baseline(
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
     record = acceptance.accept(
-        experiment, night, who, why, only=only, simulate_confirm=simulate_confirm
+        experiment, night, who, why, only=only, simulate_confirm=partial(simulate_confirm, spark)
     )
     pin_baseline(experiment)
     entry = record.entry
@@ -94,18 +111,21 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
     return [*shown, *(f"  in all, {one.text}" for one in summed[:LINES_MAX])]
 
 
-def simulate_confirm(plan: Plan, config_ids: tuple[str, ...]) -> None:
+def simulate_confirm(
+    spark: Callable[[], Submit] | None, plan: Plan, config_ids: tuple[str, ...]
+) -> None:
     """Run the confirm panel for some configurations of a finished night, on Spark.
 
     Raises:
         Refused: the job failed; its last line of output.
+        InputError: the connection that is set is no connection.
     """
-    from isr_pipeline.host.stack import environment  # noqa: PLC0415
+    from isr_pipeline.host.stack import connected_master, environment  # noqa: PLC0415
 
     home = Home.from_environment()
     variables = environment(home)
-    master = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])["host"]
-    command = ["spark-submit", "--master", master, "--name", "isr-confirm"]
+    submit = spark() if spark is not None else Submit("spark-submit", connected_master())
+    command = [submit.launcher, "--master", submit.master, "--name", "isr-confirm"]
     command += [str(SHIPPED / "spark_jobs" / "simulate.py")]
     command += ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
     command += ["--panel", "confirm", "--configs", ",".join(config_ids)]

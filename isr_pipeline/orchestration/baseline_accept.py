@@ -15,7 +15,22 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
-from isr_pipeline.orchestration.wiring import ACCEPT_PARAMS, Tag, night_of, one_line_errors
+from isr_pipeline.night.keep import Submit
+from isr_pipeline.orchestration.connections import spark_connection
+from isr_pipeline.orchestration.wiring import (
+    ACCEPT_PARAMS,
+    SETTINGS,
+    Tag,
+    night_of,
+    one_line_errors,
+)
+
+
+def _spark() -> Submit:
+    """The connection that the tasks of `isr_nightly` use."""
+    found = spark_connection(SETTINGS.spark_connection)
+    return Submit(found.launcher, found.master)
+
 
 with DAG(
     dag_id="isr_baseline_accept",
@@ -41,6 +56,7 @@ with DAG(
             who=who,
             why=params["why"],
             only=[name for name in (params["only"] or "").split(",") if name],
+            spark=_spark,
         )
         for line in lines:
             print(line)  # noqa: T201 - into the task's log

@@ -19,6 +19,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.files.checks import Bad, Check, number
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import shown
+from isr_pipeline.host.stack import master_of
 
 VARIABLE = "isr_pipeline"
 """The Airflow Variable: a JSON object of :class:`Settings`."""
@@ -129,12 +130,10 @@ def spark_connection(conn_id: str) -> SparkConnection:
         Refused: no such connection. The provider would go on with `yarn`, which nobody said.
     """
     found = _connection(conn_id, "spark, with a master URL as its host")
-    host, port = found.host or "", f":{found.port}" if found.port else ""
-    is_whole = found.conn_type == "spark" and host and ("://" in host or not found.port)
     extra = found.extra_dejson
     return SparkConnection(
         conn_id,
-        f"{host}{port}" if is_whole else f"{found.conn_type}://{host}{port}",
+        master_of(found.conn_type, found.host or "", found.port),
         str(extra.get("spark-binary") or LAUNCHER),
         str(extra.get("deploy-mode") or ""),
     )

@@ -60,8 +60,8 @@ class TestPlants:
             assert one.mutant is not None
             assert not is_same_code(source, changed(source, one.mutant)), one.name
 
-    def test_what_lags_is_played_first(self) -> None:
-        """Sorts take turns by their share; a plant that does not count is replaced by another."""
+    def test_until_enough_count(self) -> None:
+        """A plant that does not count is replaced by another of its sort."""
         causes = load_causes()
         played: list[dict[str, Any]] = []
         for index, one in enumerate(_wanted(causes, played)):

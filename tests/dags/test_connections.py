@@ -13,7 +13,10 @@ import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.host import stack
 from isr_pipeline.night import steps
+from isr_pipeline.night.keep import Submit
+from isr_pipeline.orchestration import baseline_accept
 from isr_pipeline.orchestration.connections import (
     Settings,
     into_environment,
@@ -46,6 +49,27 @@ class TestSparkConnection:
         assert ours.master == provider["master"]
         assert ours.launcher == provider["spark_binary"]
         assert ours.deploy_mode == (provider["deploy_mode"] or "")
+
+    @pytest.mark.parametrize("form", CONNECTIONS)
+    def test_an_accepting_user_s_spark_is_the_same(
+        self, monkeypatch: pytest.MonkeyPatch, form: str
+    ) -> None:
+        """What `baseline accept` submits to is the master of the connection of nights."""
+        monkeypatch.delenv("SPARK_MASTER", raising=False)
+        monkeypatch.setenv(stack.CONNECTION, CONNECTIONS[form])
+        provider: dict[str, Any] = SparkSubmitHook(conn_id="spark_default")._connection
+        assert stack.connected_master() == provider["master"]
+
+    def test_acceptance_in_airflow_submits_to_the_connection_of_the_variable(
+        self, monkeypatch: pytest.MonkeyPatch, bag: Any
+    ) -> None:
+        """Its launcher and master, as the tasks of `isr_nightly` have them."""
+        monkeypatch.setenv(
+            "AIRFLOW_CONN_SPARK_DEFAULT",
+            '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',
+        )
+        assert "isr_baseline_accept" in bag.dags
+        assert baseline_accept._spark() == Submit("spark3-submit", "yarn")
 
     def test_kubernetes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A URI's scheme is the master's; the provider wants a second provider for this one."""

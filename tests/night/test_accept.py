@@ -1,0 +1,57 @@
+"""Accepting a night whose confirm panel has to be simulated: by which program, on which Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.host import stack
+from isr_pipeline.night.keep import Submit, simulate_confirm
+from tests.verdicts.synthetic import NIGHT, World, home
+
+__all__ = ["home"]
+
+
+def launcher(folder: Path) -> Path:
+    """A program that writes down what it is given, says why it fails, and fails."""
+    file = folder / "spark-submit"
+    file.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > "{folder}/given"\necho "no executors"\nexit 3\n'
+    )
+    file.chmod(0o755)
+    return file
+
+
+class TestConfirm:
+    """The job that acceptance submits."""
+
+    def test_the_connection_of_nights(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Launcher and master are those that were named; a failure is one line."""
+        plan = World().plan(NIGHT)
+        submit = Submit(str(launcher(home)), "spark://there:7077")
+        with pytest.raises(Refused) as refused:
+            simulate_confirm(lambda: submit, plan, ("id-today", "id-lag-20s"))
+        assert str(refused.value) == (
+            f"the confirm panel of night {NIGHT} could not be simulated: no executors"
+        )
+        given = (home / "given").read_text().split("\n")
+        assert given[:2] == ["--master", "spark://there:7077"]
+        assert given[given.index("--configs") + 1] == "id-today,id-lag-20s"
+
+    @pytest.mark.parametrize(
+        ("text", "master"),
+        [
+            ("spark://there:7077", "spark://there:7077"),
+            (json.dumps({"host": "spark://there", "port": 7077}), "spark://there:7077"),
+        ],
+    )
+    def test_a_variable_of_either_form(
+        self, monkeypatch: pytest.MonkeyPatch, text: str, master: str
+    ) -> None:
+        """A URI is no JSON, and was a traceback."""
+        monkeypatch.delenv("SPARK_MASTER", raising=False)
+        monkeypatch.setenv(stack.CONNECTION, text)
+        assert stack.connected_master() == master
