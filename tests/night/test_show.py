@@ -1,0 +1,84 @@
+"""What other programs read of a night: `night show --json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from isr_pipeline.cli import app
+from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
+
+__all__ = ["home"]
+
+FLAPS = "isr_flaps_per_partition_hour"
+LAG = "replica.lag.time.max.ms"
+
+
+def refuse(constant: str) -> None:
+    """What JSON does not have: NaN and infinity."""
+    pytest.fail(f"{constant} is no JSON")
+
+
+@pytest.fixture
+def told(home: Path) -> dict[str, Any]:
+    """A night with one regression, and one configuration whose key changed, as the command has it.
+
+    Args:
+        home: a state folder.
+    """
+    assert home
+    world = World(experiment="smoke")
+    judge_night(world.write(NIGHT))
+    acceptance.accept("smoke", NIGHT, "Ada", "first", version=world.code_version)
+    world.values["lag-20s"] = {LAG: 12_500}
+    plan = world.write(LATER, scaled(FLAPS, 2.0, "today"))
+    judge_night(plan)
+    decided(plan)
+    write_status("smoke", LATER, Status("regressed"))
+    done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout, parse_constant=refuse)
+    return found
+
+
+def test_decisions_of_each_metric(told: dict[str, Any]) -> None:
+    """Status, ratio and interval, in all and in each stratum; the interval holds the ratio."""
+    today, *_ = told["configs"]
+    assert today["name"] == "today"
+    decisions = today["decisions"]
+    flaps = decisions[FLAPS]
+    assert flaps["status"] == today["verdict"] == "regressed"
+    low, high = flaps["interval"]
+    assert low <= flaps["ratio"] <= high
+    assert flaps["ratio"] == pytest.approx(2.0)
+    assert set(flaps["strata"]) == {"stratum-0", "stratum-1"}
+    for stratum in flaps["strata"].values():
+        assert stratum["status"] == "regressed"
+        assert stratum["ratio"] == pytest.approx(2.0)
+    rest = [one for name, one in decisions.items() if name != FLAPS]
+    assert {one["status"] for one in rest} == {"unchanged"}
+    assert all({"ratio", "interval", "strata"} <= set(one) for one in rest)
+
+
+def test_changed_of_each_configuration(told: dict[str, Any]) -> None:
+    """The settings that are not the baseline's; nothing where nothing changed."""
+    changed = {one["name"]: one["changed"] for one in told["configs"]}
+    (one,) = changed["lag-20s"]
+    assert (one["kind"], one["name"]) == ("key", LAG)
+    assert (one["before"], one["after"]) == (12_000, 12_500)
+    assert changed["today"] == []
+    assert told["changed"] == []
+
+
+def test_stages_and_scenarios(told: dict[str, Any]) -> None:
+    """What was simulated further, and how many scenarios the longest took in all."""
+    (stage,) = told["stages"]
+    assert (stage["panel"], stage["scenarios"]) == ("confirm", 120)
+    assert told["scenarios_used"] == 240
