@@ -23,7 +23,7 @@ from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.files.words import close_or_all
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
-from isr_pipeline.kernels.source import write_archive
+from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.published import file_named, replacing
 from isr_pipeline.verdicts import ledger
@@ -321,7 +321,7 @@ def _computed_confirm(
     missing = _without_confirm(plan, outcomes, chosen)
     if version is None:
         version = code_version()
-    if plan.code_version != version:
+    if kernel_of(plan.code_version) != kernel_of(version):
         raise Refused(
             f"night {plan.night}: confirm outcomes are missing and its code version is "
             f"{plan.code_version}, now {version}; {_again(plan.experiment, plan.night)}"

@@ -409,6 +409,20 @@ class TestBaseline:
         )  # fmt: skip
         assert asked == [("id-kip-501-s1", "id-lag-20s")]
 
+    def test_a_later_commit_of_the_same_kernel_computes_them(self) -> None:
+        """A commit that leaves the kernel as it is changes no outcome."""
+        world = World(code_version="aaaaaaa+kernel.0123456789ab")
+        judge_night(world.write(NIGHT, confirm=()))
+
+        def simulate(*_: object) -> None:
+            world.write(NIGHT)
+
+        acceptance.accept(
+            "synthetic", NIGHT, "Ada", "first", simulate_confirm=simulate,
+            version="bbbbbbb+kernel.0123456789ab",
+        )  # fmt: skip
+        assert baseline.load("synthetic") is not None
+
     def test_other_code_cannot_compute_them(self) -> None:
         """Confirm outcomes by other code than the night's own would not be its baseline."""
         judge_night(World().write(NIGHT, confirm=()))
