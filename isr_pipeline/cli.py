@@ -164,6 +164,8 @@ def _refuse_usage(error: Any) -> None:
         return
     path = context.command_path if context is not None else PROGRAM
     text = message[:1].lower() + message[1:].rstrip(".")
+    if text == "option '--json' requires an argument":
+        text += " here: a file, or - for standard output"
     _refuse(f"{path}: {text}; {path} --help says what may stand there")
 
 
@@ -673,6 +675,7 @@ def simulate(
         from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
 
         write_trace(chosen, done, trace)
+        _note(f"drawn: {trace}")
     if json_out is None:
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
@@ -708,12 +711,13 @@ def why(
 ) -> None:
     """Say where a configuration's history parts from the baseline's, and what decided it."""
     from isr_pipeline.blame.why import explain  # noqa: PLC0415
+    from isr_pipeline.report.words import reason  # noqa: PLC0415
 
     found = explain(_case(night, config, experiment))
     if as_json:
         _print_json(found.as_json())
         return
-    _say("\n".join(found.lines()))
+    _say("\n".join(reason(line) for line in found.lines()))
 
 
 @app.command(rich_help_panel=RUN)
@@ -727,6 +731,7 @@ def blame(
     """Find the key, function or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
+    from isr_pipeline.report.words import label  # noqa: PLC0415
 
     case = _case(night, config, experiment)
     with Progress(f"trials of {case.config}") as progress:
@@ -735,7 +740,7 @@ def blame(
     if as_json:
         _print_json(found)
         return
-    _say(f"{case.config}: {case.metric} is {case.status}; cause: {found['cause']['text']}")
+    _say(f"{case.config}: {label(case.metric)} {case.status}; cause: {found['cause']['text']}")
     for file in found["cause"].get("files", ()):
         _say(f"    {file}")
 
@@ -978,6 +983,7 @@ def _write_json(value: object, out: str) -> None:
         _print_json(value)
         return
     try:
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
         Path(out).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise InputError("--json", "", f"{out} ({error.strerror})", "a file to write") from None

@@ -22,6 +22,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.run import run
+from tools import example_night
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -268,6 +269,11 @@ class TestFigures:
         found = re.search(claimed, (ROOT / "README.md").read_text(encoding="utf-8"))
         assert found is not None
         assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
+
+    def test_the_printed_night_is_the_kept_one(self) -> None:
+        """The README prints the night that `make pictures` kept, as a terminal shows it today."""
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        assert f"<!-- output:nightly -->\n{example_night.block()}" in readme
 
     def test_joins_in_time_does_what_the_readme_says(self) -> None:
         """In w12, 20 shrinks become one, and time below min ISR goes from 5 % to 72 %."""

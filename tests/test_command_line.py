@@ -78,6 +78,16 @@ class TestRefusals:
         assert f"isr-pipeline {line}" in done.stderr
         assert f"isr-pipeline {line.partition(':')[0]} --help says" in done.stderr
 
+    def test_json_that_goes_to_a_file(self) -> None:
+        """`simulate --json` wants a file; the line says how to have it on the screen."""
+        done = subprocess.run(
+            [str(PROGRAM), "simulate", "x.yaml", "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "requires an argument here: a file, or - for standard output" in done.stderr
+
     def test_a_group_alone(self) -> None:
         """A group without a command prints its help."""
         done = subprocess.run([str(PROGRAM), "night"], capture_output=True, text=True, check=False)

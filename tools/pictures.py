@@ -1,8 +1,9 @@
-"""The pictures of the README and the docs, made anew: `make pictures`.
+"""The pictures of the README and the docs, and the night that it prints: `make pictures`.
 
-Two nights of `smoke` in a home of their own, the second with `min.insync.replicas: 2` in one
-configuration, give docs/img/night.png: the first screen of the report. The trace of w3b gives
-docs/img/w3b.png. Chromium takes both.
+Two nights of `smoke` in a home of their own. In the first, which is accepted, one configuration has
+`min.insync.replicas: 2`; in the second another one has. The second gives what the README prints
+and docs/img/night.png: the first screen of its report. The trace of w3b gives docs/img/w3b.png.
+Chromium takes both.
 """
 
 from __future__ import annotations
@@ -20,23 +21,38 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import sync_playwright
 
 from isr_pipeline.home import REPOSITORY
+from tools import example_night
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PICTURES = REPOSITORY / "docs" / "img"
 COMMAND = Path(sys.executable).parent / "isr-pipeline"
-FIRST, SECOND = "2026-11-19", "2026-11-20"
-PLANTED = ("set: {rules.isr_lock: none}", "set: {rules.isr_lock: none, min.insync.replicas: 2}")
+FIRST, SECOND = "2026-11-23", "2026-11-24"
+PANEL_SIZE = 48
+REGRESSION = ("set: {rules.isr_lock: none}", "set: {rules.isr_lock: none, min.insync.replicas: 2}")
+LOCKED = (
+    "          rules.kip501: s1-doc\n          follower.fetch.pending.reads.insync.enable: true\n"
+)
+IMPROVEMENT = (
+    f"        set:\n{LOCKED}",
+    f"        set:\n          min.insync.replicas: 2\n{LOCKED}",
+)
+"""What is written into the experiment file, and in place of what: before the second night, and
+before the first, so that the second gets better by its absence."""
+
 SIZE = {"width": 1280, "height": 800}
 REGRESSED = 1
 """Exit status of a night that regressed."""
 
 
 def main() -> None:
-    """Make both pictures."""
+    """Make both pictures, keep the night, and print it in the README."""
     with tempfile.TemporaryDirectory() as folder:
-        report = regressed_night(Path(folder))
+        shown = regressed_night(Path(folder))
+        example_night.keep(shown)
+        example_night.write()
+        report = Path(shown["places"]["report"])
         trace = Path(folder) / "w3b.html"
         told("simulate", "isr_pipeline/scenarios/library/w3b.yaml", "--trace", str(trace))
         with sync_playwright() as playwright:
@@ -52,8 +68,8 @@ def main() -> None:
             browser.close()
 
 
-def regressed_night(folder: Path) -> Path:
-    """Run two nights below a folder, the second with a planted regression; return its report.
+def regressed_night(folder: Path) -> dict[str, Any]:
+    """Run two nights below a folder; return what the second, with a planted regression, says.
 
     Raises:
         SystemExit: the planted regression was not found.
@@ -62,29 +78,32 @@ def regressed_night(folder: Path) -> Path:
     shutil.copytree(REPOSITORY / "config", config)
     where = {"ISR_PIPELINE_HOME": str(folder / "home"), "ISR_PIPELINE_CONFIG": str(config)}
     options = ("--experiment", "smoke")
-    run = ("night", "run", "--in-process", *options, "--night")
+    run = ("night", "run", "--in-process", *options, "--panel-size", str(PANEL_SIZE), "--night")
+    smoke = config / "experiments" / "smoke.yaml"
+    plant(smoke, IMPROVEMENT)
     told(*run, FIRST, where=where)
     told("baseline", "accept", FIRST, *options, "--why", "the first night", where=where)
-    plant(config / "experiments" / "smoke.yaml")
+    plant(smoke, IMPROVEMENT[::-1])
+    plant(smoke, REGRESSION)
     told(*run, SECOND, where=where, allowed=(REGRESSED,))
     shown: dict[str, Any] = json.loads(
         told("night", "show", SECOND, *options, "--json", where=where)
     )
     if shown["status"] != "regressed":
         raise SystemExit(f"the planted regression was not found: {shown['headline']}")
-    return Path(shown["places"]["report"])
+    return shown
 
 
-def plant(file: Path) -> None:
-    """Write the regression into an experiment file.
+def plant(file: Path, change: tuple[str, str]) -> None:
+    """Write the second text in place of the first into an experiment file.
 
     Raises:
         SystemExit: the file is not as it was when this was written.
     """
     text = file.read_text(encoding="utf-8")
-    if text.count(PLANTED[0]) != 1:
-        raise SystemExit(f"{file.name}: {PLANTED[0]!r} is not there once")
-    file.write_text(text.replace(*PLANTED), encoding="utf-8")
+    if text.count(change[0]) != 1:
+        raise SystemExit(f"{file.name}: {change[0]!r} is not there once")
+    file.write_text(text.replace(*change), encoding="utf-8")
 
 
 def told(

@@ -20,6 +20,7 @@ from isr_pipeline.verdicts.kept import source_of
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
+    Status,
     accept_command,
     load_verdict,
 )
@@ -174,7 +175,7 @@ def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
             f"panel than night {plan.night}: no scenario is in both"
         )
     if verdict.baseline_config_id is None:
-        raise Refused(f"{verdict.name} was not compared with the baseline: {verdict.reason}")
+        raise Refused(_not_compared(plan, verdict, baseline))
     known = {one.config_id for one in baseline.record.configurations}
     if verdict.baseline_config_id not in known:
         raise Refused(
@@ -182,6 +183,22 @@ def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
             f"{baseline.record.night}, which was accepted since; run the night again"
         )
     return baseline
+
+
+def _not_compared(plan: Plan, verdict: ConfigVerdict, baseline: Baseline) -> str:
+    """Why a night's configuration has no partner, though there is a baseline now."""
+    accepted = baseline.record.night
+    if verdict.status is not Status.BASELINE:
+        return f"{verdict.name} was not compared with the baseline: {verdict.reason}"
+    if accepted == plan.night:
+        return (
+            f"night {plan.night} of {plan.experiment} is the baseline itself; "
+            "ask about a later night that differs from it"
+        )
+    return (
+        f"night {plan.night} of {plan.experiment} was judged before night {accepted} was accepted; "
+        f"run it again: make nightly NIGHT={plan.night} EXPERIMENT={plan.experiment}"
+    )
 
 
 def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:

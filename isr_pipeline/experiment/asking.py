@@ -18,7 +18,13 @@ from typing import Any
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.advice import PUBLISHED
-from isr_pipeline.experiment.file import NAME, Experiment, healthy_scenario, load_experiment
+from isr_pipeline.experiment.file import (
+    NAME,
+    Experiment,
+    find_named,
+    healthy_scenario,
+    load_experiment,
+)
 from isr_pipeline.experiment.grid import configurations, effective, resolved_params
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.files.checks import Bad
@@ -103,6 +109,8 @@ def new_experiment(
             brokers of the release do not have, or a question with nothing to compare.
     """
     path = _place(name)
+    find_named("experiment new", "--cluster", "clusters", cluster)
+    find_named("experiment new", "--faults", "faults", faults)
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
         write_whole(draft, _text(cluster, faults, [Asked("today", {})], [], FULL))

@@ -250,8 +250,8 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     path = _find("experiments", str(name_or_path))
     where = _where(path)
     written = validated(ExperimentFile, _raw(path, where), where)
-    cluster_path = _named(where, "cluster", "clusters", written.cluster)
-    faults_path = _named(where, "faults", "faults", written.faults)
+    cluster_path = find_named(where, "cluster", "clusters", written.cluster)
+    faults_path = find_named(where, "faults", "faults", written.faults)
     profile = load_profile(_raw(faults_path, _where(faults_path)), _where(faults_path))
     profile = reshared(profile, written.shares, f"{where}: shares")
     cluster_where = _where(cluster_path)
@@ -385,7 +385,18 @@ def _find(kind: str, name: str) -> Path:
     return path
 
 
-def _named(where: str, field: str, kind: str, name: str) -> Path:
+def find_named(where: str, field: str, kind: str, name: str) -> Path:
+    """File that a name stands for.
+
+    Args:
+        where: who names it, for the error line.
+        field: likewise.
+        kind: folder of the configuration: ``clusters``, ``faults``.
+        name: without the ending.
+
+    Raises:
+        InputError: no such file; the line lists those that there are.
+    """
     path = config_dir() / kind / f"{name}.yaml"
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
-from isr_pipeline.night.show import changed_lines, headline_of
+from isr_pipeline.night.show import changed_lines, headline_of, worse_lines
 from isr_pipeline.night.status import (
     FAILED,
     INTERRUPTED,
@@ -75,7 +75,7 @@ def finish(
         dag_run_id: the run that ends.
 
     Returns:
-        The verdict's headline.
+        The verdict's headline, metrics in words.
 
     Raises:
         Refused: a task did not end well, there is no verdict, or it is red.
@@ -90,8 +90,8 @@ def finish(
         release_night(Home.from_environment(), owner=dag_run_id)
     _announce(experiment, night)
     if red and (fail_on_regression or state != "regressed"):
-        raise Refused(headline)
-    return headline
+        raise Refused(in_words(headline))
+    return in_words(headline)
 
 
 def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, bool]:
@@ -112,10 +112,12 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
 
 def _announce(experiment: str, night: str) -> None:
     """Send the headline to the configured notifier. A failing one does not fail the night."""
-    from isr_pipeline.verdicts.notify import announce  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts import notify  # noqa: PLC0415 - reads pydantic
 
     try:
-        announce(experiment, night)
+        notifier = notify.configured()
+        if notifier is not None:
+            notify.announce(experiment, night, lambda line: notifier(in_words(line)))
     except Exception as error:
         sys.stdout.write(f"the notifier failed: {error}\n")
 
@@ -155,10 +157,19 @@ def made_by(task: str, dag_run_id: str) -> str:
     return ""
 
 
+NOTE_CHARACTERS = 1_000
+"""As much as Airflow's database keeps of a note; PostgreSQL refuses a longer one."""
+
+HEADLINE_CHARACTERS = 300
+"""Of a note, for its first line."""
+
+
 def _run_note(experiment: str, night: str) -> str:
+    """Which line the gate gave, what got worse, what changed, and links: as much as fits."""
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    line = read_status(experiment, night).reason or headline_of(experiment, night)
+    line = in_words(read_status(experiment, night).reason or headline_of(experiment, night))
+    first = f"**{shortened(line, HEADLINE_CHARACTERS)}**"
     places = {
         "MLflow run": pages.run_page(experiment, night),
         "report": pages.report_page(experiment, night),
@@ -167,8 +178,30 @@ def _run_note(experiment: str, night: str) -> str:
     report = folder_of(experiment, night) / "report.html"
     if report.is_file():
         links.append(f"`{report}`")
-    changed = "\n".join(f"* changed: {one}" for one in changed_lines(experiment, night, 12))
-    return "\n\n".join(text for text in (f"**{line}**", changed, " · ".join(links)) if text)
+    bullets = [f"* {one}" for one in worse_lines(experiment, night)]
+    bullets += [f"* changed: {one}" for one in changed_lines(experiment, night, 12)]
+    last = " · ".join(links)
+    while len(note := _in_parts(first, "\n".join(bullets), last)) > NOTE_CHARACTERS:
+        if bullets:
+            bullets.pop()
+        elif links:
+            links.pop()
+            last = " · ".join(links)
+        else:
+            return shortened(note, NOTE_CHARACTERS)
+    return note
+
+
+def _in_parts(*parts: str) -> str:
+    """Paragraphs, without the empty ones."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def in_words(line: str) -> str:
+    """A line of the verdict with its metrics in words."""
+    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
+
+    return words.reason(line)
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:

@@ -97,6 +97,24 @@ def changed_lines(experiment: str, night: str, most: int) -> list[str]:
     return read_changes(experiment, night).lines(names, most)
 
 
+def worse_lines(experiment: str, night: str) -> list[str]:
+    """What got worse, a line for each configuration: its verdict, each metric, by how much."""
+    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
+    from isr_pipeline.verdicts.model import Status, load_verdict  # noqa: PLC0415 - reads pydantic
+
+    try:
+        verdict = load_verdict(experiment, night)
+    except Refused:
+        return []
+    lines = []
+    for status in (Status.REGRESSED, Status.SUSPECT):
+        for one in verdict.configurations:
+            metrics = words.in_order([each for each in one.metrics if each.status is status])
+            said = "; ".join(f"{words.label(each.metric)} {words.change(each)}" for each in metrics)
+            lines += [f"{status}: {one.name}: {said}"] if said else []
+    return lines
+
+
 def headline_of(experiment: str, night: str) -> str:
     """Headline of a night's verdict; empty if it has none."""
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic

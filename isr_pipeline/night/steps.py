@@ -49,18 +49,20 @@ def _check(table: str, plan: Plan) -> None:
 
 def judge(plan: Plan) -> str:
     """Compare every configuration with the baseline; the headline."""
+    from isr_pipeline.report.words import reason  # noqa: PLC0415
     from isr_pipeline.verdicts.judge import judge_night  # noqa: PLC0415
 
-    return judge_night(plan).headline
+    return reason(judge_night(plan).headline)
 
 
 def look(plan: Plan, number: int) -> str:
     """Check what a stage added, and call again what is not decided; the headline."""
+    from isr_pipeline.report.words import reason  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import look_night  # noqa: PLC0415
 
     _check("scenarios", plan)
     _check("outcomes", plan)
-    return look_night(plan, number).headline
+    return reason(look_night(plan, number).headline)
 
 
 def decide(plan: Plan) -> str:
@@ -69,9 +71,10 @@ def decide(plan: Plan) -> str:
     What no stage could settle stays open.
     """
     from isr_pipeline.report.answer import write_answer  # noqa: PLC0415
+    from isr_pipeline.report.words import reason  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import decide as decide_night  # noqa: PLC0415
 
-    headline = decide_night(plan).headline
+    headline = reason(decide_night(plan).headline)
     write_answer(plan)
     return headline
 

@@ -1,6 +1,7 @@
 """Airflow plugin: what is done when a run of `isr_nightly` ends, however it ends.
 
-* The page of the run says the headline and links to MLflow and the report (the run's note).
+* The pages of the run and of its gate say the headline, what got worse by how much, and link to
+  MLflow and the report (their notes).
 * A run that was ended by hand, so that its gate never ran, gives the tables back.
 
 Airflow finds the plugin by the entry point in pyproject.toml, and calls it where the run's state
@@ -18,8 +19,9 @@ from typing import Any
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
+from sqlalchemy.orm import object_session
 
-DAG_ID = "isr_nightly"
+DAG_ID, GATE = "isr_nightly", "gate"
 SECONDS_MAX = 30.0
 
 ASK = """
@@ -57,6 +59,17 @@ def _ended(dag_run: Any) -> None:
         return
     if asked.stdout:
         dag_run.note = asked.stdout
+        _note_gate(dag_run, asked.stdout)
+
+
+def _note_gate(dag_run: Any, text: str) -> None:
+    """Say the same where a person who sees the red square of the gate looks."""
+    session = object_session(dag_run)
+    if session is None:  # the run was read for the listener alone: nothing would be kept
+        return
+    gate = dag_run.get_task_instance(GATE, session=session)
+    if gate is not None:
+        gate.note = text
 
 
 class RunEnd(AirflowPlugin):

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from isr_pipeline.host.pasted import pasted
+from isr_pipeline.report import words
 from isr_pipeline.storage.places import place_of
 
 COLOURS = {
@@ -24,14 +25,11 @@ COLOURS = {
     "baseline": "cyan",
 }
 
-COLUMNS = {
-    "offline_partition_rate": ("offline rate", "{:.2e}"),
-    "under_min_isr_rate": ("under min ISR", "{:.2e}"),
-    "isr_shrinks_per_partition_hour": ("shrinks /h", "{:.2f}"),
-    "isr_flaps_per_partition_hour": ("flaps /h", "{:.2f}"),
-    "commit_latency_p99_ms": ("commit p99 ms", "{:.1f}"),
-}
-"""Metric -> heading and format; rates are per partition and hour."""
+COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY)
+"""Metrics of the table; a heading is the name and the unit in words."""
+
+HEADING_CHARACTERS = 12
+"""Width of a column whose heading is broken at its words."""
 
 FOUND = ("regressed", "suspect", "improved")
 """Statuses of a metric that are listed below the table, in this order."""
@@ -50,7 +48,8 @@ def print_night(shown: dict[str, Any]) -> None:
     console.print(Text(title, "bold") + Text(shown["status"], COLOURS.get(shown["status"], "")))
     for line in (shown["headline"], shown["reason"]):
         if line:
-            console.print(Text(pasted(line)), soft_wrap=True)  # a command stays in one piece
+            # Not wrapped: a command stays in one piece.
+            console.print(Text(pasted(words.reason(line))), soft_wrap=True)
     if shown.get("answer"):
         console.print(Text(f"answer     {shown['answer']['short']}"))
     for line in _stages(shown):
@@ -100,33 +99,33 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
     lines = []
     for status in FOUND:
         for one in configs:
-            for metric, decision in one.get("decisions", {}).items():
+            decisions = one.get("decisions", {})
+            for metric, decision in sorted(decisions.items(), key=lambda each: words.rank(each[0])):
                 if decision["status"] == status:
                     line = Text(f"{status:<11}", COLOURS[status])
-                    line += Text(f"{one['name']}: {metric} {_ratio(decision)}{_strata(decision)}")
-                    lines.append(line)
+                    found = _change(metric, decision, one["metrics"].get(metric))
+                    line += Text(f"{one['name']}: {words.label(metric)} {found}")
+                    lines.append(line + Text(_strata(decision)))
     more = len(lines) - FOUND_MAX
     if more > 0:
         lines = [*lines[:FOUND_MAX], Text(f"{'':<11}and {more} more: --json lists them")]
     return lines
 
 
-def _ratio(decision: dict[str, Any]) -> str:
-    """``1.32 x (1.1 to 1.6)``, as far as there is one."""
-    if decision["ratio"] is None:
-        return "from none"
-    low, high = (f"{end:.3g}" if end is not None else "…" for end in decision["interval"])
-    return f"{decision['ratio']:.3g} x ({low} to {high})"
+def _change(metric: str, decision: dict[str, Any], value: float | None) -> str:
+    """``1.32 × (1.1 to 1.6)``, or from none to how much."""
+    low, high = decision["interval"]
+    return words.change_of(metric, decision["ratio"], (low, high), value)
 
 
 def _strata(decision: dict[str, Any]) -> str:
-    """``, in thrash 2 x``: strata that have the same word."""
+    """``; in the stratum isr-churn 2 ×``: strata that have the same word."""
     same = [
-        f"{name} {one['ratio']:.3g} x" if one["ratio"] is not None else f"{name} from none"
+        f"{name} {one['ratio']:.3g} ×" if one["ratio"] is not None else f"{name} from none"
         for name, one in decision["strata"].items()
         if one["status"] == decision["status"]
     ]
-    return f", in {', '.join(same)}" if same else ""
+    return f"; in the stratum {', '.join(same)}" if same else ""
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:
@@ -141,23 +140,16 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
 def _configurations(configs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
-    for heading, _ in COLUMNS.values():
-        table.add_column(heading, justify="right", no_wrap=True)
+    for metric in COLUMNS:
+        heading = f"{words.label(metric)}\n{words.unit(metric)}"
+        table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
-        words = one.get("words") or [one["verdict"] or "-"]
-        numbers = [
-            _number(one["metrics"].get(metric), form) for metric, (_, form) in COLUMNS.items()
-        ]
-        said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in words)
+        verdicts = one.get("words") or [one["verdict"] or "–"]
+        numbers = [words.amount(metric, one["metrics"].get(metric)) for metric in COLUMNS]
+        said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
         table.add_row(one["name"], *numbers, said)
     return table
-
-
-def _number(value: float | None, form: str) -> str:
-    if value is None:
-        return "-"
-    return "0" if value == 0 else form.format(value)
 
 
 def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, Any]]) -> None:

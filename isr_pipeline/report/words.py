@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,9 @@ NONE_P = 0.05
 """Probability of seeing none at all, at the upper limit that a zero is given."""
 
 
+_NAMES = re.compile(rf"\b(?:{'|'.join(map(re.escape, METRICS))})\b")
+
+
 def label(metric: str) -> str:
     """A metric's name in words."""
     return LABELS.get(metric, metric.replace("_", " "))
@@ -89,16 +93,33 @@ def quantity(metric: str, value: float | None) -> str:
 
 def change(metric: MetricVerdict) -> str:
     """How much a metric changed: ``1.23 × (1.1 to 1.48)``, or from none to how much."""
-    if metric.ratio is None:
-        return f"from none to {quantity(metric.metric, metric.value)}"
-    return f"{number(metric.ratio)} × ({number(metric.ratio_low)} to {number(metric.ratio_high)})"
+    ends = (metric.ratio_low, metric.ratio_high)
+    return change_of(metric.metric, metric.ratio, ends, metric.value)
+
+
+def change_of(
+    metric: str,
+    ratio: float | None,
+    ends: tuple[float | None, float | None],
+    value: float | None,
+) -> str:
+    """The same of numbers, as `night show` reads them from JSON.
+
+    Args:
+        metric: outcome column.
+        ratio: to the baseline; None from zero.
+        ends: of the ratio's interval.
+        value: weighted mean in the metric's own unit.
+    """
+    if ratio is None:
+        return f"from none to {quantity(metric, value)}"
+    low, high = (number(end) for end in ends)
+    return f"{number(ratio)} × ({low} to {high})"
 
 
 def reason(text: str) -> str:
     """A line of the verdict with the metrics' names in words."""
-    for metric in SHOWN:
-        text = text.replace(metric, label(metric))
-    return text
+    return _NAMES.sub(lambda found: label(found[0]), text)
 
 
 def share_at_most(weights: Floats) -> float:
@@ -118,8 +139,12 @@ def share_at_most(weights: Floats) -> float:
 
 def in_order(metrics: list[MetricVerdict]) -> list[MetricVerdict]:
     """Metrics in the order in which a page has them."""
-    order = {name: index for index, name in enumerate(SHOWN)}
-    return sorted(metrics, key=lambda one: order.get(one.metric, len(order)))
+    return sorted(metrics, key=lambda one: rank(one.metric))
+
+
+def rank(metric: str) -> int:
+    """Place of a metric in that order; those that no page has are last."""
+    return SHOWN.index(metric) if metric in SHOWN else len(SHOWN)
 
 
 def zero_limit(panel: PanelOutcomes) -> str:

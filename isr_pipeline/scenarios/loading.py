@@ -13,6 +13,15 @@ from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, with_settings
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 
+SCENARIO = "a scenario file (.yaml, .yml or .json); isr_pipeline/scenarios/library has examples"
+ENDINGS = frozenset({".yaml", ".yml", ".json"})
+OTHER_FILES = {
+    "groups": "an experiment file",
+    "strata": "a fault profile",
+    "switches": "a rule set",
+}
+"""A key that only another kind of file of ours has -> what it is."""
+
 
 def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
     """Read a scenario file (YAML or JSON).
@@ -25,9 +34,31 @@ def load_scenario(path: Path | str, settings: Iterable[str] = ()) -> Scenario:
         InputError: the first thing in it, or in a file that it names, that cannot be used.
     """
     where, folder = str(path), Path(path).parent
-    raw = with_cluster_file(with_rule_sets(read_mapping(path), folder), folder, where)
+    raw = with_cluster_file(with_rule_sets(_mapping(path), folder), folder, where)
     changed = with_rule_sets(with_settings(raw, settings, where), Path())
     return parse_scenario(changed, where)
+
+
+def _mapping(path: Path | str) -> dict[str, Any]:
+    """Read the file.
+
+    Raises:
+        InputError: it cannot be read, or is something else than a scenario.
+    """
+    try:
+        raw = read_mapping(path)
+    except InputError:
+        if Path(path).suffix in ENDINGS or not Path(path).is_file():
+            raise
+        raise InputError(str(path), "", "no scenario file", SCENARIO) from None
+    if "scenario_id" in raw:
+        return raw
+    for key, kind in OTHER_FILES.items():
+        if key in raw:
+            raise InputError(str(path), "", f"{kind} (it has {key})", SCENARIO)
+    if {"cluster", "topics"} <= raw.keys() and "horizon_ms" not in raw:
+        raise InputError(str(path), "", "a cluster file (it has no scenario_id)", SCENARIO)
+    return raw
 
 
 def with_cluster_file(raw: dict[str, Any], folder: Path, where: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isr_pipeline.report import words
 from isr_pipeline.verdicts.model import (
     WORST_FIRST,
     ConfigVerdict,
@@ -26,8 +27,8 @@ COMPLETE = "complete"
 NOTE_CHARACTERS = 7_800
 """MLflow keeps a note in a tag, which holds 8 000 characters."""
 
-SHOWN = ("offline_partition_rate", "isr_flaps_per_partition_hour", "commit_latency_p99_ms")
-
+SHOWN = (words.PRODUCE, words.OFFLINE, words.FLAPS, words.LATENCY)
+"""Metrics of a note's table."""
 
 RUN_NAME_CHARACTERS = 120
 """As much of a run's name as a list has room for."""
@@ -88,7 +89,7 @@ def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
     return {
         "verdict": str(verdict.status),
         "red": str(verdict.red).lower(),
-        "headline": verdict.headline,
+        "headline": words.reason(verdict.headline),
         "regressed_metrics": ",".join(sorted(regressed)),
         "improved_metrics": ",".join(
             sorted({m for one in verdict.configurations for m in one.metrics_with(Status.IMPROVED)})
@@ -109,7 +110,7 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
         "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
         "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
         "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
-        "reason": one.reason[:4_000],
+        "reason": words.reason(one.reason)[:4_000],
     }
 
 
@@ -122,21 +123,21 @@ def night_note(
 ) -> str:
     """Markdown of the parent run: headline, answer, changes, links, what fits of the table."""
     lines = [
-        f"**{verdict.headline}**",
+        f"**{words.reason(verdict.headline)}**",
         "",
         *((answer, "") if answer else ()),
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),
         "",
-        f"| configuration | verdict | {' | '.join(SHOWN)} |",
+        f"| configuration | verdict | {' | '.join(map(_heading, SHOWN))} |",
         "|---|---|" + "---:|" * len(SHOWN),
     ]
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     size = sum(len(line) + 1 for line in lines)
     for index, one in enumerate(ranked):
-        words = ", ".join(str(word) for word in one.words)
-        row = f"| {one.name} | {words} | {' | '.join(_shown(one))} |"
+        said = ", ".join(str(word) for word in one.words)
+        row = f"| {one.name} | {said} | {' | '.join(_shown(one))} |"
         size += len(row) + 1
         if size > NOTE_CHARACTERS - 80:
             lines.append(f"\n… and {len(ranked) - index} more: see the report")
@@ -148,21 +149,23 @@ def night_note(
 def config_note(one: ConfigVerdict, trend: str) -> str:
     """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
     lines = [
-        f"**{', '.join(str(word) for word in one.words)}**: {one.reason}"[:4_000],
+        f"**{', '.join(str(word) for word in one.words)}**: {words.reason(one.reason)}"[:4_000],
         "",
         f"[its nights so far]({trend})",
         "",
         "| metric | status | value | baseline | ratio (interval) | q |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    for metric in one.metrics:
+    for metric in words.in_order(list(one.metrics)):
         interval = ""
         if metric.ratio_low is not None and metric.ratio_high is not None:
             interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
+        value, before = (
+            words.amount(metric.metric, given) for given in (metric.value, metric.baseline_value)
+        )
         lines.append(
-            f"| {metric.metric} | {metric.status} | {number(metric.value)} | "
-            f"{number(metric.baseline_value)} | {number(metric.ratio)}{interval} | "
-            f"{number(metric.q)} |"
+            f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
+            f"{number(metric.ratio)}{interval} | {number(metric.q)} |"
         )
     lines += ["", *_strata_lines(one)]
     return "\n".join(lines)[:NOTE_CHARACTERS]
@@ -172,7 +175,7 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
     """A table of the strata of what got worse or better; nothing if there is none."""
     shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
     rows = [
-        f"| {metric.metric} | {part.stratum} | {part.status} | {number(part.ratio)} | "
+        f"| {words.label(metric.metric)} | {part.stratum} | {part.status} | {number(part.ratio)} | "
         f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
         for metric in one.metrics
         if metric.status in shown
@@ -186,4 +189,9 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
 
 def _shown(one: ConfigVerdict) -> list[str]:
     values = {metric.metric: metric.value for metric in one.metrics}
-    return [number(values.get(name)) for name in SHOWN]
+    return [words.amount(name, values.get(name)) for name in SHOWN]
+
+
+def _heading(metric: str) -> str:
+    """Its name and unit in words: ``produce unavailable, % of time``."""
+    return f"{words.label(metric)}, {words.unit(metric)}"

@@ -48,6 +48,23 @@ def archive() -> Path:
     return Path(str(Home.from_environment().baseline_dir("synthetic"))) / "source.tar.xz"
 
 
+def test_a_night_that_was_judged_before_any_baseline(home: Path) -> None:
+    """After its acceptance it is the baseline itself; another such night is to be run again."""
+    world = World()
+    for night in (NIGHT, LATER):
+        judge_night(world.write(night))
+        write_status("synthetic", night, Status("baseline"))
+    acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+    with pytest.raises(Refused, match=f"night {NIGHT} of synthetic is the baseline itself"):
+        read_case("synthetic", NIGHT, "lag-20s")
+    with pytest.raises(
+        Refused,
+        match=f"night {LATER} of synthetic was judged before night {NIGHT} was accepted; "
+        f"run it again: make nightly NIGHT={LATER} EXPERIMENT=synthetic",
+    ):
+        read_case("synthetic", LATER, "lag-20s")
+
+
 @pytest.mark.usefixtures("home")
 class TestCase:
     """What a case holds."""

@@ -188,7 +188,7 @@ class TestRefused:
     def test_no_such_cluster(self) -> None:
         """The clusters that there are stand in the line."""
         with pytest.raises(
-            InputError, match="cluster: theirs; allowed: default, demo, mine, small"
+            InputError, match="new: --cluster: theirs; allowed: default, demo, mine, small"
         ):
             new_experiment("q", "theirs", "smoke", ["min.insync.replicas=3"])
 

@@ -203,6 +203,15 @@ class TestRunEnded:
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, owner="first")
 
+    def test_a_note_is_as_short_as_airflow_keeps_it(self, home: Home) -> None:
+        """Its database holds 1000 characters; the end of a long reason is kept."""
+        reason = f"{'x' * 2000} failed"
+        write_status("smoke", NIGHT, Status("failed", reason, dag_run_id="first"))
+        remember("smoke", NIGHT, experiment_id="7", run_id="a" * 400)
+        said = run_ended("first")
+        assert len(said) <= 1000
+        assert said.partition("\n")[0].endswith("xxx failed**")
+
     def test_another_run_has_written_the_night_since(self, home: Home) -> None:
         """There is nothing to say of a run whose night is another one's now."""
         write_status("smoke", NIGHT, Status("baseline", dag_run_id="second"))

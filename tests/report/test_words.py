@@ -44,6 +44,33 @@ class TestValues:
         assert words.quantity(metric, value) == text
 
 
+class TestWording:
+    """Lines in which a metric has its name in words."""
+
+    def test_every_metric_of_a_line_is_named(self) -> None:
+        """Whole names only: one that is part of another word stays."""
+        line = (
+            "1 regressed on produce_unavailable_rate, isr_shrinks_per_partition_hour; x_any_offline"
+        )
+        assert words.reason(line) == (
+            "1 regressed on produce unavailable, isr shrinks per partition hour; x_any_offline"
+        )
+
+    @pytest.mark.parametrize(
+        ("ratio", "ends", "said"),
+        [
+            (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49)"),
+            (0.0, (0.0, None), "0 × (0 to –)"),
+            (None, (None, None), "from none to 0.114 % of time"),
+        ],
+    )
+    def test_a_change(
+        self, ratio: float | None, ends: tuple[float | None, float | None], said: str
+    ) -> None:
+        """A ratio with its interval; from zero, how much there is now."""
+        assert words.change_of(words.OFFLINE, ratio, ends, 1.14e-3) == said
+
+
 class TestZeros:
     """What none of so many scenarios still allows."""
 
