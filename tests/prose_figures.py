@@ -1,0 +1,448 @@
+"""Every figure in the prose of README and docs, and what it is compared with.
+
+``now`` compares with the code, a configuration file or a recorded result. ``dated`` is a figure
+that was seen once: it has the day and what made it. ``given`` is no claim about this project: an
+arithmetic of the sentence, a quotation, an example, a property of Kafka or of somebody's text.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from isr_pipeline.blame import case
+from isr_pipeline.clusters import live
+from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.experiment import asking
+from isr_pipeline.experiment.file import Experiment, load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.stages import Budget, planned_stages
+from isr_pipeline.kafka import shutdown
+from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.lab import comparison, tools
+from isr_pipeline.orchestration import wiring
+from isr_pipeline.outcomes import pairs, summary
+from isr_pipeline.scenarios import cluster_file, model
+from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.simulation import clients, controller, produces
+from isr_pipeline.simulation.world import layout
+from isr_pipeline.verdicts import choice, redraw
+from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
+from tests.figures import ROOT
+from tools import prose
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A piece of a page's prose with figures in it.
+
+    Attributes:
+        page: relative to the checkout.
+        text: as it has to stand there, figures included.
+        why: what the figures are compared with, or why with nothing.
+    """
+
+    page: str
+    text: str
+    why: str
+
+
+def now(page: str, text: str, *values: object) -> Claim:
+    """A piece whose ``{}`` are values of today's code, files or recorded results."""
+    assert text.count("{}") == len(values), text
+    return Claim(page, text.format(*map(_written, values)), "now")
+
+
+def dated(page: str, day: str, made_by: str, *texts: str) -> list[Claim]:
+    """Pieces with figures that were seen on a day, by a command or in a place."""
+    return [Claim(page, text, f"{day}: {made_by}") for text in texts]
+
+
+def given(page: str, why: str, *texts: str) -> list[Claim]:
+    """Pieces with figures that say nothing of this project."""
+    return [Claim(page, text, f"given: {why}") for text in texts]
+
+
+def _written(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@cache
+def _yaml(path: str) -> Any:
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def _default_s(key: str) -> float:
+    """Default of a time of Kafka's, in seconds."""
+    default = KEYS[key].default
+    assert isinstance(default, int)
+    return default / 1000
+
+
+def _lag_limits() -> list[float]:
+    """Limits that the finding compares, in seconds, its reference's among them."""
+    listed = configurations(_finding("lag-limit"))
+    return sorted(float(one.params["replica.lag.time.max.ms"]) / 1000 for one in listed)
+
+
+@cache
+def _finding(name: str) -> Experiment:
+    return load_experiment(ROOT / "benchmarks" / "findings" / f"{name}.yaml")
+
+
+def _partitions(cluster: str) -> int:
+    return sum(topic["partitions"] for topic in _yaml(f"config/clusters/{cluster}.yaml")["topics"])
+
+
+def _recorded(name: str) -> list[dict[str, Any]]:
+    lines = (ROOT / "isr_pipeline/lab/recordings" / name).read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _cases() -> set[tuple[str, str]]:
+    """Experiment and release of every recording."""
+    lines = [*_recorded("observations.jsonl"), *_recorded("returns.jsonl")]
+    return {(line["case"], line["release"]) for line in lines}
+
+
+def _memory_gb() -> float:
+    """What the services of docker-compose.yaml may use together, those that end aside."""
+    services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+    units = {"g": 1.0, "m": 1 / 1024}
+    limits = [
+        float(one["mem_limit"][:-1]) * units[one["mem_limit"][-1]]
+        for name, one in services.items()
+        if name != "airflow-init"
+    ]
+    return sum(limits)
+
+
+def _looks() -> list[int]:
+    """Scenarios that each look of the shipped budget has seen."""
+    experiment = load_experiment("operators")
+    panels = {"regression": 200, "confirm": 200}
+    return [one.end for one in planned_stages(panels, experiment.budget)]
+
+
+def _spent(share: float) -> str:
+    """Part of the error that a look may make, in percent."""
+    return f"{100 * math.log(1 + (math.e - 1) * share):.0f}"
+
+
+def _faults_of(scenario: str, kind: str) -> dict[str, Any]:
+    """The first fault of a kind in a scenario of the library."""
+    file = f"isr_pipeline/scenarios/library/{scenario}.yaml"
+    return next(one for one in _yaml(file)["faults"] if one["kind"] == kind)
+
+
+README, LAG = "README.md", "docs/findings/lag-limit.md"
+RULES, TUTORIAL = "docs/model-rules.md", "docs/tutorial.md"
+
+
+def claims() -> Iterable[Claim]:
+    """All of them."""
+    yield from _front()
+    yield from _findings()
+    yield from _model()
+    yield from _rules()
+    yield from _verdicts()
+    yield from _running()
+    yield from _files()
+
+
+def _front() -> Iterable[Claim]:
+    limits = _lag_limits()
+    default = _default_s("replica.lag.time.max.ms")
+    yield now(README, "each value beside the default of {} s", default)
+    advised = sorted({10.0, default, 60.0})
+    assert set(advised) <= set(limits)
+    yield now(README, "names {} s, {} s and {} s for the lag limit", *advised)
+    yield now(README, "simulates {} scenarios", _finding("lag-limit").panels.regression)
+    yield now(README, "shows the same over {} scenarios", _largest("lag-limit"))
+    yield from dated(
+        README, "2026-11-24", "`make finding` in a fresh clone",
+        "it took 173 s of processor time on 2026-11-24",
+    )  # fmt: skip
+    yield from dated(
+        README, "today", "test_claims runs w12 under both rule sets",
+        "20 shrinks become one", "goes from 5 % to 72 %",
+    )  # fmt: skip
+    yield now("CONTRIBUTING.md", "checks sentences over {} words", prose.WORDS_MAX)
+    yield from given(
+        "CONTRIBUTING.md", "the machine, and a limit that CI sets",
+        "On 2 cores.", "at most 90 minutes",
+    )  # fmt: skip
+    yield now(TUTORIAL, "simulates {} scenarios", _finding("lag-limit").panels.regression)
+    demo = _yaml("config/clusters/demo.yaml")
+    own = next(one for one in demo["brokers"] if one["id"] == 4)["settings"]
+    yield now(
+        TUTORIAL, "The lag limit of this cluster is {} s; its broker 4 has {} s of its own",
+        demo["settings"]["replica.lag.time.max.ms"] // 1000,
+        own["replica.lag.time.max.ms"] // 1000,
+    )  # fmt: skip
+    yield from given(
+        TUTORIAL, "the limit that test_claims simulates the scenario with",
+        "stays online with 60 s",
+    )  # fmt: skip
+    drawn = json.loads(_demo_scenario())
+    starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
+    yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
+    yield now(TUTORIAL, "At {} s it is killed", f"{starts[-1]:.1f}")
+
+
+@cache
+def _demo_scenario() -> str:
+    experiment = load_experiment("demo-cluster").resized(200)
+    return draw_scenario(experiment.source, "regression", "2026-11-24", 65).scenario_json
+
+
+def _largest(finding: str) -> int:
+    lines = (ROOT / "benchmarks/results/findings.jsonl").read_text().splitlines()
+    return max(int(one["scenarios"]) for one in map(json.loads, lines) if one["finding"] == finding)
+
+
+def _findings() -> Iterable[Claim]:
+    index = "docs/findings/index.md"
+    yield from given(
+        index, "what a ratio means", "0.50 x means half as much", "2.00 x twice as much",
+        "**95 % interval**",
+    )  # fmt: skip
+    yield now(index, "anew {} times within each stratum", summary.RESAMPLES)
+    lag = _default_s("replica.lag.time.max.ms")
+    yield now(LAG, "Each value beside the default of {} s", lag)
+    yield now(LAG, "one and a half limits: {} s by default", 1.5 * lag)
+    yield now(LAG, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
+    yield now(LAG, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
+    yield from given(
+        LAG, "limits of the table below, which the recorded result fills",
+        "With a limit of 20 s the follower", "That is why 10 s gains producers no more than 20 s",
+        "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
+    )  # fmt: skip
+    for page, words in (
+        (LAG, "{} brokers, {} partitions"),
+        (STUCK, "{} brokers and {} partitions"),
+    ):
+        cluster = _yaml("config/clusters/default.yaml")["cluster"]
+        brokers = {6: "six"}[len(cluster["brokers"])]
+        yield now(page, words, brokers, _partitions("default"))
+    for name, page in (("lag-limit", LAG), ("stuck-read", STUCK)):
+        yield now(page, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
+    yield now(
+        LAG, "The shipped experiments take {} s", load_experiment("operators").horizon_ms // 1000
+    )
+    yield from given(LAG, "a limit of the table", "a replica that leaves after 60 s")
+    yield from given(STUCK, "a limit of the table", "**A lag limit of 60 s**")
+
+
+STUCK = "docs/findings/stuck-read.md"
+
+
+def _model() -> Iterable[Claim]:
+    page = "docs/model.md"
+    for one in (page, RULES):
+        yield from given(one, "a number of GitHub's", "pull request (#7802)")
+    stall, crash = (_faults_of("w3b", kind) for kind in ("read_stall", "crash"))
+    yield now(page, "hangs for {} s", stall["duration_ms"] // 1000)
+    start, end = stall["start_ms"], stall["start_ms"] + stall["duration_ms"]
+    died = crash["start_ms"]
+    back = died + crash["restart_after_ms"]
+    yield from given(page, "an id of the scenario's brokers", "fail over to 1002")
+    yield now(
+        page, "hangs from {} s to {} s, 1001 dies at {} s and is back at {} s",
+        *(at // 1000 for at in (start, end, died, back)),
+    )  # fmt: skip
+    conformance = "docs/conformance.md"
+    lines = [*_recorded("observations.jsonl"), *_recorded("returns.jsonl")]
+    yield now(conformance, "{} repetitions of {} experiments", len(lines), len(_cases()))
+    yield now(
+        conformance, "from {} s before the fault to {} s after",
+        comparison.LEAD_MS // 1000, comparison.TAIL_MS // 1000,
+    )  # fmt: skip
+    yield now(
+        conformance, "within {} ms per ISR change plus {} ms per leader change",
+        comparison.ISR_MS_PER_CHANGE, comparison.RETURN_MS,
+    )  # fmt: skip
+    yield now(
+        conformance, "leaders within {} ms per change, {} ms beside",
+        comparison.LEADER_MS_PER_CHANGE, comparison.SLACK_MS,
+    )  # fmt: skip
+    yield now(conformance, "widened by 1 or {} %", round(100 * comparison.COUNT_WIDENING))
+    yield from given(conformance, "the lesser widening, in the same line", "widened by 1 or")
+    yield from dated(
+        conformance, "2026-11-22", "the notes of the recordings",
+        "as ±50 ms, now and then 150",
+    )  # fmt: skip
+    vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
+    yield now(conformance, "{} timelines", len(vectors))
+    lab = "docs/lab.md"
+    yield from given(
+        lab, "Java's releases, and ids of nodes",
+        "Java 17 or 21", "(node 100)", "brokers 1, 2, 3",
+    )  # fmt: skip
+    yield now(
+        lab,
+        "at most {} MB of heap",
+        inspect.signature(tools.Java.command).parameters["heap_mb"].default,
+    )
+    yield from dated(lab, "2026-11-22", "tests/lab/record.py", "a busy machine of 2 cores")
+
+
+def _rules() -> Iterable[Claim]:
+    page = RULES
+    yield from dated(
+        page, "2026-11-22", "recordings of 4.3.1, isr_pipeline/lab/recordings/returns.jsonl",
+        "18 to 20 s here and 18 to 22 s on 4.3.1", "about 2.1 s after the request (2.5 s seen",
+        "a killed broker back at 11.8 s with a session of 20 s was fenced at 31.8 s",
+    )  # fmt: skip
+    yield from dated(
+        page, "2026-11-23", "a night of `proposals` over the shipped panel",
+        "`s2-isr-order` 4 % of its commit p99 (7.6 to 7.9 s in the mean)",
+        "(unavailable 2.49 to 2.53 %)", "(p99 8.4 to 7.8 s)",
+    )  # fmt: skip
+    yield from given(page, "settings of the example", "a pod back after 2 s")
+    yield from given(page, "the state of Kafka's repository", "4.x only translates")
+    yield from given(page, "a default", "and 0 is the default")
+    yield now(
+        page, "the default of {} ms equals `replica.fetch.wait.max.ms`",
+        KEYS["follower.fetch.process.time.max.ms"].default,
+    )  # fmt: skip
+    yield now(page, "whole batches up to {} MiB", template.REQUEST_BYTES_MAX // 2**20)
+    yield now(page, "the next go {} ms later", clients.RETRY_US // 1000)
+    yield now(page, "(at most {})", fault_rows.SURGE_CONNECTIONS_MAX)
+    yield now(page, "reaches the controller {} ms later", produces.LOG_DIR_NOTICE_US // 1000)
+    yield from given(
+        page, "Kafka's own numbers", "the 2 % jitter",
+        "`initial.broker.registration.timeout.ms` (60 s)",
+        "up to 5 s old", "counts from 0 where it counts",
+    )  # fmt: skip
+    yield now(
+        page, "Unfencing takes {} to {} ms",
+        controller.UNFENCE_LOW_US // 1000, controller.UNFENCE_HIGH_US // 1000,
+    )  # fmt: skip
+    yield now(page, "again {} ms after the move", shutdown.FIRST_ASK_US // 1000)
+    yield now(page, "the newest {} of them", layout.EPOCHS_MAX)
+    yield now(
+        page, "at most {}, and {} million of all partitions",
+        size.LEDGER_MAX, round(size.LEDGERS_MAX / layout.L_SIZE / 1e6),
+    )  # fmt: skip
+    yield now(
+        page, "lists the first {} events; a night keeps the first {} of a pair",
+        encoder.EVENTS_LISTED, pairs.EVENTS_PER_PAIR,
+    )  # fmt: skip
+    yield now(page, "of one pair in {} beside", pairs._SAMPLED_ONE_IN)
+    octave = 1 << layout.HIST_SUB_BITS
+    assert 1 / octave < 0.01
+    yield now(page, "of {} buckets an octave (less than 1 % wide)", octave)
+    yield from given(page, "1 / 128, compared above", "(less than 1 % wide)")
+    yield now(
+        page, "{} replicas a partition, {} log dirs a broker, {} entities",
+        entities.MAX_RF, size.MAX_LOG_DIRS, (1 << layout.SLOT_BITS) - 1,
+    )  # fmt: skip
+    yield now(page, "{} GB a worker", size.BYTES_MAX // 10**9)
+    yield now(
+        page, "{} million events a run and as many again for every {} replicas",
+        size.EVENT_BUDGET // 10**6, size.REPLICAS_OF_A_BUDGET,
+    )  # fmt: skip
+    yield now(page, "with exit status {}", BudgetSpent.exit_status)
+    yield now(
+        page, "({} for each fetcher thread, {} for each producer's connection",
+        1 + layout.REQS_PER_THREAD, 1 + layout.REQS_PER_STREAM,
+    )  # fmt: skip
+    yield from given(
+        page, "what a refusal of too many entities prints", "and 7 others for each broker"
+    )
+    yield from given(page, "compared in docs/scenario-format.md", "a horizon below 2^43 µs")
+    yield from given(page, "a flag of a table", "a row with `failed` = 1")
+
+
+def _verdicts() -> Iterable[Claim]:
+    page = "docs/verdicts.md"
+    yield now(
+        page, "budget of {} the looks see {}, {} and {} scenarios",
+        Budget().scenarios, *_looks(),
+    )  # fmt: skip
+    looks = _looks()
+    yield now(
+        page, "which is {} %, {} % and {} % of the error",
+        *_parts([_spent(seen / looks[-1]) for seen in looks]),
+    )  # fmt: skip
+    yield now(page, "in {} other phases", redraw.DRAWS)
+    yield now(page, "within their strata, {} times", choice.DRAWS)
+    yield now(page, "(at most {})", case.SCENARIOS_MAX)
+    yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
+
+
+def _parts(spent: list[str]) -> list[str]:
+    """What each look adds to what was spent before it."""
+    ends = [0, *map(int, spent)]
+    return [str(end - start) for start, end in itertools.pairwise(ends)]
+
+
+def _running() -> Iterable[Claim]:
+    page = "docs/operations.md"
+    yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
+    yield from given(page, "dates of the example", "the nights 15, 16 and 17")
+    compose = (ROOT / "docker-compose.yaml").read_text()
+    assert '"--cores", "2", "--memory", "3g"' in compose
+    assert "TASK_SECONDS_MAX:-14400" in compose
+    yield from dated(
+        page, "today", "docker-compose.yaml, compared above",
+        "two workers (2 cores, 3 GB each)", "`TASK_SECONDS_MAX` (14400)",
+    )  # fmt: skip
+    yield now(page, "may use {} GB of memory together", _memory_gb())
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "50000" in dockerfile + compose
+    yield from dated(page, "today", "Dockerfile or docker-compose.yaml", "User 50000")
+    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    deploy = "docs/deploy.md"
+    yield from dated(
+        deploy, "2026-11-24", "docs/deploy.md names the rehearsals",
+        "(1.4 GB, most of it Spark)", "(245 MB, 675 MB unpacked)", "(0.5 MB)",
+    )  # fmt: skip
+    yield from given(deploy, "Java's releases", "Java 17 or 21")
+    sizing = "docs/sizing.md"
+    for text in (
+        "100 brokers, 20000 partitions, replication factor 5 and 4 fetchers fit: 184000 entities",
+        "measures 30 x 3000 and 100 x 20000 beside the default's 6 x 60",
+        "100000 pairs of 10000 partitions",
+    ):
+        yield from dated(sizing, "2026-11-24", "benchmarks/speed/scale.py and large.py", text)
+
+
+def _files() -> Iterable[Claim]:
+    page = "docs/cluster-file.md"
+    yield now(page, "at most {} MiB and two million keys", cluster_file.BYTES_MAX // 2**20)
+    assert cluster_file.NODES_MAX == 2_000_000
+    yield from dated(
+        "docs/experiment-file.md", "today", "experiment/file.py: NAME says it in its line",
+        "at most 60 of",
+    )  # fmt: skip
+    page = "docs/import.md"
+    yield from given(page, "how to switch it off", "0 leaves rates out")
+    yield from given(page, "a topic without followers", "replication factor 1")
+    yield from given(page, "the broker of the example", "Broker 4 had just been killed")
+    yield now(
+        page, "to answer within {} s, the first within {} s",
+        live.ANSWER_S_MAX, live.CONNECT_S_MAX,
+    )  # fmt: skip
+    yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
+    yield now(page, "{} scenarios at most", asking.FULL)
+    page = "docs/scenario-format.md"
+    assert model.HORIZON_LIMIT_US == 2**43
+    yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")
+    page = "docs/own-proposal.md"
+    yield from given(
+        page, "settings of the scenario and experiment that the page prints",
+        "lag limit 4 s, `min.insync.replicas=2`, 45 s of slowness", "Panels of 8",
+    )  # fmt: skip
+    yield from dated(
+        "docs/adding.md", "today", "tests/test_adding.py runs the recipe", "(1309 with `3.7+`)"
+    )
