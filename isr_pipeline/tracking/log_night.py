@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.report.answer import read_answer
 from isr_pipeline.storage.places import at_hand
 from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
@@ -192,11 +193,7 @@ def _changed(plan: Plan) -> list[str]:
 
 def _answer(plan: Plan) -> str:
     """Which setting to take, as the night's folder has it; empty if it has none."""
-    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "answer.json"
-    try:
-        return str(json.loads(file.read_text(encoding="utf-8"))["text"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return ""
+    return str((read_answer(plan.experiment, plan.night) or {}).get("text", ""))
 
 
 def _log_children(
