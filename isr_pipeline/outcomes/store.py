@@ -36,9 +36,9 @@ from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import (
     Stored,
     file_named,
-    files,
     is_published,
     put_file,
+    read_tables,
     remove,
     remove_debris,
     replacing,
@@ -249,11 +249,15 @@ def _dataset(name: str, experiment: str, night: str, root: str | None) -> ds.Dat
         if not folder.is_dir():
             raise TableMissing(name, experiment, night)
         return ds.dataset(folder, format="parquet", partitioning=None)
-    if not is_published(folder):
-        raise TableMissing(name, experiment, night)
     parquet = ds.ParquetFileFormat()
-    fragments = [parquet.make_fragment(file.open()) for file in files(folder)]
+
+    def read(held: list[Stored]) -> list[Any]:
+        return [parquet.make_fragment(file.open()) for file in held]
+
+    fragments = read_tables(folder, read)
     if not fragments:
+        if not is_published(folder):
+            raise TableMissing(name, experiment, night)
         raise StoreError(f"{folder}: has no files")
     return ds.FileSystemDataset(fragments, fragments[0].physical_schema, parquet)
 

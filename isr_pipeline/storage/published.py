@@ -21,15 +21,20 @@ from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.remote import RemotePath, StoreDamaged, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+Made = TypeVar("Made")
 
 MANIFEST = "_manifest.json"
+
+VERSIONS_MAX = 3
+"""Of a folder that are tried to be read, each published while the one before was being read."""
 
 KEPT_BYTES_MAX = 256 * 1024 * 1024
 """Of files read from a store, checked, and kept in memory by one process."""
@@ -226,7 +231,11 @@ def _manifest(folder: RemotePath) -> list[Stored] | None:
     """
     place = folder / MANIFEST
     try:
-        named = json.loads(place.read_text())["files"]
+        try:
+            named = json.loads(place.read_text())["files"]
+        except ValueError:
+            # Arrow asks for the size first: a longer one that was put since is cut off there.
+            named = json.loads(place.read_text())["files"]
         return [
             Stored(folder / str(one["file"]), one["name"], one["size"], one["sha256"])
             for one in named
@@ -286,26 +295,85 @@ def files(folder: Place, below: str = "", suffix: str = ".parquet") -> list[Stor
         StoreError: the store does not answer, or its manifest is damaged.
     """
     if isinstance(folder, RemotePath):
-        prefix = f"{below}/" if below else ""
-        return [
-            one
-            for one in _manifest(folder) or []
-            if one.name.startswith(prefix)
-            and one.name.endswith(suffix)
-            and "/" not in one.name[len(prefix) :]
-            and not one.name[len(prefix) :].startswith("_")
-        ]
+        return _chosen(_manifest(folder) or [], below, suffix)
     where = folder / below if below else folder
     found = sorted(where.glob(f"*{suffix}"))
     return [Stored(file, file.relative_to(folder).as_posix()) for file in found]
 
 
+def _chosen(held: list[Stored], below: str, suffix: str) -> list[Stored]:
+    """Of a version's files those that readers of a folder in it see."""
+    prefix = f"{below}/" if below else ""
+    return [
+        one
+        for one in held
+        if one.name.startswith(prefix)
+        and one.name.endswith(suffix)
+        and "/" not in one.name[len(prefix) :]
+        and not one.name[len(prefix) :].startswith("_")
+    ]
+
+
+def read_tables(folder: RemotePath, read: Callable[[list[Stored]], Made]) -> Made:
+    """Read the Parquet files of one version of a published folder, and of no other.
+
+    Args:
+        folder: that was published.
+        read: makes something of a version's files; called again with those of the next version.
+
+    Returns:
+        What ``read`` made.
+
+    Raises:
+        StoreError: see `_of_one_version`.
+    """
+    return _of_one_version(folder, lambda held: read(_chosen(held, "", ".parquet")))
+
+
 def file_named(folder: Place, name: str) -> Stored | None:
-    """One file of a published folder; None if it has no such file."""
-    if isinstance(folder, RemotePath):
-        return next((one for one in _manifest(folder) or [] if one.name == name), None)
-    file = folder / name
-    return Stored(file, name) if file.is_file() else None
+    """One file of a published folder; None if it has no such file.
+
+    In a store it is read here, and kept in memory.
+
+    Raises:
+        StoreError: see `_of_one_version`.
+    """
+    if not isinstance(folder, RemotePath):
+        file = folder / name
+        return Stored(file, name) if file.is_file() else None
+
+    def read(held: list[Stored]) -> Stored | None:
+        found = next((one for one in held if one.name == name), None)
+        if found is not None:
+            _checked(found)
+        return found
+
+    return _of_one_version(folder, read)
+
+
+def _of_one_version(folder: RemotePath, read: Callable[[list[Stored]], Made]) -> Made:
+    """Read files of the version that counts.
+
+    Who publishes the next version removes the files of the one before. A reader that misses them
+    begins again with what counts now.
+
+    Raises:
+        StoreDamaged: the store does not have what the version that counts is made of.
+        StoreError: it does not answer, or the folder is replaced again and again.
+    """
+    held = _manifest(folder) or []
+    for _ in range(VERSIONS_MAX):
+        try:
+            return read(held)
+        except StoreDamaged:
+            now = _manifest(folder) or []
+            if now == held:
+                raise
+            held = now
+    raise StoreError(
+        f"{folder}: was replaced {VERSIONS_MAX} times while it was read; "
+        "try again when the program that writes it has ended"
+    )
 
 
 def remove_debris(folder: Place) -> None:

@@ -14,11 +14,19 @@ import pytest
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage import published
-from isr_pipeline.storage.published import MANIFEST, drafting, file_named, files, replacing
+from isr_pipeline.storage.published import (
+    MANIFEST,
+    Stored,
+    drafting,
+    file_named,
+    files,
+    replacing,
+)
 from isr_pipeline.storage.remote import RemotePath, StoreError
 from tests.storage.server import Server
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 NIGHT = "2026-11-19"
@@ -185,6 +193,82 @@ class TestDamage:
         (prefix / MANIFEST).put(b"{")
         with pytest.raises(StoreError, match=r"/_manifest.json: is not what was published"):
             files(prefix)
+
+
+class TestBesideAWriter:
+    """A version is published, and the former one removed, between the manifest and the files."""
+
+    def replace_when_read(
+        self, monkeypatch: pytest.MonkeyPatch, *replacements: Callable[[], object]
+    ) -> None:
+        """Do one of these after each of the next readings of a manifest."""
+        left, read = list(replacements), published._manifest
+
+        def then_replaced(folder: RemotePath) -> list[Stored] | None:
+            found = read(folder)
+            if left:
+                replacement = left.pop(0)
+                with monkeypatch.context() as undisturbed:
+                    undisturbed.setattr(published, "_manifest", read)
+                    replacement()
+            return found
+
+        monkeypatch.setattr(published, "_manifest", then_replaced)
+
+    def test_a_file_is_that_of_the_next_version(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The reader begins again, and is not told of damage."""
+        put(prefix, "first")
+        self.replace_when_read(monkeypatch, lambda: put(prefix, "second"))
+        assert text(prefix) == "second"
+
+    def test_a_table_is_all_of_the_next_version(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """No row of the former version is among those of the next."""
+        root = str(prefix)
+        folder = store.table_path("verdicts", "smoke", NIGHT, root)
+        tables = [pa.table({"config_id": [f"{turn}{n}" for n in "ab"]}) for turn in ("old", "new")]
+
+        def write(table: pa.Table) -> None:
+            with replacing(folder) as draft:
+                for row in range(2):
+                    pq.write_table(table.slice(row, 1), draft / f"part-{row}.parquet")
+
+        write(tables[0])
+        self.replace_when_read(monkeypatch, lambda: write(tables[1]))
+        read = store.read_table("verdicts", "smoke", NIGHT, root=root)
+        assert list(read["config_id"]) == ["newa", "newb"]
+
+    def test_a_table_that_was_deleted_is_missing(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither damage nor an empty table."""
+        root = str(prefix)
+        store.write_table("verdicts", "smoke", NIGHT, ROWS, root=root)
+        self.replace_when_read(monkeypatch, lambda: store.delete_night("smoke", NIGHT, root=root))
+        with pytest.raises(TableMissing):
+            store.read_table("verdicts", "smoke", NIGHT, root=root)
+
+    def test_replaced_again_and_again(
+        self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After some versions it is said what goes on, with no word of damage."""
+        put(prefix, "first")
+        self.replace_when_read(
+            monkeypatch,
+            *(lambda n=n: put(prefix, f"next {n}") for n in range(published.VERSIONS_MAX)),
+        )
+        with pytest.raises(StoreError, match="was replaced 3 times while it was read; try again"):
+            text(prefix)
+
+    def test_a_longer_manifest(self, prefix: RemotePath, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A manifest that was cut off at the former one's size is read again."""
+        put(prefix, "first")
+        read, texts = RemotePath.read_text, iter(['{"files": [{"na'])
+        monkeypatch.setattr(RemotePath, "read_text", lambda place: next(texts, None) or read(place))
+        assert text(prefix) == "first"
 
 
 class TestTables:
