@@ -23,12 +23,16 @@ from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.together import each, family
+from isr_pipeline.night.keep import DAG_ID
 from isr_pipeline.tracking.pages import VIEW
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 READY_SECONDS_MAX = 180.0
+DAGS_SECONDS_MAX = 60.0
+"""For Airflow's first reading of the DAG files, once it answers."""
+
 STOP_SECONDS_MAX = 12.0
 """More than `together` gives its programs."""
 
@@ -94,7 +98,10 @@ def serve() -> int:
         programs.append(_start_airflow(home, variables, ports["airflow"]))
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
         _wait_until_ready(programs)
+        is_known = _wait_for_dags(programs, home, ports["airflow"])
         _print_how_to_use(home, ports)
+        if not is_known:
+            _print_line("Airflow has not read the DAGs yet; if it cannot, its home page says why")
         if variables["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] == "False":
             _print_line(
                 "the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on"
@@ -222,6 +229,45 @@ def _answers(url: str) -> bool:
         return True
     wanted = ("metadatabase", "scheduler", "dag_processor")
     return all(parts.get(name, {}).get("status") == "healthy" for name in wanted)
+
+
+def _wait_for_dags(programs: list[Program], home: Home, port: int) -> bool:
+    """Wait until Airflow knows our DAGs: before, a backfill or a click finds none.
+
+    Returns:
+        Whether it does; True as well where only other logins may ask it.
+    """
+    address = f"http://127.0.0.1:{port}"
+    login = {"username": ADMIN, "password": _password(home)}
+    limit = time.monotonic() + DAGS_SECONDS_MAX
+    while time.monotonic() < limit:
+        _check_alive(programs)
+        token = _token(address, login)
+        if not token:
+            return True
+        asked = urllib.request.Request(  # noqa: S310 - our own address
+            f"{address}/api/v2/dags/{DAG_ID}", headers={"Authorization": f"Bearer {token}"}
+        )
+        try:
+            with urllib.request.urlopen(asked, timeout=5):  # noqa: S310 - our own address
+                return True
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    return False
+
+
+def _token(address: str, login: dict[str, str]) -> str:
+    """What Airflow's API asks for; empty if it does not take this login."""
+    asked = urllib.request.Request(  # noqa: S310 - our own address
+        f"{address}/auth/token",
+        data=json.dumps(login).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=5) as answer:  # noqa: S310 - our own address
+            return str(json.load(answer)["access_token"])
+    except (urllib.error.URLError, OSError, ValueError, KeyError):
+        return ""
 
 
 def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
