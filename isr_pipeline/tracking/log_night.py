@@ -44,6 +44,7 @@ NIGHT_FILES = (
     "plan.json",
     "verdict.json",
     "answer.json",
+    "strata.json",
     "changed.json",
     "status.json",
     "report.html",
