@@ -14,6 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -94,17 +95,17 @@ def _play(causes: Causes, kept: Path, minutes: float, console: Console) -> None:
     os.environ["ISR_PIPELINE_HOME"] = str(kept.parent.parent)
     for name in ("ISR_PIPELINE_ROOT", "ISR_PIPELINE_STORE"):
         os.environ.pop(name, None)
-    stage = Stage(causes, kept.parent)
     end = time.monotonic() + 60 * minutes
-    for planted in _wanted(causes, played):
-        if time.monotonic() > end:
-            console.print("stopped: the same command goes on here")
-            return
-        told = stage.play(planted)
-        played.append(told)
-        with kept.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(told) + "\n")
-        console.print(_said(told), markup=False, highlight=False)
+    with closing(Stage(causes, kept.parent)) as stage:
+        for planted in _wanted(causes, played):
+            if time.monotonic() > end:
+                console.print("stopped: the same command goes on here")
+                return
+            told = stage.play(planted)
+            played.append(told)
+            with kept.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(told) + "\n")
+            console.print(_said(told), markup=False, highlight=False, soft_wrap=True)
 
 
 def _said(told: dict[str, Any]) -> str:

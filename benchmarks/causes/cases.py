@@ -9,7 +9,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.detection.contest import Contest, Plant, load_contest, plants
+from benchmarks.detection.contest import Contest, load_contest, plants
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
@@ -28,6 +28,7 @@ class Causes(Strict):
     Attributes:
         experiment: whose cluster, faults and configurations are taken.
         seed: of the panel; ``scenarios``: in it.
+        hosts: configurations that plants are put into, the first so many of the contest's.
         settings, commits: how many plants of each sort are wanted.
         beside: key -> value, moved by one part in a hundred beside a planted one.
         anew_every: of so many settings one is planted while phases are drawn anew.
@@ -39,6 +40,7 @@ class Causes(Strict):
     experiment: str
     seed: int
     scenarios: int
+    hosts: int
     settings: int
     commits: int
     beside: dict[str, Any]
@@ -101,7 +103,7 @@ def settings(causes: Causes, contest: Contest | None = None) -> Iterator[Planted
     beside = cycle(causes.beside.items())
     asked = [one for one in plants(contest) if one.mutant is None]
     for index, plant in enumerate(asked):
-        host = contest.hosts[index % len(contest.hosts)]
+        host = list(hosts)[index % len(hosts)]
         before = hosts[host]
         taken = {*plant.overrides, *before}
         moved = dict(islice((one for one in beside if one[0] not in taken), 2))
@@ -127,7 +129,7 @@ def commits(causes: Causes, contest: Contest | None = None) -> Iterator[Planted]
     for index, name in enumerate(causes.mutants):
         if name not in known:
             raise InputError(FILE.name, "mutants", name, "as `python -m tests.mutation --list`")
-        host = contest.hosts[index % len(contest.hosts)]
+        host = list(hosts)[index % len(hosts)]
         yield Planted(
             sort=COMMIT,
             kind="rule",
@@ -145,8 +147,4 @@ def _hosts(causes: Causes, contest: Contest) -> dict[str, Mapping[str, Any]]:
     """Name -> settings of the configurations that plants are put into."""
     experiment = load_experiment(causes.experiment)
     by_name = {one.name: one.overrides for one in configurations(experiment)}
-    return {name: by_name[name] for name in contest.hosts}
-
-
-__all__ = ["COMMIT", "FILE", "SETTING", "Causes", "Plant", "Planted", "commits", "load_causes",
-           "settings"]  # fmt: skip
+    return {name: by_name[name] for name in contest.hosts[: causes.hosts]}

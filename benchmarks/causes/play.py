@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -66,6 +67,20 @@ class Stage:
         self.causes = causes
         self.folder = folder
         self._known: dict[str, list[dict[str, Any]]] = {}
+        self._kernels = ExitStack()
+        self._running: tuple[str, Kernel] | None = None
+
+    def close(self) -> None:
+        """End the kernel that runs."""
+        self._kernels.close()
+
+    def _kernel(self, source: Source) -> Kernel:
+        """The kernel of some sources: one runs at a time, and stays for the next night."""
+        if self._running is None or self._running[0] != source.digest:
+            self._kernels.close()
+            kernel = self._kernels.enter_context(Kernel(source, "the plant's code"))
+            self._running = (source.digest, kernel)
+        return self._running[1]
 
     @cached_property
     def clone(self) -> Clone:
@@ -85,8 +100,10 @@ class Stage:
         }
         try:
             found = self._found(planted)
-        except Unplayable as problem:
-            found = {"counts": False, "left_out": str(problem)}
+        except (Unplayable, Refused) as problem:
+            self._kernels.close()
+            self._running = None
+            found = {"counts": False, "left_out": f"its night cannot be simulated: {problem}"}
         return {**told, **found, "seconds": round(time.monotonic() - begun, 1)}
 
     def _found(self, planted: Planted) -> dict[str, Any]:
@@ -174,8 +191,7 @@ class Stage:
         key = f"{side.source.digest} {json.dumps(dict(side.overrides), sort_keys=True)}"
         if key not in self._known:
             pairs = [(json.loads(text), side.overrides) for text in scenarios]
-            with Kernel(side.source, "the plant's code") as kernel:
-                self._known[key] = [_outcome(ran) for ran in kernel.outcomes(pairs)]
+            self._known[key] = [_outcome(ran) for ran in self._kernel(side.source).outcomes(pairs)]
         return self._known[key]
 
     def _blame(self, case: Case, planted: Planted, made: Made | None) -> dict[str, Any]:
@@ -228,10 +244,10 @@ def is_first(found: Explanation) -> bool:
 
     The events are compared with all that they hold, not by what `why` compares.
     """
-    with (
-        Kernel(found.case.before.source, found.case.before.name) as old,
-        Kernel(found.case.after.source, found.case.after.name) as new,
-    ):
+    with ExitStack() as kernels:
+        old = new = kernels.enter_context(Kernel(found.case.before.source, "the baseline's code"))
+        if not found.case.same_code:
+            new = kernels.enter_context(Kernel(found.case.after.source, "the night's code"))
         before = old.run(found.drawn.scenario, found.case.before.overrides).events
         after = new.run(found.drawn.scenario, found.case.after.overrides).events
     apart = _first_apart(before, after)
