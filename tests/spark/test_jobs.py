@@ -153,23 +153,19 @@ class TestParts:
         own = [line for line in lines if line.startswith("regression/")]
         assert f"pairs {pairs}/{pairs}, " in own[-1]
 
-    def test_fewer_rows_than_planned(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_fewer_rows_than_planned(
+        self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """A shard whose tasks write fewer pairs than were planned fails, and leaves no part."""
         made = plan_night(tmp_path)
         plan, shard = made.plan, made.plan.shards[0]
         arguments = ["--plan", str(made.file)]
         generate_scenarios.run(spark, generate_scenarios.parse(arguments))
-        scenarios = store.read_arrow("scenarios", "smoke", NIGHT, root=plan.root)
-        first = pc.and_(pc.equal(scenarios["panel"], "regression"), pc.equal(scenarios["index"], 0))
-        folder = store.table_path("scenarios", "smoke", NIGHT, plan.root)
-        with (
-            replacing(folder) as draft,
-            store.writing_file(draft, "part-00000.parquet", scenarios.schema) as writer,
-        ):
-            writer.write_table(scenarios.filter(pc.invert(first)))
-        # The tasks look for the scenarios 0 to n - 1 of n: the first is no longer there.
-        pairs = (plan.panels["regression"] - 1) * len(shard.config_ids)
-        wrote = pairs - len(shard.config_ids)
+        there = simulate.scenario_costs(plan, "regression")
+        # The tasks look for a scenario that the table does not hold.
+        monkeypatch.setattr(simulate, "scenario_costs", lambda *_: {**there, len(there): 1.0})
+        wrote = plan.panels["regression"] * len(shard.config_ids)
+        pairs = wrote + len(shard.config_ids)
         expected = f"regression/{shard.name}: the tasks wrote {wrote} pairs of {pairs}"
         with pytest.raises(RuntimeError, match=f"^{re.escape(expected)}$"):
             simulate.run(spark, simulate.parse([*arguments, "--shard", shard.name]))
