@@ -43,7 +43,7 @@ from isr_pipeline.storage.published import (
     remove_debris,
     replacing,
 )
-from isr_pipeline.storage.remote import RemotePath, StoreError
+from isr_pipeline.storage.remote import RemotePath, StoreError, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -252,7 +252,7 @@ def _dataset(name: str, experiment: str, night: str, root: str | None) -> ds.Dat
     parquet = ds.ParquetFileFormat()
 
     def read(held: list[Stored]) -> list[Any]:
-        return [parquet.make_fragment(file.open()) for file in held]
+        return [parquet.make_fragment(content) for content in at_once(Stored.open, held)]
 
     fragments = read_tables(folder, read)
     if not fragments:

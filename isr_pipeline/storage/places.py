@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from isr_pipeline.storage.remote import SCHEMES, RemotePath
+from isr_pipeline.storage.remote import SCHEMES, RemotePath, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,10 +68,12 @@ def at_hand(folder: Place) -> Iterator[Path]:
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="isr-copy-") as copy:
-        for name in names_below(folder):
+        names = names_below(folder)
+        contents = at_once(lambda name: (folder / name).read_bytes(), names)
+        for name, content in zip(names, contents, strict=True):
             file = Path(copy) / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes((folder / name).read_bytes())
+            file.write_bytes(content)
         yield Path(copy)
 
 

@@ -16,6 +16,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+import threading
 import uuid
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isr_pipeline.storage.places import Place, remove_tree
-from isr_pipeline.storage.remote import RemotePath, StoreDamaged, StoreError
+from isr_pipeline.storage.remote import RemotePath, StoreDamaged, StoreError, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -80,13 +81,16 @@ class Stored:
 _kept: OrderedDict[str, Any] = OrderedDict()
 """Content by place. An attempt's files never change, so what was read once stays right."""
 
+_keeping = threading.Lock()
+
 
 def _checked(file: Stored) -> Any:
     """Content of a file in a store, which is what its manifest says."""
     key = f"{file.place} {file.sha256}"
-    if key in _kept:
-        _kept.move_to_end(key)
-        return _kept[key]
+    with _keeping:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
     assert isinstance(file.place, RemotePath)
     try:
         content = file.place.read_buffer()
@@ -94,9 +98,10 @@ def _checked(file: Stored) -> Any:
         raise StoreDamaged(f"{file.place}: was published, and the store does not have it") from None
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise StoreDamaged(f"{file.place}: is not what was published")
-    _kept[key] = content
-    while sum(one.size for one in _kept.values()) > KEPT_BYTES_MAX and len(_kept) > 1:
-        _kept.popitem(last=False)
+    with _keeping:
+        _kept[key] = content
+        while sum(one.size for one in _kept.values()) > KEPT_BYTES_MAX and len(_kept) > 1:
+            _kept.popitem(last=False)
     return content
 
 
@@ -175,10 +180,10 @@ def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
         draft = Draft(Path(own), attempt)
         try:
             yield draft
-            for file in sorted(draft.own.rglob("*")):
-                if file.is_file():
-                    name = file.relative_to(draft.own).as_posix()
-                    draft.written.append(put_file(attempt / name, file.read_bytes(), name))
+            draft.written += at_once(
+                lambda file: _put_own(attempt, draft.own, file),
+                [file for file in sorted(draft.own.rglob("*")) if file.is_file()],
+            )
             _check_written(attempt, draft.written)
         except BaseException:
             with suppress(StoreError):  # the next writer removes it
@@ -187,6 +192,12 @@ def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
     # From here on nothing is removed: a manifest may be there although its writer was refused.
     _publish(folder, draft.written)
     remove_debris(folder)
+
+
+def _put_own(attempt: RemotePath, own: Path, file: Path) -> Stored:
+    """Put a file of this machine under its name."""
+    name = file.relative_to(own).as_posix()
+    return put_file(attempt / name, file.read_bytes(), name)
 
 
 def put_file(place: RemotePath, content: Any, name: str) -> Stored:
@@ -271,9 +282,10 @@ def replacing_pages(folder: Place) -> Iterator[Path]:
         own = Path(name)
         yield own
         folder.remove_below()
-        for file in sorted(own.rglob("*")):
-            if file.is_file():
-                (folder / file.relative_to(own).as_posix()).put(file.read_bytes())
+        at_once(
+            lambda file: (folder / file.relative_to(own).as_posix()).put(file.read_bytes()),
+            [file for file in sorted(own.rglob("*")) if file.is_file()],
+        )
 
 
 def is_published(folder: Place) -> bool:

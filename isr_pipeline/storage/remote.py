@@ -13,14 +13,18 @@ import functools
 import os
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isr_pipeline.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
 
 SCHEMES = ("s3", "gs", "hdfs")
 
@@ -30,10 +34,18 @@ VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAU
 ATTEMPTS = 6
 """How often a request is made before its failure counts; the time between grows."""
 
+REQUESTS_AT_ONCE_MAX = 8
+
 CONNECT_SECONDS_MAX = 5.0
 REQUEST_SECONDS_MAX = 60.0
 
+GS_SECONDS_MAX = 30
+"""For a request to Google's store with its repetitions; its own limit is a quarter of an hour."""
+
 _AWS = re.compile(r"AWS Error (?P<kind>[A-Z_]+)[^:]*: (?P<said>.*)", re.DOTALL)
+_GOOGLE = re.compile(
+    r"google::cloud::Status\((?P<kind>[A-Z_]+): (?:.*? last message of )?(?P<said>[^.]*)"
+)
 _EXCEPTION = re.compile(r"Unable to parse ExceptionName: (?P<name>\w+)(?: Message: (?P<said>.*))?")
 _NOISE = re.compile(r"\s*(?:\(Request ID: [^)]*\)|;? ?Details: .*|curlCode: \d+,)\s*", re.DOTALL)
 
@@ -256,6 +268,20 @@ class RemotePath:
             system.delete_dir(path)
 
 
+def at_once(ask: Callable[[Given], Answer], given: Sequence[Given]) -> list[Answer]:
+    """Make several requests of a store at the same time; the answers, in the order of ``given``.
+
+    A store is seldom busy and always far away: most of a request's time is waiting.
+
+    Raises:
+        StoreError: of the first that failed; the others were made.
+    """
+    if len(given) < 2:
+        return [ask(one) for one in given]
+    with ThreadPoolExecutor(min(len(given), REQUESTS_AT_ONCE_MAX)) as threads:
+        return list(threads.map(ask, given))
+
+
 def _lost(kept: bytes | None) -> str:
     return "does not have it" if kept is None else "has something else there"
 
@@ -278,7 +304,7 @@ def reason(error: Exception) -> str:
     if named:
         said = _NOISE.sub("", named["said"] or "").strip()
         return f"{named['name']}: {said}" if said else named["name"]
-    found = _AWS.search(text)
+    found = _AWS.search(text) or _GOOGLE.search(text)
     if not found:
         return _NOISE.sub(" ", text).strip()
     said = _NOISE.sub("", found["said"]).strip()
@@ -320,7 +346,8 @@ def _made(process: int, scheme: str, host: str, said: tuple[str, ...]) -> Any:
 
     if scheme != "s3":
         try:
-            return fs.FileSystem.from_uri(f"{scheme}://{host}/")[0]
+            limit = f"?retry_limit_seconds={GS_SECONDS_MAX}" if scheme == "gs" else ""
+            return fs.FileSystem.from_uri(f"{scheme}://{host}/{limit}")[0]
         except (OSError, ValueError) as error:
             why = reason(error).partition(" dlopen(")[0]  # of each place that has no library
             raise StoreError(f"{scheme}://{host}: cannot be used ({why})") from None

@@ -12,7 +12,7 @@ from isr_pipeline.host.ground import check_places
 from isr_pipeline.host.places import root_path
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.storage.places import place_of
-from isr_pipeline.storage.remote import RemotePath, StoreError
+from isr_pipeline.storage.remote import RemotePath, StoreError, reason
 from isr_pipeline.verdicts import ledger
 from tests.storage.server import BUCKET, Server
 
@@ -179,6 +179,27 @@ class TestGround:
         assert REFUSALS[code] in said
         assert "allowed: a bucket that answers" in said
         assert "\n" not in said
+
+
+class TestReason:
+    """What a store said, in a few words."""
+
+    def test_google(self) -> None:
+        """The kind of error and its cause, without what Google's library notes for itself."""
+        said = (
+            "google::cloud::Status(UNAVAILABLE: Retry policy exhausted, with a last message of "
+            "Could not create a OAuth2 access token to authenticate the request. The request was "
+            "not sent error_info={reason=, domain=, metadata={gcloud-cpp.retry.on-entry=false}})"
+        )
+        assert reason(OSError(said)) == (
+            "unavailable: Could not create a OAuth2 access token to authenticate the request"
+        )
+
+    def test_hadoop_is_not_there(self) -> None:
+        """Without Hadoop's library a store of it is refused in one line."""
+        with pytest.raises(StoreError, match=r"^hdfs://none:9000: cannot be used \(.+\)$") as told:
+            (RemotePath.of("hdfs://none:9000/x")).read_bytes()
+        assert "\n" not in str(told.value)
 
 
 class TestHome:
