@@ -29,12 +29,12 @@ from typing import Any
 import psutil
 
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.host.stack import free_port
+from isr_pipeline.host.stack import free_port, stop_on_signals
 
 FIRST = date(2026, 1, 1)
 READY_SECONDS_MAX = 600
 NIGHT_SECONDS_MAX = 1800
-LOOK_SECONDS = 2.0
+LOOK_SECONDS = 5.0
 GROWTH_MAX = 0.05
 """By how much a process may grow after its third night."""
 
@@ -49,6 +49,7 @@ ROLES = {
     "jobs.host": "Spark, Python",
     "spark_daemon": "Spark, workers",
     "together": "parents",
+    "airflow worker": "Airflow tasks",
     "isr-pipeline": "make ui",
 }
 """Part of a command line -> how the process is called."""
@@ -66,7 +67,8 @@ class Soak:
         home: state folder.
         nights: how many.
         variables: environment of every command.
-        memory: per start of `make ui`, per night that ended in it: role -> resident MB.
+        memory: per start of `make ui`, per night that ended in it: role -> resident MB at most.
+        peak: role -> the most resident MB that were seen since the last night ended.
         stores: after how many nights -> store -> MB.
         cuts: when `make ui` was stopped or killed, seconds since 1970, and how.
     """
@@ -76,6 +78,7 @@ class Soak:
     variables: dict[str, str]
     ui: subprocess.Popen[bytes] | None = None
     memory: list[list[dict[str, float]]] = field(default_factory=list)
+    peak: dict[str, float] = field(default_factory=dict)
     stores: dict[str, dict[str, float]] = field(default_factory=dict)
     cuts: list[tuple[datetime, str]] = field(default_factory=list)
 
@@ -100,6 +103,7 @@ class Soak:
                 raise SoakError(f"`make ui` did not come up: {log.read_text().strip()[-300:]}")
             time.sleep(0.5)
         self.memory.append([])
+        self.peak = {}
         say(f"make ui is up ({len(self.memory)}. time)")
 
     def cut(self, how: str) -> None:
@@ -162,14 +166,24 @@ class Soak:
         return [str(state) for (state,) in self.ask("select state from dag_run order by id")]
 
     def look(self) -> None:
-        """Note the memory of each program."""
+        """Note the memory of each program, as long as it is the most of this night.
+
+        A page that several processes share counts once: most of them are forks of one another.
+        """
         seen: dict[str, float] = defaultdict(float)
         for one in self.processes():
             try:
-                seen[role(one)] += one.memory_info().rss / 1e6
+                seen[role(one)] += one.memory_full_info().pss / 1e6
             except psutil.Error:
                 continue
-        self.memory[-1].append(dict(seen))
+        for name, size in seen.items():
+            self.peak[name] = max(size, self.peak.get(name, 0.0))
+
+    def note_night(self) -> None:
+        """Keep what a night took at most, and begin with the next one."""
+        self.look()
+        self.memory[-1].append(self.peak)
+        self.peak = {}
 
     def weigh(self, when: str) -> None:
         """Note the size of each store."""
@@ -205,6 +219,7 @@ class Soak:
         limit = time.monotonic() + NIGHT_SECONDS_MAX
         while done < self.nights:
             time.sleep(LOOK_SECONDS)
+            self.look()
             states = self.states()
             failed = states.count("failed")
             if failed:
@@ -214,7 +229,7 @@ class Soak:
             if states.count("success") > done:
                 done = states.count("success")
                 limit = time.monotonic() + NIGHT_SECONDS_MAX
-                self.look()
+                self.note_night()
                 say(f"{done} of {self.nights} nights, {sum(self.memory[-1][-1].values()):.0f} MB")
                 if done in (1, self.nights):
                     self.weigh(f"{done} nights" if done > 1 else "1 night")
@@ -296,7 +311,9 @@ class Soak:
         Raises:
             SoakError: a process grew more than it may.
         """
-        say("\nresident memory, MB: after the first, the third and the last night of each start")
+        say(
+            "\nresident memory, MB at most in the first, the third and the last night of each start"
+        )
         grown = []
         for number, seen in enumerate(self.memory, 1):
             for name in sorted({name for one in seen for name in one}):
@@ -376,12 +393,15 @@ def main() -> int:
     variables.pop("MLFLOW_TRACKING_URI", None)
     soak = Soak(home, options.nights, variables)
     os.chdir(REPOSITORY)
+    stop_on_signals()
     try:
         soak.go()
         soak.check_nights()
         soak.check_tries()
         soak.clean()
         soak.report()
+    except KeyboardInterrupt:
+        return 130
     except SoakError as error:
         sys.stderr.write(f"make soak-nights: {error}\n")
         return 1
