@@ -155,7 +155,7 @@ def read_case(experiment: str, night: str, config: str) -> Case:
             f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
         )
     after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
-    deciding, differing = _scenarios(plan, baseline, verdict, metric.metric)
+    deciding, differing = _scenarios(plan, baseline, verdict, metric)
     return Case(
         experiment, night, chosen[0].name, metric.metric, str(metric.status), before, after,
         deciding, differing,
@@ -216,8 +216,20 @@ def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:
     return min(differing, key=rank)
 
 
+def _is_worse(asked: MetricVerdict) -> bool:
+    """Whether what is asked about got worse, as it was called; else by its ratio.
+
+    A latency's ratio is of what most scenarios feel, which one long stall that got shorter hides.
+    """
+    if asked.status in (Status.REGRESSED, Status.SUSPECT):
+        return True
+    if asked.status is Status.IMPROVED:
+        return False
+    return asked.ratio > 1.0 if asked.ratio is not None else (asked.delta or 0.0) > 0.0
+
+
 def _scenarios(
-    plan: Plan, baseline: Baseline, verdict: ConfigVerdict, metric: str
+    plan: Plan, baseline: Baseline, verdict: ConfigVerdict, asked: MetricVerdict
 ) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
     """The deciding scenarios, and a choice of all that differ."""
     rows = panel_rows("scenarios", plan.experiment, plan.night, "regression")
@@ -226,6 +238,7 @@ def _scenarios(
     assert verdict.baseline_config_id is not None, "checked by _baseline"
     old = baseline_panel(baseline, "regression", (verdict.baseline_config_id,))
     texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
+    metric = asked.metric
     before, after = old.values[metric][:, 0], new.values[metric][:, 0]
 
     def drawn(name: str) -> Drawn:
@@ -233,9 +246,9 @@ def _scenarios(
         scenario = dict(json.loads(texts[name]))
         return Drawn(name, scenario, float(new.weights[at]), float(before[at]), float(after[at]))
 
-    change = float(np.nansum(new.weights * (after - before)))
-    names = deciding_scenarios(new, old, metric, worse=change > 0)
-    names = names or deciding_scenarios(new, old, metric, worse=change <= 0)
+    worse = _is_worse(asked)
+    names = deciding_scenarios(new, old, metric, worse=worse)
+    names = names or deciding_scenarios(new, old, metric, worse=not worse)
     differing = [new.scenario_ids[at] for at in np.flatnonzero(before != after)]
     step = max(1, math.ceil(len(differing) / SCENARIOS_MAX))
     chosen = list(dict.fromkeys([*differing[::step], *names]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +20,7 @@ from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
+LATENCY = "commit_latency_p99_ms"
 FLAPS = "isr_flaps_per_partition_hour"
 
 
@@ -81,6 +83,31 @@ class TestCase:
         drawn = case.differing
         assert case.share([one.before for one in drawn], drawn) == 0.0
         assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
+
+    def test_a_long_stall_that_got_shorter_hides_no_rise(self) -> None:
+        """What most scenarios feel got worse, though the sum fell: the deciding ones got worse."""
+
+        def stalled(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            columns[LATENCY][7] = 1e6
+
+        def slower(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            columns[LATENCY] = columns[LATENCY] * (3.0 if name == "lag-20s" else 1.0)
+            columns[LATENCY][7] = 1e5 if name == "lag-20s" else 1e6
+
+        world = World(code_version=code_version())
+        judge_night(world.write(NIGHT, stalled))
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
+        plan = world.write(LATER, slower)
+        judge_night(plan)
+        decided(plan)
+        case = read_case("synthetic", LATER, "lag-20s")
+        assert (case.metric, case.status) == (LATENCY, "regressed")
+        assert case.deciding
+        assert all(one.after > one.before for one in case.deciding)
 
 
 @pytest.mark.usefixtures("home")
