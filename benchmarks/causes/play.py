@@ -38,8 +38,8 @@ EXPERIMENT = "planted"
 CALLED = frozenset({Status.SUSPECT, Status.REGRESSED, Status.IMPROVED})
 """A plant counts if a metric of it has one of these when nothing else was changed."""
 
-CONFIRM = 10
-"""Scenarios of the confirm panel, which nobody looks at here: the fewest that are allowed."""
+CONFIRM = 20
+"""Scenarios of the confirm panel, which nobody looks at here: enough for one of every stratum."""
 
 
 class Unplayable(Exception):

@@ -12,7 +12,8 @@ from benchmarks.causes import tell
 from benchmarks.causes.__main__ import _wanted
 from benchmarks.causes.cases import COMMIT, SETTING, Planted, commits, load_causes, settings
 from benchmarks.causes.history import Clone, changed, phases_anew, stepped
-from benchmarks.causes.play import _first_apart
+from benchmarks.causes.play import CONFIRM, _first_apart
+from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.kernels import commits as git
 from isr_pipeline.kernels.difference import Part, changed_parts, is_same_code
 from isr_pipeline.kernels.source import read_package
@@ -59,6 +60,11 @@ class TestPlants:
         for one in commits(load_causes()):
             assert one.mutant is not None
             assert not is_same_code(source, changed(source, one.mutant)), one.name
+
+    def test_every_stratum_has_a_scenario(self) -> None:
+        """In both panels: an experiment with fewer is refused."""
+        strata = load_experiment(load_causes().experiment).profile.strata
+        assert len(strata) <= CONFIRM <= load_causes().scenarios
 
     def test_until_enough_count(self) -> None:
         """A plant that does not count is replaced by another of its sort."""
@@ -159,3 +165,16 @@ class TestTold:
         """With what was said instead."""
         text = tell.of_docs(told(played(SETTING, named=False)))
         assert "* Not named: `setting x`; `blame` said: another." in text
+
+    def test_the_page_has_the_last_line(self) -> None:
+        """`python -m benchmarks.causes --write` puts it there."""
+        assert tell.between_marks(tell.PAGE.read_text(encoding="utf-8")) == tell.expected()
+
+    def test_written(self, tmp_path: Path) -> None:
+        """What stands between the marks is replaced, and nothing else."""
+        page = tmp_path / "page.md"
+        page.write_text(f"before\n{tell.BEGIN}\nold\n{tell.END}\nafter\n")
+        assert tell.write(page)
+        text = page.read_text()
+        assert text == f"before\n{tell.BEGIN}\n{tell.expected()}\n{tell.END}\nafter\n"
+        assert not tell.write(page)
