@@ -25,7 +25,7 @@ SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights store-test pictures clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights store-test pictures answers clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ pictures: setup  ## docs/img/night.png and w3b.png and the night README prints, 
 
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
 	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
+
+answers: setup  ## a night of operators, proposals and history each; docs/experiments says what they answered (half an hour)
+	@$(RUN) $(BIN)/python -m tools.answers
 
 reference: setup  ## write the tables of docs/*-file.md, keys.md and command-line.md from the models
 	@$(RUN) $(BIN)/python -m tools.reference --write

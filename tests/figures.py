@@ -20,8 +20,9 @@ UNITS = (
     r"weeks?|times|million|thousand"
 )
 _WRITTEN = re.compile(
-    r"<!-- (?P<kind>finding|output|contest|reference|conformance|locks|figures)\b[^>]*-->.*?"
-    r"<!-- (?:(?P=kind)[\w:-]*:end|reference:end|finding:end) -->",
+    r"<!-- (?P<kind>finding|output|contest|reference|experiment|conformance|locks|figures)\b"
+    r"[^>]*-->.*?"
+    r"<!-- (?:(?P=kind)[\w:-]*:end|reference:end|finding:end|experiment:end) -->",
     re.DOTALL,
 )
 _NO_PROSE = (

@@ -22,7 +22,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.run import run
-from tools import example_night
+from tools import answers, example_night
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -269,6 +269,12 @@ class TestFigures:
         found = re.search(claimed, (ROOT / "README.md").read_text(encoding="utf-8"))
         assert found is not None
         assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
+
+    @pytest.mark.parametrize("experiment", answers.SHIPPED)
+    def test_an_experiments_page_is_its_newest_answer(self, experiment: str) -> None:
+        """docs/experiments has what was kept last; if not: python -m tools.answers --write."""
+        page = answers.page(experiment)
+        assert page.read_text(encoding="utf-8") == answers.filled(experiment)
 
     def test_the_printed_night_is_the_kept_one(self) -> None:
         """The README prints the night that `make pictures` kept, as a terminal shows it today."""

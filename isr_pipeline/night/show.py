@@ -184,12 +184,17 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
-    """Metric -> status, ratio and its interval, and the same of each stratum that differs."""
+    """Metric -> status, value, ratio and its interval, and the same of each stratum that differs.
+
+    The values are those that were judged: where further scenarios decided, theirs.
+    """
     if verdict is None:
         return {}
     return {
         one.metric: {
             "status": str(one.status),
+            "value": one.value,
+            "baseline_value": one.baseline_value,
             "ratio": one.ratio,
             "interval": [one.ratio_low, one.ratio_high],
             "levels": [one.low_level, one.high_level],

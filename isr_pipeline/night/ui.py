@@ -24,7 +24,7 @@ from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.together import each, family
 from isr_pipeline.night.keep import DAG_ID
-from isr_pipeline.tracking.pages import VIEW
+from isr_pipeline.tracking.pages import VIEW, logged_experiments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -275,8 +275,13 @@ def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
     password = _password(home)
     if password:
         _print_line(f"         user {ADMIN}, password {password}")
-    _print_line(f"MLflow   http://127.0.0.1:{ports['mlflow']}/#/experiments?{VIEW}  (no login)")
-    _print_line("         nights are below Model training, upper left")
+    # A bare address: one that names the view draws the switch as chosen and remembers nothing, so
+    # that the first click on an experiment leaves the view again (MLflow 3.17).
+    mlflow = f"http://127.0.0.1:{ports['mlflow']}"
+    _print_line(f"MLflow   {mlflow}  (no login)")
+    _print_line("         choose Model training, upper left, once: the browser remembers it")
+    for name, known in logged_experiments().items():
+        _print_line(f"         {name}: {mlflow}/#/experiments/{known}/runs?{VIEW}")
 
 
 def _password(home: Home) -> str:

@@ -103,7 +103,7 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
             for metric, decision in sorted(decisions.items(), key=lambda each: words.rank(each[0])):
                 if decision["status"] == status:
                     line = Text(f"{status:<11}", COLOURS[status])
-                    found = _change(metric, decision, one["metrics"].get(metric))
+                    found = _change(metric, decision)
                     line += Text(f"{one['name']}: {words.label(metric)} {found}")
                     lines.append(line + Text(_strata(decision)))
     more = len(lines) - FOUND_MAX
@@ -112,10 +112,10 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
     return lines
 
 
-def _change(metric: str, decision: dict[str, Any], value: float | None) -> str:
+def _change(metric: str, decision: dict[str, Any]) -> str:
     """``1.32 × (1.1 to 1.6)``, or from none to how much."""
     low, high = decision["interval"]
-    return words.change_of(metric, decision["ratio"], (low, high), value)
+    return words.change_of(metric, decision["ratio"], (low, high), decision["value"])
 
 
 def _strata(decision: dict[str, Any]) -> str:

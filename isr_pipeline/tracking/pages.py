@@ -77,6 +77,17 @@ def runs_of(experiment: str, night: str) -> str | None:
     return None
 
 
+def logged_experiments() -> dict[str, str]:
+    """Name -> MLflow's id of every experiment of which a night was logged."""
+    found: dict[str, str] = {}
+    for file in Home.from_environment().nights.glob(f"*/*/{FILE}"):
+        try:
+            found[file.parent.parent.name] = str(json.loads(file.read_text())["experiment_id"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return dict(sorted(found.items()))
+
+
 def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
     """Address at which a browser finds runs side by side, every param and metric of them."""
     runs, known = (quote(json.dumps(list(ids))) for ids in (run_ids, [experiment_id]))

@@ -34,6 +34,7 @@ a { color: var(--link); } :focus-visible { outline: 3px solid var(--link); outli
 .scroll { overflow-x: auto; } table { border-collapse: collapse; }
 caption { text-align: left; } .refused { color: var(--bad); font-weight: 600; }
 th, td { text-align: left; padding: 5px 14px 5px 0; border-bottom: 1px solid var(--rule); }
+td:nth-child(3), td:nth-child(4), td:nth-child(5) { white-space: nowrap; }
 """
 
 WHAT = (

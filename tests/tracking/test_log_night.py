@@ -19,6 +19,7 @@ from isr_pipeline.tracking import log_night as logging
 from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
 from isr_pipeline.tracking.names import night_note
+from isr_pipeline.tracking.pages import logged_experiments
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
@@ -158,7 +159,7 @@ class TestLogNight:
         assert statuses == {"today": "FINISHED", "kip-501-s1": "FINISHED", "lag-20s": "FAILED"}
 
     def test_an_experiment_says_what_it_asks(self, client: MlflowClient) -> None:
-        """Its kind opens the classic view; its description leads to the trends of its nights."""
+        """It has the classic kind; its description leads to the trends of its nights."""
         plan = judged().plan(NIGHT)
         log_night(plan, "manual__1")
         experiment = client.get_experiment_by_name("synthetic")
@@ -176,6 +177,17 @@ class TestLogNight:
         experiment = client.get_experiment_by_name("synthetic")
         assert experiment is not None
         assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+
+    def test_logged_experiments_are_known_without_mlflow(self, client: MlflowClient) -> None:
+        """`make ui` prints an address for each; a damaged note of a night is left out."""
+        assert logged_experiments() == {}
+        log_night(judged().plan(NIGHT), "manual__1")
+        known = client.get_experiment_by_name("synthetic")
+        assert known is not None
+        damaged = Home.from_environment().night_dir("another", NIGHT)
+        damaged.mkdir(parents=True)
+        (damaged / "mlflow.json").write_text("{")
+        assert logged_experiments() == {"synthetic": known.experiment_id}
 
     def test_the_note_leads_to_all_configurations_side_by_side(self, client: MlflowClient) -> None:
         """The link names every child, and the experiment."""

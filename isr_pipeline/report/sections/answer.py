@@ -6,6 +6,7 @@ import shlex
 from html import escape
 
 from isr_pipeline.blame.why import Explanation
+from isr_pipeline.home import IN_CHECKOUT
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, badges
@@ -164,22 +165,30 @@ def _do(data: NightData) -> str:
     accept = accept_command(plan.experiment, plan.night)
     match verdict.status:
         case Status.BASELINE:
-            return f"<p>Look at the page; if it is right, accept it.</p>{_command(accept)}"
+            said = "<p>Look at the page; if it is right, accept it.</p>"
+            return f"{said}{_command(accept)}{_where()}"
         case Status.REGRESSED | Status.SUSPECT:
             name = shlex.quote(data.flagged[0].name)
             why = f"isr-pipeline why {plan.night} {name} --experiment {plan.experiment}"
             return (
                 f"<p>See where the histories part:</p>{_command(why)}"
-                f"<p>Mend it. Or accept it, if it is meant:</p>{_command(accept)}"
+                f"<p>Fix it. Or accept it, if it is meant:</p>{_command(accept)}{_where()}"
             )
         case Status.NO_DATA:
             return '<p>The reason says which pair failed; see <a href="#data">Data</a>.</p>'
         case Status.UNDECIDED:
             return "<p>Nothing, or give the experiment a larger <code>budget</code>.</p>"
         case Status.IMPROVED:
-            return f"<p>If the gain is meant, accept it.</p>{_command(accept)}"
+            return f"<p>If the gain is meant, accept it.</p>{_command(accept)}{_where()}"
         case _:
             return "<p>Nothing.</p>"
+
+
+def _where() -> str:
+    """Where commands can be pasted: a page does not know the shell of its reader."""
+    if not IN_CHECKOUT:
+        return ""
+    return "<p><small>In the checkout, after <code>. .venv/bin/activate</code>.</small></p>"
 
 
 def _command(text: str) -> str:

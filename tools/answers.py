@@ -1,0 +1,168 @@
+"""Pages of the shipped experiments: what each asks, and what it last answered (`make answers`).
+
+A night of each, without Airflow, in the home of the shell. What it says is kept in
+benchmarks/results/answers.jsonl, a line for each night; docs/experiments/NAME.md shows the newest
+line. `python -m tools.answers --write` writes the pages from what was kept, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.report import words
+
+SHIPPED = ("operators", "proposals", "history")
+KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
+PAGES = REPOSITORY / "docs" / "experiments"
+BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
+COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY, words.LOST)
+PARTS = {
+    "first": "Which setting",
+    "gains": "What else gets better",
+    "price": "The price",
+    "sure": "How sure",
+    "decides": "What decides it",
+    "rivals": "Published advice",
+    "releases": "Another release",
+    "proposals": "What no broker has",
+    "backing": "Seen on real brokers",
+}
+"""Part of an answer -> its row."""
+
+NOTHING = "\nNo answer is kept yet: `make answers` asks for it.\n\n"
+
+
+def keep(shown: dict[str, Any]) -> None:
+    """Add what `night show --json` says of a night to what is kept."""
+    line = {
+        "experiment": shown["experiment"],
+        "night": shown["night"],
+        "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "scenarios": load_experiment(shown["experiment"]).panels.regression,
+        "panel_digest": shown["panel_digest"],
+        "answer": {name: shown["answer"][name] for name in PARTS},
+        "metrics": {
+            one["name"]: {metric: one["metrics"][metric] for metric in COLUMNS}
+            for one in shown["configs"]
+        },
+    }
+    with KEPT.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def newest(experiment: str) -> dict[str, Any] | None:
+    """The newest line of an experiment; None if it was never asked."""
+    if not KEPT.is_file():
+        return None
+    lines = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
+    return next((one for one in reversed(lines) if one["experiment"] == experiment), None)
+
+
+def block(experiment: str) -> str:
+    """What a page shows between its markers."""
+    line = newest(experiment)
+    if line is None:
+        return NOTHING
+    answer = [
+        f"| {title} | {_cell(line['answer'][name])} |"
+        for name, title in PARTS.items()
+        if line["answer"][name]
+    ]
+    head = " | ".join(f"{words.label(one)}, {words.unit(one)}" for one in COLUMNS)
+    parts = (
+        (
+            f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
+            f"{line['machine']}."
+        ),
+        "\n".join(["| | answer |", "|---|---|", *answer]),
+        "Each configuration over the regression panel, weighted to the population of faults:",
+        "\n".join(
+            [
+                f"| group | configuration | {head} |",
+                "|---|---|" + "---:|" * len(COLUMNS),
+                *_rows(experiment, line["metrics"]),
+            ]
+        ),
+    )
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _rows(experiment: str, metrics: dict[str, dict[str, float | None]]) -> list[str]:
+    rows, group = [], ""
+    for one in configurations(load_experiment(experiment)):
+        if one.name not in metrics:
+            continue
+        values = " | ".join(words.amount(name, metrics[one.name][name]) for name in COLUMNS)
+        rows.append(f"| {one.group if one.group != group else ''} | `{one.name}` | {values} |")
+        group = one.group
+    return rows
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def page(experiment: str) -> Path:
+    """File of an experiment's page."""
+    return PAGES / f"{experiment}.md"
+
+
+def filled(experiment: str) -> str:
+    """The page as it has to be."""
+    text = page(experiment).read_text(encoding="utf-8")
+    return BLOCK.sub(lambda _: block(experiment), text)
+
+
+def write() -> None:
+    """Write every page anew."""
+    for experiment in SHIPPED:
+        page(experiment).write_text(filled(experiment), encoding="utf-8")
+
+
+def ask(experiment: str, night: str) -> dict[str, Any]:
+    """Run a night and return what it says.
+
+    Raises:
+        SystemExit: it ended without an answer.
+    """
+    command = Path(sys.executable).parent / "isr-pipeline"
+    named = ("--experiment", experiment)
+    subprocess.run(
+        [str(command), "night", "run", "--in-process", "--night", night, *named],
+        cwd=REPOSITORY,
+        check=False,
+    )
+    shown = [str(command), "night", "show", night, *named, "--json"]
+    done = subprocess.run(shown, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    said: dict[str, Any] = json.loads(done.stdout)
+    if not said["answer"]:
+        raise SystemExit(f"night {night} of {experiment} has no answer: {said['reason']}")
+    return said
+
+
+def main() -> None:
+    """Ask the experiments that are named, or write the pages alone."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", default=list(SHIPPED), metavar="NAME")
+    parser.add_argument("--write", action="store_true", help="run nothing, write the pages")
+    options = parser.parse_args()
+    for experiment in () if options.write else options.experiments:
+        keep(ask(experiment, time.strftime("%Y-%m-%d", time.gmtime())))
+    write()
+
+
+if __name__ == "__main__":
+    main()
