@@ -203,8 +203,11 @@ def outcome_row(
 
 
 def partition_hours(scenario: Scenario) -> float:
-    """Partitions times hours after warm-up: what rates are divided by."""
-    partitions = sum(len(topic.assignment) for topic in scenario.topics)
+    """Partitions times hours after warm-up: what rates are divided by.
+
+    A partition that stands for several counts as those.
+    """
+    partitions = sum(topic.stands_for for topic in scenario.topics)
     return partitions * (scenario.horizon_ms - scenario.warmup_ms) / 3_600_000.0
 
 

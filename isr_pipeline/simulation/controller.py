@@ -111,6 +111,7 @@ from isr_pipeline.simulation.world.layout import (
     P_RECOVERING,
     P_RF,
     P_SIZE,
+    P_WEIGHT,
     R_BROKER,
     R_LEO,
     R_ONLINE,
@@ -285,10 +286,10 @@ def _set_leader(w, p, leader, unclean):
     if leader != w[p + P_LAST_LEADER]:
         w[p + P_LAST_LEADER] = leader
         if w[G_NOW] >= w[C_WARMUP]:
-            w[G_LEADER_CHANGES] += 1
+            w[G_LEADER_CHANGES] += w[p + P_WEIGHT]
     if unclean:
         if w[G_NOW] >= w[C_WARMUP]:
-            w[G_UNCLEAN] += 1
+            w[G_UNCLEAN] += w[p + P_WEIGHT]
         emit(w, EV_UNCLEAN, p, node, -1, 0)
     if before < 0:
         emit(w, EV_ONLINE, p, node, -1, 0)

@@ -102,7 +102,6 @@ from isr_pipeline.simulation.world.layout import (
     Q_SLOT,
     Q_STATE,
     QS_PURGATORY,
-    R_BROKER,
     R_EPOCH,
     R_HW,
     R_IS_LEADER,
@@ -193,7 +192,7 @@ def _record_fetch(w, rec, rules, d, e, k, validated):
             w[lr + R_WRITER] = LOCK_HELD
             w[d + D_STATE] = DS_EXPAND
             w[d + D_ROW] = lr
-            schedule(w, w[d + D_SLOT], sync_write_end(w, w[lr + R_BROKER]))
+            schedule(w, w[d + D_SLOT], sync_write_end(w, lr))
             writes = True
     if moved:
         raise_hw(w, rec, rules, lr, rule_time)

@@ -36,6 +36,7 @@ from isr_pipeline.simulation.measures import (
     rearm,
     row_of,
     watch_detection_delay,
+    weight_of,
 )
 from isr_pipeline.simulation.network import append_end, transit
 from isr_pipeline.simulation.produces import note_bad_dir
@@ -176,7 +177,7 @@ _LEADER_EPOCH = int(Reset.LEADER_EPOCH)
 def set_failed(w, r):
     """The fetcher gives the partition up (KIP-461): failed, and counted so."""
     w[r + R_FSTATE] = F_FAILED
-    count_failed(w, 1)
+    count_failed(w, weight_of(w, r))
     emit(w, EV_FAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
 
 
@@ -184,11 +185,11 @@ def set_failed(w, r):
 def clear_follower(w, r, announce):
     """The replica is not fetched any longer; a failed one is un-failed by that."""
     if w[r + R_FSTATE] == F_FAILED:
-        count_failed(w, -1)
+        count_failed(w, -weight_of(w, r))
         if announce:
             emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
     elif w[r + R_FSTATE] == F_DEAD:
-        count_untracked(w, -1)
+        count_untracked(w, -weight_of(w, r))
     w[r + R_FSTATE] = F_NONE
 
 
@@ -206,7 +207,7 @@ def log_dir_fetcher_fails(w, rules, r, error):
     node = broker_index(w, w[r + R_BROKER])
     if what == _FAIL:
         w[r + R_LOGDIR_FAILED] = 1
-        count_failed(w, 1)
+        count_failed(w, weight_of(w, r))
         emit(w, EV_FAILED, w[r + R_PART], node, -1, 0)
     elif what == _THREAD_DIES:
         w[r + R_LOGDIR_FAILED] = 2
@@ -222,7 +223,7 @@ def forget_log_dir_failure(w, r, announce, stopped):
     """
     if w[r + R_LOGDIR_FAILED] == 1:
         w[r + R_LOGDIR_FAILED] = 0
-        count_failed(w, -1)
+        count_failed(w, -weight_of(w, r))
         if announce:
             emit(w, EV_UNFAILED, w[r + R_PART], broker_index(w, w[r + R_BROKER]), -1, 0)
     elif w[r + R_LOGDIR_FAILED] == 2 and stopped:
@@ -256,7 +257,7 @@ def _kill_thread(w, t):
         r = w[w[t + T_FETCHED] + i * K_SIZE + K_FROW]
         if w[r + R_FSTATE] in (F_FETCHING, F_DELAYED) and of_thread(w, t, i):
             w[r + R_FSTATE] = F_DEAD
-            count_untracked(w, 1)
+            count_untracked(w, weight_of(w, r))
 
 
 @compiled
@@ -592,7 +593,7 @@ def _add_to_thread(w, r):
     t = thread_of(w, lr, w[r + R_POS])
     if w[t + T_STATE] == TS_DEAD:
         w[r + R_FSTATE] = F_DEAD
-        count_untracked(w, 1)
+        count_untracked(w, weight_of(w, r))
         return
     w[r + R_FSTATE] = F_FETCHING
     w[t + T_USED] = max(w[t + T_USED], place_in_thread(w, lr, w[r + R_POS]) + 1)

@@ -48,7 +48,7 @@ from isr_pipeline.simulation.leader import (
     maximal_isr,
     record_base,
 )
-from isr_pipeline.simulation.measures import row_index, row_of
+from isr_pipeline.simulation.measures import row_index, row_of, weight_of
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_unchanged,
@@ -565,8 +565,9 @@ def _fetchers_counted(w):
     untracked = 0
     for i in range(w[H_ROWS]):
         r = w[H_ROW] + i * R_SIZE
-        failed += (w[r + R_FSTATE] == F_FAILED) + (w[r + R_LOGDIR_FAILED] == 1)
-        untracked += w[r + R_FSTATE] == F_DEAD
+        weight = weight_of(w, r)
+        failed += weight * ((w[r + R_FSTATE] == F_FAILED) + (w[r + R_LOGDIR_FAILED] == 1))
+        untracked += weight * (w[r + R_FSTATE] == F_DEAD)
         dead += w[r + R_LOGDIR_FAILED] == 2
     for i in range(w[H_THREADS]):
         dead += w[w[H_THR] + i * T_SIZE + T_STATE] == TS_DEAD

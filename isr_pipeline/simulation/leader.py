@@ -47,6 +47,7 @@ from isr_pipeline.simulation.measures import (
     row_of,
     touches,
     watch_detection_delay,
+    weight_of,
 )
 from isr_pipeline.simulation.network import link
 from isr_pipeline.simulation.responses import respond
@@ -132,6 +133,7 @@ from isr_pipeline.simulation.world.layout import (
     P_STREAMS,
     P_WAITS,
     P_WATCHED,
+    P_WEIGHT,
     Q_END,
     Q_ERR,
     Q_ROW,
@@ -361,22 +363,22 @@ def _count_change(w, r, removed, added):
     counted = w[G_NOW] >= w[C_WARMUP]
     if removed:
         if counted:
-            w[G_SHRINKS] += 1
+            w[G_SHRINKS] += w[p + P_WEIGHT]
         for pos in range(w[p + P_RF]):
             if (removed >> pos) & 1:
                 f = row_of(w, p, pos)
                 w[f + R_REMOVED_AT] = w[G_NOW]
                 caught_up = w[r + R_CAUSE0 + pos] if pos < CAUSES else NEVER
                 if counted and not _touched(w, f, w[r + R_BROKER], caught_up):
-                    w[G_SPURIOUS] += 1
+                    w[G_SPURIOUS] += w[p + P_WEIGHT]
     if added:
         if counted:
-            w[G_EXPANDS] += 1
+            w[G_EXPANDS] += w[p + P_WEIGHT]
         for pos in range(w[p + P_RF]):
             if (added >> pos) & 1:
                 f = row_of(w, p, pos)
                 if counted and w[G_NOW] - w[f + R_REMOVED_AT] <= FLAP_WINDOW_US:
-                    w[G_FLAPS] += 1
+                    w[G_FLAPS] += w[p + P_WEIGHT]
                 w[f + R_REMOVED_AT] = NEVER
 
 
@@ -605,7 +607,7 @@ def resign(w, rec, rules, r, exclude_self):
     if e >= 0:
         w[e + V_CAUSE0] = w[p + P_ORDER]
     if w[G_NOW] >= w[C_WARMUP]:
-        w[G_RESIGNATIONS] += 1
+        w[G_RESIGNATIONS] += w[p + P_WEIGHT]
     if w[r + R_ITEM] == ITEM_QUEUED:
         # the manager holds one item a partition: the resignation takes the queued one's place
         propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
@@ -637,11 +639,16 @@ def wants_expand(w, rec, rules, r, pos, rule_time):
 
 
 @compiled
-def sync_write_end(w, b):
-    """When a ZooKeeper write that broker ``b`` begins now is done."""
-    place = link(w, broker_index(w, b), w[H_BROKERS])
-    back = link(w, w[H_BROKERS], broker_index(w, b))
-    return max(max(w[G_NOW], w[place + 1]), w[back + 1]) + w[C_ZK_WRITE] + w[place] + w[back]
+def sync_write_end(w, r):
+    """When a ZooKeeper write that the leader ``r`` begins now is done.
+
+    Where ``r`` stands for several partitions, each of them is written in its turn.
+    """
+    node = broker_index(w, w[r + R_BROKER])
+    place = link(w, node, w[H_BROKERS])
+    back = link(w, w[H_BROKERS], node)
+    begins = max(max(w[G_NOW], w[place + 1]), w[back + 1])
+    return begins + weight_of(w, r) * (w[C_ZK_WRITE] + w[place] + w[back])
 
 
 @compiled
@@ -801,7 +808,7 @@ def _tick_visits(w, rec, rules, b, r):
         return True
     w[r + R_WRITER] |= LOCK_HELD
     w[b + B_TICK_STATE] = TICK_WRITES
-    schedule(w, w[b + B_SLOT_TICK], sync_write_end(w, b))
+    schedule(w, w[b + B_SLOT_TICK], sync_write_end(w, r))
     return False
 
 

@@ -38,6 +38,7 @@ from isr_pipeline.simulation.world.layout import (
     P_LED_TAIL,
     P_RF,
     P_ROW0,
+    P_WEIGHT,
     R_EPOCHS,
     R_GONE,
     R_LEO,
@@ -105,8 +106,8 @@ def _give_up_oldest(w, p):
     """The ledger is full of open batches: the oldest counts as never committed."""
     e = batch_at(w, p, 0)
     if w[e + L_TIME] >= w[C_WARMUP]:
-        note_latency(w, w[G_NOW] - w[e + L_TIME])
-        w[G_UNCOMMITTED] += 1
+        note_latency(w, p, w[G_NOW] - w[e + L_TIME])
+        w[G_UNCOMMITTED] += w[p + P_WEIGHT]
     w[p + P_LED_OFF0] = w[e + L_END]
     tail = w[p + P_LED_TAIL]
     _move(w, p, 1, 0, tail - 1)
@@ -182,10 +183,10 @@ def commit_up_to(w, rules, p, hw, isr):
         w[e + L_STATE] = 1
         waited = w[G_NOW] - w[e + L_TIME]
         if w[e + L_TIME] >= w[C_WARMUP]:
-            note_latency(w, waited)
+            note_latency(w, p, waited)
             if w[e + L_ACKS_ALL] > 0 and error == _ENOUGH and waited <= w[C_REQUEST_TIMEOUT]:
                 w[e + L_STATE] = 2
-                w[G_ACKED] += w[e + L_ACKS_ALL]
+                w[G_ACKED] += w[p + P_WEIGHT] * w[e + L_ACKS_ALL]
         i += 1
     w[p + P_LED_NEXT] = i
 
@@ -202,13 +203,13 @@ def lose_from(w, p, leo, broker):
         if w[e + L_STATE] == 2:
             lost += w[e + L_ACKS_ALL]
         elif w[e + L_STATE] == 0 and w[e + L_TIME] >= w[C_WARMUP]:
-            note_latency(w, w[G_NOW] - w[e + L_TIME])
-            w[G_UNCOMMITTED] += 1
+            note_latency(w, p, w[G_NOW] - w[e + L_TIME])
+            w[G_UNCOMMITTED] += w[p + P_WEIGHT]
         tail -= 1
     w[p + P_LED_TAIL] = tail
     w[p + P_LED_NEXT] = min(w[p + P_LED_NEXT], tail)
     if lost > 0:
-        w[G_LOST] += lost
+        w[G_LOST] += w[p + P_WEIGHT] * lost
         emit(w, EV_LOST, p, broker, -1, lost)
 
 
@@ -218,8 +219,8 @@ def close_ledgers(w, p):
     for i in range(w[p + P_LED_NEXT], w[p + P_LED_TAIL]):
         e = batch_at(w, p, i)
         if w[e + L_TIME] >= w[C_WARMUP]:
-            note_latency(w, w[G_NOW] - w[e + L_TIME])
-            w[G_UNCOMMITTED] += 1
+            note_latency(w, p, w[G_NOW] - w[e + L_TIME])
+            w[G_UNCOMMITTED] += w[p + P_WEIGHT]
 
 
 @hot

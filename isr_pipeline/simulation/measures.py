@@ -67,6 +67,7 @@ from isr_pipeline.simulation.world.layout import (
     P_T_UNDER_MIN,
     P_T_UNDER_REPLICATED,
     P_WATCHED,
+    P_WEIGHT,
     R_BROKER,
     R_DIR,
     R_LEO,
@@ -114,6 +115,12 @@ def broker_index(w, b):
 def row_of(w, p, pos):
     """Row pointer of the replica at position ``pos`` of partition ``p``."""
     return w[p + P_ROW0] + pos * R_SIZE
+
+
+@compiled
+def weight_of(w, r):
+    """How many partitions the partition of replica ``r`` stands for."""
+    return w[w[r + R_PART] + P_WEIGHT]
 
 
 @compiled
@@ -228,28 +235,29 @@ def hw_moved(w, p, still_below):
     if since >= 0:
         if w[G_NOW] - since >= w[C_REQUEST_TIMEOUT]:
             other = _unavailable_so_far(w, p) - w[p + P_STAND_BASE]
-            w[G_UNAVAILABLE] += max(0, _since(w, since) - other)
+            w[G_UNAVAILABLE] += w[p + P_WEIGHT] * max(0, _since(w, since) - other)
         w[p + P_STAND_SINCE] = -1
     if still_below:
         hw_stands(w, p)
 
 
 @compiled
-def note_latency(w, latency):
-    """Put a batch's commit latency (microseconds) into the histogram."""
+def note_latency(w, p, latency):
+    """Put the commit latency (microseconds) of a batch of ``p`` into the histogram."""
     v = max(0, latency)
+    batches = w[p + P_WEIGHT]
     w[G_LATENCY_MAX] = max(w[G_LATENCY_MAX], v)
-    w[G_LATENCY_BATCHES] += 1
+    w[G_LATENCY_BATCHES] += batches
     shift = 0
     while (v >> shift) >= (2 << HIST_SUB_BITS):
         shift += 1
     index = (shift << HIST_SUB_BITS) + (v >> shift)
-    w[w[H_HIST] + min(index, HIST_SIZE - 1)] += 1
+    w[w[H_HIST] + min(index, HIST_SIZE - 1)] += batches
 
 
 @compiled
 def count_failed(w, change):
-    """One partition more (or less) is marked failed by a fetcher."""
+    """So many partitions more (or less) are marked failed by a fetcher."""
     w[G_FAILED_TIME] += w[G_FAILED] * _since(w, w[G_FAILED_SINCE])
     w[G_FAILED_SINCE] = w[G_NOW]
     before = w[G_FAILED]
@@ -285,7 +293,7 @@ def watch_detection_delay(w, r):
     if w[r + R_ML_SINCE] >= 0:
         begin = max(w[r + R_ML_SINCE], w[r + R_ML_ARMED])
         if w[G_NOW] > begin:
-            w[G_DETECTION_DELAY] += _since(w, begin)
+            w[G_DETECTION_DELAY] += weight_of(w, r) * _since(w, begin)
         w[r + R_ML_SINCE] = -1
     if w[r + R_ML_ARMED] == INF:
         return

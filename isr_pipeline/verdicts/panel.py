@@ -25,9 +25,15 @@ SECONDS_PER_HOUR = 3600.0
 
 
 def exposure_partition_s(scenario_json: str) -> float:
-    """Partition-seconds behind a scenario's rates: partitions x (horizon - warm-up)."""
+    """Partition-seconds behind a scenario's rates: partitions x (horizon - warm-up).
+
+    A partition that stands for several counts as those.
+    """
     scenario: dict[str, Any] = json.loads(scenario_json)
-    partitions = sum(len(topic["assignment"]) for topic in scenario["topics"])
+    partitions = sum(
+        len(topic["assignment"]) + sum(weight - 1 for weight in topic.get("weights", {}).values())
+        for topic in scenario["topics"]
+    )
     return float(partitions * (scenario["horizon_ms"] - scenario.get("warmup_ms", 0)) / 1000.0)
 
 

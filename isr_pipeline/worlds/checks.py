@@ -105,6 +105,12 @@ class _Checker:
         self.world = world
         self.run = run
         self.span_ms = scenario.horizon_ms - scenario.warmup_ms
+        self.weights = {
+            (topic.name, partition): topic.weights.get(partition, 1)
+            for topic in scenario.topics
+            for partition in topic.assignment
+        }
+        self.stand_for = sum(self.weights.values())
         self.first_isrs = {
             (topic.name, partition): set(replicas) - set(topic.behind.get(partition, ()))
             for topic in scenario.topics
@@ -183,14 +189,16 @@ class _Checker:
                 story.since["under_min"] = 0.0
             for event in by_partition[name.topic, name.number]:
                 story.read(event)
-            offline_ms += story.total("offline")
-            under_min_ms += story.total("under_min")
-        whole = self.span_ms * len(self.world.partitions)
+            weight = self.weights[name.topic, name.number]
+            offline_ms += weight * story.total("offline")
+            under_min_ms += weight * story.total("under_min")
+        whole = self.span_ms * self.stand_for
         for column, total in (
             ("offline_partition_rate", offline_ms),
             ("under_min_isr_rate", under_min_ms),
         ):
-            same = math.isclose(self.run.outcome[column] * whole, total, abs_tol=1e-3)
+            sums_to = self.run.outcome[column] * whole
+            same = math.isclose(sums_to, total, rel_tol=1e-9, abs_tol=1e-3)
             self.holds(same, f"{column} is the sum of the gaps between its events")
 
     def _begins_under_min(self, members: int, rf: int, own: int) -> bool:
@@ -200,22 +208,30 @@ class _Checker:
 
     def counts(self) -> None:
         """What the outcome counts is what the events list after the warm-up."""
-        hours = self.span_ms * len(self.world.partitions) / 3_600_000
+        hours = self.span_ms * self.stand_for / 3_600_000
         late = [e for e in self.run.events if e["t_ms"] >= self.scenario.warmup_ms]
         for column, kind in (
             ("isr_shrinks_per_partition_hour", "isr_shrink"),
             ("isr_expands_per_partition_hour", "isr_expand"),
             ("resignations_per_partition_hour", "leader_resigned"),
         ):
-            listed = sum(event["kind"] == kind for event in late)
+            listed = sum(self._weight(event) for event in late if event["kind"] == kind)
             counted = self.run.outcome[column] * hours
             self.holds(math.isclose(counted, listed, abs_tol=1e-6), f"{column} counts {kind}")
-        listed = sum(event["kind"] == "unclean_election" for event in late)
+        listed = sum(self._weight(e) for e in late if e["kind"] == "unclean_election")
         self.holds(
             self.run.outcome["unclean_elections"] == listed, "unclean_elections counts its events"
         )
-        lost = sum(json.loads(e["cause"])["records"] for e in late if e["kind"] == "records_lost")
+        lost = sum(
+            self._weight(e) * json.loads(e["cause"])["records"]
+            for e in late
+            if e["kind"] == "records_lost"
+        )
         self.holds(self.run.outcome["records_lost"] == lost, "records_lost counts its events")
+
+    def _weight(self, event: Event) -> int:
+        """How many partitions the partition of an event stands for."""
+        return self.weights[event["topic"], event["partition"]]
 
 
 class _Story:

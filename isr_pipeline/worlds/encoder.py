@@ -207,10 +207,18 @@ class _Structure:
         self.w = self.template.w.copy()
         self.due = self.template.due.copy()
         self._places(sample_us, events)
+        self._weights()
         self._clients()
         self._logs()
         self._streams()
         self._faults()
+
+    def _weights(self) -> None:
+        """What partitions stand for others; scenarios of a panel may differ in it."""
+        rows = self._table(at.H_PART, len(self.entities.partitions), at.P_SIZE)
+        for topic in self.s.topics:
+            for number, weight in topic.weights.items():
+                rows[self.entities.p_index[topic.name, number], at.P_WEIGHT] = weight
 
     def _places(self, sample_us: int, events: int) -> None:
         """Tables that are written before they are read, and the brokers' queues in them.

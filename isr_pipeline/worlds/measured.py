@@ -27,7 +27,8 @@ class Measured:
 
     Attributes:
         cell: the header of the world, by the places in `layout`.
-        partition_time: partitions times simulated time after warm-up, in us.
+        partition_time: partitions times simulated time after warm-up, in us; here and below, a
+            partition that stands for several counts as those.
         offline, under_min, under_replicated, unavailable: partition-time in that state, in us.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it.
     """
@@ -60,9 +61,10 @@ def measured_in(w: npt.NDArray[np.int64], partitions: int) -> Measured:
     cell = w[: at.TREE].tolist()
     table = rows_of(w, at.H_PART, partitions, at.P_SIZE)
     offline, under_min, under_replicated, unavailable = (
-        table[:, _PARTITION_TIMES].sum(axis=0).tolist()
-    )
-    partition_time = (cell[at.C_HORIZON] - cell[at.C_WARMUP]) * partitions
+        table[:, at.P_WEIGHT] @ table[:, _PARTITION_TIMES]
+    ).tolist()
+    stand_for = int(table[:, at.P_WEIGHT].sum())
+    partition_time = (cell[at.C_HORIZON] - cell[at.C_WARMUP]) * stand_for
     latencies = _latencies(w)
     return Measured(
         cell, partition_time, offline, under_min, under_replicated, unavailable, latencies

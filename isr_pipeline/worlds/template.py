@@ -307,6 +307,7 @@ class Template:
             at.P_LAST_LEADER: entities.leaders,
             at.P_MIN_ISR: entities.min_isr,
             at.P_UNCLEAN: entities.unclean,
+            at.P_WEIGHT: 1,
             at.P_RF: rfs,
             at.P_ELIGIBLE: (1 << rfs) - 1,
             at.P_ROW0: w[at.H_ROW] + self.row0 * at.R_SIZE,

@@ -334,6 +334,7 @@ P_RECOVERING = 33
 P_MIN_ISR = 34  # enc: the topic's own min.insync.replicas, 0 if it has none
 P_UNCLEAN = 35  # enc: its own unclean.leader.election.enable: TOPIC_ values
 P_WAITS = 36  # ldr: 1 while an acks=all request may wait for the high watermark
+P_WEIGHT = 37  # enc: how many partitions it stands for: what is counted of it counts so often
 P_SIZE = 40
 
 TOPIC_NO = 0
