@@ -424,10 +424,30 @@ def experiment_check(
         bool,
         typer.Option("--simulate", help="Simulate the panel to say how small a change it finds."),
     ] = False,
+    reduction: Annotated[
+        bool,
+        typer.Option(
+            "--reduction", help="Simulate two draws of its partitions: do verdicts agree?"
+        ),
+    ] = False,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", metavar="N", help="With --reduction: keep so many."),
+    ] = None,
+    scenarios: Annotated[
+        int | None,
+        typer.Option("--scenarios", metavar="N", help="With --reduction: of the panel (60)."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
+    if reduction:
+        _check_reduction(name, partitions, scenarios, as_json=as_json)
+        return
+    for option, value in (("--partitions", partitions), ("--scenarios", scenarios)):
+        if value is not None:
+            raise InputError("experiment check", option, value, "only together with --reduction")
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
@@ -460,6 +480,22 @@ def experiment_check(
         _say(f"{configuration.config_id}  {configuration.name}")
     for line in (*cost, *finds):
         _say(line)
+
+
+def _check_reduction(
+    name: str, partitions: int | None, scenarios: int | None, *, as_json: bool
+) -> None:
+    """Say whether two draws of an experiment's partitions agree; exit status 1 if not."""
+    from isr_pipeline.verdicts.draws import compare_draws  # noqa: PLC0415
+
+    draws = compare_draws(name, partitions=partitions, scenarios=scenarios)
+    if as_json:
+        _print_json(draws.as_json())
+    else:
+        for line in draws.lines():
+            _say(line)
+    if draws.contradictions:
+        raise typer.Exit(1)
 
 
 @experiment_app.command("new")
@@ -546,6 +582,13 @@ def cluster_import(
     anonymous: Annotated[
         bool, typer.Option("--anonymise", help="Replace the names of topics, racks and log dirs.")
     ] = False,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", metavar="N", help="Keep so many, which stand for all."),
+    ] = None,
+    draw: Annotated[
+        int, typer.Option("--draw", metavar="N", min=1, help="Which of them: another keeps others.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Write a cluster file from what an operator has: listings, logs, configuration files."""
@@ -560,6 +603,8 @@ def cluster_import(
         anonymous=anonymous,
         command_config=command_config,
         rate_s=rate_s,
+        partitions=partitions,
+        draw=draw,
     )
     if as_json:
         _print_json(seen)

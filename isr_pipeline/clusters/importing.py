@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from isr_pipeline.scenarios.cluster_file import (
     scenario_parts,
 )
 from isr_pipeline.scenarios.model import parse_scenario
+from isr_pipeline.scenarios.reduction import Reduction, reduce
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 
@@ -39,6 +40,8 @@ def import_cluster(
     anonymous: bool = False,
     command_config: Path | None = None,
     rate_s: float = RATE_S,
+    partitions: int | None = None,
+    draw: int = 1,
 ) -> dict[str, Any]:
     """Read sources of a cluster and write its file.
 
@@ -50,6 +53,8 @@ def import_cluster(
         anonymous: replace names.
         command_config: client properties for live clusters, as Kafka's own tools take them.
         rate_s: time between the two moments at which a live cluster's offsets are read.
+        partitions: keep so many, each with the number that it stands for.
+        draw: which of them.
 
     Returns:
         All that the file says, as ``cluster show --json``, and the ``file``.
@@ -68,10 +73,35 @@ def import_cluster(
     file = checked_cluster(merged, str(path))
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **scenario_parts(file, path.parent)}
     frame.pop("description")
-    parse_scenario(frame, str(path))
+    healthy = parse_scenario(frame, str(path))
+    if partitions is not None:
+        reduction = reduce(healthy, partitions, draw, where="cluster import")
+        merged = _reduced(merged, reduction)
+        file = checked_cluster(merged, str(path))
     kinds = ", ".join(dict.fromkeys(one.kind for one in facts))
     write_cluster(merged, path, description=f"Imported from {kinds}.")
     return {"file": str(path), **as_json(file)}
+
+
+def _reduced(merged: Mapping[str, Any], reduction: Reduction) -> dict[str, Any]:
+    """Keep some partitions of what was merged; the brokers get the load of the others."""
+    topics = []
+    for topic in merged["topics"]:
+        kept = [
+            {**one, "weight": reduction.weights[topic["name"], one["id"]]}
+            for one in topic["partitions"]
+            if (topic["name"], one["id"]) in reduction.weights
+        ]
+        if kept:
+            topics.append({**topic, "partitions": kept})
+    brokers = [
+        {**broker, "service": {**broker.get("service", {}), **reduction.service[broker["id"]]}}
+        if broker["id"] in reduction.service
+        else broker
+        for broker in merged["brokers"]
+    ]
+    left_out = [*merged["left_out"], reduction.sentence]
+    return {**merged, "topics": topics, "brokers": brokers, "left_out": left_out}
 
 
 def read_all(

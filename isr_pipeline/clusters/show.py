@@ -58,6 +58,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
                     "isr": list(p.isr or ()),
                     "log_dirs": None if p.log_dirs is None else list(p.log_dirs),
                     "records_per_s": _rate(p.records_per_s, topic.produce),
+                    **({"weight": p.weight} if p.weight > 1 else {}),
                 }
                 for p in partitions_of(topic)
             ],
@@ -114,7 +115,7 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
     yield (
         f"{name}: Kafka {said['release']}, {said['controller']}, {len(said['brokers'])} brokers"
         f"{f' in {len(racks)} racks' if racks else ''}, {len(said['topics'])} topics, "
-        f"{len(partitions)} partitions"
+        f"{len(partitions)} partitions{_stand_for(partitions)}"
     )
     for key, value in said["settings"].items():
         yield f"  {key}: {shown(value)}"
@@ -127,6 +128,12 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
             f"  broker {broker['id']}{rack}: {held} replicas, leads {led}, "
             f"log dirs {', '.join(broker['log_dirs']) or 'unknown'}{f'; {own}' if own else ''}"
         )
+
+
+def _stand_for(partitions: list[dict[str, Any]]) -> str:
+    """Say of how many partitions some are kept, if they stand for more."""
+    whole = sum(p.get("weight", 1) for p in partitions)
+    return f" that stand for {whole}" if whole > len(partitions) else ""
 
 
 def _conflict(one: dict[str, Any]) -> str:

@@ -1,8 +1,10 @@
 """``isr-pipeline experiment new``: an operator's question, written as an experiment.
 
 Today's settings of a cluster are the reference; what is asked is the product of some values; the
-published advice of others comes along as rivals. The panels are as large as fits into ten minutes
-on two cores, measured with a few scenarios of this very panel on this machine.
+published advice of others comes along as rivals. What fits into ten minutes on two cores is
+measured with a few scenarios of this very panel on this machine. Of a large cluster only some
+partitions are kept, as few as leave room for half of the full panel; then the panels are made as
+large as fits.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from isr_pipeline.experiment.advice import PUBLISHED
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
+    ReductionEntry,
     find_named,
     healthy_scenario,
     load_experiment,
@@ -45,6 +48,7 @@ from isr_pipeline.scenarios.model import (
     check_overrides,
     scenario_from_json,
 )
+from isr_pipeline.scenarios.reduction import fewest_kept
 from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 from isr_pipeline.worlds.run import run
 
@@ -56,6 +60,13 @@ FULL = 200
 """Scenarios of a panel of the shipped experiments."""
 HORIZON_MS = 120_000
 WARMUP_MS = 5_000
+WANTED = FULL // 2
+"""Scenarios that are worth more than partitions: where fewer fit, some partitions stand for all."""
+LEAST_KEPT = 500
+"""No fewer partitions are kept than this."""
+BUDGET = 10
+"""A later night may simulate so many times its panel where it cannot decide."""
+BUDGET_MINUTES = 10
 SEED = 20261123
 SAMPLE = 6
 SAMPLE_S = 25.0
@@ -113,23 +124,25 @@ def new_experiment(
     find_named("experiment new", "--faults", "faults", faults)
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
-        write_whole(draft, _text(cluster, faults, [Asked("today", {})], [], FULL))
+        write_whole(draft, _text(cluster, faults, [Asked("today", {})], [], _Size(FULL)))
         today = healthy_scenario(load_experiment(draft), str(path))
         asked = list(_product(asks, today, override_topics=override_topics))
         rivals = [one for one in _rivals(today) if _possible(one, today)]
         asked, rivals = _distinct(asked, rivals, today)
         if not asked:
             raise InputError("--ask", "", " ".join(asks), "a value that is not today's")
-        write_whole(draft, _text(cluster, faults, asked, rivals, FULL))
+        write_whole(draft, _text(cluster, faults, asked, rivals, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
-        pair_s = _seconds_a_pair(experiment)
-        size = _panel(experiment, pair_s, count)
-        left_out: list[str] = []
-        if size is None:
-            rivals, left_out = [], [f"published advice ({len(rivals)} configurations)"]
-            count = len(asked) + 1
-            size = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
+        whole_s = _seconds_a_pair(experiment)
+        kept, pair_s = _reduction(draft, today, whole_s, count)
+        left_out = [kept.reduced] if kept.reduced else []
+        scenarios = _panel(experiment, pair_s, count)
+        if scenarios is None:
+            left_out.append(f"published advice ({len(rivals)} configurations)")
+            rivals, count = [], len(asked) + 1
+            scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
+        size = _Size(scenarios, kept.partitions)
         text = _text(cluster, faults, asked, rivals, size)
     finally:
         draft.unlink(missing_ok=True)
@@ -137,11 +150,11 @@ def new_experiment(
     lines = [
         *_compared(today, asked, rivals),
         *(f"left out for the first answer: {one}" for one in left_out),
-        _takes(pair_s, 1 + len(asked) + len(rivals), size),
+        _takes(pair_s, whole_s, count, size),
         f"answer: make nightly EXPERIMENT={name}",
     ]
     names = ("today", *(one.name for one in (*asked, *rivals)))
-    return Answer(path, tuple(lines), names, size)
+    return Answer(path, tuple(lines), names, size.scenarios)
 
 
 def _place(name: str) -> Path:
@@ -319,6 +332,43 @@ def _seconds_a_pair(experiment: Experiment) -> float:
     return (time.perf_counter() - begin) / done
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Which partitions are simulated: how many, and the sentence that says so; all if empty."""
+
+    partitions: int | None = None
+    reduced: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """Scenarios of a panel, and how many partitions are kept; None: all."""
+
+    scenarios: int
+    partitions: int | None = None
+
+
+def _reduction(draft: Path, today: Scenario, whole_s: float, count: int) -> tuple[_Kept, float]:
+    """Keep fewer partitions until the wanted scenarios fit, or no fewer can be kept.
+
+    Returns:
+        What is kept, and the seconds that a pair then takes.
+    """
+    fits_s = FIRST_ANSWER_S * CORES / (WANTED * count)
+    partitions = sum(len(topic.assignment) for topic in today.topics)
+    least = max(LEAST_KEPT, fewest_kept(today))
+    kept, pair_s, reduced = partitions, whole_s, ""
+    while pair_s > fits_s and kept > least:
+        kept = max(least, _two_digits(0.9 * kept * fits_s / pair_s))
+        smaller = load_experiment(draft, ReductionEntry(partitions=kept))
+        pair_s, reduced = _seconds_a_pair(smaller), smaller.reduced
+    return _Kept(kept if reduced else None, reduced), pair_s
+
+
+def _two_digits(number: float) -> int:
+    return int(float(f"{number:.2g}"))
+
+
 def _panel(experiment: Experiment, pair_s: float, count: int) -> int | None:
     """Scenarios that fit into the first answer; None if not even one of each stratum does."""
     fits = int(FIRST_ANSWER_S * CORES / (pair_s * count))
@@ -327,24 +377,28 @@ def _panel(experiment: Experiment, pair_s: float, count: int) -> int | None:
 
 
 def _minutes(pair_s: float, count: int, size: int) -> str:
-    seconds = pair_s * count * size / CORES + (600 - FIRST_ANSWER_S)
-    return f"about {max(1, round(seconds / 60))} minutes"
+    minutes = (pair_s * count * size / CORES + (600 - FIRST_ANSWER_S)) / 60
+    if minutes > 120:
+        return f"about {round(minutes / 60)} hours"
+    return f"about {max(1, round(minutes))} minutes"
 
 
 # ---------------------------------------------------------------------------- what is written
 
 
 def _text(
-    cluster: str, faults: str, asked: Sequence[Asked], rivals: Sequence[Asked], size: int
+    cluster: str, faults: str, asked: Sequence[Asked], rivals: Sequence[Asked], size: _Size
 ) -> str:
     lines = [
         f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
         f"seed: {SEED}",
         f"cluster: {flow(cluster)}",
+        *([f"reduction: {{partitions: {size.partitions}}}"] if size.partitions else []),
         f"faults: {flow(faults)}",
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
-        f"panels: {{regression: {size}, confirm: {size}, fresh: 0}}",
+        f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}, fresh: 0}}",
+        *([_budget(size.scenarios)] if size.scenarios < FULL else []),
         "reference: today",
         "groups:",
         "  - name: asked",
@@ -360,6 +414,11 @@ def _text(
             why = f", why: {flow(rival.why)}" if rival.why else ""
             lines.append(f"      - {{name: {flow(rival.name)}{why}, set: {flow(rival.overrides)}}}")
     return "\n".join(lines) + "\n"
+
+
+def _budget(scenarios: int) -> str:
+    """A budget for later nights that goes with smaller panels."""
+    return f"budget: {{scenarios: {BUDGET * scenarios}, minutes: {BUDGET_MINUTES}}}"
 
 
 def _compared(today: Scenario, asked: Sequence[Asked], rivals: Sequence[Asked]) -> Iterator[str]:
@@ -378,12 +437,16 @@ def _compared(today: Scenario, asked: Sequence[Asked], rivals: Sequence[Asked]) 
             yield f"{key}: {partitions} partitions of {len(own)} topics have their own, and {keeps}"
 
 
-def _takes(pair_s: float, count: int, size: int) -> str:
+def _takes(pair_s: float, whole_s: float, count: int, size: _Size) -> str:
     """Say how long the night takes, and how long the full one."""
-    takes = _minutes(pair_s, count, size)
-    if size == FULL:
-        return f"{size} scenarios, {takes}"
+    takes = _minutes(pair_s, count, size.scenarios)
+    if size == _Size(FULL):
+        return f"{FULL} scenarios, {takes}"
+    less = f"{size.scenarios} scenarios"
+    if size.scenarios < FULL:
+        less += f" instead of {FULL}"
+    where = "panels and reduction" if size.partitions else "panels"
     return (
-        f"{size} scenarios instead of {FULL} for the first answer ({takes}); the full one takes "
-        f"{_minutes(pair_s, count, FULL)}: panels in the file"
+        f"{less} for the first answer ({takes}); the full one takes "
+        f"{_minutes(whole_s, count, FULL)}: {where} in the file"
     )

@@ -75,6 +75,7 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
     if experiment.cluster.hourly_load:
         how += "; it follows the hour, and this is the average one"
     return [
+        *([f"partitions: {experiment.reduced}"] if experiment.reduced else []),
         f"load: {how}",
         f"cost: at most {_rounded(events)} events a pair, {_rounded(events * pairs)} for {pairs} "
         f"pairs: {_rounded(core_seconds(experiment, pairs))} s of a core at "

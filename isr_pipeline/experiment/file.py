@@ -36,6 +36,7 @@ from isr_pipeline.scenarios.model import (
 )
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
+from isr_pipeline.scenarios.reduction import reduce, reduced_parts
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
@@ -147,6 +148,20 @@ class Panels(Strict):
         return int(getattr(self, panel))
 
 
+class ReductionEntry(Strict):
+    """How many partitions of a large cluster are simulated, and which."""
+
+    partitions: Annotated[int, whole(1, 1_000_000)] = Field(
+        description="How many to keep, at least three for each broker that leads any; each then "
+        "stands for those that are [like it](import.md#a-very-large-cluster)."
+    )
+    draw: Annotated[int, whole(1, 1_000_000)] = Field(
+        default=1,
+        description="Number of the draw: another one keeps others. `experiment check --reduction` "
+        "compares two.",
+    )
+
+
 class ExperimentFile(Strict):
     """The file as it is written."""
 
@@ -155,6 +170,9 @@ class ExperimentFile(Strict):
         description="Of the fixed panels; with the night's date, of the fresh one."
     )
     cluster: Name = Field(description="Name of a [cluster file](cluster-file.md).")
+    reduction: ReductionEntry | None = Field(
+        default=None, description="Simulate some of its partitions; absent: all of them."
+    )
     faults: Name = Field(description="Name of a [fault profile](fault-profile.md).")
     horizon_ms: Annotated[float, HORIZON] = Field(description="Length of every scenario.")
     warmup_ms: Ms = Field(
@@ -187,6 +205,7 @@ class Experiment(Strict):
         name: of the file, without its ending.
         where: path of the file, for error lines; no part of the digest.
         cluster: the cluster file; ``profile``: the fault profile.
+        reduced: which partitions are simulated, in a sentence; empty: all.
     """
 
     name: str
@@ -202,6 +221,7 @@ class Experiment(Strict):
     profile: FaultProfile
     budget: Budget = Budget()
     description: str = ""
+    reduced: str = ""
 
     @property
     def source(self) -> DrawSource:
@@ -224,6 +244,8 @@ class Experiment(Strict):
         for stratum in data["profile"]["strata"].values():
             if not stratum["parameters"]:
                 del stratum["parameters"]  # likewise
+        if not self.reduced:
+            del data["reduced"]
         line = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(line.encode()).hexdigest()
 
@@ -238,11 +260,14 @@ class Experiment(Strict):
         return changed
 
 
-def load_experiment(name_or_path: str | Path) -> Experiment:
+def load_experiment(
+    name_or_path: str | Path, reduction: ReductionEntry | None = None
+) -> Experiment:
     """Read an experiment by its name or by the path of its file, with what it names.
 
     Args:
         name_or_path: ``operators`` means ``config/experiments/operators.yaml``.
+        reduction: instead of the file's own.
 
     Raises:
         InputError: the first thing in one of the files that cannot be used.
@@ -274,11 +299,41 @@ def load_experiment(name_or_path: str | Path) -> Experiment:
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy_scenario(experiment, _where(cluster_path))
+    healthy = healthy_scenario(experiment, _where(cluster_path))
+    kept = reduction or written.reduction
+    if kept is not None:
+        experiment = _reduced(experiment, healthy, kept)
     _check_panels(experiment, "panels.{}")
     if written.budget is not None:
         _check_budget(experiment)
     return experiment
+
+
+def written_reduction(name_or_path: str | Path) -> ReductionEntry | None:
+    """Give what an experiment's file says of the partitions that are simulated.
+
+    Raises:
+        InputError: the first thing in the file that cannot be used.
+    """
+    path = _find("experiments", str(name_or_path))
+    return validated(ExperimentFile, _raw(path, _where(path)), _where(path)).reduction
+
+
+def _reduced(experiment: Experiment, healthy: Scenario, kept: ReductionEntry) -> Experiment:
+    """Keep some of a cluster's partitions."""
+    cluster = experiment.cluster
+    reduction = reduce(
+        healthy,
+        kept.partitions,
+        kept.draw,
+        where=f"{experiment.where}: reduction",
+        hourly_load=cluster.hourly_load,
+    )
+    parts = reduced_parts(
+        {"cluster": cluster.cluster, "topics": cluster.topics}, healthy, reduction
+    )
+    changed = cluster.model_copy(update=parts)
+    return experiment.model_copy(update={"cluster": changed, "reduced": reduction.sentence})
 
 
 def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:

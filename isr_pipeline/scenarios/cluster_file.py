@@ -32,6 +32,7 @@ from isr_pipeline.scenarios.model import (
     LOG_DIR,
     RACK,
     TOPIC_KEYS,
+    WEIGHT,
     HourlyLoad,
     KafkaValue,
     RackRoundTrip,
@@ -154,6 +155,11 @@ class PartitionEntry(Strict):
         default=None,
         description="Records a second of all the topic's streams together. Absent: the streams' "
         "own.",
+    )
+    weight: Annotated[int, WEIGHT] = Field(
+        default=1,
+        description="How many partitions of a larger cluster it stands for: what is counted of it "
+        "counts so often. [An import](import.md#a-very-large-cluster) writes it.",
     )
 
 
@@ -405,6 +411,7 @@ def _of_scenario(scenario: Scenario) -> ClusterFile:
                     if dirs
                     else None,
                     records_per_s=sum(rates),
+                    weight=topic.weights.get(number, 1),
                 )
             )
         topics.append(
@@ -638,6 +645,8 @@ def _topic_parts(topic: TopicEntry, file: ClusterFile, release: str) -> dict[str
         parts["leaders"] = leaders
     if behind := _behind(topic, file, release):
         parts["behind"] = behind
+    if weights := {str(p.id): p.weight for p in partitions if p.weight > 1}:
+        parts["weights"] = weights
     names = {broker.id: broker.log_dirs for broker in file.brokers}
     dirs = {
         str(p.id): [

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
 from isr_pipeline.clusters.importing import import_cluster
-from isr_pipeline.clusters.show import show
+from isr_pipeline.clusters.show import lines, show
 from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.loading import load_scenario
 from tests.clusters import samples
@@ -216,6 +216,32 @@ class TestFile:
         assert read.config["replica.lag.time.max.ms"] == 12000
         assert read.topics[0].settings == {"min.insync.replicas": 2}
         assert read.topics[0].leaders == {1: 3}
+
+    def test_some_partitions_stand_for_all(self, files: dict[str, str]) -> None:
+        """`--partitions` keeps so many with their weights, every broker, and says what it left."""
+        listed = "".join(
+            f"\tTopic: t\tPartition: {n}\tLeader: {1 + n % 3}\tReplicas: {1 + n % 3},"
+            f"{1 + (n + 1) % 3}\tIsr: {1 + n % 3},{1 + (n + 1) % 3}\n"
+            for n in range(60)
+        )
+        head = "Topic: t\tPartitionCount: 60\tReplicationFactor: 2\tConfigs: \n"
+        Path(files["topics"]).write_text(head + listed)
+        kept = imported(files, "topics", "configs", partitions=12, draw=3)
+        (topic,) = kept["topics"]
+        assert [one["weight"] for one in topic["partitions"]] == [5] * 12
+        assert [one["id"] for one in kept["brokers"]] == [1, 2, 3]
+        assert kept["left_out"][-1] == (
+            "48 of 60 partitions: 12 stand for all (3 classes, none joined; draw 3)"
+        )
+        assert "client_request_us" in kept["brokers"][0]["service"]
+        again = show(kept["file"])
+        assert again["topics"] == kept["topics"]
+        assert "60" in next(line for line in lines(again, "mine") if line.startswith("mine:"))
+
+    def test_too_few_partitions(self, files: dict[str, str]) -> None:
+        """No fewer than three for each broker that leads, if there are as many."""
+        line = refusal(files, "topics", partitions=1)
+        assert line == "cluster import: partitions: 1; allowed: at least 2 (all that there are)"
 
     def test_a_file_that_was_written_by_hand_stays(
         self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch

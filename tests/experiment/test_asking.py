@@ -12,7 +12,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.asking import Answer, new_experiment
-from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
@@ -125,6 +125,38 @@ class TestSuccess:
         assert left_out in answer.lines
         assert {one.group for one in configurations(load_experiment("q"))} == {"asked"}
 
+    def test_a_large_cluster_is_reduced(
+        self, config: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Partitions are left out first, until half of the full panel fits; all of it is said.
+
+        A pair takes a millisecond for each partition that is simulated: 6 s for all of them.
+        """
+        text = CLUSTER.replace("name: plain, partitions: 2,", "name: plain, partitions: 5997,")
+        (config / "clusters" / "mine.yaml").write_text(text)
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda one: _simulated(one) / 1000)
+        answer = ask("replica.lag.time.max.ms=5000,20000,30000")
+        experiment = load_experiment("q")
+        count = len(configurations(experiment))
+        kept = int(float(f"{0.9 * 480_000 * 2 / (100 * count):.2g}"))
+        assert _simulated(experiment) == kept
+        assert experiment.panels.regression == int(480_000 * 2 / (kept * count)) >= 100
+        assert experiment.budget.minutes == 10
+        assert experiment.budget.scenarios == 10 * experiment.panels.regression
+        left_out = next(line for line in answer.lines if line.startswith("left out"))
+        assert left_out.startswith(
+            f"left out for the first answer: {6000 - kept} of 6000 partitions: {kept} stand for all"
+        )
+        minutes = round((6.0 * count * 200 / 2 + 120) / 60)
+        full = f"the full one takes about {minutes} minutes: panels and reduction in the file"
+        assert full in answer.lines[-2]
+
+    def test_a_small_cluster_is_never_reduced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Five partitions stay five, however long a pair takes."""
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda _: 30.0)
+        ask("replica.lag.time.max.ms=5000")
+        assert not load_experiment("q").reduced
+
     def test_command(self) -> None:
         """The command says what will be compared and how to get the answer."""
         run = CliRunner().invoke(
@@ -136,6 +168,12 @@ class TestSuccess:
         )
         assert run.exit_code == 0
         assert "answer: make nightly EXPERIMENT=q\n" in run.stdout
+
+
+def _simulated(experiment: Experiment) -> int:
+    """How many partitions an experiment simulates."""
+    healthy = healthy_scenario(experiment, "F")
+    return sum(len(topic.assignment) for topic in healthy.topics)
 
 
 class TestRefused:

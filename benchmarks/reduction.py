@@ -1,0 +1,234 @@
+"""How well some partitions stand for all: a large cluster whole, and reduced.
+
+``python -m benchmarks.reduction`` simulates one panel of faults on 20 brokers with 2 000 partitions
+under three lag limits. It does so with all partitions, and with two draws each of fewer. What comes
+out is noted in ``results/reduction.jsonl`` and filled into docs/sizing.md; ``--fill`` only fills in
+what was noted last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.speed import sizing
+from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.experiment.file import Experiment, ReductionEntry, load_experiment
+from isr_pipeline.home import REPOSITORY, SHIPPED
+from isr_pipeline.version import commit
+
+BROKERS, PARTITIONS, SCENARIOS = 20, 2_000, 48
+KEPT = (1_000, 400, 200, 60)
+DRAWS = (1, 2)
+LIMITS = {"10 s": 10_000, "20 s": 20_000, "30 s": 30_000}
+REFERENCE = "30 s"
+METRICS = {
+    "produce_unavailable_rate": "cannot produce",
+    "offline_partition_rate": "offline",
+    "under_min_isr_rate": "under min ISR",
+    "isr_flaps_per_partition_hour": "flaps",
+    "commit_latency_p99_ms": "commit p99",
+}
+RESULTS = REPOSITORY / "benchmarks" / "results" / "reduction.jsonl"
+BEGIN, END = "<!-- figures:reduction -->", "<!-- figures:reduction:end -->"
+_COLUMNS = ("reference_value", "ratio", "ratio_low", "ratio_high")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The panel with some of the partitions.
+
+    Attributes:
+        kept: partitions that are simulated; ``draw``: which, 0 with all of them.
+        pair_s: core-seconds of a pair.
+        values: metric -> the reference's value.
+        ratios: lag limit -> metric -> (ratio to the reference, ends of its 95 % interval).
+    """
+
+    kept: int
+    draw: int
+    pair_s: float
+    values: dict[str, float]
+    ratios: dict[str, dict[str, tuple[float, float, float]]]
+
+
+def cluster_text() -> str:
+    """A cluster file: replicas anywhere, three kinds of topics, four rates, two log dirs."""
+    chance = random.Random(7)
+    lines = ["release: 3.9.1", "controller: kraft", "brokers:"]
+    lines += [f"  - {{id: {b}, log_dirs: [/d1, /d2]}}" for b in range(1, BROKERS + 1)]
+    lines.append("topics:")
+    acks_all = "[{acks: all, records_per_batch: 10, record_bytes: 500}]"
+    acks_one = "[{acks: 1, records_per_batch: 10, record_bytes: 200}]"
+    for name, share, settings, produce in (
+        ("orders", 0.6, "{min.insync.replicas: 2}", acks_all),
+        ("metrics", 0.3, "{}", acks_one),
+        ("archive", 0.1, "{}", "[]"),
+    ):
+        lines += [f"  - name: {name}", f"    settings: {settings}", f"    produce: {produce}"]
+        lines.append("    partitions:")
+        for number in range(round(PARTITIONS * share)):
+            replicas = chance.sample(range(1, BROKERS + 1), 3)
+            dirs = ", ".join(chance.choice(("/d1", "/d2")) for _ in replicas)
+            rate = f", records_per_s: {chance.choice((5, 10, 20, 50))}" if produce != "[]" else ""
+            lines.append(
+                f"      - {{id: {number}, replicas: {replicas}, log_dirs: [{dirs}]{rate}}}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def experiment_text(scenarios: int) -> str:
+    """The question: which lag limit."""
+    lines = ["seed: 20261124", "cluster: large", "faults: nightly", "horizon_ms: 120000"]
+    lines += [f"panels: {{regression: {scenarios}, confirm: {scenarios}}}", "reference: lag-30000"]
+    lines += ["groups:", "  - name: lag-limit", "    candidates:"]
+    lines += [
+        f"      - {{name: lag-{value}, set: {{replica.lag.time.max.ms: {value}}}}}"
+        for value in LIMITS.values()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def arms(scenarios: int) -> Iterator[Arm]:
+    """Simulate the panel with all partitions, then with fewer."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "config"
+        for kind in ("clusters", "experiments", "faults"):
+            (config / kind).mkdir(parents=True)
+        shipped = SHIPPED / "config" / "faults" / "nightly.yaml"
+        (config / "faults" / "nightly.yaml").write_text(shipped.read_text())
+        (config / "clusters" / "large.yaml").write_text(cluster_text())
+        (config / "experiments" / "large.yaml").write_text(experiment_text(scenarios))
+        os.environ["ISR_PIPELINE_CONFIG"] = str(config)
+        yield _arm(load_experiment("large"), PARTITIONS, 0)
+        for kept in KEPT:
+            for draw in DRAWS:
+                entry = ReductionEntry(partitions=kept, draw=draw)
+                yield _arm(load_experiment("large", entry), kept, draw)
+
+
+def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
+    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
+    from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
+    from isr_pipeline.verdicts.draws import simulated  # noqa: PLC0415
+    from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
+
+    run(parse_scenario(dict(experiment.source.frame), experiment.where))
+    begin = time.process_time()
+    rows = pd.DataFrame(simulated(experiment))
+    pair_s = (time.process_time() - begin) / len(rows)
+    sides = dict(iter(rows.groupby("config_name")))
+    values: dict[str, float] = {}
+    ratios: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for words, limit in LIMITS.items():
+        if words == REFERENCE:
+            continue
+        summary = summarize(sides[f"lag-{limit}"], sides["lag-30000"], seed="reduction")
+        whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
+        ratios[words] = {}
+        for metric in METRICS:
+            value, ratio, low, high = (float(whole[of][metric]) for of in _COLUMNS)
+            values[metric] = value
+            ratios[words][metric] = (ratio, low, high)
+    return Arm(kept, draw, pair_s, values, ratios)
+
+
+# ---------------------------------------------------------------------------- what is written
+
+
+def block(noted: dict[str, Any]) -> str:
+    """The tables of docs/sizing.md."""
+    whole, *reduced = (Arm(**one) for one in noted["arms"])
+    title = (
+        f"Measured {noted['when'][:10]} at {noted['commit']} on {noted['machine']}: "
+        f"{noted['scenarios']} scenarios of 120 s with the faults of `nightly` on {BROKERS} brokers"
+        f" with {PARTITIONS} partitions, two draws each:"
+    )
+    between = (
+        f"Values under {REFERENCE}, as ratios to those of all partitions. And what a lag limit "
+        f"changes, as ratios to {REFERENCE} (in brackets the 95 % interval over scenarios):"
+    )
+    lines = [
+        title,
+        "",
+        "| partitions kept | core-seconds a pair | " + " | ".join(METRICS.values()) + " |",
+        "|---" * (2 + len(METRICS)) + "|",
+        f"| all | {whole.pair_s:.2f} | " + " | ".join("1" for _ in METRICS) + " |",
+    ]
+    for first, second in zip(reduced[::2], reduced[1::2], strict=True):
+        cells = [
+            " and ".join(f"{one.values[m] / whole.values[m]:.2f}" for one in (first, second))
+            for m in METRICS
+        ]
+        pair_s = (first.pair_s + second.pair_s) / 2
+        lines.append(f"| {first.kept} | {pair_s:.2f} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        between,
+        "",
+        "| | all partitions | " + " | ".join(str(one.kept) for one in reduced[::2]) + " |",
+        "|---" * (2 + len(reduced) // 2) + "|",
+    ]
+    for words, of_limit in whole.ratios.items():
+        for metric, name in METRICS.items():
+            ratio, low, high = of_limit[metric]
+            pairs = zip(reduced[::2], reduced[1::2], strict=True)
+            cells = [
+                " and ".join(f"{one.ratios[words][metric][0]:.2f}" for one in two) for two in pairs
+            ]
+            lines.append(
+                f"| {words}: {name} | {ratio:.2f} ({low:.2f}–{high:.2f}) | "
+                + " | ".join(cells)
+                + " |"
+            )
+    return "\n".join(lines)
+
+
+def fill() -> None:
+    """Write the newest figures into docs/sizing.md."""
+    noted = json.loads(RESULTS.read_text().splitlines()[-1])
+    page = sizing.PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    sizing.PAGE.write_text(f"{before}{BEGIN}\n{block(noted)}\n{END}{after}")
+
+
+def main() -> None:
+    """Measure, note and fill in."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fill", action="store_true", help="only fill in what was noted last")
+    parser.add_argument("--scenarios", type=int, default=SCENARIOS)
+    given = parser.parse_args()
+    if not given.fill:
+        use_kernel_cache()
+        found = []
+        for arm in arms(given.scenarios):
+            found.append(arm)
+            print(arm.kept, arm.draw, f"{arm.pair_s:.3f} s a pair", arm.values, flush=True)
+        noted = {
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": commit(),
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores "
+            f"(load {os.getloadavg()[0]:.2f})",
+            "scenarios": given.scenarios,
+            "arms": [asdict(arm) for arm in found],
+        }
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(noted) + "\n")
+    fill()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The measurement of reduced clusters: what it asks, and what it writes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from benchmarks import reduction
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.home import REPOSITORY
+
+
+def arm(kept: int, draw: int, pair_s: float, value: float, ratio: float) -> reduction.Arm:
+    """An arm with one value and one ratio everywhere."""
+    of_metrics = dict.fromkeys(reduction.METRICS, (ratio, ratio - 0.1, ratio + 0.1))
+    ratios = {"10 s": of_metrics, "20 s": of_metrics}
+    return reduction.Arm(kept, draw, pair_s, dict.fromkeys(reduction.METRICS, value), ratios)
+
+
+def test_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cluster and experiment can be read: 2 000 partitions on 20 brokers, three lag limits."""
+    for kind in ("clusters", "experiments", "faults"):
+        (tmp_path / kind).mkdir()
+    nightly = REPOSITORY / "config" / "faults" / "nightly.yaml"
+    (tmp_path / "faults" / "nightly.yaml").write_text(nightly.read_text())
+    (tmp_path / "clusters" / "large.yaml").write_text(reduction.cluster_text())
+    (tmp_path / "experiments" / "large.yaml").write_text(reduction.experiment_text(48))
+    monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(tmp_path))
+    experiment = load_experiment("large")
+    assert sum(len(topic["assignment"]) for topic in experiment.cluster.topics) == 2_000
+    assert len(experiment.cluster.cluster["brokers"]) == 20
+    assert [one.name for one in experiment.groups[0].candidates] == [
+        *("lag-10000", "lag-20000", "lag-30000")
+    ]
+
+
+def test_the_tables() -> None:
+    """Values stand as ratios to those of all partitions; of two draws the time is the mean."""
+    arms = [arm(2_000, 0, 2.0, 4.0, 0.5), arm(200, 1, 0.2, 2.0, 0.6), arm(200, 2, 0.4, 6.0, 0.4)]
+    noted = {
+        "when": "2026-11-24T22:00:00+00:00",
+        "commit": "abc",
+        "machine": "Linux",
+        "scenarios": 48,
+        "arms": [asdict(one) for one in arms],
+    }
+    lines = reduction.block(noted).splitlines()
+    assert lines[0].startswith("Measured 2026-11-24 at abc on Linux: 48 scenarios")
+    halves = " | ".join(["0.50 and 1.50"] * len(reduction.METRICS))
+    assert f"| 200 | 0.30 | {halves} |" in lines
+    assert "| 10 s: offline | 0.50 (0.40–0.60) | 0.60 and 0.40 |" in lines
