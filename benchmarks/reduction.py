@@ -3,13 +3,14 @@
 ``python -m benchmarks.reduction`` simulates one panel of faults on 20 brokers with 2 000 partitions
 under three lag limits. It does so with all partitions, and with two draws each of fewer. What comes
 out is noted in ``results/reduction.jsonl`` and filled into docs/sizing.md; ``--fill`` only fills in
-what was noted last.
+what was noted last. Other options make the cluster or the panel smaller.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import random
@@ -30,7 +31,8 @@ from isr_pipeline.home import REPOSITORY, SHIPPED
 from isr_pipeline.version import commit
 
 BROKERS, PARTITIONS, SCENARIOS = 20, 2_000, 48
-KEPT = (1_000, 400, 200, 60)
+SHARES = (2, 5, 10)
+"""One partition in so many is kept."""
 DRAWS = (1, 2)
 LIMITS = {"10 s": 10_000, "20 s": 20_000, "30 s": 30_000}
 REFERENCE = "30 s"
@@ -54,21 +56,22 @@ class Arm:
         kept: partitions that are simulated; ``draw``: which, 0 with all of them.
         pair_s: core-seconds of a pair.
         values: metric -> the reference's value.
-        ratios: lag limit -> metric -> (ratio to the reference, ends of its 95 % interval).
+        ratios: lag limit -> metric -> (ratio to the reference, ends of its 95 % interval); None
+            where it has none.
     """
 
     kept: int
     draw: int
     pair_s: float
     values: dict[str, float]
-    ratios: dict[str, dict[str, tuple[float, float, float]]]
+    ratios: dict[str, dict[str, tuple[float | None, ...]]]
 
 
-def cluster_text() -> str:
+def cluster_text(brokers: int = BROKERS, partitions: int = PARTITIONS) -> str:
     """A cluster file: replicas anywhere, three kinds of topics, four rates, two log dirs."""
     chance = random.Random(7)
     lines = ["release: 3.9.1", "controller: kraft", "brokers:"]
-    lines += [f"  - {{id: {b}, log_dirs: [/d1, /d2]}}" for b in range(1, BROKERS + 1)]
+    lines += [f"  - {{id: {b}, log_dirs: [/d1, /d2]}}" for b in range(1, brokers + 1)]
     lines.append("topics:")
     acks_all = "[{acks: all, records_per_batch: 10, record_bytes: 500}]"
     acks_one = "[{acks: 1, records_per_batch: 10, record_bytes: 200}]"
@@ -79,8 +82,8 @@ def cluster_text() -> str:
     ):
         lines += [f"  - name: {name}", f"    settings: {settings}", f"    produce: {produce}"]
         lines.append("    partitions:")
-        for number in range(round(PARTITIONS * share)):
-            replicas = chance.sample(range(1, BROKERS + 1), 3)
+        for number in range(round(partitions * share)):
+            replicas = chance.sample(range(1, brokers + 1), 3)
             dirs = ", ".join(chance.choice(("/d1", "/d2")) for _ in replicas)
             rate = f", records_per_s: {chance.choice((5, 10, 20, 50))}" if produce != "[]" else ""
             lines.append(
@@ -101,7 +104,7 @@ def experiment_text(scenarios: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def arms(scenarios: int) -> Iterator[Arm]:
+def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
     """Simulate the panel with all partitions, then with fewer."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config"
@@ -109,18 +112,17 @@ def arms(scenarios: int) -> Iterator[Arm]:
             (config / kind).mkdir(parents=True)
         shipped = SHIPPED / "config" / "faults" / "nightly.yaml"
         (config / "faults" / "nightly.yaml").write_text(shipped.read_text())
-        (config / "clusters" / "large.yaml").write_text(cluster_text())
+        (config / "clusters" / "large.yaml").write_text(cluster_text(brokers, partitions))
         (config / "experiments" / "large.yaml").write_text(experiment_text(scenarios))
         os.environ["ISR_PIPELINE_CONFIG"] = str(config)
-        yield _arm(load_experiment("large"), PARTITIONS, 0)
-        for kept in KEPT:
+        yield _arm(load_experiment("large"), partitions, 0)
+        for kept in (partitions // share for share in SHARES):
             for draw in DRAWS:
                 entry = ReductionEntry(partitions=kept, draw=draw)
                 yield _arm(load_experiment("large", entry), kept, draw)
 
 
 def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
-    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
     from isr_pipeline.verdicts.draws import simulated  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
@@ -128,10 +130,16 @@ def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
     run(parse_scenario(dict(experiment.source.frame), experiment.where))
     begin = time.process_time()
     rows = pd.DataFrame(simulated(experiment))
-    pair_s = (time.process_time() - begin) / len(rows)
+    return arm_of(rows, kept, draw, time.process_time() - begin)
+
+
+def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
+    """Sum up the rows of the outcomes table that took so many core-seconds."""
+    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
+
     sides = dict(iter(rows.groupby("config_name")))
     values: dict[str, float] = {}
-    ratios: dict[str, dict[str, tuple[float, float, float]]] = {}
+    ratios: dict[str, dict[str, tuple[float | None, ...]]] = {}
     for words, limit in LIMITS.items():
         if words == REFERENCE:
             continue
@@ -141,8 +149,10 @@ def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
         for metric in METRICS:
             value, ratio, low, high = (float(whole[of][metric]) for of in _COLUMNS)
             values[metric] = value
-            ratios[words][metric] = (ratio, low, high)
-    return Arm(kept, draw, pair_s, values, ratios)
+            ratios[words][metric] = tuple(
+                None if math.isnan(one) else one for one in (ratio, low, high)
+            )
+    return Arm(kept, draw, core_s / len(rows), values, ratios)
 
 
 # ---------------------------------------------------------------------------- what is written
@@ -152,9 +162,9 @@ def block(noted: dict[str, Any]) -> str:
     """The tables of docs/sizing.md."""
     whole, *reduced = (Arm(**one) for one in noted["arms"])
     title = (
-        f"Measured {noted['when'][:10]} at {noted['commit']} on {noted['machine']}: "
-        f"{noted['scenarios']} scenarios of 120 s with the faults of `nightly` on {BROKERS} brokers"
-        f" with {PARTITIONS} partitions, two draws each:"
+        f"Measured {noted['when'][:10]} at {noted['commit']} on {noted['machine']}. "
+        f"{noted['scenarios']} scenarios of 120 s had the faults of `nightly`, on "
+        f"{noted['brokers']} brokers with {whole.kept} partitions. Of fewer there are two draws:"
     )
     between = (
         f"Values under {REFERENCE}, as ratios to those of all partitions. And what a lag limit "
@@ -169,7 +179,7 @@ def block(noted: dict[str, Any]) -> str:
     ]
     for first, second in zip(reduced[::2], reduced[1::2], strict=True):
         cells = [
-            " and ".join(f"{one.values[m] / whole.values[m]:.2f}" for one in (first, second))
+            " and ".join(_over(one.values[m], whole.values[m]) for one in (first, second))
             for m in METRICS
         ]
         pair_s = (first.pair_s + second.pair_s) / 2
@@ -186,14 +196,25 @@ def block(noted: dict[str, Any]) -> str:
             ratio, low, high = of_limit[metric]
             pairs = zip(reduced[::2], reduced[1::2], strict=True)
             cells = [
-                " and ".join(f"{one.ratios[words][metric][0]:.2f}" for one in two) for two in pairs
+                " and ".join(_words(one.ratios[words][metric][0]) for one in two) for two in pairs
             ]
             lines.append(
-                f"| {words}: {name} | {ratio:.2f} ({low:.2f}–{high:.2f}) | "
-                + " | ".join(cells)
-                + " |"
+                f"| {words}: {name} | {_words(ratio, low, high)} | " + " | ".join(cells) + " |"
             )
     return "\n".join(lines)
+
+
+def _over(value: float, whole: float) -> str:
+    """A ratio in words; a dash where nothing happens in the whole cluster."""
+    return f"{value / whole:.2f}" if whole > 0 else "–"
+
+
+def _words(ratio: float | None, *ends: float | None) -> str:
+    """A ratio, with the ends of its interval if it has any; a dash where the reference has none."""
+    if ratio is None:
+        return "–"
+    interval = "–".join("open" if end is None else f"{end:.2f}" for end in ends)
+    return f"{ratio:.2f} ({interval})" if ends else f"{ratio:.2f}"
 
 
 def fill() -> None:
@@ -209,12 +230,14 @@ def main() -> None:
     """Measure, note and fill in."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fill", action="store_true", help="only fill in what was noted last")
+    parser.add_argument("--brokers", type=int, default=BROKERS)
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
     parser.add_argument("--scenarios", type=int, default=SCENARIOS)
     given = parser.parse_args()
     if not given.fill:
         use_kernel_cache()
         found = []
-        for arm in arms(given.scenarios):
+        for arm in arms(given.brokers, given.partitions, given.scenarios):
             found.append(arm)
             print(arm.kept, arm.draw, f"{arm.pair_s:.3f} s a pair", arm.values, flush=True)
         noted = {
@@ -222,6 +245,7 @@ def main() -> None:
             "commit": commit(),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores "
             f"(load {os.getloadavg()[0]:.2f})",
+            "brokers": given.brokers,
             "scenarios": given.scenarios,
             "arms": [asdict(arm) for arm in found],
         }

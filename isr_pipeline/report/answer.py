@@ -18,7 +18,7 @@ from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.verdicts.choice import UNAVAILABLE, Change, Choice, Choices, Measured, choose
 from isr_pipeline.verdicts.judge import panel_rows
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
@@ -128,10 +128,9 @@ def read_answer(experiment: str, night: str) -> dict[str, Any] | None:
 
 
 def _size(scenarios: pd.DataFrame) -> tuple[int, int]:
-    """Brokers and partitions of the cluster that was simulated."""
+    """Brokers and partitions of the cluster that is asked about."""
     scenario = json.loads(scenarios["scenario_json"].iloc[0])
-    partitions = sum(len(topic["assignment"]) for topic in scenario["topics"])
-    return len(scenario["cluster"]["brokers"]), partitions
+    return len(scenario["cluster"]["brokers"]), partitions_in(scenario)
 
 
 class _Words:
@@ -142,6 +141,7 @@ class _Words:
         self.reference = next(one for one in plan.configurations if one.name == plan.reference)
         self.choices = choices
         self.size = (brokers, partitions)
+        self.reduced = plan.definition.reduced
 
     def answer(self) -> Answer:
         """All parts."""
@@ -249,7 +249,9 @@ class _Words:
         return " ".join(part for part in parts if part)
 
     def _backing(self, chosen: Configuration) -> str:
-        return f"Behind its rules: {backing(chosen, self.reference)}. {where_it_ends(*self.size)}"
+        left_out = f" Not simulated: {self.reduced}." if self.reduced else ""
+        ends = where_it_ends(*self.size)
+        return f"Behind its rules: {backing(chosen, self.reference)}. {ends}{left_out}"
 
     def _setting(self, one: Configuration) -> str:
         return ", ".join(f"{key}={_in_text(one, key)}" for key in self._differing(one))

@@ -7,7 +7,7 @@ below 1 is linear and would bring the heavy tails back.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,16 +24,22 @@ Bools = npt.NDArray[np.bool_]
 SECONDS_PER_HOUR = 3600.0
 
 
-def exposure_partition_s(scenario_json: str) -> float:
-    """Partition-seconds behind a scenario's rates: partitions x (horizon - warm-up).
+def partitions_in(scenario: Mapping[str, Any]) -> int:
+    """How many partitions a scenario has; one that stands for several counts as those.
 
-    A partition that stands for several counts as those.
+    Args:
+        scenario: as its row's ``scenario_json`` has it.
     """
-    scenario: dict[str, Any] = json.loads(scenario_json)
-    partitions = sum(
+    return sum(
         len(topic["assignment"]) + sum(weight - 1 for weight in topic.get("weights", {}).values())
         for topic in scenario["topics"]
     )
+
+
+def exposure_partition_s(scenario_json: str) -> float:
+    """Partition-seconds behind a scenario's rates: partitions x (horizon - warm-up)."""
+    scenario: dict[str, Any] = json.loads(scenario_json)
+    partitions = partitions_in(scenario)
     return float(partitions * (scenario["horizon_ms"] - scenario.get("warmup_ms", 0)) / 1000.0)
 
 

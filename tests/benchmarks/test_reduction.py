@@ -14,8 +14,9 @@ from isr_pipeline.home import REPOSITORY
 
 def arm(kept: int, draw: int, pair_s: float, value: float, ratio: float) -> reduction.Arm:
     """An arm with one value and one ratio everywhere."""
-    of_metrics = dict.fromkeys(reduction.METRICS, (ratio, ratio - 0.1, ratio + 0.1))
-    ratios = {"10 s": of_metrics, "20 s": of_metrics}
+    three: tuple[float | None, ...] = (ratio, ratio - 0.1, ratio + 0.1)
+    of_metrics = dict.fromkeys(reduction.METRICS, three)
+    ratios = {"10 s": of_metrics, "20 s": {**of_metrics, "offline_partition_rate": (None,) * 3}}
     return reduction.Arm(kept, draw, pair_s, dict.fromkeys(reduction.METRICS, value), ratios)
 
 
@@ -43,11 +44,13 @@ def test_the_tables() -> None:
         "when": "2026-11-24T22:00:00+00:00",
         "commit": "abc",
         "machine": "Linux",
+        "brokers": 20,
         "scenarios": 48,
         "arms": [asdict(one) for one in arms],
     }
     lines = reduction.block(noted).splitlines()
-    assert lines[0].startswith("Measured 2026-11-24 at abc on Linux: 48 scenarios")
+    assert lines[0].startswith("Measured 2026-11-24 at abc on Linux. 48 scenarios")
     halves = " | ".join(["0.50 and 1.50"] * len(reduction.METRICS))
     assert f"| 200 | 0.30 | {halves} |" in lines
     assert "| 10 s: offline | 0.50 (0.40–0.60) | 0.60 and 0.40 |" in lines
+    assert "| 20 s: offline | – | – and – |" in lines  # the reference has none
