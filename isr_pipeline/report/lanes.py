@@ -43,7 +43,8 @@ MOMENT_COLOURS = {SESSION_OVER: (DARK, LIGHT), SHUT_DOWN: (DARK, LIGHT), UNFENCE
 
 TICKS_MAX = 60
 """Ticks of one broker over a run up to which they are drawn."""
-FAULT_COLOUR = "rgba(128,128,128,0.16)"
+FAULT_COLOUR = "rgba(128,128,128,0.29)"
+NO_COLOUR = "rgba(0,0,0,0)"
 LANE_PX = 26
 CURVE_PX = 190
 MAX_LANES = 60
@@ -420,8 +421,8 @@ def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
         }
         if end > begin:
             figure.add_vrect(
-                x0=begin, x1=end, fillcolor=FAULT_COLOUR, line_width=0, row=1, col=1, **label
-            )
+                x0=begin, x1=end, fillcolor=NO_COLOUR, line_width=0, row=1, col=1, **label
+            )  # the label alone
             figure.add_vrect(x0=begin, x1=end, fillcolor=FAULT_COLOUR, line_width=0)
         else:
             figure.add_vline(

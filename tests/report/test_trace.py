@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.report.broken import SESSION_OVER, SHUT_DOWN, UNFENCED, dead_times, moments
-from isr_pipeline.report.lanes import DEAD, IN_ISR, LEADER, OUT, Segment, draw, lanes_of
+from isr_pipeline.report.lanes import (
+    DEAD,
+    FAULT_COLOUR,
+    IN_ISR,
+    LEADER,
+    OUT,
+    Segment,
+    draw,
+    lanes_of,
+)
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.worlds.results import Result
@@ -108,3 +117,10 @@ def test_two_runs_stand_above_one_another() -> None:
 def test_curves_have_a_point_for_every_pixel_or_so() -> None:
     """The samples' period follows the horizon."""
     assert sample_period_ms(parse_scenario(SCENARIO, "test")) == 75
+
+
+def test_faults_are_as_dark_in_both_runs() -> None:
+    """Each run's lanes have one band for the fault; the label's own is not seen."""
+    figure = draw(parse_scenario(SCENARIO, "test"), {"baseline": [EVENT], "tonight": [EVENT]})
+    bands = [one.yref for one in figure.layout.shapes if one.fillcolor == FAULT_COLOUR]
+    assert sorted(bands) == ["y domain", "y2 domain"]
