@@ -24,7 +24,7 @@ from rich.console import Console
 from benchmarks.causes.cases import Causes, Planted, commits, load_causes, settings
 from benchmarks.causes.play import Stage
 from benchmarks.causes.tell import PAGE, RESULTS, counted, missed, of_docs, write
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version, kernel_digest
 from isr_pipeline.home import Home
 
@@ -42,7 +42,7 @@ def main() -> int:
         if not given.record:
             _play(causes, kept, given.minutes, console)
         return _record(causes, kept, console) if given.record or _is_whole(causes, kept) else 0
-    except InputError as problem:
+    except (InputError, Refused) as problem:
         console.print(f"[red]causes: {problem}")
         return 2
 

@@ -100,9 +100,7 @@ class Stage:
         }
         try:
             found = self._found(planted)
-        except (Unplayable, Refused) as problem:
-            self._kernels.close()
-            self._running = None
+        except Unplayable as problem:
             found = {"counts": False, "left_out": f"its night cannot be simulated: {problem}"}
         return {**told, **found, "seconds": round(time.monotonic() - begun, 1)}
 
