@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 PROGRAM = "isr_pipeline.orchestration.run_once"
 """Runs in Airflow, hence in a process of its own."""
 DAG_ID = "isr_nightly"
+
+AIRFLOW_MIN = (3, 2)
+"""Older releases have no scheduler whose parts another program can use (`run_once`)."""
+
 NIGHTLY, UI = "make nightly", "make ui"
 STOP_SECONDS_MAX = 25.0
 QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
@@ -70,9 +75,11 @@ def run_night(
 
     Raises:
         InputError: a variable names a place, a server or a Java that cannot be used.
-        Refused: another night is running and ``wait`` is off, or Airflow did not start.
+        Refused: another night is running and ``wait`` is off, or Airflow did not start, is not
+            installed or too old.
         Interrupted: Ctrl-C.
     """
+    check_airflow()
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
@@ -91,6 +98,26 @@ def run_night(
         raise Interrupted("stopped while waiting") from None
     finally:
         lock.release()
+
+
+def check_airflow() -> None:
+    """Ask whether the Airflow that is installed lets this program schedule one run.
+
+    Raises:
+        Refused: there is none, or its DAGs run under its own scheduler alone.
+    """
+    without = "without Airflow: isr-pipeline night run --in-process"
+    try:
+        version = metadata.version("apache-airflow")
+    except metadata.PackageNotFoundError:
+        raise Refused(f"Airflow is not installed; {without}") from None
+    major, minor = version.split(".")[:2]
+    if (int(major), int(minor)) < AIRFLOW_MIN:
+        least = ".".join(map(str, AIRFLOW_MIN))
+        raise Refused(
+            f"Airflow is {version}; allowed here: {least} or newer. "
+            f"Trigger the DAG isr_nightly in Airflow, or {without}"
+        )
 
 
 def wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 import pytest
 
+from isr_pipeline.errors import Refused
 from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
-from isr_pipeline.night.runner import _Tail, last_words
+from isr_pipeline.night.runner import _Tail, check_airflow, last_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +21,36 @@ if TYPE_CHECKING:
 def log_line(text: str) -> str:
     """A line of a task's log."""
     return json.dumps({"event": text}) + "\n"
+
+
+class TestAirflow:
+    """Which Airflow `night run` can schedule in."""
+
+    @pytest.mark.parametrize("version", ["3.2.0", "3.3.2", "3.10.1"])
+    def test_good(self, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+        """Every release from 3.2 on; the parts of a version are numbers."""
+        monkeypatch.setattr(metadata, "version", lambda _: version)
+        check_airflow()
+
+    def test_too_old(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One line that says where the night can be run instead."""
+        monkeypatch.setattr(metadata, "version", lambda _: "3.1.8")
+        with pytest.raises(Refused) as refused:
+            check_airflow()
+        assert str(refused.value) == (
+            "Airflow is 3.1.8; allowed here: 3.2 or newer. Trigger the DAG isr_nightly in Airflow, "
+            "or without Airflow: isr-pipeline night run --in-process"
+        )
+
+    def test_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One line, and no traceback of a module that is missing."""
+
+        def missing(name: str) -> str:
+            raise metadata.PackageNotFoundError(name)
+
+        monkeypatch.setattr(metadata, "version", missing)
+        with pytest.raises(Refused, match=r"^Airflow is not installed; without Airflow: isr-"):
+            check_airflow()
 
 
 class TestTail:
