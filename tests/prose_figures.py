@@ -30,11 +30,11 @@ from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.lab import comparison, tools
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
-from isr_pipeline.scenarios import cluster_file, model
+from isr_pipeline.scenarios import cluster_file, model, reduction
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import layout
-from isr_pipeline.verdicts import choice, redraw
+from isr_pipeline.verdicts import choice, draws, redraw
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
 from tools import prose
@@ -105,6 +105,21 @@ def _partitions(cluster: str) -> int:
 def _recorded(name: str) -> list[dict[str, Any]]:
     lines = (ROOT / "isr_pipeline/lab/recordings" / name).read_text().splitlines()
     return [json.loads(line) for line in lines]
+
+
+def _closeness() -> tuple[int, int]:
+    """Unavailability of reduced clusters: how far from the whole one's, and its ratios, in %."""
+    line = (ROOT / "benchmarks/results/reduction.jsonl").read_text().splitlines()[-1]
+    whole, *reduced = json.loads(line)["arms"]
+    name = "produce_unavailable_rate"
+    values = [one["values"][name] / whole["values"][name] for one in reduced]
+    ratios = [
+        one["ratios"][limit][name][0] / whole["ratios"][limit][name][0]
+        for one in reduced
+        for limit in whole["ratios"]
+    ]
+    far = [100 * max(abs(ratio - 1.0) for ratio in some) for some in (values, ratios)]
+    return math.ceil(far[0]), math.ceil(far[1])
 
 
 def _cases() -> set[tuple[str, str]]:
@@ -435,6 +450,15 @@ def _files() -> Iterable[Claim]:
     )  # fmt: skip
     yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
     yield now(page, "{} scenarios at most", asking.FULL)
+    yield from given(
+        page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"
+    )
+    assert reduction.RATE_FACTOR == 4.0
+    yield now(page, "leaves no room for {} scenarios", asking.WANTED)
+    yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
+    yield from given(page, "an exit status", "then the exit status is 1.")
+    yield now("docs/sizing.md", "stayed within {} % of the whole cluster's", _closeness()[0])
+    yield now("docs/sizing.md", "what a limit changes in it within {} %", _closeness()[1])
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")
