@@ -35,15 +35,19 @@ EVENT = {
 
 
 def test_shows_outcome_and_events(tmp_path: Path) -> None:
-    """Every event is a row, every outcome column a row."""
+    """Every event is a row; every column of the outcome too, in words and by its name."""
     run = Result(
         outcome={"offline_partition_rate": 0.25, "commit_latency_p50_ms": None}, events=[EVENT]
     )
     path = write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "deep" / "trace.html")
     text = path.read_text()
     assert "<td>39012.5</td><td>leader_elected</td><td>t</td>" in text
-    assert '<th scope="row">offline_partition_rate</th><td class="n">0.25</td>' in text
-    assert '<th scope="row">commit_latency_p50_ms</th><td class="n">–</td>' in text
+    for words, name, value, unit in (
+        ("offline (no leader)", "offline_partition_rate", "25", "% of time"),
+        ("commit latency p50 ms", "commit_latency_p50_ms", "–", "ms"),
+    ):
+        named = f'<th scope="row">{words}<br><small><code>{name}</code></small></th>'
+        assert f'{named}<td class="n">{value}</td><td>{unit}</td>' in text
 
 
 def test_a_lane_per_replica() -> None:
