@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.stages import Stage
 
 Floats = npt.NDArray[np.float64]
+
 AS_THE_PANEL = 0.2
 """Share of a stage that is shared out as the panels are."""
 
