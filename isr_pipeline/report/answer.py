@@ -279,13 +279,24 @@ def _price(measured: Measured) -> str:
 
 
 def _moved(measured: Measured, *, better: bool) -> list[Change]:
-    """Metrics that surely got better, or worse, and by more than nothing."""
+    """Metrics that surely got better, or worse, and by more than nothing.
+
+    A p-value alone may be that of one stratum, or of the ranks: the ratio that is printed, with its
+    whole interval, has to say the same.
+    """
     return [
         one
         for one in measured.changes.values()
-        if (one.better if better else one.worse) < SURELY
-        and (not math.isfinite(one.ratio) or abs(one.ratio - 1.0) >= MENTIONED_FROM)
+        if (one.better if better else one.worse) < SURELY and _shows(one, better=better)
     ]
+
+
+def _shows(one: Change, *, better: bool) -> bool:
+    if not math.isfinite(one.ratio):
+        return (one.value < one.reference_value) is better
+    if abs(one.ratio - 1.0) < MENTIONED_FROM:
+        return False
+    return one.high < 1.0 if better else one.low > 1.0
 
 
 def _change(one: Change) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.observations import SHIPPED, load_observations
 from isr_pipeline.night import steps
 from isr_pipeline.night.show import show
-from isr_pipeline.report.answer import read_answer, write_answer
+from isr_pipeline.report.answer import _moved, read_answer, write_answer
 from isr_pipeline.report.backing import _facts, backing, where_it_ends
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.report.terminal import print_night
 from isr_pipeline.tracking import log_night, names
+from isr_pipeline.verdicts import choice
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
 from tests.verdicts.synthetic import NIGHT, Change, World, scaled
@@ -86,6 +88,14 @@ class TestWords:
         found = answered(scaled(UNAVAILABLE, 0.5, "lag-20s"), scaled(OFFLINE, 0.2, "lag-20s"))
         assert found["gains"] == "Better too: offline (no leader) 0.20 × (0.20 to 0.20)."
         assert found["price"] == "Nothing tested gets surely worse."
+
+    def test_a_gain_that_the_ratio_does_not_show_is_none(self) -> None:
+        """Significant in one stratum, and 1.10 × (0.76 to 1.65) in all: not called better."""
+        change = choice.Change(LATENCY, 110.0, 100.0, 1.1, 0.76, 1.65, worse=0.9, better=0.01)
+        measured = choice.Measured("a", {LATENCY: change}, 0.99)
+        assert _moved(measured, better=True) == []
+        surely = replace(change, ratio=0.8, low=0.7, high=0.9)
+        assert _moved(replace(measured, changes={LATENCY: surely}), better=True) == [surely]
 
     def test_the_scenarios_behind_it_are_counted(self) -> None:
         """Half of 120 chose, the other half was measured, and how often it is the best."""
