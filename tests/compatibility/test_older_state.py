@@ -120,7 +120,7 @@ class TestShown:
         """No column of the table is empty."""
         lines = run("night", "show", LATER).splitlines()
         (row,) = (line for line in lines if line.startswith("today "))
-        assert row.split() == ["today", "6.64e-04", "0", "13.89", "5.56", "1334.7", "unchanged"]
+        assert row.split() == ["today", "1.71", "0.0664", "0", "5.56", "1335", "unchanged"]
 
     def test_outcomes_have_the_names_of_today(self) -> None:
         """Every outcome column of today is in an older table, under today's name."""
