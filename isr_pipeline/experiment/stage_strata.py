@@ -29,34 +29,35 @@ def strata_before(plan: Plan, stage: Stage) -> list[Counts]:
     """Strata of the stages between the confirm panel and one.
 
     Raises:
-        Refused: one of them was not decided.
+        Refused: one of them was not decided, or the file is damaged.
     """
-    names = [one.panel for one in plan.stages if one.panel != CONFIRM]
-    known = _read(_path(plan))
-    wanted = names[: names.index(stage.panel)]
-    missing = [panel for panel in wanted if panel not in known]
-    if missing:
-        raise Refused(
-            f"night {plan.night} of {plan.experiment}: {FILE} does not say which strata stage "
-            f"{missing[0]} takes; run the night again"
-        )
-    return [known[panel] for panel in wanted]
+    return _decided(plan, _beyond_confirm(plan, stage)[:-1])
 
 
 def stage_strata(plan: Plan, stage: Stage) -> list[Counts]:
     """Strata of the stages beyond the confirm panel, up to and with one.
 
     Raises:
-        Refused: one of them was not decided.
+        Refused: one of them was not decided, or the file is damaged.
     """
-    before = strata_before(plan, stage)
-    own = _read(_path(plan)).get(stage.panel)
-    if own is None:
+    return _decided(plan, _beyond_confirm(plan, stage))
+
+
+def _beyond_confirm(plan: Plan, stage: Stage) -> list[str]:
+    """Panels of the stages beyond the confirm panel, up to and with one."""
+    names = [one.panel for one in plan.stages if one.panel != CONFIRM]
+    return names[: names.index(stage.panel) + 1]
+
+
+def _decided(plan: Plan, panels: list[str]) -> list[Counts]:
+    known = _read(_path(plan))
+    missing = [panel for panel in panels if panel not in known]
+    if missing:
         raise Refused(
             f"night {plan.night} of {plan.experiment}: {FILE} does not say which strata stage "
-            f"{stage.panel} takes; run the night again"
+            f"{missing[0]} takes; run the night again"
         )
-    return [*before, own]
+    return [known[panel] for panel in panels]
 
 
 def keep_strata(plan: Plan, stage: Stage, counts: Counts) -> None:
