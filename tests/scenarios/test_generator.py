@@ -102,7 +102,7 @@ class TestPurity:
     @given(
         panel=st.sampled_from(PANELS),
         seed=st.integers(0, 2**62),
-        sizes=st.tuples(st.integers(13, 60), st.integers(13, 60)),
+        sizes=st.tuples(st.integers(len(STRATA), 60), st.integers(len(STRATA), 60)),
     )
     def test_a_longer_panel_begins_with_the_shorter(
         self, panel: str, seed: int, sizes: tuple[int, int]
