@@ -123,13 +123,14 @@ def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
 
 
 def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
+    from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
+    from isr_pipeline.outcomes.panel_here import simulate_panel  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
-    from isr_pipeline.verdicts.draws import simulated  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
 
     run(parse_scenario(dict(experiment.source.frame), experiment.where))
     begin = time.process_time()
-    rows = pd.DataFrame(simulated(experiment))
+    rows = pd.DataFrame(simulate_panel(experiment, configurations(experiment)))
     return arm_of(rows, kept, draw, time.process_time() - begin)
 
 

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,15 @@ from isr_pipeline.experiment.file import (
 )
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.outcomes.metrics import TESTED
-from isr_pipeline.outcomes.pairs import Configured, simulate_pair
+from isr_pipeline.outcomes.panel_here import ANY_NIGHT, REGRESSION, simulate_panel
 from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
 SCENARIOS = 60
 """Of the regression panel, unless it is smaller."""
 
 SHARE = 2
 """Of a file that names no reduction, one partition in so many is kept."""
-
-NIGHT = "2026-01-01"
-"""The regression panel is the same every night."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +140,7 @@ def compare_draws(
     both = []
     for nth, experiment in enumerate(two):
         rows = []
-        for row in simulated(experiment):
+        for row in simulate_panel(experiment, configurations(experiment)):
             rows.append(row)
             done(nth * pairs + len(rows), 2 * pairs)
         both.append(called(pd.DataFrame(rows), experiment.reference))
@@ -155,29 +150,9 @@ def compare_draws(
 
 def _topics(experiment: Experiment) -> list[dict[str, Any]]:
     """Topics of the regression panel's cluster, written out."""
-    row = draw_scenario(experiment.source, "regression", NIGHT, 0)
+    row = draw_scenario(experiment.source, REGRESSION, ANY_NIGHT, 0)
     topics: list[dict[str, Any]] = json.loads(row.scenario_json)["topics"]
     return topics
-
-
-def simulated(experiment: Experiment) -> Iterator[dict[str, Any]]:
-    """Simulate an experiment's regression panel in this process.
-
-    Yields:
-        Rows of the outcomes table.
-
-    Raises:
-        RuntimeError: a simulation broke; names the pair.
-    """
-    arms, source = configurations(experiment), experiment.source
-    for index in range(experiment.panels.regression):
-        drawn = draw_scenario(source, "regression", NIGHT, index)
-        scenario = scenario_from_json(drawn.scenario_json)
-        configured = [(arm, apply(scenario, arm.overrides)) for arm in arms]
-        runs = Simulations()
-        for arm, one in sorted(configured, key=lambda pair: reuse_order(pair[1])):
-            named = Configured(arm.name, arm.config_id, arm.overrides)
-            yield simulate_pair(asdict(drawn), one, named, runs)[0]
 
 
 def called(rows: pd.DataFrame, reference: str) -> dict[tuple[str, str], Called]:
@@ -192,7 +167,7 @@ def called(rows: pd.DataFrame, reference: str) -> dict[tuple[str, str], Called]:
     for name, own in sides.items():
         if name == reference:
             continue
-        summary = summarize(own, sides[reference], seed=NIGHT)
+        summary = summarize(own, sides[reference], seed=ANY_NIGHT)
         whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
         for metric in TESTED:
             found[name, metric] = _call(*(float(whole[of][metric]) for of in _COLUMNS))

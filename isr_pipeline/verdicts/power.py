@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.outcomes import store
-from isr_pipeline.scenarios.generator import draw_panel
-from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.outcomes.panel_here import simulate_panel
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
-from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
-
-REGRESSION, ANY_NIGHT = "regression", "2026-01-01"
-"""The panel that the baseline is compared on; it is the same every night."""
 
 
 def needed(settings: VerdictSettings) -> int:
@@ -104,19 +98,12 @@ def simulated_outcomes(
         done: called after each scenario.
     """
     above = {one.name: dict.fromkeys(settings.metrics, 0) for one in configurations}
-    panel = draw_panel(experiment.source, REGRESSION, ANY_NIGHT)
-    for row in panel:
-        scenario = scenario_from_json(row.scenario_json)
-        applied = [(one.name, apply(scenario, one.overrides)) for one in configurations]
-        runs = Simulations()
-        for name, one in sorted(applied, key=lambda pair: reuse_order(pair[1])):
-            try:
-                outcome = runs.result_for(one)[0]
-            except BudgetSpent:
-                continue  # a night calls that no-data
+    for count, row in enumerate(simulate_panel(experiment, configurations), 1):
+        if not row["failed"]:  # a night calls the others no-data
             for metric in settings.metrics:
-                above[name][metric] += outcome[metric] > 0
-        done()
+                above[row["config_name"]][metric] += row[metric] > 0
+        if count % len(configurations) == 0:
+            done()
     return Known("this panel, simulated by the present code", above)
 
 

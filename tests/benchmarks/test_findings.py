@@ -85,7 +85,7 @@ class TestQuestions:
             (["lag"], "finding: lag; allowed: lag-limit, stuck-read"),
             (
                 ["lag-limit", "--scenarios", "3"],
-                "panel size: 3; allowed: at least 13 (one scenario of every stratum)",
+                "panel size: 3; allowed: at least 15 (one scenario of every stratum)",
             ),
         ],
     )
