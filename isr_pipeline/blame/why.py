@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.kernels.difference import changed_parts, with_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.verdicts.changes import kind_of_setting
+from isr_pipeline.verdicts.changes import kind_of_setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isr_pipeline.blame.case import Case, Drawn
+    from isr_pipeline.blame.case import Case, Drawn, Side
     from isr_pipeline.scenarios.model import Scenario
 
 COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
@@ -233,8 +234,8 @@ def swapped(case: Case, key: str, *, alone: bool) -> dict[str, Any]:
 
 def cause_of_settings(case: Case, keys: list[str]) -> dict[str, Any]:
     """One or more settings as a cause."""
-    old, new = case.before.overrides, case.after.overrides
-    texts = [f"{key}: {_value(old, key)} to {_value(new, key)}" for key in keys]
+    old, new = _in_full(case, case.before), _in_full(case, case.after)
+    texts = [f"{key}: {shown(old.get(key))} to {shown(new.get(key))}" for key in keys]
     cause: dict[str, Any] = {
         "kind": kind_of_setting(keys[0]),
         "name": ", ".join(keys),
@@ -245,8 +246,13 @@ def cause_of_settings(case: Case, keys: list[str]) -> dict[str, Any]:
     return cause
 
 
-def _value(overrides: Mapping[str, Any], key: str) -> object:
-    return overrides.get(key, "its default")
+def _in_full(case: Case, side: Side) -> dict[str, Any]:
+    """A side's settings with the defaults of the rest, by today's code."""
+    try:
+        drawn = scenario_from_json(json.dumps(case.deciding[0].scenario))
+        return dict(resolved_params(apply(drawn, side.overrides)))
+    except (ValueError, KeyError, TypeError):  # today's code refuses what the baseline's allowed
+        return dict(side.overrides)
 
 
 def _code(

@@ -109,7 +109,7 @@ def worse_lines(experiment: str, night: str) -> list[str]:
     lines = []
     for status in (Status.REGRESSED, Status.SUSPECT):
         for one in verdict.configurations:
-            metrics = words.in_order([each for each in one.metrics if each.status is status])
+            metrics = words.worst_first([each for each in one.metrics if each.status is status])
             said = "; ".join(f"{words.label(each.metric)} {words.change(each)}" for each in metrics)
             lines += [f"{status}: {one.name}: {said}"] if said else []
     return lines

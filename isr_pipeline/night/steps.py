@@ -68,7 +68,7 @@ def look(plan: Plan, number: int) -> str:
 def decide(plan: Plan) -> str:
     """Make the verdict final, and say which setting to take; the headline.
 
-    What no stage could settle stays open.
+    What no stage could decide stays open.
     """
     from isr_pipeline.report.answer import write_answer  # noqa: PLC0415
     from isr_pipeline.report.words import reason  # noqa: PLC0415

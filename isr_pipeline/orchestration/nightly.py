@@ -132,7 +132,7 @@ with DAG(
     @task(trigger_rule=TriggerRule.NONE_FAILED)
     @one_line_errors
     def decide(**context: Any) -> str:
-        """Make the verdict final: what no stage could settle stays open."""
+        """Make the verdict final: what no stage could decide stays open."""
         claim(context)
         return steps.decide(plan_of(context))
 

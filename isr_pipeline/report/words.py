@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isr_pipeline.verdicts.model import number
+from isr_pipeline.verdicts.model import WORST_FIRST, number
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -140,6 +140,14 @@ def share_at_most(weights: Floats) -> float:
 def in_order(metrics: list[MetricVerdict]) -> list[MetricVerdict]:
     """Metrics in the order in which a page has them."""
     return sorted(metrics, key=lambda one: rank(one.metric))
+
+
+def worst_first(metrics: list[MetricVerdict]) -> list[MetricVerdict]:
+    """Lost data before anything else, then what is confirmed, then as a page has them."""
+    return sorted(
+        metrics,
+        key=lambda one: (one.metric != LOST, WORST_FIRST.index(one.status), rank(one.metric)),
+    )
 
 
 def rank(metric: str) -> int:

@@ -199,11 +199,12 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _changed(kind: str, name: str, before: Any, after: Any, prefix: str = "") -> Change:
-    text = f"{prefix}{name}: {_shown(before)} to {_shown(after)}"
+    text = f"{prefix}{name}: {shown(before)} to {shown(after)}"
     return Change(kind=kind, name=name, before=before, after=after, text=text)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A setting's value as configuration files have it, cut if it is long."""
     if value is None:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -46,7 +46,7 @@ WORST_FIRST = (
 """A configuration has the first of these that any of its metrics has."""
 
 OPEN = frozenset({Status.SUSPECT, Status.UNDECIDED})
-"""Statuses of a metric that further scenarios may settle."""
+"""Statuses of a metric that further scenarios may decide."""
 
 RED = frozenset({Status.NO_DATA, Status.REGRESSED})
 """Statuses that turn the gate red."""
@@ -186,9 +186,9 @@ class ConfigVerdict(_Record):
 
     @property
     def is_open(self) -> bool:
-        """Whether further scenarios could settle something of it.
+        """Whether further scenarios could decide something of it.
 
-        What was drawn again in other phases is settled as far as it can be.
+        What was drawn again in other phases is decided as far as it can be.
         """
         open_ = (one for one in self.metrics if one.status in OPEN and not one.redraws)
         return not self.stopped and any(open_)

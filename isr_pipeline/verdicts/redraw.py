@@ -84,7 +84,7 @@ def drawn_again(
     )
 
 
-def settled(
+def decided_by(
     metric: MetricVerdict, redraws: tuple[Redraw, ...], settings: VerdictSettings
 ) -> MetricVerdict:
     """A suspicion after its scenarios were drawn again: `regressed` if one of them is certain.
@@ -190,7 +190,7 @@ def _redrawn(
     runs: tuple[Happened, Happened],
 ) -> ConfigVerdict:
     found = {
-        metric.metric: settled(
+        metric.metric: decided_by(
             metric,
             tuple(
                 drawn_again(json.loads(scenarios[name]), metric.metric, sides, runs)

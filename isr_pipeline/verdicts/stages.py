@@ -72,7 +72,7 @@ class Look:
 
         Args:
             whole: of the night.
-            kept: see :func:`settle`.
+            kept: see :func:`call_open`.
         """
         return whole.model_copy(
             update={
@@ -106,7 +106,7 @@ def spent(information: float) -> float:
     return math.log1p((math.e - 1.0) * information)
 
 
-def settle(
+def call_open(
     called: Sequence[tuple[MetricVerdict, ...]],
     new: PanelOutcomes,
     old: PanelOutcomes,
@@ -133,14 +133,14 @@ def settle(
     level = look.share * here.suspicion_rate
     return [
         tuple(
-            _settled(metric, seen, look, level, settings) if metric.status in OPEN else metric
+            _called_again(metric, seen, look, level, settings) if metric.status in OPEN else metric
             for metric, seen in zip(metrics, looked, strict=True)
         )
         for metrics, looked in zip(called, again, strict=True)
     ]
 
 
-def _settled(
+def _called_again(
     before: MetricVerdict, seen: MetricVerdict, look: Look, level: float, settings: VerdictSettings
 ) -> MetricVerdict:
     """One open metric after a look.
@@ -269,7 +269,7 @@ def until_s(plan: Plan) -> float:
 def why_not(plan: Plan, panel: str) -> str:
     """Why a stage is not simulated; empty if it is.
 
-    Where something is open that a stage of the budget could settle, the verdict says it too.
+    Where something is open that a stage of the budget could decide, the verdict says it too.
 
     Args:
         plan: the night.
@@ -277,7 +277,7 @@ def why_not(plan: Plan, panel: str) -> str:
     """
     verdict = load_verdict(plan.experiment, plan.night)
     if not verdict.awaits_confirm:
-        return verdict.stopped or "nothing is open that further scenarios could settle"
+        return verdict.stopped or "nothing is open that further scenarios could decide"
     if panel not in {stage.panel for stage in plan.stages}:
         return "the budget has no such stage"
     if time.time() >= until_s(plan):
@@ -431,18 +431,16 @@ def _decided(
         return decided
     first = verdict.stages[0].configurations if verdict.stages else len(new.config_ids)
     before = [verdict.configuration(one) for one in ids]
-    called = [one.metrics for one in before]
-    kept = len(new.config_ids) / first
-    settled = settle(
-        called,
+    called = call_open(
+        [one.metrics for one in before],
         new.select(ids),
         old.select(ids),
         settings,
         look=look,
-        kept=kept,
+        kept=len(new.config_ids) / first,
         allowed=judge.allowed(plan, settings),
     )
-    for one, metrics in zip(before, settled, strict=True):
+    for one, metrics in zip(before, called, strict=True):
         decided[one.config_id] = one.with_metrics(metrics)
     return decided
 

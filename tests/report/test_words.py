@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import words
+from isr_pipeline.report.sections.answer import how_sure
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -42,6 +45,41 @@ class TestValues:
     def test_a_value_has_its_unit_in_words(self, metric: str, value: float, text: str) -> None:
         """A rate is a share of time in percent."""
         assert words.quantity(metric, value) == text
+
+
+def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
+    """A metric of which only its name, its status and what is given matter."""
+    return MetricVerdict(metric=name, status=status, reason="", **more)
+
+
+class TestOrder:
+    """What a page says first of a configuration that got worse."""
+
+    def test_lost_data_comes_before_anything_else(self) -> None:
+        """Even as a suspicion; the others by status, then as a page has them."""
+        given = [
+            metric(words.FLAPS, Status.REGRESSED),
+            metric(words.PRODUCE, Status.SUSPECT),
+            metric(words.LOST, Status.SUSPECT),
+            metric(words.OFFLINE, Status.REGRESSED),
+        ]
+        order = [one.metric for one in words.worst_first(given)]
+        assert order == [words.LOST, words.OFFLINE, words.FLAPS, words.PRODUCE]
+
+    def test_how_sure_tells_of_the_other_phases(self) -> None:
+        """What was drawn again says more than the p of a panel that has it once."""
+        again = Redraw(scenario_id="regression-00005", draws=20, tonight=17, before=0, p=1e-8)
+        lost = metric(
+            words.LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,)
+        )
+        one = ConfigVerdict(
+            name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(lost,)
+        )
+        assert how_sure(one) == (
+            "<p>today: acknowledged records lost is worse in 1 of 200 scenarios and better in 0; "
+            "drawn again in 20 other phases, scenario regression-00005 has some in 17, in 0 "
+            "before.</p>"
+        )
 
 
 class TestWording:

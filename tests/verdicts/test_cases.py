@@ -16,7 +16,7 @@ from isr_pipeline.scenarios.panels import places
 from isr_pipeline.verdicts.look import call
 from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.redraw import settled
+from isr_pipeline.verdicts.redraw import decided_by
 from isr_pipeline.verdicts.settings import load_settings
 
 OFFLINE = "offline_partition_rate"
@@ -27,7 +27,7 @@ LOST = "records_lost"
 SETTINGS = load_settings()
 PLACES = places(load_experiment("operators").profile.strata, 200)
 STRATA = np.array([place.stratum for place in PLACES])
-HEALTHY = ("quiet", "load", "follower", "network", "operations")
+HEALTHY = ("quiet", "load", "cpu", "follower", "slow-append", "network", "operations")
 
 Columns = dict[str, np.ndarray]
 
@@ -175,7 +175,7 @@ class TestFewAndTerrible:
         (offline,) = called(OFFLINE, change)
         assert offline.status is Status.SUSPECT
         again = Redraw(scenario_id=lost.newly[0], draws=20, tonight=17, before=0, p=1e-8)
-        red = settled(lost, (again,), SETTINGS)
+        red = decided_by(lost, (again,), SETTINGS)
         assert red.status is Status.REGRESSED
         assert red.reason.endswith("in 17 of 20 phase draws, 0 of 20 before")
 

@@ -15,7 +15,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
-from isr_pipeline.verdicts.redraw import DRAWS, drawn_again, phases, redraw, settled
+from isr_pipeline.verdicts.redraw import DRAWS, decided_by, drawn_again, phases, redraw
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
@@ -63,7 +63,7 @@ def test_two_counts_decide(tonight: int, before: int, status: Status) -> None:
     runs = happening_in(tonight), happening_in(before)
     found = drawn_again(SCENARIO, "records_lost", ({}, {}), runs)
     assert (found.tonight, found.before, found.draws) == (tonight, before, 20)
-    decided = settled(SUSPECT, (found,), load_settings())
+    decided = decided_by(SUSPECT, (found,), load_settings())
     assert decided.status is status
     assert decided.reason.endswith(
         f"regression-00007: in {tonight} of 20 phase draws, {before} of 20 before"
@@ -74,7 +74,7 @@ def test_the_p_is_divided_among_the_scenarios() -> None:
     """Three scenarios drawn again are three chances: 7 of 20 in one of them is not enough."""
     some = drawn_again(SCENARIO, "records_lost", ({}, {}), (happening_in(7), happening_in(0)))
     none = drawn_again(SCENARIO, "records_lost", ({}, {}), (happening_in(0), happening_in(0)))
-    assert settled(SUSPECT, (some, none, none), load_settings()).status is Status.SUSPECT
+    assert decided_by(SUSPECT, (some, none, none), load_settings()).status is Status.SUSPECT
 
 
 @pytest.mark.usefixtures("home")

@@ -102,7 +102,7 @@ def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[stages.Look, ...
     ]
     for look in found:
         here = first(new, look.scenarios), first(old, look.scenarios)
-        called = stages.settle(called, *here, tuned, look=look)
+        called = stages.call_open(called, *here, tuned, look=look)
     return [metrics[0].status for metrics in called]
 
 

@@ -15,6 +15,7 @@ from isr_pipeline.report.sections.why import explanation
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
+    MetricVerdict,
     Status,
     accept_command,
     number,
@@ -95,7 +96,7 @@ def _named(one: ConfigVerdict) -> str:
 
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    metrics = words.in_order([metric for metric in one.metrics if metric.status in WORSE])
+    metrics = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
     told = "; ".join(f"{words.label(m.metric)} {words.change(m)}" for m in metrics[:SHOWN])
     more = f"; and {len(metrics) - SHOWN} more metrics" if len(metrics) > SHOWN else ""
     why = _why(page, data, one)
@@ -121,20 +122,37 @@ def _sure(data: NightData) -> str:
         return ""
     if not data.flagged:
         return f"<p>{_sure_of_nothing(data)}</p>"
-    return "".join(_sure_of(one) for one in data.flagged[:SHOWN]) + _looked_at(data)
+    return "".join(how_sure(one) for one in data.flagged[:SHOWN]) + _looked_at(data)
 
 
-def _sure_of(one: ConfigVerdict) -> str:
-    metric = words.in_order([metric for metric in one.metrics if metric.status in WORSE])[0]
+def how_sure(one: ConfigVerdict) -> str:
+    """On what the worst metric of a configuration rests."""
+    metric = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])[0]
+    said = _again(metric) or _on_further_scenarios(metric)
+    return (
+        f"<p>{escape(one.name)}: {words.label(metric.metric)} is worse in {metric.risen} of "
+        f"{metric.scenarios} scenarios and better in {metric.fallen}; {said}.</p>"
+    )
+
+
+def _on_further_scenarios(metric: MetricVerdict) -> str:
     confirmed = (
         "confirmed on scenarios that had no part in finding it"
         if metric.status is Status.REGRESSED
         else "not confirmed on further scenarios"
     )
     p = f", p = {number(metric.p_confirm)} there" if metric.p_confirm is not None else ""
+    return f"{confirmed}{p}"
+
+
+def _again(metric: MetricVerdict) -> str:
+    """What drawing a scenario of it again in other phases said; empty if none was."""
+    if not metric.redraws:
+        return ""
+    clearest = min(metric.redraws, key=lambda one: one.p)
     return (
-        f"<p>{escape(one.name)}: {words.label(metric.metric)} is worse in {metric.risen} of "
-        f"{metric.scenarios} scenarios and better in {metric.fallen}; {confirmed}{p}.</p>"
+        f"drawn again in {clearest.draws} other phases, scenario {escape(clearest.scenario_id)} "
+        f"has some in {clearest.tonight}, in {clearest.before} before"
     )
 
 

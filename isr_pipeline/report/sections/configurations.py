@@ -86,7 +86,7 @@ def _value(data: NightData, name: str, metric: MetricVerdict | None) -> str:
 
 
 def _stages(data: NightData) -> str:
-    """What was simulated beyond the regression panel, and what that settled."""
+    """What was simulated beyond the regression panel, and what that decided."""
     verdict = data.verdict
     if not verdict.stages and not verdict.stopped:
         return ""

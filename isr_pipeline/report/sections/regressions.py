@@ -59,7 +59,7 @@ def _alone(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdic
 
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
     parts = [f"<h3>{escape(one.name)} {badges(one)}</h3>"]
-    worse = words.in_order([metric for metric in one.metrics if metric.status in WORSE])
+    worse = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
     for index, metric in enumerate(worse):
         found = "".join(
             _deciding(page, data, deciding) for deciding in data.deciding(one, metric.metric)
