@@ -75,7 +75,7 @@ def own(
         pair = seen(night.further(strata))
         ids = tuple(new.config_ids[index] for index in asked)
         after, before = (panel.select(ids) for panel in pair)
-        decided = stages.settle(
+        decided = stages.call_open(
             [called[index] for index in asked],
             after,
             before,
