@@ -25,6 +25,7 @@ from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.storage.published import drafting
+from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,6 +52,7 @@ def parse(arguments: list[str] | None = None) -> GenerateConfig:
     return GenerateConfig(Plan.load(parser.parse_args(arguments).plan))
 
 
+@reading_once()
 def run(spark: SparkSession, config: GenerateConfig) -> None:
     """Draw every panel of the plan and replace the night's scenarios table.
 

@@ -37,6 +37,7 @@ from isr_pipeline.outcomes.other_kernel import simulate_by
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import drafting
+from isr_pipeline.storage.remote import read_so_far, reading_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,6 +112,7 @@ def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
             raise InputError(option, "", value, ", ".join(allowed))
 
 
+@reading_once()
 def run(spark: SparkSession | None, config: SimulateConfig) -> None:
     """Simulate, and write the shard's part or the table.
 
@@ -182,7 +184,9 @@ def simulate_part(
         Refused: the panel has no scenarios.
         OutOfTime: some tasks did not begin.
     """
-    costs = scenario_costs(plan, panel)
+    with reading_once():
+        costs = scenario_costs(plan, panel)
+        version = read_so_far()
     if not costs:
         msg = f"night {plan.night} of {plan.experiment}: no scenarios in panel {panel}"
         raise Refused(msg)
@@ -205,7 +209,9 @@ def simulate_part(
         with Progress(
             spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
         ) as progress:
-            work = Work(plan, panel, list(costs), tasks, configurations, raw, other, until_s)
+            work = Work(
+                plan, panel, list(costs), tasks, configurations, raw, other, until_s, version
+            )
             worker = _worker(work, progress)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             found = numbers.mapInArrow(worker, f"item string, {spark_files.WRITTEN}").collect()
@@ -242,6 +248,7 @@ class Work:
 
     Attributes:
         indices: of the panel's scenarios; a task has places among them.
+        version: what says, in a store, which version of the scenarios the driver has read.
     """
 
     plan: Plan
@@ -252,6 +259,7 @@ class Work:
     folder: Place
     other: Source | None
     until_s: float
+    version: Mapping[str, bytes]
 
 
 def _worker(
@@ -292,14 +300,15 @@ def _worker(
 
 def _scenarios(work: Work, task: pairs.Task) -> pa.Table:
     """The scenarios of a task, as rows of the panel that is simulated."""
-    rows = store.read_arrow(
-        "scenarios",
-        work.plan.experiment,
-        work.plan.night,
-        where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
-        & pc.field("index").isin([work.indices[place] for place in task.scenarios]),
-        root=work.plan.root,
-    )
+    with reading_once(work.version):
+        rows = store.read_arrow(
+            "scenarios",
+            work.plan.experiment,
+            work.plan.night,
+            where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
+            & pc.field("index").isin([work.indices[place] for place in task.scenarios]),
+            root=work.plan.root,
+        )
     panel = pa.array([work.panel] * len(rows), rows.schema.field("panel").type)
     return rows.set_column(rows.schema.get_field_index("panel"), "panel", panel)
 

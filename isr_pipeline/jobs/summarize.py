@@ -27,9 +27,10 @@ from isr_pipeline.outcomes import parts, spark_files, store
 from isr_pipeline.outcomes.schemas import SUMMARY
 from isr_pipeline.outcomes.summary import RESAMPLES, summarize
 from isr_pipeline.storage.published import drafting
+from isr_pipeline.storage.remote import read_so_far, reading_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -58,6 +59,7 @@ def parse(arguments: list[str] | None = None) -> SummarizeConfig:
     return SummarizeConfig(Plan.load(parser.parse_args(arguments).plan))
 
 
+@reading_once()
 def run(spark: SparkSession, config: SummarizeConfig) -> None:
     """Summarize every panel that the outcomes table holds; replace the summary table.
 
@@ -65,13 +67,15 @@ def run(spark: SparkSession, config: SummarizeConfig) -> None:
         Refused: there are no outcomes of this plan.
     """
     plan = config.plan
-    held = parts.assembled(plan)
+    with reading_once():
+        held = parts.assembled(plan)
+        version = read_so_far()
     if not held:
         msg = f"night {plan.night} of {plan.experiment}: no outcomes of this plan to summarize"
         raise Refused(msg)
     work = [(panel, config_id) for panel in plan.panels for config_id in held.get(panel, [])]
     numbers = spark.range(0, len(work), 1, min(len(work), 4 * _cores(spark)))
-    rows = numbers.mapInArrow(_worker(config, work), SUMMARY)
+    rows = numbers.mapInArrow(_worker(config, work, version), SUMMARY)
     folder = store.table_path("summary", plan.experiment, plan.night, plan.root)
     with drafting(folder) as draft:
         # Small by nature: as many rows as configurations x metrics x strata.
@@ -86,16 +90,23 @@ def _cores(spark: SparkSession) -> int:
 
 
 def _worker(
-    config: SummarizeConfig, work: list[tuple[str, str]]
+    config: SummarizeConfig, work: list[tuple[str, str]], version: Mapping[str, bytes]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that Spark runs in a worker: places in `work` in, summary rows out."""
+    """Return the function that Spark runs in a worker: places in `work` in, summary rows out.
+
+    Args:
+        config: what to summarize.
+        work: panels and config_ids.
+        version: what says, in a store, which version of the outcomes the driver has read.
+    """
     plan, resamples = config.plan, config.resamples
     experiment, night, root, seed = plan.experiment, plan.night, plan.root, plan.panel_digest
     reference_id = next(c.config_id for c in plan.configurations if c.name == plan.reference)
 
     def read(panel: str, config_id: str) -> pd.DataFrame:
         where = (pc.field("panel") == panel) & (pc.field("config_id") == config_id)
-        return store.read_table("outcomes", experiment, night, where=where, root=root)
+        with reading_once(version):
+            return store.read_table("outcomes", experiment, night, where=where, root=root)
 
     def summarize_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(SUMMARY)

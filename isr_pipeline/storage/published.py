@@ -6,6 +6,11 @@ folder of its own attempt, and one file, the manifest, says which files count, w
 digests. It is put last. Readers read what it names and nothing else, and check it: a file that the
 store lost is found out, and so is one that was changed.
 
+The files of an attempt never change; a manifest does, with every version. A step of a night reads
+it once (`isr_pipeline.storage.remote.reading_once`) and then works on that version, or on the one
+that it published itself. If another program replaces the folder meanwhile, files of the former
+version are missing, and the manifest is read again.
+
 Names that begin with ``_`` are not seen by readers. What a cut-off attempt left is removed by the
 next writer of the same folder.
 """
@@ -25,10 +30,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isr_pipeline.storage.places import Place, remove_tree
-from isr_pipeline.storage.remote import RemotePath, StoreDamaged, StoreError, at_once
+from isr_pipeline.storage.remote import (
+    RemotePath,
+    StoreDamaged,
+    StoreError,
+    at_once,
+    read_so_far,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Made = TypeVar("Made")
 
@@ -174,7 +185,7 @@ def drafting(folder: Place) -> Iterator[Draft]:
 
 @contextmanager
 def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
-    remove_debris(folder)
+    former = _remove_unnamed(folder)
     attempt = folder / f"attempt-{uuid.uuid4().hex}"
     with tempfile.TemporaryDirectory(prefix="isr-draft-") as own:
         draft = Draft(Path(own), attempt)
@@ -191,7 +202,8 @@ def _drafting_remote(folder: RemotePath) -> Iterator[Draft]:
             raise
     # From here on nothing is removed: a manifest may be there although its writer was refused.
     _publish(folder, draft.written)
-    remove_debris(folder)
+    for name in former:
+        (folder / name).remove_below()
 
 
 def _put_own(attempt: RemotePath, own: Path, file: Path) -> Stored:
@@ -234,8 +246,12 @@ def _publish(folder: RemotePath, files: list[Stored]) -> None:
     (folder / MANIFEST).write_text(json.dumps({"files": named}, indent=1) + "\n")
 
 
-def _manifest(folder: RemotePath) -> list[Stored] | None:
+def _manifest(folder: RemotePath, *, anew: bool = False) -> list[Stored] | None:
     """Files of the version that counts; None if there is none.
+
+    Args:
+        folder: that was published.
+        anew: ask the store, also in a block that has read it.
 
     Raises:
         StoreError: the manifest is damaged.
@@ -243,10 +259,10 @@ def _manifest(folder: RemotePath) -> list[Stored] | None:
     place = folder / MANIFEST
     try:
         try:
-            named = json.loads(place.read_text())["files"]
+            named = json.loads(place.read_once(anew=anew))["files"]
         except ValueError:
             # Arrow asks for the size first: a longer one that was put since is cut off there.
-            named = json.loads(place.read_text())["files"]
+            named = json.loads(place.read_once(anew=True))["files"]
         return [
             Stored(folder / str(one["file"]), one["name"], one["size"], one["sha256"])
             for one in named
@@ -291,7 +307,8 @@ def replacing_pages(folder: Place) -> Iterator[Path]:
 def is_published(folder: Place) -> bool:
     """Tell whether a folder is there, whole."""
     if isinstance(folder, RemotePath):
-        return (folder / MANIFEST).is_file()
+        manifest = folder / MANIFEST
+        return str(manifest) in read_so_far() or manifest.is_file()
     return folder.is_dir()
 
 
@@ -345,19 +362,27 @@ def read_tables(folder: RemotePath, read: Callable[[list[Stored]], Made]) -> Mad
 def file_named(folder: Place, name: str) -> Stored | None:
     """One file of a published folder; None if it has no such file.
 
-    In a store it is read here, and kept in memory.
+    Raises:
+        StoreError: see `files_named`.
+    """
+    return files_named(folder, [name]).get(name)
+
+
+def files_named(folder: Place, names: Sequence[str]) -> dict[str, Stored]:
+    """Some files of one version of a published folder, by name, without those that it has not.
+
+    In a store they are read here, and kept in memory.
 
     Raises:
         StoreError: see `_of_one_version`.
     """
     if not isinstance(folder, RemotePath):
-        file = folder / name
-        return Stored(file, name) if file.is_file() else None
+        places = {name: folder / name for name in names}
+        return {name: Stored(file, name) for name, file in places.items() if file.is_file()}
 
-    def read(held: list[Stored]) -> Stored | None:
-        found = next((one for one in held if one.name == name), None)
-        if found is not None:
-            _checked(found)
+    def read(held: list[Stored]) -> dict[str, Stored]:
+        found = {one.name: one for one in held if one.name in names}
+        at_once(_checked, list(found.values()))
         return found
 
     return _of_one_version(folder, read)
@@ -378,7 +403,7 @@ def _of_one_version(folder: RemotePath, read: Callable[[list[Stored]], Made]) ->
         try:
             return read(held)
         except StoreDamaged:
-            now = _manifest(folder) or []
+            now = _manifest(folder, anew=True) or []
             if now == held:
                 raise
             held = now
@@ -391,17 +416,28 @@ def _of_one_version(folder: RemotePath, read: Callable[[list[Stored]], Made]) ->
 def remove_debris(folder: Place) -> None:
     """Remove what attempts to replace ``folder`` left behind when they were cut off."""
     if isinstance(folder, RemotePath):
-        there = {name.partition("/")[0] for name, _ in folder.files() if "/" in name}
-        if not there:
-            return
-        named = {str(file.place) for file in _manifest(folder) or []}
-        for attempt in sorted(there):
-            if not any(place.startswith(f"{folder}/{attempt}/") for place in named):
-                (folder / attempt).remove_below()
+        _remove_unnamed(folder)
         return
     for state in ("writing", "replaced"):
         for debris in folder.parent.glob(f"_{state}-{folder.name}-*"):
             shutil.rmtree(debris, ignore_errors=True)
+
+
+def _remove_unnamed(folder: RemotePath) -> list[str]:
+    """Remove attempts that the manifest does not name; the names of those that it does."""
+    there = {name.partition("/")[0] for name, _ in folder.files() if "/" in name}
+    if not there:
+        return []
+    # Asked for anew: what is removed for the wrong reason cannot be had back.
+    held = [str(file.place) for file in _manifest(folder, anew=True) or []]
+    named = [one for one in sorted(there) if _holds(folder / one, held)]
+    for attempt in sorted(there.difference(named)):
+        (folder / attempt).remove_below()
+    return named
+
+
+def _holds(attempt: RemotePath, places: list[str]) -> bool:
+    return any(place.startswith(f"{attempt}/") for place in places)
 
 
 def remove(folder: Place) -> None:

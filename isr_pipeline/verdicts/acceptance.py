@@ -29,6 +29,7 @@ from isr_pipeline.storage.published import file_named, replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
     PANELS,
+    RECORD,
     WHOLE_SOURCE,
     Acceptance,
     Baseline,
@@ -382,7 +383,7 @@ def _write(new: _Writing) -> BaselineRecord:
                 digests[name] = content_digest(file.read_bytes())
             record = record.model_copy(update={"digests": digests})
             text = json.dumps(record.model_dump(mode="json"), indent=1, sort_keys=True)
-            (writing / "baseline.json").write_text(text + "\n", encoding="utf-8")
+            (writing / RECORD).write_text(text + "\n", encoding="utf-8")
     except PermissionError as problem:
         raise Refused(f"{folder}: cannot be written ({problem.strerror})") from None
     return record

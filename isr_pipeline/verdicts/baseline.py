@@ -22,16 +22,21 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.storage.published import file_named
+from isr_pipeline.storage.published import files_named
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.model import BaselineNote
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from isr_pipeline.storage.places import Place
 
 WHOLE_SOURCE = "source"
 """Name among the digests of the archive of the code that made the night accepted whole."""
+
+RECORD = "baseline.json"
+"""File that says what was accepted, by whom, and the digests of the other files."""
 
 PANELS = ("regression", "confirm")
 """Panels whose outcomes a baseline keeps; the fresh panel is another one every night."""
@@ -174,11 +179,25 @@ def show(experiment: str) -> BaselineRecord | None:
     Raises:
         BaselineDamaged: the record is missing from its folder, or unreadable.
     """
-    folder = Home.from_environment().baseline_dir(experiment)
-    if not folder.exists():
-        return None
+    return _record(experiment, kept_files(_folder(experiment), [RECORD]))
+
+
+def _folder(experiment: str) -> Place:
+    return Home.from_environment().baseline_dir(experiment)
+
+
+def _record(experiment: str, kept: Mapping[str, bytes]) -> BaselineRecord | None:
+    """The record among some of a baseline's files; None if nothing was ever accepted.
+
+    Raises:
+        BaselineDamaged: the record is missing from its folder, or unreadable.
+    """
+    if RECORD not in kept:
+        if not _folder(experiment).exists():
+            return None
+        raise BaselineDamaged(f"baseline is damaged: {RECORD} is missing")
     try:
-        record = BaselineRecord.model_validate_json(kept_file(folder, "baseline.json"))
+        record = BaselineRecord.model_validate_json(kept[RECORD])
     except (ValidationError, ValueError):
         raise BaselineDamaged("baseline is damaged: baseline.json is unreadable") from None
     if record.experiment != experiment:
@@ -193,35 +212,34 @@ def load(experiment: str) -> Baseline | None:
     Raises:
         BaselineDamaged: something is missing, or is not what was accepted.
     """
-    record = show(experiment)
+    tables = {name: f"{name}.parquet" for name in ("outcomes", "scenarios")}
+    kept = kept_files(_folder(experiment), [RECORD, *tables.values()])
+    record = _record(experiment, kept)
     if record is None:
         return None
-    folder = Home.from_environment().baseline_dir(experiment)
-    frames = {name: _read(folder, name, record) for name in ("outcomes", "scenarios")}
+    frames = {name: _table(kept, file, record.digests.get(name)) for name, file in tables.items()}
     return Baseline(record=record, outcomes=frames["outcomes"], scenarios=frames["scenarios"])
 
 
-def _read(folder: Place, name: str, record: BaselineRecord) -> pd.DataFrame:
-    content = checked_file(folder, f"{name}.parquet", record.digests.get(name))
+def _table(kept: Mapping[str, bytes], file: str, digest: str | None) -> pd.DataFrame:
+    content = _accepted(kept, file, digest)
     table = pq.read_table(pa.BufferReader(content))
     frame = store.with_names_of_today(table).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     return frame
 
 
-def kept_file(folder: Place, file: str) -> bytes:
-    """Content of one of a baseline's files.
+def kept_files(folder: Place, names: Sequence[str]) -> dict[str, bytes]:
+    """Contents of some files of one version of a baseline, without those that it has not.
 
     Raises:
-        BaselineDamaged: it is missing, or the store has something else.
+        BaselineDamaged: the store has something else.
     """
     try:
-        found = file_named(folder, file)
-        if found is not None:
-            return found.read_bytes()
+        found = files_named(folder, names)
+        return {name: file.read_bytes() for name, file in found.items()}
     except StoreDamaged as damage:
         raise BaselineDamaged(f"baseline is damaged: {damage}") from None
-    raise BaselineDamaged(f"baseline is damaged: {file} is missing")
 
 
 def checked_file(folder: Place, file: str, digest: str | None) -> bytes:
@@ -230,10 +248,16 @@ def checked_file(folder: Place, file: str, digest: str | None) -> bytes:
     Raises:
         BaselineDamaged: it is missing, or is not that.
     """
-    content = kept_file(folder, file)
-    if content_digest(content) != digest:
+    return _accepted(kept_files(folder, [file]), file, digest)
+
+
+def _accepted(kept: Mapping[str, bytes], file: str, digest: str | None) -> bytes:
+    """One of some files of a baseline; see `checked_file`."""
+    if file not in kept:
+        raise BaselineDamaged(f"baseline is damaged: {file} is missing")
+    if content_digest(kept[file]) != digest:
         raise BaselineDamaged(f"baseline is damaged: {file} is not what was accepted")
-    return content
+    return kept[file]
 
 
 def content_digest(content: bytes) -> str:

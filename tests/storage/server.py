@@ -6,7 +6,7 @@ It prints its port. ``PUT /_behave`` with a JSON object says how it answers from
 ``{"fail_every": 50}`` answers every fiftieth request with status 503; ``{"forget": "outcomes"}``
 says of the next write to a key with that text in it that it was done, and does not do it;
 ``{"refuse": "ExpiredToken", "methods": ["PUT"]}`` refuses requests with that code. It counts:
-``GET /_counts``.
+``GET /_counts``; and it knows what it was asked since: ``GET /_asked``.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Misbehaving:
         self._lock = threading.Lock()
         self._behaviour: dict[str, Any] = {}
         self._counts = {"requests": 0, "failed": 0, "forgotten": 0, "refused": 0}
+        self._asked: list[str] = []
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -48,9 +49,13 @@ class Misbehaving:
             length = int(environ["CONTENT_LENGTH"])
             self._behaviour = json.loads(environ["wsgi.input"].read(length))
             self._counts = dict.fromkeys(self._counts, 0)
+            self._asked = []
             return _answer(start_response, "200 OK", b"")
         if path == "/_counts":
             return _answer(start_response, "200 OK", json.dumps(self._counts).encode())
+        if path == "/_asked":
+            return _answer(start_response, "200 OK", json.dumps(self._asked).encode())
+        self._asked.append(f"{method} {path}")
         fault = self._fault(path, method)
         if fault is None:
             answer: Iterable[bytes] = self._application(environ, start_response)
@@ -117,6 +122,10 @@ class Server:
     def counts(self) -> dict[str, int]:
         """Requests since it was last told how to behave, and what became of them."""
         return dict(json.loads(self._ask("GET", "/_counts")))
+
+    def asked(self) -> list[str]:
+        """Method and path of each request since it was last told how to behave."""
+        return list(json.loads(self._ask("GET", "/_asked")))
 
     def make_bucket(self, name: str = BUCKET) -> None:
         """Make an empty bucket."""
