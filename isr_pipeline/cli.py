@@ -143,17 +143,28 @@ def run() -> None:
         # The reader of a pipe (head, less) had enough; Python would complain once more at exit.
         sys.stderr.close()
         sys.exit(0)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        _refuse(f"{error.filename}: {str(error.strerror).lower()}; nothing more was done")
-        sys.exit(1)
     except Exception as error:
         # Typer's own refusals: of its public classes none has the command that was meant.
-        if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+            _refuse_usage(error)
+            sys.exit(error.exit_code)
+        reason = _machine_says(error)
+        if not reason:
             raise
-        _refuse_usage(error)
-        sys.exit(error.exit_code)
+        _refuse(reason)
+        sys.exit(1)
+
+
+def _machine_says(error: Exception) -> str:
+    """Say in one line what the machine does not give: room, or a file; empty for a defect."""
+    from isr_pipeline.host.spark_errors import disk_full  # noqa: PLC0415 - seldom needed
+
+    full = disk_full(error)
+    if full:
+        return full
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {str(error.strerror).lower()}; nothing more was done"
+    return ""
 
 
 def _refuse_usage(error: Any) -> None:

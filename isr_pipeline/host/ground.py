@@ -24,6 +24,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.host import shipping
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.places import root_path
+from isr_pipeline.host.spark_errors import DISK_FULL, disk_full
 from isr_pipeline.host.spark_watch import wait_s
 from isr_pipeline.storage.remote import StoreError, endpoint
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS_MAX = 2.0
 """How long a server may take to be heard of."""
+
+PROBE_BYTES = 64 * 1024
+"""Written to see whether a volume has room: without room for these no night can begin."""
 
 MASTERS = "local, local[2], local[*], spark://HOST:PORT, yarn, k8s://URL"
 _LOCAL = re.compile(r"local(\[(\*|[1-9]\d{0,4})(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]")
@@ -55,7 +59,7 @@ def check_night_can_start(home: Home, master: str | None) -> None:
 
     Raises:
         InputError: a variable names what cannot be used.
-        Refused: no Java, or no Spark.
+        Refused: no Java, no Spark, or a full volume.
     """
     check_places(home)
     if master is not None:
@@ -73,7 +77,7 @@ def check_places(home: Home) -> None:
 
     Raises:
         InputError: naming the variable that says where.
-        Refused: a library is missing.
+        Refused: a library is missing, or a volume is full.
     """
     check_home(home)
     named = "ISR_PIPELINE_HOME"
@@ -92,6 +96,7 @@ def check_home(home: Home) -> None:
 
     Raises:
         InputError: naming ``ISR_PIPELINE_HOME``, or ``NUMBA_CACHE_DIR`` if that is another place.
+        Refused: their volume is full.
     """
     holds = next((letter for letter in PATH_REFUSED if letter in str(home.path)), "")
     if holds:
@@ -137,12 +142,15 @@ def _check_folder(folder: Path, named: str) -> None:
 
     Raises:
         InputError: that cannot be done.
+        Refused: its volume is full.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as probe:
+            probe.write(bytes(PROBE_BYTES))
     except OSError as error:
+        if disk_full(error):
+            raise Refused(f"{named}: {folder}: {DISK_FULL}; free some, and try again") from None
         reason = "a file" if folder.is_file() else (error.strerror or str(error)).lower()
         raise InputError(
             named, "", f"{folder} ({reason})", "a folder that can be written"

@@ -8,6 +8,7 @@ came; everything else is only as good as that says.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
@@ -84,7 +85,9 @@ def finish(
         headline, state, red = _outcome(experiment, night, broken)
         write_status(experiment, night, Status(state, "", dag_run_id))
     except Refused as refusal:
-        write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
+        # On a full disk nothing can be noted: the night is then listed as interrupted.
+        with suppress(OSError):
+            write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
         raise
     finally:
         release_night(Home.from_environment(), owner=dag_run_id)

@@ -41,7 +41,7 @@ from isr_pipeline.night.status import folder_of
 from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 LOG = "in-process.log"
 """File in the home: all that the steps of the last such night said."""
@@ -150,7 +150,7 @@ class _Night:
 
     def to_its_end(self, *, fail_on_regression: bool) -> bool:
         """Do the steps, then ask the gate; returns whether it let the night pass."""
-        with (self._home.path / LOG).open("w") as log:
+        with _log_in(self._home) as log:
             said = _Filter(log, lambda line: print_progress(line, self._terminal))
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 _import_what_steps_need()
@@ -176,9 +176,9 @@ class _Night:
                 fail_on_regression=fail_on_regression,
                 dag_run_id=self.run_id,
             )
-        except Refused as refusal:
+        except Exception as error:
             self._say(f"{steps.GATE:<34} failed")
-            self._say(f"    {refusal}")
+            self._say(f"    {_reason(error)}")
             return False
         self._say(f"{steps.GATE:<34} success")
         return True
@@ -215,13 +215,9 @@ class _Night:
             self.claim()
             try:
                 work()
-            except USER_ERRORS as error:
-                reason = str(error)
-                break
             except Exception as error:
-                traceback.print_exc()
-                reason = cause(error)
-                if only_a_person_mends(reason):
+                reason = _reason(error)
+                if isinstance(error, USER_ERRORS) or only_a_person_mends(reason):
                     break
                 continue
             self._say(f"{name:<34} success  {time.monotonic() - began:.1f} s")
@@ -230,6 +226,25 @@ class _Night:
         self._say(f"{name:<34} failed  {time.monotonic() - began:.1f} s")
         self._say(f"    {reason}")
         self._say(f"    log: {self._home.path / LOG}")
+
+
+def _reason(error: Exception) -> str:
+    """Say in one line why something failed; the log has the rest of what a defect says."""
+    if isinstance(error, USER_ERRORS):
+        return str(error)
+    traceback.print_exc()
+    return cause(error)
+
+
+@contextlib.contextmanager
+def _log_in(home: Home) -> Iterator[TextIO]:
+    """Give the log, emptied; what a full disk does not take of it at the end is left out."""
+    log = (home.path / LOG).open("w")
+    try:
+        yield log
+    finally:
+        with contextlib.suppress(OSError):
+            log.close()
 
 
 def _import_what_steps_need() -> None:
@@ -249,7 +264,10 @@ def _spark(step: steps.Step, arguments: list[str]) -> None:
 
 
 class _Filter(io.TextIOBase):
-    """Writes everything to a log, and repeats on the terminal what says how far a job is."""
+    """Writes everything to a log, and repeats on the terminal what says how far a job is.
+
+    A log that a full disk does not take is no reason to end: the step that needs the disk says so.
+    """
 
     def __init__(self, log: TextIO, say: Callable[[str], None]) -> None:
         super().__init__()
@@ -259,7 +277,8 @@ class _Filter(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write some text."""
-        self._log.write(text)
+        with contextlib.suppress(OSError):
+            self._log.write(text)
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             if is_progress(line):
@@ -269,4 +288,5 @@ class _Filter(io.TextIOBase):
     def flush(self) -> None:
         """Write what is held back."""
         if not self._log.closed:
-            self._log.flush()
+            with contextlib.suppress(OSError):
+                self._log.flush()

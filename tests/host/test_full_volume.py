@@ -1,0 +1,91 @@
+"""A volume that is full: one line, and nothing that hides why a night broke off."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline import cli
+from isr_pipeline.errors import Refused
+from isr_pipeline.home import Home
+from isr_pipeline.host import ground
+from isr_pipeline.night import life
+from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
+from isr_pipeline.orchestration.in_process import _Filter
+
+NIGHT = "2026-11-20"
+RUN = "in-process__1"
+
+
+@pytest.fixture
+def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A small volume with a home in it."""
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("a volume of its own needs the right to mount one")
+    for name in ("ISR_PIPELINE_ROOT", "ISR_PIPELINE_STORE", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(folder / "home"))
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(volume: Path) -> None:
+    """Leave no byte free."""
+    with contextlib.suppress(OSError), (volume / "fill").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+class TestFull:
+    """Before a night, in it and at its end."""
+
+    def test_asked_before_a_night(self, volume: Path) -> None:
+        """The variable and the folder are named, before anything starts."""
+        ground.check_home(Home.from_environment())
+        fill(volume)
+        with pytest.raises(Refused) as refused:
+            ground.check_home(Home.from_environment())
+        assert str(refused.value) == (
+            f"ISR_PIPELINE_HOME: {volume}/home: no space left on device; free some, and try again"
+        )
+
+    def test_the_reason_of_a_broken_night_stays(self, volume: Path) -> None:
+        """What broke is said, although its status cannot be noted; the night reads interrupted."""
+        write_status("smoke", NIGHT, Status(RUNNING, dag_run_id=RUN))
+        fill(volume)
+        with pytest.raises(Refused, match=r"has no verdict: simulate failed$"):
+            life.finish(
+                "smoke", NIGHT, broken=["simulate failed"], fail_on_regression=True, dag_run_id=RUN
+            )
+        assert read_status("smoke", NIGHT).state == INTERRUPTED
+
+    def test_a_command(self, volume: Path) -> None:
+        """A file that a command cannot write is named in one line, and is no traceback."""
+        (volume / "home").mkdir()
+        fill(volume)
+        with pytest.raises(OSError, match="No space left") as full:
+            write_status("smoke", NIGHT, Status(RUNNING))
+        said = cli._machine_says(full.value)
+        assert said.endswith("no space left on device; free some, and run the night again")
+        assert "\n" not in said
+
+
+class TestLog:
+    """The log of a night in one program."""
+
+    def test_what_it_does_not_take(self) -> None:
+        """The terminal still hears how far the step is."""
+        heard: list[str] = []
+        line = "confirm/all: pairs 8/8, 7 pairs/s, done in 1.1 s"
+        with contextlib.suppress(OSError), Path("/dev/full").open("w", buffering=1) as log:
+            said = _Filter(log, heard.append)
+            said.write(f"{line}\n")
+            said.flush()
+        assert heard == [line]
