@@ -48,7 +48,9 @@ _GOOGLE = re.compile(
     r"google::cloud::Status\((?P<kind>[A-Z_]+): (?:.*? last message of )?(?P<said>[^.]*)"
 )
 _EXCEPTION = re.compile(r"Unable to parse ExceptionName: (?P<name>\w+)(?: Message: (?P<said>.*))?")
-_NOISE = re.compile(r"\s*(?:\(Request ID: [^)]*\)|;? ?Details: .*|curlCode: \d+,)\s*", re.DOTALL)
+_NOISE = re.compile(
+    r"\s*(?:\(Request ID: [^)]*\)|;? ?Details: .*|curlCode: \d+,|No response body\.)\s*", re.DOTALL
+)
 
 
 _CUT_ERROR = "Failed to flush response stream"
