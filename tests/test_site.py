@@ -61,6 +61,7 @@ class TestMenu:
         )
         assert made == [
             {"Documentation": "index.md"},
+            {"What it is": "project/about.md"},
             {"One": [{"A": "model.md"}, {"B": "project/SECURITY.md"}]},
             {"Two": [{"C": "ci.md"}]},
         ]

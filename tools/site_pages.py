@@ -45,7 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
         else:
             made = File.generated(config, uri, content=content(target))
         files.append(made)
-    for name in ("iframe-worker.js", "site.css"):
+    for name in ("iframe-worker.js", "site.css", "site.js"):
         asset = ROOT / "tools" / "site" / name
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(asset)))
     return files
@@ -58,9 +58,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return rewritten(titled, source) if source is not None else titled
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the box of the search, which the theme leaves without a name for who cannot see it."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+
+
 def menu(index: str) -> list[Any]:
-    """The menu: each heading of the index with the pages that it links to."""
-    sections: list[Any] = [{"Documentation": "index.md"}]
+    """The menu: README, then each heading of the index with the pages that it links to."""
+    sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "project/about.md"}]
     for heading, body in re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", index, re.M):
         pages = [
             {text[:1].upper() + text[1:]: place((DOCS / to).resolve())}
