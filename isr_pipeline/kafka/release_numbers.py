@@ -28,6 +28,8 @@ _NEWEST = (5, 0)
 
 _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
+    ((2, 3), (2, 7), "fetcher", "kip-461"),
+    ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
     ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537
     ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
     ((3, 7), (4, 0), "check_from_imbalance", True),

@@ -6,6 +6,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.grid import MAIN_PARAMS, Configuration, configurations
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RELEASES
 
 PROPOSED = {"follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms"}
@@ -92,7 +93,7 @@ class TestShipped:
             ("proposals", "rules.isr_lock", {"none", "rw_precheck"}),
             ("history", "rules.fetcher", {"legacy", "kip-461"}),
             ("history", "rules.isr_lock", {"none", "completion", "rw_always", "rw_precheck"}),
-            ("history", "cluster.release", set(RELEASES)),
+            ("history", "cluster.release", {*RELEASES, rule_set_text("2.5")}),
         ],
     )
     def test_axes(self, shipped: Shipped, name: str, key: str, values: set[object]) -> None:

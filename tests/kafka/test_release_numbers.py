@@ -30,6 +30,10 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
     ("number", "switch", "value"),
     [
         ("0.11.0.3", "key_defaults", "2.1-2.6"),
+        ("2.2.2", "fetcher", "legacy"),
+        ("2.3.0", "fetcher", "kip-461"),
+        ("2.4.1", "isr_lock", "rw_always"),
+        ("2.5.0", "isr_lock", "rw_precheck"),
         ("2.5.0", "key_defaults", "2.7-3.2"),
         ("3.4.0", "kraft_shrink_bumps", True),
         ("3.9.1", "check_from_imbalance", True),
