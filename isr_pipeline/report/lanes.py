@@ -168,8 +168,11 @@ def draw(
     heights = [LANE_PX * (min(MAX_LANES, len(lanes)) + 1) for lanes, _ in drawn.values()]
     titles = list(drawn)
     if samples is not None:
-        heights += [CURVE_PX, CURVE_PX]
-        titles += ["LEO and high watermark", "requests that wait in the queue"]
+        heights.append(CURVE_PX)
+        titles.append("LEO and high watermark")
+        if queues(samples):
+            heights.append(CURVE_PX)
+            titles.append("requests that wait in the queue")
     figure = make_subplots(
         rows=len(heights),
         cols=1,
@@ -348,7 +351,7 @@ def _draw_signs(
 
 
 def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
-    """LEO and HW of the leaders, then the depth of the request queues."""
+    """LEO and HW of the leaders, then the depth of the request queues if any request waits."""
     seconds = [t / 1000 for t in samples.t_ms]
     palette = (
         "#0072b2",
@@ -375,6 +378,8 @@ def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
                 row=row,
                 col=1,
             )
+    if not queues(samples):
+        return
     figure.update_yaxes(rangemode="tozero", row=row + 1, col=1)
     for index, (broker, depth) in enumerate(samples.queue.items()):
         figure.add_trace(
@@ -388,6 +393,11 @@ def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
             row=row + 1,
             col=1,
         )
+
+
+def queues(samples: Samples) -> bool:
+    """Whether a request waits in some broker's queue; a panel of zeros would say nothing."""
+    return any(depth > 0 for depths in samples.queue.values() for depth in depths)
 
 
 def fault_text(fault: Any) -> str:

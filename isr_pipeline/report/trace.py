@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.report import words
 from isr_pipeline.report.assets import asset, drawing
-from isr_pipeline.report.lanes import draw
+from isr_pipeline.report.lanes import draw, queues
 from isr_pipeline.report.page import fold
 from isr_pipeline.worlds.columns import METRICS
 
@@ -75,7 +75,8 @@ def write_page(
         f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
         '<a class="skip" href="#main">Skip to the lanes</a>'
         f"<header><div><p class=where>{_what(scenario)}</p><h1>{title}</h1></div></header>"
-        f'<main id="main" tabindex="-1"><figure><figcaption>{LEGEND}</figcaption>'
+        '<main id="main" tabindex="-1"><figure>'
+        f"<figcaption>{LEGEND}{_no_queue(samples)}</figcaption>"
         f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
         f'style="height:{chart["layout"]["height"]}px"></div></figure>'
         f"{tables}</main>{drawing({'timeline': chart})}</body></html>\n"
@@ -83,6 +84,13 @@ def write_page(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def _no_queue(samples: Samples | None) -> str:
+    """A sentence in place of the queues' panel where it would be all zero."""
+    if samples is None or queues(samples):
+        return ""
+    return " No request waits in a broker's queue at any sampled moment."
 
 
 def _what(scenario: Scenario) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from isr_pipeline.report.broken import SESSION_OVER, SHUT_DOWN, UNFENCED, dead_times, moments
 from isr_pipeline.report.lanes import (
     DEAD,
@@ -18,7 +20,7 @@ from isr_pipeline.report.lanes import (
 )
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.results import Result, Samples
 
 SCENARIO: dict[str, Any] = {
     "scenario_id": "one",
@@ -48,6 +50,15 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
     ):
         named = f'<th scope="row">{words}<br><small><code>{name}</code></small></th>'
         assert f'{named}<td class="n">{value}</td><td>{unit}</td>' in text
+
+
+@pytest.mark.parametrize(("depth", "is_drawn"), [(0, False), (3, True)])
+def test_a_queue_is_drawn_if_something_waits(tmp_path: Path, depth: int, is_drawn: bool) -> None:
+    """A panel of zeros is a sentence instead."""
+    run = Result(outcome={}, events=[], samples=Samples([0.0], {}, {}, {1: [depth]}))
+    page = write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html").read_text()
+    assert ("requests that wait in the queue" in page) is is_drawn
+    assert ("No request waits in a broker" in page) is not is_drawn
 
 
 def test_a_lane_per_replica() -> None:
