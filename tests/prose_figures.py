@@ -209,14 +209,14 @@ def _front() -> Iterable[Claim]:
     )  # fmt: skip
     drawn = json.loads(_demo_scenario())
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
-    yield now(TUTORIAL, "From {} s on broker 1 loses its links", f"{starts[0]:.1f}")
+    yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
     yield now(TUTORIAL, "At {} s it is killed", f"{starts[-1]:.1f}")
 
 
 @cache
 def _demo_scenario() -> str:
     experiment = load_experiment("demo-cluster").resized(200)
-    return draw_scenario(experiment.source, "regression", "2026-11-24", 76).scenario_json
+    return draw_scenario(experiment.source, "regression", "2026-11-24", 138).scenario_json
 
 
 def _largest(finding: str) -> int:
