@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 FILE = "answer.json"
 """In the night's folder."""
 
+PERHAPS_FROM = 1.10
+"""Ratio from which a rise that is not sure is told: half a panel may miss a real price."""
+
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
 
@@ -269,13 +272,23 @@ def _in_text(one: Configuration, key: str) -> str:
 
 def _gains(measured: Measured) -> str:
     """What surely got better beside produce unavailability."""
-    won = [_change(one) for one in _moved(measured, better=True) if one.metric != UNAVAILABLE]
-    return f"Better too: {', '.join(won)}." if won else ""
+    won = [one for one in _moved(measured, better=True) if one.metric != UNAVAILABLE]
+    return f"Better too: {_listed(won)}." if won else ""
 
 
 def _price(measured: Measured) -> str:
-    paid = [_change(one) for one in _moved(measured, better=False)]
-    return f"The price: {', '.join(paid)}." if paid else "Nothing tested gets surely worse."
+    paid = _moved(measured, better=False)
+    said = f"The price: {_listed(paid)}." if paid else "Nothing tested gets surely worse."
+    perhaps = [
+        one
+        for one in measured.changes.values()
+        if one not in paid and math.isfinite(one.ratio) and one.ratio >= PERHAPS_FROM
+    ]
+    return f"{said} Perhaps worse: {_listed(perhaps)}." if perhaps else said
+
+
+def _listed(changes: list[Change]) -> str:
+    return ", ".join(map(_change, changes))
 
 
 def _moved(measured: Measured, *, better: bool) -> list[Change]:

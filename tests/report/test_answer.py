@@ -14,7 +14,7 @@ from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.observations import SHIPPED, load_observations
 from isr_pipeline.night import steps
 from isr_pipeline.night.show import show
-from isr_pipeline.report.answer import _moved, read_answer, write_answer
+from isr_pipeline.report.answer import _moved, _price, read_answer, write_answer
 from isr_pipeline.report.backing import _facts, backing, where_it_ends
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
@@ -96,6 +96,15 @@ class TestWords:
         assert _moved(measured, better=True) == []
         surely = replace(change, ratio=0.8, low=0.7, high=0.9)
         assert _moved(replace(measured, changes={LATENCY: surely}), better=True) == [surely]
+
+    def test_a_price_that_is_not_sure_is_told(self) -> None:
+        """Half a panel may miss a real price: flaps at 1.53 × (0.92 to 2.6) are not kept quiet."""
+        change = choice.Change(FLAPS, 0.197, 0.129, 1.53, 0.92, 2.6, worse=0.06, better=0.94)
+        little = choice.Change(LATENCY, 105.0, 100.0, 1.05, 0.9, 1.2, worse=0.3, better=0.7)
+        measured = choice.Measured("a", {FLAPS: change, LATENCY: little}, 0.99)
+        assert _price(measured) == (
+            "Nothing tested gets surely worse. Perhaps worse: ISR flaps 1.53 × (0.92 to 2.60)."
+        )
 
     def test_the_scenarios_behind_it_are_counted(self) -> None:
         """Half of 120 chose, the other half was measured, and how often it is the best."""
