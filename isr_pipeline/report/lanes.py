@@ -46,6 +46,10 @@ TICKS_MAX = 60
 FAULT_COLOUR = "rgba(128,128,128,0.29)"
 NO_COLOUR = "rgba(0,0,0,0)"
 LANE_PX = 26
+
+LABEL_PX, LABELS_HIGH = 13, 6
+"""Names of faults stand above the first lane, so many on top of each other."""
+
 CURVE_PX = 190
 MAX_LANES = 60
 MAX_CURVES = 8
@@ -166,6 +170,8 @@ def draw(
     kept = {title: list(events) for title, events in runs.items()}
     drawn = {title: lanes_of(scenario, events) for title, events in kept.items()}
     heights = [LANE_PX * (min(MAX_LANES, len(lanes)) + 1) for lanes, _ in drawn.values()]
+    above_px = LABEL_PX * min(LABELS_HIGH, len(scenario.faults))
+    heights[0] += above_px
     titles = list(drawn)
     if samples is not None:
         heights.append(CURVE_PX)
@@ -182,7 +188,8 @@ def draw(
         subplot_titles=titles,
     )
     for row, (title, (lanes, offline)) in enumerate(drawn.items(), 1):
-        _draw_lanes(figure, row, lanes, offline, legend=row == 1)
+        room = above_px if row == 1 else 0
+        _draw_lanes(figure, row, lanes, offline, legend=row == 1, above_px=room)
         _draw_moments(figure, row, lanes, moments(scenario, kept[title]), legend=row == 1)
         _draw_ticks(figure, row, scenario, lanes)
     if samples is not None:
@@ -209,6 +216,7 @@ def _draw_lanes(
     offline: dict[tuple[str, int], list[tuple[float, float]]],
     *,
     legend: bool,
+    above_px: int,
 ) -> None:
     """One bar a segment, one lane a replica; offline periods in red across their partition."""
     shown = list(lanes)[:MAX_LANES]
@@ -267,7 +275,12 @@ def _draw_lanes(
         col=1,
     )
     figure.update_yaxes(
-        categoryorder="array", categoryarray=names[::-1], showgrid=False, row=row, col=1
+        categoryorder="array",
+        categoryarray=names[::-1],
+        range=[-0.5, len(names) - 0.5 + above_px / LANE_PX],
+        showgrid=False,
+        row=row,
+        col=1,
     )
 
 
@@ -427,7 +440,7 @@ def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
             "annotation_font_size": 10,
             "annotation_font_color": "#222222",
             "annotation_bgcolor": "rgba(255,255,255,0.75)",
-            "annotation_yshift": -12 * (number % 6),
+            "annotation_yshift": -LABEL_PX * (number % LABELS_HIGH),
         }
         if end > begin:
             figure.add_vrect(
