@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
 """What of an event must be alike."""
 
+DECISION = ("decided_ms", "cause")
+"""What else must be, where both kernels say it: older ones do not."""
+
 CHAIN_MAX = 12
 SAMPLES = 2_400
 PARTS_TRIED_MAX = 12
@@ -140,7 +143,7 @@ def first_difference(before: Ran, after: Ran) -> dict[str, Any] | None:
     for index in range(max(len(before.events), len(after.events))):
         old = before.events[index] if index < len(before.events) else None
         new = after.events[index] if index < len(after.events) else None
-        if _core(old) != _core(new):
+        if not _alike(old, new):
             t_ms = min(one["t_ms"] for one in (old, new) if one is not None)
             found = {"t_ms": t_ms, "before": old, "after": new, "text": _apart(old, new)}
             if curve is not None and curve["t_ms"] < t_ms:
@@ -153,11 +156,23 @@ def _core(event: Event | None) -> tuple[Any, ...] | None:
     return None if event is None else tuple(event.get(name) for name in COMPARED)
 
 
+def _alike(old: Event | None, new: Event | None) -> bool:
+    if old is None or new is None or _core(old) != _core(new):
+        return old is new
+    return all(
+        old.get(name) == new.get(name)
+        for name in DECISION
+        if old.get(name) is not None and new.get(name) is not None
+    )
+
+
 def _apart(old: Event | None, new: Event | None) -> str:
     before = _described(old) if old else "nothing more"
     after = _described(new) if new else "nothing more"
     if old and new and old["t_ms"] != new["t_ms"]:
         before, after = f"{before} at {old['t_ms']:.3f} ms", f"{after} at {new['t_ms']:.3f} ms"
+    elif old and new and _core(old) == _core(new):
+        before, after = f"{before} {_decision(old)}", f"{after} {_decision(new)}"
     return f"before: {before}; tonight: {after}"
 
 
@@ -171,6 +186,13 @@ def _described(event: Event) -> str:
     if event.get("leader") is not None:
         words.append(f"leader {event['leader']}, epoch {event['leader_epoch']}, ISR {event['isr']}")
     return " ".join(words)
+
+
+def _decision(event: Event) -> str:
+    """When an event was decided, and why."""
+    decided = event.get("decided_ms")
+    when = [] if decided is None else [f"decided at {decided:.3f} ms"]
+    return " ".join([*when, str(event.get("cause") or "")]).strip()
 
 
 def _first_sample(before: Ran, after: Ran) -> dict[str, Any] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline.blame.case import read_case
+from isr_pipeline.blame.case import Drawn, read_case
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
@@ -83,6 +84,16 @@ class TestCase:
         drawn = case.differing
         assert case.share([one.before for one in drawn], drawn) == 0.0
         assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
+
+    def test_the_share_of_a_latency_is_of_what_most_feel(self) -> None:
+        """A setting that makes 2 ms in most scenarios makes most of it, whatever a stall did."""
+        regressed()
+        case = replace(read_case("synthetic", LATER, "id-lag-20s"), metric=LATENCY)
+        quiet = [Drawn(f"{index}", {}, 1.0, 1.5, 3.0) for index in range(20)]
+        stalled = Drawn("stalled", {}, 1.0, 20_000.0, 29_000.0)
+        drawn = (*quiet, stalled)
+        values: list[float | None] = [*(one.after for one in quiet), stalled.before]
+        assert case.share(values, drawn) > 0.9
 
     def test_a_long_stall_that_got_shorter_hides_no_rise(self) -> None:
         """What most scenarios feel got worse, though the sum fell: the deciding ones got worse."""

@@ -97,6 +97,27 @@ class TestWhy:
         assert (found["t_ms"], found["before"], found["after"]) == (5, None, event)
         assert [event["kind"] for event in chain(found, none, one)] == ["partition_offline"]
 
+    def test_an_event_that_was_decided_otherwise(self) -> None:
+        """A shrink at the same time, of followers that were caught up until later, is the first."""
+        shrink = {"t_ms": 5, "kind": "isr_shrink", "topic": "t", "partition": 0, "leader": 1,
+                  "leader_epoch": 3, "isr": [1], "decided_ms": 4.0, "cause": "a"}  # fmt: skip
+        later = {**shrink, "t_ms": 9}
+        before, after = (
+            Ran({}, [shrink, later], [], {}),
+            Ran({}, [{**shrink, "cause": "b"}], [], {}),
+        )
+        found = first_difference(before, after)
+        assert found is not None
+        assert found["t_ms"] == 5
+        what = "isr_shrink t-0 leader 1, epoch 3, ISR [1] decided at 4.000 ms"
+        assert found["text"] == f"before: {what} a; tonight: {what} b"
+
+    def test_an_older_kernel_that_does_not_say_why(self) -> None:
+        """What only one side says is no difference."""
+        event = {"t_ms": 5, "kind": "isr_shrink", "topic": "t", "partition": 0}
+        told = {**event, "decided_ms": 4.0, "cause": "a"}
+        assert first_difference(Ran({}, [event], [], {}), Ran({}, [told], [], {})) is None
+
     def test_only_curves_differ(self) -> None:
         """Without a differing event the first differing sample is told."""
         before = Ran({}, [], [0.0, 1.0], {"hw of t-0": [3, 4]})
