@@ -396,6 +396,7 @@ def baseline_accept(
 @baseline_app.command("ledger")
 def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """List every acceptance, what each absorbed, and what they add up to."""
+    from isr_pipeline.report import words  # noqa: PLC0415
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415
 
     name = _known(experiment)
@@ -414,9 +415,9 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
     for one in entries:
         _say(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
         for line in one.lines():
-            _say(f"    {line}")
+            _say(f"    {words.reason(line)}")
     for total in summed:
-        _say(f"in all  {total.text}")
+        _say(f"in all  {words.reason(total.text)}")
 
 
 # -- experiments and scenarios ----------------------------------------------------------------

@@ -97,9 +97,10 @@ def accept_baseline(
 
 def _absorbed(experiment: str, entry: Entry) -> list[str]:
     """What is no longer called from now on, and what it adds up to with earlier acceptances."""
+    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415 - reads pydantic
 
-    lines = entry.lines()
+    lines = [words.reason(line) for line in entry.lines()]
     if not lines:
         return []
     more = len(lines) - LINES_MAX
@@ -108,7 +109,7 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
         shown.append(f"  and {more} more: isr-pipeline baseline ledger --experiment {experiment}")
     entries = ledger.read(experiment)
     summed = [one for one in ledger.compounded(entries) if one.acceptances > 1]
-    return [*shown, *(f"  in all, {one.text}" for one in summed[:LINES_MAX])]
+    return [*shown, *(f"  in all, {words.reason(one.text)}" for one in summed[:LINES_MAX])]
 
 
 def simulate_confirm(
