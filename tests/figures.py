@@ -20,7 +20,7 @@ UNITS = (
     r"weeks?|times|million|thousand"
 )
 _WRITTEN = re.compile(
-    r"<!-- (?P<kind>finding|output|contest|reference|experiment|conformance|locks|figures)\b"
+    r"<!-- (?P<kind>finding|output|contest|causes|reference|experiment|conformance|locks|figures)\b"
     r"[^>]*-->.*?"
     r"<!-- (?:(?P=kind)[\w:-]*:end|reference:end|finding:end|experiment:end) -->",
     re.DOTALL,
