@@ -13,7 +13,7 @@ from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.page import Page, badge, fold
 from isr_pipeline.report.sections import Section, sections
 from isr_pipeline.report.sections.answer import headline
-from isr_pipeline.verdicts.model import WORST_FIRST
+from isr_pipeline.verdicts.model import WORST_FIRST, Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -64,17 +64,18 @@ def _header(data: NightData) -> str:
         f"<li>{counts[status]} {badge(status)}</li>" for status in WORST_FIRST if counts[status]
     )
     note = verdict.baseline
-    compared = "No baseline is accepted yet."
+    # the verdict of a first night says so itself
+    compared = "" if verdict.status is Status.BASELINE else " No baseline is accepted yet."
     if note is not None:
         compared = (
-            f"Compared with night {escape(note.night)}, accepted by {escape(note.accepted_by)} "
+            f" Compared with night {escape(note.night)}, accepted by {escape(note.accepted_by)} "
             f"on {escape(note.accepted_at[:10])}: {escape(note.why)}"
         )
     return (
         f"<header><div><p class=where>{escape(verdict.experiment)} · night "
         f"{escape(verdict.night)}</p><h1>{escape(headline(data))}</h1>"
         f'<ul class="counts" aria-label="Configurations by verdict">{chips}</ul>'
-        f"<p class=where>{escape(words.reason(verdict.headline))}. {compared}</p></div></header>"
+        f"<p class=where>{escape(words.reason(verdict.headline))}.{compared}</p></div></header>"
     )
 
 
