@@ -51,7 +51,9 @@ CONFIGURATIONS = (
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home that an older release wrote, brought to another place."""
     with tarfile.open(request.param) as packed:
-        packed.extractall(tmp_path, filter="data")
+        # Python 3.11.2, which Debian 12 has, knows no filters yet
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)
+        packed.extractall(tmp_path)
     for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from isr_pipeline.cli import app
 from isr_pipeline.night.status import Status as NightStatus
 from isr_pipeline.night.status import write_status
+from isr_pipeline.report import words
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, ledger
@@ -87,7 +88,7 @@ class TestSlowDecline:
         )
 
         said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", world.experiment])
-        assert said.output.splitlines()[-1] == f"in all  {total.text}"
+        assert said.output.splitlines()[-1] == f"in all  {words.reason(total.text)}"
         last = (FIRST + timedelta(days=NIGHTS)).isoformat()
         page = render(read_night(world.plan(last)))
         section = page.split("Accepted so far")[-1]
