@@ -431,6 +431,10 @@ def _running() -> Iterable[Claim]:
         deploy, "2026-11-24", "docs/deploy.md names the rehearsals",
         "(1.4 GB, most of it Spark)", "(245 MB, 675 MB unpacked)", "(0.5 MB)",
     )  # fmt: skip
+    yield from dated(
+        deploy, "2026-11-25", "python -m benchmarks.objects 3",
+        "took 1.14 times as long", "three pairs, 2 cores", "counted 909 requests",
+    )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
     sizing = "docs/sizing.md"
     for text in (
