@@ -433,7 +433,7 @@ def _running() -> Iterable[Claim]:
     )  # fmt: skip
     yield from dated(
         deploy, "2026-11-25", "python -m benchmarks.objects 3",
-        "took 1.14 times as long", "three pairs, 2 cores", "counted 909 requests",
+        "took 1.14 times as long", "in three pairs on 2 cores", "made 909 requests",
     )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
     sizing = "docs/sizing.md"
