@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.kernels.difference import changed_parts, with_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.verdicts.changes import kind_of_setting, shown
+from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -270,11 +269,8 @@ def cause_of_settings(case: Case, keys: list[str]) -> dict[str, Any]:
 
 def _in_full(case: Case, side: Side) -> dict[str, Any]:
     """A side's settings with the defaults of the rest, by today's code."""
-    try:
-        drawn = scenario_from_json(json.dumps(case.deciding[0].scenario))
-        return dict(resolved_params(apply(drawn, side.overrides)))
-    except (ValueError, KeyError, TypeError):  # today's code refuses what the baseline's allowed
-        return dict(side.overrides)
+    text = json.dumps(case.deciding[0].scenario)
+    return in_full(lambda: scenario_from_json(text), side.overrides)
 
 
 def _code(

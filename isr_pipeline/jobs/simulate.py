@@ -184,9 +184,8 @@ def simulate_part(
         Refused: the panel has no scenarios.
         OutOfTime: some tasks did not begin.
     """
-    with reading_once():
-        costs = scenario_costs(plan, panel)
-        version = read_so_far()
+    costs = scenario_costs(plan, panel)
+    version = read_so_far()
     if not costs:
         msg = f"night {plan.night} of {plan.experiment}: no scenarios in panel {panel}"
         raise Refused(msg)

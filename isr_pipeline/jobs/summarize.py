@@ -67,9 +67,8 @@ def run(spark: SparkSession, config: SummarizeConfig) -> None:
         Refused: there are no outcomes of this plan.
     """
     plan = config.plan
-    with reading_once():
-        held = parts.assembled(plan)
-        version = read_so_far()
+    held = parts.assembled(plan)
+    version = read_so_far()
     if not held:
         msg = f"night {plan.night} of {plan.experiment}: no outcomes of this plan to summarize"
         raise Refused(msg)

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 FILE = "answer.json"
 """In the night's folder."""
 
-PERHAPS_FROM = 1.10
-"""Ratio from which a rise that is not sure is told: half a panel may miss a real price."""
-
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
 
@@ -105,7 +102,7 @@ def answer_of(
     choices = choose(plan, panel, settings)
     if choices is None or not choices.every:
         return None
-    return _Words(plan, choices, *_size(scenarios)).answer()
+    return _Words(plan, choices, _size(scenarios), settings.ratio_min).answer()
 
 
 def write_answer(plan: Plan) -> Place:
@@ -139,11 +136,14 @@ def _size(scenarios: pd.DataFrame) -> tuple[int, int]:
 class _Words:
     """Puts choices into words."""
 
-    def __init__(self, plan: Plan, choices: Choices, brokers: int, partitions: int) -> None:
+    def __init__(
+        self, plan: Plan, choices: Choices, size: tuple[int, int], ratio_min: float
+    ) -> None:
         self.by_id = {one.config_id: one for one in plan.configurations}
         self.reference = next(one for one in plan.configurations if one.name == plan.reference)
         self.choices = choices
-        self.size = (brokers, partitions)
+        self.size = size
+        self.ratio_min = ratio_min
         self.reduced = plan.definition.reduced
 
     def answer(self) -> Answer:
@@ -158,7 +158,7 @@ class _Words:
             keeps=keeps,
             first=self._first(choice, chosen),
             gains="" if measured is None else _gains(measured),
-            price="" if measured is None else _price(measured),
+            price="" if measured is None else _price(measured, self.ratio_min),
             sure=self._sure(choice),
             decides="" if choice is None or measured is None else self._decides(choice),
             rivals=self._rivals(),
@@ -248,7 +248,7 @@ class _Words:
             f"{title}: {best.name} is the best of {choice.candidates}, {sure} than "
             f"{self.reference.name} ({_percent(choice.measured.better)}); {first}."
         )
-        parts = (said, _gains(choice.measured), _price(choice.measured))
+        parts = (said, _gains(choice.measured), _price(choice.measured, self.ratio_min))
         return " ".join(part for part in parts if part)
 
     def _backing(self, chosen: Configuration) -> str:
@@ -276,13 +276,19 @@ def _gains(measured: Measured) -> str:
     return f"Better too: {_listed(won)}." if won else ""
 
 
-def _price(measured: Measured) -> str:
+def _price(measured: Measured, ratio_min: float) -> str:
+    """What gets worse, surely or perhaps: half a panel may miss a real price.
+
+    Args:
+        measured: the choice, on the half that did not choose it.
+        ratio_min: from which a rise that is not sure is told.
+    """
     paid = _moved(measured, better=False)
     said = f"The price: {_listed(paid)}." if paid else "Nothing tested gets surely worse."
     perhaps = [
         one
         for one in measured.changes.values()
-        if one not in paid and math.isfinite(one.ratio) and one.ratio >= PERHAPS_FROM
+        if one not in paid and math.isfinite(one.ratio) and one.ratio >= ratio_min
     ]
     return f"{said} Perhaps worse: {_listed(perhaps)}." if perhaps else said
 

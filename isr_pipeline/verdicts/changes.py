@@ -25,11 +25,12 @@ from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.kept import baseline_plan, baseline_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
+    from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.baseline import BaselineRecord
 
@@ -228,7 +229,7 @@ def _configuration(
         text = f"compared with night {accepted.alone.night}, of which it was accepted alone"
         yield Change(kind="configuration", name=one.name, before=accepted.alone.night, text=text)
     yield from setting_changes(
-        resolved(before or plan, accepted.overrides), resolved(plan, dict(one.overrides))
+        _resolved(before or plan, accepted.overrides), _resolved(plan, dict(one.overrides))
     )
 
 
@@ -245,14 +246,21 @@ def _removed(record: BaselineRecord, plan: Plan) -> Iterator[Change]:
             yield Change(kind="configuration", name=one.name, before=one.name, text=text)
 
 
-def resolved(plan: Plan, overrides: dict[str, Any]) -> dict[str, Any]:
+def _resolved(plan: Plan, overrides: dict[str, Any]) -> dict[str, Any]:
+    return in_full(lambda: healthy_scenario(plan.definition, plan.definition.where), overrides)
+
+
+def in_full(scenario: Callable[[], Scenario], overrides: dict[str, Any]) -> dict[str, Any]:
     """Every key, switch and service time of a configuration, defaults included.
 
     A configuration that today's code refuses has its overrides alone.
+
+    Args:
+        scenario: gives the one that it is laid over; may be refused as well.
+        overrides: of the configuration.
     """
     try:
-        healthy = healthy_scenario(plan.definition, plan.definition.where)
-        return dict(resolved_params(apply(healthy, overrides)))
+        return dict(resolved_params(apply(scenario(), overrides)))
     except (ValueError, KeyError, TypeError):  # InputError is a ValueError
         return dict(overrides)
 

@@ -102,7 +102,7 @@ class TestWords:
         change = choice.Change(FLAPS, 0.197, 0.129, 1.53, 0.92, 2.6, worse=0.06, better=0.94)
         little = choice.Change(LATENCY, 105.0, 100.0, 1.05, 0.9, 1.2, worse=0.3, better=0.7)
         measured = choice.Measured("a", {FLAPS: change, LATENCY: little}, 0.99)
-        assert _price(measured) == (
+        assert _price(measured, 1.10) == (
             "Nothing tested gets surely worse. Perhaps worse: ISR flaps 1.53 × (0.92 to 2.60)."
         )
 
