@@ -34,6 +34,7 @@ PARTS = {
     "price": "The price",
     "sure": "How sure",
     "decides": "What decides it",
+    "asked": "What was asked",
     "rivals": "Published advice",
     "releases": "Another release",
     "proposals": "What no broker has",
@@ -79,7 +80,7 @@ def block(experiment: str) -> str:
     answer = [
         f"| {title} | {_cell(line['answer'][name])} |"
         for name, title in PARTS.items()
-        if line["answer"][name]
+        if line["answer"].get(name)
     ]
     head = " | ".join(f"{words.label(one)}, {words.unit(one)}" for one in COLUMNS)
     parts = (

@@ -20,7 +20,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import shipping, spark_place
 from isr_pipeline.host.ground import check_master
-from isr_pipeline.host.java import java_home, spark_home
+from isr_pipeline.host.java import LIGHT, java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
 from isr_pipeline.host.spark_watch import watch
 from isr_pipeline.host.stack import LOOPBACK, on_this_machine
@@ -50,11 +50,6 @@ SETTINGS: Mapping[str, str] = {
 }
 """Settings of every session, wherever it runs."""
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a Java whose work is short and small (the long work is the kernel's, in Python): its second
-compiler would spend ten seconds of processor time a job on code that is soon thrown away. Where
-spark-submit starts Java, the environment variable ``SPARK_SUBMIT_OPTS`` has to say the same."""
-
 STARTED = "ISR_PIPELINE_SPARK_STARTED"
 """Environment variable: file to make once a session has started, for whoever submitted the job."""
 
@@ -78,7 +73,7 @@ def spark_session(app: str, master: str | None = None, preload: Sequence[str] = 
     if not submitted:
         os.environ.setdefault("SPARK_HOME", str(spark_home()))
         os.environ["JAVA_HOME"] = str(java_home(Home.from_environment()))
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(LIGHT))
     chosen = master or os.environ.get("SPARK_MASTER") or ("" if submitted else "local[*]")
     wherever = chosen or _submitted_master()
     environment = _worker_environment(preload, wherever)

@@ -14,6 +14,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from isr_pipeline.host.spark_place import Place
 from isr_pipeline.host.spark_session import spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -38,6 +39,10 @@ EVERY_STEP = (
 """What the workers of a Spark that serves a whole run have imported before they are forked."""
 
 
+COLLECT_SECONDS = 60.0
+"""Between two collections of Java's garbage; one takes about 0.2 s."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run as a program; exit status 1 if Java ended by itself."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -51,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         here = Place(os.getpid(), options.master, known.port, known.auth_token, EVERY_STEP)
         here.write(options.place)
         _start_workers(spark)
-        return _wait_for_end(gateway.proc)
+        return _wait_for_end(gateway.proc, gateway.jvm.System.gc)
     finally:
         options.place.unlink(missing_ok=True)
         spark.stop()
@@ -69,12 +74,23 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def _wait_for_end(java: subprocess.Popen[bytes]) -> int:
-    """Wait until standard input closes (0) or Java ends (1)."""
+def _wait_for_end(java: subprocess.Popen[bytes], collect: Callable[[], None]) -> int:
+    """Wait until standard input closes (0) or Java ends (1).
+
+    Args:
+        java: the process.
+        collect: makes Java collect its garbage, which it does about once a minute: by itself
+            Java lets its heap grow first, night by night.
+    """
+    collected_at = time.monotonic()
     while java.poll() is None:
         readable, _, _ = select.select([sys.stdin], [], [], 1.0)
         if readable and not os.read(sys.stdin.fileno(), 1024):
             return 0
+        if time.monotonic() - collected_at > COLLECT_SECONDS:
+            with contextlib.suppress(Exception):  # a Java that is gone is seen above
+                collect()
+            collected_at = time.monotonic()
     return 1
 
 

@@ -16,7 +16,15 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing, where_it_ends
-from isr_pipeline.verdicts.choice import UNAVAILABLE, Change, Choice, Choices, Measured, choose
+from isr_pipeline.verdicts.choice import (
+    SURE,
+    UNAVAILABLE,
+    Change,
+    Choice,
+    Choices,
+    Measured,
+    choose,
+)
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
 from isr_pipeline.verdicts.settings import load_settings
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
 
 FILE = "answer.json"
 """In the night's folder."""
+
+ASKED_SHOWN = 8
+"""Asked settings that the answer tells in words; the table has all."""
 
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
@@ -49,6 +60,7 @@ class Answer:
         price: what gets worse.
         sure: from how many scenarios, how sure to be the best.
         decides: which scenarios and assumptions decide it.
+        asked: what each setting that was asked about gains and costs.
         rivals: what published advice does here.
         releases: what another release would change.
         proposals: what a proposal that no broker has would change.
@@ -63,6 +75,7 @@ class Answer:
     price: str
     sure: str
     decides: str
+    asked: str
     rivals: str
     releases: str
     proposals: str
@@ -77,8 +90,8 @@ class Answer:
     @property
     def text(self) -> str:
         """Everything, as one paragraph."""
-        rest = (self.decides, self.rivals, self.releases, self.proposals, self.backing)
-        return " ".join(part for part in (self.short, *rest) if part)
+        rest = (self.rivals, self.releases, self.proposals, self.backing)
+        return " ".join(part for part in (self.short, self.decides, self.asked, *rest) if part)
 
     def as_json(self) -> dict[str, Any]:
         """The parts and the whole text, as `night show --json` has them."""
@@ -161,6 +174,7 @@ class _Words:
             price="" if measured is None else _price(measured, self.ratio_min),
             sure=self._sure(choice),
             decides="" if choice is None or measured is None else self._decides(choice),
+            asked=self._asked(chosen),
             rivals=self._rivals(),
             releases=self._another(self.choices.release, "Another release"),
             proposals=self._another(self.choices.proposal, "What no released broker has"),
@@ -179,6 +193,8 @@ class _Words:
                 f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s, "
                 f"{how_sure} sure that it is better."
             )
+        if choice.measured is None and choice.probability_best < SURE:
+            return f"Keep {name}: none of {_count(choice.candidates)} is surely better."
         if choice.measured is None:
             return f"Keep {name}: none of {_count(choice.candidates)} is better."
         best = self.by_id[choice.best]
@@ -197,13 +213,24 @@ class _Words:
             f"every number is from the other {self.choices.measured_on}."
         )
         if choice.measured is None:
-            return f"{halves} {_percent(choice.probability_best)} sure that none is."
+            return f"{halves} {self._sure_to_keep(choice)}"
         best = self.by_id[choice.best].name
         same = [self.by_id[one].name for one in choice.alike]
         alike = f" The same in every scenario: {', '.join(same)}." if same else ""
         return (
             f"{halves} {best} is the best of all {choice.candidates + 1} in "
             f"{_percent(choice.probability_best)} of bootstrap draws.{alike}"
+        )
+
+    def _sure_to_keep(self, choice: Choice) -> str:
+        """How sure it is that none is better: the other half may see it otherwise."""
+        sure = _percent(choice.probability_best)
+        if choice.probability_best >= SURE or choice.most_often in (choice.best, *choice.alike):
+            return f"{sure} sure that none is better."
+        return (
+            f"On these, {self.by_id[choice.most_often].name} is the best in "
+            f"{_percent(choice.probability_most_often)} of bootstrap draws, "
+            f"{self.reference.name} in {sure}: more scenarios would tell."
         )
 
     def _decides(self, choice: Choice) -> str:
@@ -225,6 +252,25 @@ class _Words:
                 f"({lost:.3g} more a scenario on average): left out."
             )
         return " ".join(said)
+
+    def _asked(self, chosen: Configuration) -> str:
+        """What was asked about and is not advised, each with its gain and its price."""
+        others = [one for one in self.choices.asked if one.config_id != chosen.config_id]
+        if not others:
+            return ""
+        said = [self._asked_one(one) for one in others[:ASKED_SHOWN]]
+        more = len(others) - len(said)
+        rest = f" The table has {more} more." if more else ""
+        return f"You asked, against {self.reference.name}: {'; '.join(said)}.{rest}"
+
+    def _asked_one(self, measured: Measured) -> str:
+        name = self.by_id[measured.config_id].name
+        first = measured.changes[UNAVAILABLE]
+        said = f"{name} {_change(first)}"
+        for word, better in (("better", True), ("worse", False)):
+            moved = [one for one in _moved(measured, better=better) if one is not first]
+            said += f", {word}: {_listed(moved)}" if moved else ""
+        return said
 
     def _rivals(self) -> str:
         if not self.choices.rivals:

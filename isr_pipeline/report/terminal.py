@@ -52,6 +52,8 @@ def print_night(shown: dict[str, Any]) -> None:
             console.print(Text(pasted(words.reason(line))), soft_wrap=True)
     if shown.get("answer"):
         console.print(Text(f"answer     {shown['answer']['short']}"))
+        if asked := shown["answer"].get("asked"):
+            console.print(Text(f"           {asked}"))
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):

@@ -68,6 +68,9 @@ WEIGHT_FACTORS = (0.5, 2.0)
 ADVICE = "published-advice"
 """Group of an experiment that holds what others advise."""
 
+ASKED = "asked"
+"""Group that holds what an operator asked about (``experiment new --ask``)."""
+
 
 class Kind(StrEnum):
     """What it takes to have a configuration, next to the reference."""
@@ -129,6 +132,8 @@ class Choice:
         measured: the best on the other half; None if it is the reference.
         probability_best: share of the draws in which it is the best of all candidates and the
             reference; what has the same outcomes everywhere counts as the same.
+        most_often: config_id of what is the best in most of these draws.
+        probability_most_often: share of the draws in which it is.
         alike: config_ids with the best one's outcomes in every scenario.
         axis: metric that the best gains most on, where it was chosen.
         deciding: scenarios of the other half that carry most of the gain, largest first.
@@ -143,6 +148,8 @@ class Choice:
     best: str
     measured: Measured | None
     probability_best: float
+    most_often: str
+    probability_most_often: float
     alike: tuple[str, ...]
     axis: str
     deciding: tuple[str, ...]
@@ -170,7 +177,8 @@ class Choices:
         setting: the best that a broker of the reference's release can be given; None if the
             experiment has no such.
         release, proposal: likewise of other releases, and of what no released broker has.
-        rivals: the settings that others advise, measured like the best.
+        asked: the settings that were asked about, measured like the best.
+        rivals: the settings that others advise, likewise.
     """
 
     chosen_on: int
@@ -178,6 +186,7 @@ class Choices:
     setting: Choice | None
     release: Choice | None
     proposal: Choice | None
+    asked: tuple[Measured, ...]
     rivals: tuple[Measured, ...]
 
     @property
@@ -215,13 +224,17 @@ def choose(plan: Plan, panel: PanelOutcomes, settings: VerdictSettings) -> Choic
         kind: _choose(kind, (reference.config_id, *ids), panel, halves, settings) if ids else None
         for kind, ids in kinds.items()
     }
-    rivals = [one for one in kinds[Kind.SETTING] if by_id[one].group == ADVICE]
+    asked, rivals = (
+        [one for one in kinds[Kind.SETTING] if by_id[one].group == group]
+        for group in (ASKED, ADVICE)
+    )
     return Choices(
         chosen_on=len(halves[0].scenario_ids),
         measured_on=len(halves[1].scenario_ids),
         setting=found[Kind.SETTING],
         release=found[Kind.RELEASE],
         proposal=found[Kind.PROPOSAL],
+        asked=_measure(asked, halves[1], reference.config_id, settings),
         rivals=_measure(rivals, halves[1], reference.config_id, settings),
     )
 
@@ -347,13 +360,16 @@ def _choose(
         sides = measuring.select((every[at],)), measuring.select((reference,))
         deciding = deciding_scenarios(*sides, axis)
     drawn = _Rule(measuring, reference, settings).best(draws(measuring), safe)
+    wins = np.bincount(drawn, minlength=len(every)) / len(drawn)
     return Choice(
         kind=kind,
         candidates=len(every) - 1,
         reference=reference,
         best=every[at],
         measured=measured,
-        probability_best=float(np.isin(drawn, [at, *alike]).mean()),
+        probability_best=float(wins[[at, *alike]].sum()),
+        most_often=every[int(wins.argmax())],
+        probability_most_often=float(wins.max()),
         alike=tuple(every[one] for one in alike),
         axis=axis,
         deciding=deciding,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 from isr_pipeline.host.spark_session import SETTINGS
+from isr_pipeline.jobs import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,3 +49,30 @@ class TestSession:
         rows = spark.range(1).mapInArrow(describe_worker, "python string, archives string")
         (row,) = rows.collect()
         assert (row["python"], row["archives"]) == (sys.executable, "")
+
+
+class TestSparkThatServes:
+    """The program that holds one Spark for all steps."""
+
+    def test_its_java_collects_garbage_while_it_waits(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Java would let its heap grow night by night, so it is told to collect in turn."""
+        reads, writes = os.pipe()
+        monkeypatch.setattr(host, "COLLECT_SECONDS", 0.0)
+        times = []
+
+        def collect() -> None:
+            times.append(time.monotonic())
+            if len(times) == 2:
+                os.close(writes)
+
+        java = subprocess.Popen(["sleep", "60"])
+        try:
+            with os.fdopen(reads) as stdin:
+                monkeypatch.setattr("sys.stdin", stdin)
+                assert host._wait_for_end(java, collect) == 0
+        finally:
+            java.kill()
+            java.wait()
+        assert len(times) == 2

@@ -140,6 +140,43 @@ class TestWords:
         assert "lag-20s looked best on one half of the scenarios. On the" in found["first"]
         assert "of bootstrap draws, produce unavailable" in found["first"]
 
+    def test_halves_that_disagree_are_told(self) -> None:
+        """One half sees nothing better, the other does: that is not called sure."""
+
+        def half(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            del panel
+            if name == "lag-20s":
+                columns[UNAVAILABLE] = columns[UNAVAILABLE] * np.where(measuring, 0.5, 2.0)
+
+        world = World(names=NAMES)
+        ids = world.scenario_rows("regression")["scenario_id"].tolist()
+        strata = world.scenario_rows("regression")["stratum"].tolist()
+        order = sorted(range(len(ids)), key=lambda row: (strata[row], ids[row]))
+        measuring = np.zeros(len(ids), bool)
+        measuring[order[1::2]] = True
+        found = answered(half)
+        assert found["first"] == "Keep today: none of 2 others is surely better."
+        assert found["sure"].endswith(
+            "On these, lag-20s is the best in over 99.9 % of bootstrap draws, today in 0 %: "
+            "more scenarios would tell."
+        )
+
+    def test_what_was_asked_has_its_gain_and_its_price(self) -> None:
+        """A setting that is not advised is told beside today's, the price among it."""
+        world = World(names=NAMES)
+        changes = scaled(UNAVAILABLE, 2.0, "other"), scaled(FLAPS, 3.0, "other")
+        plan = world.write(NIGHT, alike_but(*changes))
+        asked = plan.configurations[2].model_copy(update={"group": "asked"})
+        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
+        found = read_answer("synthetic", NIGHT)
+        assert found is not None
+        assert found["asked"] == (
+            "You asked, against today: other produce unavailable 2.00 × (2.00 to 2.00), "
+            "worse: ISR flaps 3.00 × (3.00 to 3.00)."
+        )
+
     def test_a_proposal_has_a_part_of_its_own(self) -> None:
         """It is compared, and is not what is advised."""
         found = answered(

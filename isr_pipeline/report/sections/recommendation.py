@@ -55,6 +55,7 @@ def _answer(data: NightData) -> str:
         return "<p>Nothing stands beside the reference.</p>"
     parts = (
         ("What decides it", answer.decides),
+        ("What was asked", answer.asked),
         ("Published advice", answer.rivals),
         ("Another release", answer.releases),
         ("Proposals", answer.proposals),
