@@ -22,12 +22,13 @@ from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.report import words
+from isr_pipeline.verdicts.model import LOST
 
 SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY, words.LOST)
+COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY, LOST)
 PARTS = {
     "first": "Which setting",
     "gains": "What else gets better",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isr_pipeline.verdicts.model import WORST_FIRST, number
+from isr_pipeline.verdicts.model import LOST, WORST_FIRST, number
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ OFFLINE = "offline_partition_rate"
 UNDER_MIN = "under_min_isr_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
-LOST = "records_lost"
 UNCLEAN = "unclean_elections"
 
 SHOWN = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY, LOST, UNCLEAN)

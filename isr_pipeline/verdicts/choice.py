@@ -30,6 +30,7 @@ from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.comparison import compare
 from isr_pipeline.verdicts.halves import intervals
+from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import SEED
 
@@ -46,9 +47,6 @@ Bools = npt.NDArray[np.bool_]
 
 UNAVAILABLE = "produce_unavailable_rate"
 """What clients feel, and what decides first."""
-
-LOSS = "records_lost"
-"""Metric that no gain on another outweighs."""
 
 NEGLIGIBLE = 0.02
 """Gain on the axes together, as a logarithm, below which the reference is kept."""
@@ -346,7 +344,7 @@ def _choose(
     choosing, measuring = (half.select(every) for half in halves)
     rule = _Rule(choosing, reference, settings)
     # The mean of differences, not the difference of means: equal columns give exactly nothing.
-    records = whole.values[LOSS]
+    records = whole.values[LOST]
     more_lost = whole.weights @ (records - records[:, [0]]) / whole.weights.sum()
     safe = more_lost <= 0
     boldest = int(rule.best(choosing.weights[None, :], np.ones(len(every), bool))[0])

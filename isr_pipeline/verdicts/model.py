@@ -33,6 +33,9 @@ class Status(StrEnum):
         return cls.UNDECIDED if value == "underpowered" else None
 
 
+LOST = "records_lost"
+"""Metric of acknowledged records that are gone: told before any other."""
+
 WORST_FIRST = (
     Status.NO_DATA,
     Status.REGRESSED,
@@ -415,11 +418,11 @@ def _words(status: Status, configurations: tuple[ConfigVerdict, ...], pending: b
 
 
 def _on(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
-    """The metrics that have a status, the most frequent first."""
+    """The metrics that have a status: lost data before anything else, then the most frequent."""
     metrics: Counter[str] = Counter()
     for one in configurations:
         metrics.update(one.metrics_with(status))
-    return ", ".join(name for name, _ in metrics.most_common())
+    return ", ".join(sorted(metrics, key=lambda name: (name != LOST, -metrics[name])))
 
 
 def number(value: float | None) -> str:

@@ -11,7 +11,7 @@ import pytest
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import words
 from isr_pipeline.report.sections.answer import how_sure
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
+from isr_pipeline.verdicts.model import LOST, ConfigVerdict, MetricVerdict, Redraw, Status, headline
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -39,7 +39,7 @@ class TestValues:
             (words.OFFLINE, 1.14e-3, "0.114 % of time"),
             (words.FLAPS, 5.56, "5.56 a partition and hour"),
             (words.LATENCY, 1322.9, "1323 ms"),
-            (words.LOST, 2.81, "2.81 records a scenario"),
+            (LOST, 2.81, "2.81 records a scenario"),
         ],
     )
     def test_a_value_has_its_unit_in_words(self, metric: str, value: float, text: str) -> None:
@@ -60,18 +60,32 @@ class TestOrder:
         given = [
             metric(words.FLAPS, Status.REGRESSED),
             metric(words.PRODUCE, Status.SUSPECT),
-            metric(words.LOST, Status.SUSPECT),
+            metric(LOST, Status.SUSPECT),
             metric(words.OFFLINE, Status.REGRESSED),
         ]
         order = [one.metric for one in words.worst_first(given)]
-        assert order == [words.LOST, words.OFFLINE, words.FLAPS, words.PRODUCE]
+        assert order == [LOST, words.OFFLINE, words.FLAPS, words.PRODUCE]
+
+    def test_the_line_of_a_night_tells_lost_data_first(self) -> None:
+        """One configuration loses records, two flap: what is lost comes before what is frequent."""
+        several = tuple(
+            ConfigVerdict(
+                name=str(at), config_id=str(at), status=Status.REGRESSED, reason="", metrics=metrics
+            )
+            for at, metrics in enumerate(
+                (
+                    (metric(words.FLAPS, Status.REGRESSED), metric(LOST, Status.REGRESSED)),
+                    (metric(words.FLAPS, Status.REGRESSED),),
+                )
+            )
+        )
+        line = headline(several, "operators", "2026-11-25", pending=False)
+        assert f"regressed on {LOST}, {words.FLAPS}, confirmed" in line
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
         again = Redraw(scenario_id="regression-00005", draws=20, tonight=17, before=0, p=1e-8)
-        lost = metric(
-            words.LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,)
-        )
+        lost = metric(LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,))
         one = ConfigVerdict(
             name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(lost,)
         )

@@ -8,8 +8,8 @@ from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, badge, badges, fold, table
-from isr_pipeline.report.words import FLAPS, LATENCY, LOST, OFFLINE, PRODUCE
-from isr_pipeline.verdicts.model import WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE
+from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 
 TITLE = "Configurations"
 ORDER = 40
