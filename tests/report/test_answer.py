@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
@@ -299,6 +300,12 @@ class TestShown:
         verdict = load_verdict("synthetic", NIGHT)
         note = names.night_note(verdict, {}, (), log_night._answer(plan))
         assert f"\n{kept['text']}\n" in note
+
+    def test_a_first_night_is_headed_by_its_answer(self) -> None:
+        """Nothing to compare with is not what who asked for a setting wants to read first."""
+        data = read_night(self.night().plan(NIGHT))
+        assert data.answer is not None
+        assert f"<h1>{escape(data.answer.first.rstrip('.'))}</h1>" in render(data)
 
     @pytest.mark.parametrize("damage", ["", "[1]", '{"first": '])
     def test_a_damaged_file_is_no_answer(self, damage: str) -> None:

@@ -48,11 +48,12 @@ def body(page: Page, data: NightData) -> str:
 
 
 def headline(data: NightData) -> str:
-    """The night in one line of plain words."""
+    """The night in one line of plain words; of a first night, which setting it advises."""
     verdict, total = data.verdict, len(data.verdict.configurations)
     match verdict.status:
         case Status.BASELINE:
-            return "Nothing to compare with yet"
+            answer = data.answer
+            return "Nothing to compare with yet" if answer is None else answer.first.rstrip(".")
         case Status.REGRESSED | Status.SUSPECT | Status.NO_DATA | Status.UNDECIDED:
             having = [one.name for one in verdict.configurations if one.status is verdict.status]
             said = {
