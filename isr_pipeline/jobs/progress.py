@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SECONDS_BETWEEN_LINES = 3.0
+SECONDS_BETWEEN_LOOKS = 3.0
+"""A line is said at most this often."""
+
+SECONDS_QUIET_MAX = 15.0
+"""A line is said at least this often, though no task has ended since the last one."""
 
 
 def print_line(line: str) -> None:
@@ -22,7 +26,7 @@ def print_line(line: str) -> None:
 
 
 class Progress:
-    """Counts finished pairs across workers and says a line every few seconds.
+    """Counts finished pairs across workers and says a line when there are more, or now and then.
 
     Workers count with accumulators, which Spark brings to the driver whenever a task ends; a
     task that is run again after a failure counts once.
@@ -43,9 +47,12 @@ class Progress:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._talk, name="progress", daemon=True)
         self._started = time.monotonic()
+        self._counted = 0
+        self._counted_at = self._started
+        self._said_at = self._started
 
     def __enter__(self) -> Self:
-        self._started = time.monotonic()
+        self._started = self._counted_at = self._said_at = time.monotonic()
         self._thread.start()
         return self
 
@@ -60,18 +67,32 @@ class Progress:
         print_line(self.line())
 
     def line(self) -> str:
-        """``regression/kraft: pairs 1200/8000, 310 pairs/s, 22 s left``."""
-        elapsed = max(time.monotonic() - self._started, 1e-9)
+        """``regression/kraft: pairs 1200/8000, 310 pairs/s, 22 s left``.
+
+        The rate and the time left are those of the last count: while tasks run nothing is counted,
+        and a rate that sinks with every second of waiting would say that the work got slower.
+        """
+        now = time.monotonic()
         done = int(self.pairs_done.value)
-        head = f"{self._what}: pairs {done}/{self._pairs}, {done / elapsed:.0f} pairs/s"
+        if done != self._counted:
+            self._counted, self._counted_at = done, now
+        elapsed = max(self._counted_at - self._started, 1e-9)
+        rate = done / elapsed
+        in_words = f"{rate:.0f}" if rate >= 10 or not done else f"{rate:.1f}"
+        head = f"{self._what}: pairs {done}/{self._pairs}, {in_words} pairs/s"
         if done >= self._pairs:
             return f"{head}, done in {elapsed:.1f} s"
         share = self.cost_done.value / self._cost if self._cost else 0.0
         if share <= 0.0:
             return f"{head}, time left not known yet"
-        return f"{head}, {elapsed * (1.0 - share) / share:.0f} s left"
+        left = elapsed * (1.0 - share) / share - (now - self._counted_at)
+        return f"{head}, {left:.0f} s left" if left >= 0.0 else f"{head}, longer than expected"
 
     def _talk(self) -> None:
-        while not self._stopped.wait(SECONDS_BETWEEN_LINES):
-            if self.pairs_done.value < self._pairs:  # the last line is printed at the end
+        while not self._stopped.wait(SECONDS_BETWEEN_LOOKS):
+            counted = self.pairs_done.value != self._counted
+            quiet = time.monotonic() - self._said_at >= SECONDS_QUIET_MAX
+            # The last line is printed at the end.
+            if self.pairs_done.value < self._pairs and (counted or quiet):
+                self._said_at = time.monotonic()
                 print_line(self.line())

@@ -250,3 +250,18 @@ class TestProgress:
         told.pairs_done.add(6)
         assert told.line().startswith("regression/x: pairs 8/8, ")
         assert ", done in " in told.line()
+
+    def test_time_left_falls_while_nothing_ends(
+        self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Half was done after 40 s: 40 s are left, then 10, then it takes longer than expected."""
+        clock = [1000.0]
+        monkeypatch.setattr("isr_pipeline.jobs.progress.time.monotonic", lambda: clock[0])
+        told = Progress(spark, "regression/x", 8, 100.0)
+        told.pairs_done.add(4)
+        told.cost_done.add(50.0)
+        said = []
+        for clock[0] in (1040.0, 1070.0, 1085.0):
+            said.append(told.line())
+        head = "regression/x: pairs 4/8, 0.1 pairs/s, "
+        assert said == [f"{head}40 s left", f"{head}10 s left", f"{head}longer than expected"]
