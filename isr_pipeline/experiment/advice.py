@@ -9,6 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+ADVICE = "published-advice"
+"""Group of an experiment that holds what others advise."""
+
+ASKED = "asked"
+"""Group that holds what an operator asked about (``experiment new --ask``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:

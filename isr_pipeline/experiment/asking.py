@@ -19,7 +19,7 @@ from typing import Any
 
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.advice import PUBLISHED
+from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
@@ -404,11 +404,11 @@ def _text(
         *([_budget(size.scenarios)] if size.scenarios < FULL else []),
         "reference: today",
         "groups:",
-        "  - name: asked",
+        f"  - name: {ASKED}",
         "    candidates:",
         "      - {name: today, why: The cluster's settings as they stand.}",
     ]
-    for title, those in (("", asked), ("published-advice", rivals)):
+    for title, those in (("", asked), (ADVICE, rivals)):
         if title and those:
             lines += [f"  - name: {title}", "    candidates:"]
         for rival in those:

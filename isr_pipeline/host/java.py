@@ -40,7 +40,8 @@ LIGHT = (
 """Options of Spark's Java. Its work is short and small; Python workers do the long work. Java's
 second compiler would spend ten seconds of processor time a job on code that is soon thrown away,
 and its parallel collector costs more than it brings. It gives memory back where more than 40 % of
-its heap is free, so that a Spark that serves many nights does not grow with them."""
+its heap is free, or a Spark that serves many nights would keep their garbage. Containers have
+options of their own (``SPARK_SUBMIT_OPTS`` in the compose file)."""
 
 _SHIM = """#!/bin/sh
 # Two things of Spark's launcher do not suit the packaged runtime:

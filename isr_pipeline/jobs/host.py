@@ -40,7 +40,7 @@ EVERY_STEP = (
 
 
 COLLECT_SECONDS = 60.0
-"""Between two collections of Java's garbage; one takes about 0.2 s."""
+"""Between two collections of Java's garbage; one takes about 0.1 s."""
 
 
 def main(arguments: list[str] | None = None) -> int:

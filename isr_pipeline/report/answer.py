@@ -225,7 +225,7 @@ class _Words:
     def _sure_to_keep(self, choice: Choice) -> str:
         """How sure it is that none is better: the other half may see it otherwise."""
         sure = _percent(choice.probability_best)
-        if choice.probability_best >= SURE or choice.most_often in (choice.best, *choice.alike):
+        if choice.most_often in (choice.best, *choice.alike):
             return f"{sure} sure that none is better."
         return (
             f"On these, {self.by_id[choice.most_often].name} is the best in "

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.experiment.advice import ADVICE, ASKED
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.experiment.released import released_range
 from isr_pipeline.kafka.broker_config import KEYS
@@ -62,12 +63,6 @@ END = 0.025
 
 WEIGHT_FACTORS = (0.5, 2.0)
 """What the assumed weight of a fault kind is multiplied with to see whether the choice stands."""
-
-ADVICE = "published-advice"
-"""Group of an experiment that holds what others advise."""
-
-ASKED = "asked"
-"""Group that holds what an operator asked about (``experiment new --ask``)."""
 
 
 class Kind(StrEnum):
