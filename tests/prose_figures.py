@@ -11,14 +11,18 @@ import inspect
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import yaml
+from scipy import stats
 
-from isr_pipeline.blame import case
+from benchmarks import verdict_example
+from benchmarks.detection import draw
+from isr_pipeline.blame import case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.experiment import asking
@@ -34,7 +38,7 @@ from isr_pipeline.scenarios import cluster_file, model, reduction
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import layout
-from isr_pipeline.verdicts import choice, draws, redraw
+from isr_pipeline.verdicts import choice, draws, halves, redraw
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
 from tools import prose
@@ -393,6 +397,9 @@ def _verdicts() -> Iterable[Claim]:
     yield now(page, "within their strata, {} times", choice.DRAWS)
     yield now(page, "(at most {})", case.SCENARIOS_MAX)
     yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
+    yield from _followed(page)
+    yield from _levels(page)
+    yield from _measured(page)
     yield from dated(
         page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
         "Three nights of 21 missed", "27 of 36 nights", "found 28 or 29",
@@ -402,6 +409,91 @@ def _verdicts() -> Iterable[Claim]:
         page, "2026-11-23", "benchmarks.coverage, the last line but one",
         "held in 90.6 % and their lower end in 83.1 %",
     )  # fmt: skip
+
+
+def _followed(page: str) -> Iterable[Claim]:
+    """The regression that the page follows; tests/test_claims.py compares its table."""
+    offline = _yaml("config/faults/smoke.yaml")["strata"]["offline"]
+    assert offline["sample"] == 0.5
+    yield now(
+        page, "`offline` has half of the panel and {} % of the population",
+        round(100 * offline["population"]),
+    )  # fmt: skip
+    yield now(page, "The experiment is `smoke` with {} scenarios.", verdict_example.SIZE)
+
+
+def _levels(page: str) -> Iterable[Claim]:
+    """Error rates, and what follows from them."""
+    settings = _yaml("config/verdicts.yaml")
+    confirm, found = settings["confirm_p"], settings["false_discovery_rate"]
+    yield now(page, "{} % of the alarms (`confirm_p`", round(100 * confirm))
+    yield now(
+        page, "{} % of the improvements, {} % for each rise that is ruled out",
+        round(100 * found), round(100 * halves.ONE_SIDED),
+    )  # fmt: skip
+    for text in (
+        "at a one-sided level of {} %. All else",
+        "Each end is one-sided. The upper end is at {} % and decides `ok`.",
+    ):
+        yield now(page, text, round(100 * halves.ONE_SIDED))
+    yield now(
+        page, "Against none before it takes {} of {} for one scenario.",
+        _redraws_needed(confirm), redraw.DRAWS,
+    )  # fmt: skip
+    yield now(page, "in fewer than {} % of them, the reference is kept", round(100 * choice.SURE))
+    assert culprit.HALF == 0.5
+    yield from given(
+        page, "ends of a scale",
+        "0 % is the baseline, 100 % is tonight, from 50 % on it counts as tonight",
+    )  # fmt: skip
+    yield now(page, "(at most {}) and says", case.SCENARIOS_MAX)
+    yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
+    yield from given(page, "volumes of a journal", "Biometrika 70", "Annals of Statistics 37")
+    yield from given(page, "no change", "may have a lower end below 1:", "ratio is 1 on average")
+    yield from given(page, "steps of the list", "with steps 3 to 5")
+    yield from given(page, "an example", '"in 17 of 20 phase draws, 0 of 20 before"')
+    yield from dated(page, "today", "verdicts/power.py says it", "finds 19 times in 20")
+
+
+def _redraws_needed(p_max: float) -> int:
+    """Of how many phase draws something has to happen to be certain, if it never did before."""
+    none = [0, redraw.DRAWS]
+    return next(
+        count
+        for count in range(redraw.DRAWS + 1)
+        if stats.fisher_exact(
+            [[count, redraw.DRAWS - count], none], alternative="greater"
+        ).pvalue < p_max
+    )  # fmt: skip
+
+
+def _measured(page: str) -> Iterable[Claim]:
+    """How the contest and the check of intervals are made."""
+    results = (ROOT / "benchmarks/results/coverage.jsonl").read_text()
+    coverage = json.loads(results.splitlines()[-1])
+    yield now(
+        page, "draws panels of {} from a pool of {} scenarios of `operators`",
+        coverage["panel"], coverage["scenarios"],
+    )  # fmt: skip
+    level = round(100 * coverage["one_sided_level"])
+    yield now(page, "one-sided at {} %, so {} % should hold", level, 100 - level)
+    yield now(page, "(2 cores, {} panels for each pair", coverage["nights"])
+    yield from given(page, "the machine", "Measured on 2026-11-25 (2 cores")
+    yield now(page, "puts them back: {}, then", draw.REGRESSION)
+    yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
+    yield now(page, "its own least magnitude of {} %", _otavas_magnitude())
+    yield from dated(
+        page, "today", "tests/verdicts/test_stages.py and test_choice.py try it so",
+        "300 null nights", "alarm at most 3 times", "100 panels: the quoted",
+    )  # fmt: skip
+
+
+def _otavas_magnitude() -> int:
+    """In percent; its driver runs in an environment of its own, and cannot be imported here."""
+    driver = (ROOT / "benchmarks" / "detection" / "otava_driver.py").read_text()
+    found = re.search(r"^MAGNITUDE = ([0-9.]+)$", driver, re.MULTILINE)
+    assert found is not None
+    return round(100 * float(found[1]))
 
 
 def _parts(spent: list[str]) -> list[str]:
