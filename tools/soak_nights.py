@@ -5,6 +5,7 @@
 started again, half-way its scheduler is killed (-9), after two thirds `make ui` itself is. Then it
 looks whether every night is there once, which tasks were begun more than once and why, how memory
 and stores grew, and whether `night prune` and Airflow's own clean-up bring the stores down.
+``SOAK_ARGS=--no-cuts`` lets one start serve all nights, which tries memory harder.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Soak:
         home: state folder.
         nights: how many.
         variables: environment of every command.
+        planned: after how many nights `make ui` is to be stopped or killed, and how.
         memory: per start of `make ui`, per night that ended in it: role -> resident MB at most.
         peak: role -> the most resident MB that were seen since the last night ended.
         stores: after how many nights -> store -> MB.
@@ -76,6 +78,7 @@ class Soak:
     home: Path
     nights: int
     variables: dict[str, str]
+    planned: dict[int, str]
     ui: subprocess.Popen[bytes] | None = None
     memory: list[list[dict[str, float]]] = field(default_factory=list)
     peak: dict[str, float] = field(default_factory=dict)
@@ -203,11 +206,6 @@ class Soak:
 
     def go(self) -> None:
         """Run all nights."""
-        cuts = {
-            max(self.nights // 3, 1): STOP,
-            max(self.nights // 2, 2): KILL_SCHEDULER,
-            max(2 * self.nights // 3, 3): KILL_UI,
-        }
         self.start()
         last = FIRST + timedelta(days=self.nights - 1)
         self.run(
@@ -233,9 +231,9 @@ class Soak:
                 say(f"{done} of {self.nights} nights, {sum(self.memory[-1][-1].values()):.0f} MB")
                 if done in (1, self.nights):
                     self.weigh(f"{done} nights" if done > 1 else "1 night")
-                if done in cuts and done < self.nights:
+                if done in self.planned and done < self.nights:
                     time.sleep(IN_THE_MIDDLE)  # of the next night
-                    self.cut(cuts[done])
+                    self.cut(self.planned[done])
                     self.start()
 
     def check_nights(self) -> None:
@@ -338,6 +336,15 @@ STOP, KILL_SCHEDULER, KILL_UI = "Ctrl-C", "kill -9 of the scheduler", "kill -9 o
 IN_THE_MIDDLE = 12.0
 
 
+def planned_cuts(nights: int) -> dict[int, str]:
+    """After how many nights `make ui` is ended, and how."""
+    return {
+        max(nights // 3, 1): STOP,
+        max(nights // 2, 2): KILL_SCHEDULER,
+        max(2 * nights // 3, 3): KILL_UI,
+    }
+
+
 def role(process: psutil.Process | None) -> str:
     """What a process is."""
     try:
@@ -378,6 +385,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--nights", type=int, default=30)
     parser.add_argument("--keep", action="store_true", help="leave the home")
+    parser.add_argument(
+        "--no-cuts", action="store_true", help="one start for all nights: memory alone is tried"
+    )
     options = parser.parse_args()
     if options.nights < 4:
         sys.stderr.write("make soak-nights: NIGHTS: allowed: 4 or more\n")
@@ -391,7 +401,8 @@ def main() -> int:
     }
     variables.pop("ISR_PIPELINE_ROOT", None)
     variables.pop("MLFLOW_TRACKING_URI", None)
-    soak = Soak(home, options.nights, variables)
+    planned = {} if options.no_cuts else planned_cuts(options.nights)
+    soak = Soak(home, options.nights, variables, planned)
     os.chdir(REPOSITORY)
     stop_on_signals()
     try:

@@ -17,8 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks.findings import panel, picture, record, show
 from benchmarks.findings.question import QUESTIONS, question
+from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.worlds import ready
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
@@ -38,11 +40,11 @@ def simulated(experiment: Experiment, processes: int, console: Console) -> list[
                 rows += stretch
                 bar.update(task, completed=len(rows) // arms)
         return rows
-    told = time.monotonic()
+    said_at = time.monotonic()
     for stretch in panel.outcomes(experiment, processes):
         rows += stretch
-        if time.monotonic() - told >= SECONDS_BETWEEN_LINES:
-            told = time.monotonic()
+        if time.monotonic() - said_at >= SECONDS_BETWEEN_LINES:
+            said_at = time.monotonic()
             console.print(f"{len(rows) // arms} of {scenarios} scenarios")
     return rows
 
@@ -78,8 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
         f"{scenarios} fault scenarios x {len(arms)} configurations, simulated on this machine; "
         "no broker is touched."
     )
-    console.print("compiling the kernel (once, about a minute) ...")
-    panel.compile_kernel(experiment)
+    use_kernel_cache()
+    ready.compile_kernel()
     rows = simulated(experiment, given.processes, console)
     found = panel.ratios(rows, arms, experiment.reference)
     console.print("\n" + "\n".join(show.text(asked, found, scenarios)))

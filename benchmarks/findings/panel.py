@@ -47,15 +47,6 @@ class _Task:
     stop: int
 
 
-def compile_kernel(experiment: Experiment) -> None:
-    """Compile the kernel, or load it: one healthy scenario is simulated."""
-    use_kernel_cache()
-    from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
-    from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
-
-    run(parse_scenario(dict(experiment.source.frame), experiment.where))
-
-
 def outcomes(experiment: Experiment, processes: int) -> Iterator[list[dict[str, Any]]]:
     """Simulate the panel; rows of the outcomes table, a stretch at a time, in any order.
 

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from py4j.finalizer import ThreadSafeFinalizer
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -29,6 +30,8 @@ from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from py4j.clientserver import JavaClient
+
 SETTINGS: Mapping[str, str] = {
     # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -41,6 +44,11 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Our shuffles are of summaries; Spark's default of 200 would be 200 empty tasks.
     "spark.sql.shuffle.partitions": "8",
+    # What Spark keeps of ended work for pages that nobody opens here: it grows until it is full.
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "5",
     # A plan of a hundred columns is not worth a warning.
     "spark.sql.debug.maxToStringFields": "1000",
     "spark.python.daemon.module": "isr_pipeline.host.spark_daemon",
@@ -211,9 +219,29 @@ def _leave(session: SparkSession) -> None:
     context = session.sparkContext
     context._jsc = None  # what `stop` would stop for everyone
     context.stop()
+    _release(context._gateway._gateway_client)
     context._gateway.close()
     SparkContext._gateway = SparkContext._jvm = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def _release(client: JavaClient) -> None:
+    """Let Java forget all objects that it keeps for this process: sessions, plans, rows.
+
+    py4j keeps an object until its twin in Python is collected and a thread of its own says so; a
+    process that leaves says nothing. A Spark that serves many nights would keep all their sessions.
+    """
+    ours = f"{client.address}{client.port}"  # how py4j's keys begin
+    left = [
+        key.removeprefix(ours)
+        for key in list(ThreadSafeFinalizer.finalizers)
+        if key.startswith(ours)
+    ]
+    with contextlib.suppress(IndexError):  # collected, and not yet said
+        while True:
+            left.append(client.finalizer_deque.pop()[1])
+    for name in left:
+        client.garbage_collect_object(name, enqueue=False)
 
 
 def _worker_environment(preload: Sequence[str], master: str) -> dict[str, str]:

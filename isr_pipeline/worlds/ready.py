@@ -26,7 +26,7 @@ def compile_kernel() -> None:
     """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
     if _mark().exists():
         return
-    sys.stdout.write("compiling the kernel: its sources changed (once, about a minute)\n")
+    sys.stdout.write("compiling the kernel (about a minute, again only when its sources change)\n")
     _run_smallest()
     _mark().touch()
 

@@ -47,6 +47,16 @@ with joined("step", sys.argv[1]) as spark:
 """
 
 
+KEPT = """
+import sys
+from isr_pipeline.host.spark_session import joined
+
+with joined("count", sys.argv[1]) as spark:
+    gateway = spark.sparkContext._gateway.java_gateway_server.getGateway()
+    print(gateway.getBindings().size())
+"""
+
+
 class Run:
     """What a run has: a Spark, and steps in processes of their own."""
 
@@ -68,6 +78,17 @@ class Run:
         )
         return done.stdout.split()
 
+    def kept(self) -> int:
+        """How many objects Java keeps for programs that asked for them, this one included."""
+        done = subprocess.run(
+            [sys.executable, "-c", KEPT, MASTER],
+            env=self.variables | self.spark.variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return int(done.stdout)
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
@@ -85,6 +106,14 @@ class TestSharedSpark:
         first, second = run.step(), run.step()
         assert first == second
         assert first[1:3] == ["100", "100"]
+
+    def test_steps_leave_nothing_behind(self, run: Run) -> None:
+        """Java keeps no session or plan of a step that has left, however many there were."""
+        run.step()
+        before = run.kept()
+        for _ in range(3):
+            run.step()
+        assert run.kept() <= before
 
     def test_ctrl_c_is_the_steps_own(self, run: Run) -> None:
         """Spark's answer to it would be an error of its own once the step has left."""

@@ -47,7 +47,8 @@ def _explained(page: Page, data: NightData, name: str) -> str:
     caption = (
         f"<strong>{escape(found.drawn.scenario_id)}</strong>: the baseline above, tonight below; "
         "dark blue leads, light blue is in the ISR, orange is out of it, dark grey is on a dead "
-        "broker, red is offline; faults shaded"
+        "broker, red is offline; white strokes are a leader's isr-expiration ticks; "
+        "faults are shaded"
     )
     return f"{heading}<pre><code>{lines}</code></pre>{page.figure(_lanes(found), caption)}"
 
