@@ -275,7 +275,7 @@ def _model() -> Iterable[Claim]:
     back = died + crash["restart_after_ms"]
     yield from given(page, "an id of the scenario's brokers", "fail over to 1002")
     yield now(
-        page, "hangs from {} s to {} s, 1001 dies at {} s and is back at {} s",
+        page, "hangs from {} s to {} s. The broker dies at {} s and is back at {} s",
         *(at // 1000 for at in (start, end, died, back)),
     )  # fmt: skip
     conformance = "docs/conformance.md"
@@ -290,7 +290,7 @@ def _model() -> Iterable[Claim]:
         comparison.ISR_MS_PER_CHANGE, comparison.RETURN_MS,
     )  # fmt: skip
     yield now(
-        conformance, "leaders within {} ms per change, {} ms beside",
+        conformance, "leaders within {} ms per change, and both limits have {} ms more",
         comparison.LEADER_MS_PER_CHANGE, comparison.SLACK_MS,
     )  # fmt: skip
     yield now(conformance, "widened by 1 or {} %", round(100 * comparison.COUNT_WIDENING))
@@ -334,13 +334,13 @@ def _rules() -> Iterable[Claim]:
         KEYS["follower.fetch.process.time.max.ms"].default,
     )  # fmt: skip
     yield now(page, "whole batches up to {} MiB", template.REQUEST_BYTES_MAX // 2**20)
-    yield now(page, "the next go {} ms later", clients.RETRY_US // 1000)
+    yield now(page, "The next records go {} ms later", clients.RETRY_US // 1000)
     yield now(page, "(at most {})", fault_rows.SURGE_CONNECTIONS_MAX)
     yield now(page, "reaches the controller {} ms later", produces.LOG_DIR_NOTICE_US // 1000)
     yield from given(
         page, "Kafka's own numbers", "the 2 % jitter",
         "`initial.broker.registration.timeout.ms` (60 s)",
-        "up to 5 s old", "counts from 0 where it counts",
+        "up to 5 s old", "it counts from 0, as if",
     )  # fmt: skip
     yield now(
         page, "Unfencing takes {} to {} ms",
@@ -352,6 +352,8 @@ def _rules() -> Iterable[Claim]:
         page, "at most {}, and {} million of all partitions",
         size.LEDGER_MAX, round(size.LEDGERS_MAX / layout.L_SIZE / 1e6),
     )  # fmt: skip
+    yield now(page, "Each partition has room for {} in any case", encoder.LEDGER_LEAST)
+    yield now(page, "`produce_burst` adds up to {} of its partition", encoder.LEDGER_BURST_MAX)
     yield now(
         page, "lists the first {} events; a night keeps the first {} of a pair",
         encoder.EVENTS_LISTED, pairs.EVENTS_PER_PAIR,
@@ -372,7 +374,7 @@ def _rules() -> Iterable[Claim]:
     )  # fmt: skip
     yield now(page, "with exit status {}", BudgetSpent.exit_status)
     yield now(
-        page, "({} for each fetcher thread, {} for each producer's connection",
+        page, "{} for each fetcher thread, {} for each producer's connection",
         1 + layout.REQS_PER_THREAD, 1 + layout.REQS_PER_STREAM,
     )  # fmt: skip
     yield from given(
@@ -390,7 +392,7 @@ def _verdicts() -> Iterable[Claim]:
     )  # fmt: skip
     looks = _looks()
     yield now(
-        page, "which is {} %, {} % and {} % of the error",
+        page, "the parts are {} %, {} % and {} % of the error",
         *_parts([_spent(seen / looks[-1]) for seen in looks]),
     )  # fmt: skip
     yield now(page, "in {} other phases", redraw.DRAWS)
@@ -441,6 +443,9 @@ def _levels(page: str) -> Iterable[Claim]:
         _redraws_needed(confirm), redraw.DRAWS,
     )  # fmt: skip
     yield now(page, "in fewer than {} % of them, the reference is kept", round(100 * choice.SURE))
+    yield now(
+        page, "better by less than {} % on the axes together", round(100 * choice.NEGLIGIBLE)
+    )  # fmt: skip
     assert culprit.HALF == 0.5
     yield from given(
         page, "ends of a scale",

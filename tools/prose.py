@@ -1,26 +1,22 @@
 """A small linter of prose: README and docs in plain English.
 
-    python tools/prose.py [--write] [PAGE ...]
+    python tools/prose.py [PAGE ...]
 
 Three rules: a sentence has at most 25 words; some words and phrases are not used; a sentence does
-not open with an empty subject. Tables, code and comments are not read. `prose.json` keeps how many
-faults an old page has. No page may have more than that, and a new page has none. `--write` records
-the counts that fell. With pages named, all their faults are listed.
+not open with an empty subject. Tables, code and comments are not read. Without pages named, all of
+README and docs are read.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / "tools" / "prose.json"
 WORDS_MAX = 25
-LISTED_MAX = 12
 
 NOT_USED = {
     "alike": "the same",
@@ -94,32 +90,16 @@ def faults(text: str) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check, list or record; 1 if a page has more faults than it had."""
+    """List every fault of the pages; 1 if there is one."""
     parser = argparse.ArgumentParser(prog="tools/prose.py", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="record the counts that fell")
-    parser.add_argument("pages", nargs="*", type=Path, help="list all faults of these")
+    parser.add_argument("pages", nargs="*", type=Path, help="these, not all")
     given = parser.parse_args(arguments)
-    if given.pages:
-        for page in given.pages:
-            for fault in faults(page.read_text(encoding="utf-8")):
-                sys.stdout.write(f"{page}: {fault}\n")
-        return 0
-    kept: dict[str, int] = json.loads(KEPT.read_text(encoding="utf-8"))
-    now: dict[str, int] = {}
     status = 0
-    for page in pages():
-        name = page.relative_to(ROOT).as_posix()
-        found = faults(page.read_text(encoding="utf-8"))
-        most = kept.get(name, 0)
-        now[name] = min(len(found), most)
-        if len(found) > most:
+    for page in [one.resolve() for one in given.pages] or pages():
+        name = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
+        for fault in faults(page.read_text(encoding="utf-8")):
             status = 1
-            for fault in found[:LISTED_MAX]:
-                sys.stderr.write(f"{name}: {fault}\n")
-            sys.stderr.write(f"{name}: {len(found)} faults of prose, {most} at most\n")
-    if given.write:
-        lower = {name: count for name, count in sorted(now.items()) if count}
-        KEPT.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
+            sys.stderr.write(f"{name}: {fault}\n")
     return status
 
 

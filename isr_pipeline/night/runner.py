@@ -162,6 +162,7 @@ class _Run:
             print_line("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
+            print_line("starting Airflow and Spark (some seconds) …")
             variables |= _own_airflow(stack.free_port())
             variables[SUPERVISOR_VARIABLE] = str(os.getpid())
             # First of all: Java starts while Airflow does.

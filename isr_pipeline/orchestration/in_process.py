@@ -93,6 +93,7 @@ def run_in_process(
         os.environ.update(stack.environment(home, spark_master=master))
         os.environ[SUPERVISOR_VARIABLE] = str(os.getpid())
         one.claim(wait=wait)
+        print_line("starting Spark (some seconds) …")
         spark = SharedSpark(home, os.environ)
         try:
             os.environ.update(spark.variables)
