@@ -29,6 +29,8 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+TYPED_IN_A_CHECKOUT = [page for page in PAGES if page.name != "deploy.md"]
+"""Pages whose reader has a checkout; docs/deploy.md installs the program where it is found."""
 COMMANDS = typer.main.get_command(app)
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -138,6 +140,13 @@ class TestCommands:
             if (problem := problem_of(words_of(claim.text)))
         ]
         assert wrong == []
+
+    @pytest.mark.parametrize("page", TYPED_IN_A_CHECKOUT, ids=lambda page: page.name)
+    def test_commands_can_be_pasted(self, page: Path) -> None:
+        """A page says how the program is found before it types `isr-pipeline`."""
+        text = page.read_text(encoding="utf-8")
+        typed = text.find("\n$ isr-pipeline")
+        assert typed < 0 or "\n$ source .venv/bin/activate\n" in text[: typed + 1]
 
     def test_the_check_sees_a_wrong_command(self) -> None:
         """A command and an option that are not there are told."""
