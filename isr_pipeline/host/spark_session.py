@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.finalizer import ThreadSafeFinalizer
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from py4j.clientserver import JavaClient
+
+
+class SparkFailure(Exception):
+    """A job of a joined Spark failed."""
+
 
 SETTINGS: Mapping[str, str] = {
     # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
@@ -165,12 +171,18 @@ def joined(app: str, master: str | None) -> Iterator[SparkSession | None]:
 
     Yields:
         The session; None if there is no such Spark, or it does not answer.
+
+    Raises:
+        SparkFailure: a job failed; its text is what Spark says of it.
     """
     place = spark_place.find(master)
     with _own_signals():
         session = None if place is None else _join(place, app)
     try:
         yield session
+    except (PySparkException, Py4JJavaError) as error:
+        # Its text comes from Java, which is left before anybody reads it.
+        raise SparkFailure(str(error)).with_traceback(error.__traceback__) from None
     finally:
         if session is not None:
             _leave(session)

@@ -47,6 +47,21 @@ with joined("step", sys.argv[1]) as spark:
 """
 
 
+FAILING = """
+import sys
+from isr_pipeline.host.spark_session import joined
+
+def work(batches):
+    raise ValueError("a bolt is loose")
+    yield
+
+try:
+    with joined("step", sys.argv[1]) as spark:
+        spark.range(0, 4, 1, 1).mapInArrow(work, "id long").count()
+except Exception as error:
+    print(error)
+"""
+
 KEPT = """
 import sys
 from isr_pipeline.host.spark_session import joined
@@ -114,6 +129,17 @@ class TestSharedSpark:
         for _ in range(3):
             run.step()
         assert run.kept() <= before
+
+    def test_a_failure_can_be_read_after_leaving(self, run: Run) -> None:
+        """What a worker said is in the error's text, though Java was left before it is read."""
+        done = subprocess.run(
+            [sys.executable, "-c", FAILING, MASTER],
+            env=run.variables | run.spark.variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "ValueError: a bolt is loose" in done.stdout
 
     def test_ctrl_c_is_the_steps_own(self, run: Run) -> None:
         """Spark's answer to it would be an error of its own once the step has left."""
