@@ -37,7 +37,7 @@ DRAWS = (1, 2)
 LIMITS = {"10 s": 10_000, "20 s": 20_000, "30 s": 30_000}
 REFERENCE = "30 s"
 METRICS = {
-    "produce_unavailable_rate": "cannot produce",
+    "produce_unavailable_rate": "produce unavailable",
     "offline_partition_rate": "offline",
     "under_min_isr_rate": "under min ISR",
     "isr_flaps_per_partition_hour": "flaps",

@@ -89,7 +89,7 @@ def draw(found: list[Pair], file: Path = PICTURE) -> None:
     axes.set_yticks(middles, [f"{name} ({strata.count(name)})" for name in names])
     for name in names[1:]:
         axes.axhline(strata.index(name) - 0.5, color="#dddddd", linewidth=1)
-    axes.set_xlabel("share of partition-time in which producers are stopped, %")
+    axes.set_xlabel("produce unavailable, % of partition-time")
     axes.set_title(
         "One line is one scenario of the regression panel: grey the baseline, orange tonight",
         fontsize=10,

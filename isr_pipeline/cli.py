@@ -766,7 +766,7 @@ def why(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a configuration's history parts from the baseline's, and what decided it."""
+    """Say where a configuration first does something else than in the baseline, and why."""
     from isr_pipeline.blame.why import explain  # noqa: PLC0415
     from isr_pipeline.report.words import reason  # noqa: PLC0415
 

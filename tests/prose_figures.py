@@ -22,6 +22,7 @@ from scipy import stats
 
 from benchmarks import verdict_example
 from benchmarks.detection import draw
+from benchmarks.findings.question import question
 from isr_pipeline.blame import case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.errors import BudgetSpent
@@ -194,6 +195,9 @@ def _front() -> Iterable[Claim]:
         README, "today", "test_claims runs w12 under both rule sets",
         "20 shrinks become one", "goes from 5 % to 72 %",
     )  # fmt: skip
+    night = json.loads((ROOT / "benchmarks/results/example-night.json").read_text())
+    further = sum(stage["scenarios"] for stage in night["stages"])
+    yield now(README, "a second night of {} scenarios", night["scenarios_used"] - further)
     yield now("CONTRIBUTING.md", "checks sentences over {} words", prose.WORDS_MAX)
     yield from given(
         "CONTRIBUTING.md", "the machine, and a limit that CI sets",
@@ -211,6 +215,7 @@ def _front() -> Iterable[Claim]:
         TUTORIAL, "the limit that test_claims simulates the scenario with",
         "stays online with 60 s",
     )  # fmt: skip
+    yield now(TUTORIAL, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
     drawn = json.loads(_demo_scenario())
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
     yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
@@ -235,6 +240,7 @@ def _findings() -> Iterable[Claim]:
         "**95 % interval**",
     )  # fmt: skip
     yield now(index, "anew {} times within each stratum", summary.RESAMPLES)
+    yield now("docs/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel)
     lag = _default_s("replica.lag.time.max.ms")
     yield now(LAG, "Each value beside the default of {} s", lag)
     yield now(LAG, "one and a half limits: {} s by default", 1.5 * lag)
@@ -324,7 +330,7 @@ def _rules() -> Iterable[Claim]:
     yield from dated(
         page, "2026-11-23", "a night of `proposals` over the shipped panel",
         "`s2-isr-order` 4 % of its commit p99 (7.6 to 7.9 s in the mean)",
-        "(unavailable 2.49 to 2.53 %)", "(p99 8.4 to 7.8 s)",
+        "(produce unavailable 2.49 to 2.53 %)", "(p99 8.4 to 7.8 s)",
     )  # fmt: skip
     yield from given(page, "settings of the example", "a pod back after 2 s")
     yield from given(page, "the state of Kafka's repository", "4.x only translates")
@@ -405,7 +411,7 @@ def _verdicts() -> Iterable[Claim]:
     yield from dated(
         page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
         "Three nights of 21 missed", "27 of 36 nights", "found 28 or 29",
-        "by 800 scenarios of each stratum",
+        "800 scenarios of each stratum",
     )  # fmt: skip
     yield from dated(
         page, "2026-11-23", "benchmarks.coverage, the last line but one",
@@ -449,7 +455,7 @@ def _levels(page: str) -> Iterable[Claim]:
     assert culprit.HALF == 0.5
     yield from given(
         page, "ends of a scale",
-        "0 % is the baseline, 100 % is tonight, from 50 % on it counts as tonight",
+        "0 % is the baseline's outcome, 100 % is tonight's; from 50 % on the trial counts",
     )  # fmt: skip
     yield now(page, "(at most {}) and says", case.SCENARIOS_MAX)
     yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
@@ -482,7 +488,7 @@ def _measured(page: str) -> Iterable[Claim]:
     )  # fmt: skip
     level = round(100 * coverage["one_sided_level"])
     yield now(page, "one-sided at {} %, so {} % should hold", level, 100 - level)
-    yield now(page, "(2 cores, {} panels for each pair", coverage["nights"])
+    yield now(page, "(2 cores, {} panels for each comparison", coverage["nights"])
     yield from given(page, "the machine", "Measured on 2026-11-25 (2 cores")
     yield now(page, "puts them back: {}, then", draw.REGRESSION)
     yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
@@ -564,6 +570,8 @@ def _files() -> Iterable[Claim]:
         page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"
     )
     assert reduction.RATE_FACTOR == 4.0
+    yield now(page, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
+    yield now(page, "its whole {} % interval lies above 1", round(100 * (1 - 2 * choice.END)))
     yield now(page, "leaves no room for {} scenarios", asking.WANTED)
     yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
     yield from given(page, "an exit status", "then the exit status is 1.")

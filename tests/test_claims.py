@@ -266,7 +266,7 @@ class TestFigures:
     @pytest.mark.parametrize(
         ("experiment", "claimed", "more"),
         [
-            ("operators", r"(\d+) that a broker can be given", 0),
+            ("operators", r"(\d+) configurations that a broker can be given", 0),
             ("proposals", r"leadership transfer change\? (\d+) configurations", 0),
             ("history", r"from 0\.8\.2 on behave\? (\d+) rule sets", 0),
         ],
@@ -320,7 +320,7 @@ class TestFigures:
             )
         for (today, longer), words in zip(
             zip(*seen, strict=True),
-            ("offline, share of partition-time", "producers with `acks=all` stopped, share"),
+            ("offline, share of partition-time", "produce unavailable, share of partition-time"),
             strict=True,
         ):
             assert f"| {words} | {today} | {longer} |" in page

@@ -90,6 +90,11 @@ def block(experiment: str) -> str:
             f"{line['machine']}."
         ),
         "\n".join(["| | answer |", "|---|---|", *answer]),
+        (
+            "The answer measures its choice on one half of the panel; the table has all of it. A "
+            "latency's ratio is the geometric mean over scenarios. The table has plain means, in "
+            "which the longest stalls weigh most."
+        ),
         "Each configuration over the regression panel, weighted to the population of faults:",
         "\n".join(
             [

@@ -38,7 +38,9 @@ def last_line(file: Path = RESULTS) -> dict[str, Any]:
 
 def of_readme(told: Mapping[str, Any]) -> str:
     """README's table: every contestant, what it found and what was false."""
-    head = ["found (`regressed`, or an alarm)", *COLUMNS.values(), "alarms that are right"]
+    own = told["contestants"][OWN]["anew"]
+    columns = [f"{said} ({own[what]['of']} planted)" for what, said in COLUMNS.items()]
+    head = ["found (`regressed`, or an alarm)", *columns, "alarms that are right"]
     lines = [
         _made(told),
         "",
@@ -129,12 +131,22 @@ def _missed(told: Mapping[str, Any]) -> str:
     nights = min(null["nights"] for null in told["null"].values())
     small = []
     if told["planted"] < PLANTED_MIN:
-        small.append(f"{told['planted']} regressions of {PLANTED_MIN} wanted")
+        small.append(f"{told['planted']} regressions are planted, {PLANTED_MIN} are wanted.")
     if nights < NULL_MIN:
-        small.append(f"{nights} null nights of {NULL_MIN}")
-    missed = f"Bars that are missed: {'; '.join(told['missed'])}." if told["missed"] else ""
-    limits = f"Too small a contest to show the other bars: {'; '.join(small)}." if small else ""
-    return f"{missed} {limits}".strip() or "Every bar is met."
+        small.append(f"The bar for null nights asks for {NULL_MIN}, and {nights} were run.")
+    said = [_bar(one) for one in told["missed"]]
+    missed = [f"Bars that are missed: {'; '.join(said)}."] if said else []
+    return " ".join([*missed, *small]) or "Every bar is met."
+
+
+def _bar(missed: str) -> str:
+    """A missed bar as the results have it (``flaps_1.25: 0.857 of 7, not 0.95``), in words."""
+    found = re.fullmatch(r"(.+): ([\d.]+) of (\d+), not ([\d.]+)", missed)
+    if found is None:
+        return missed
+    name, share, of, bar = found.groups()
+    said = {**COLUMNS, **MORE}.get(name, name)
+    return f"{said}, {100 * float(share):.3g} % of {of} (bar {100 * float(bar):g} %)"
 
 
 def _percent(share: Mapping[str, Any], *, counted: bool = False) -> str:

@@ -84,9 +84,10 @@ def main(arguments: list[str] | None = None) -> int:
     ready.compile_kernel()
     rows = simulated(experiment, given.processes, console)
     found = panel.ratios(rows, arms, experiment.reference)
-    console.print("\n" + "\n".join(show.text(asked, found, scenarios)))
+    own = panel.reference_values(rows, experiment.reference)
+    console.print("\n" + "\n".join(show.text(asked, found, own, scenarios)))
     if given.write:
-        record.keep(asked.name, scenarios, found)
+        record.keep(asked.name, scenarios, found, own)
         record.write_pages()
         if scenarios == asked.panel:
             picture.draw(asked, found, scenarios)

@@ -126,4 +126,16 @@ def ratios(
     return found
 
 
+def reference_values(rows: Sequence[dict[str, Any]], reference: str) -> dict[str, float]:
+    """What the reference itself has: metric -> weighted mean over the panel, in its own unit."""
+    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
+
+    table = pd.DataFrame(list(rows))
+    own = table[table["config_name"] == reference]
+    summary = summarize(own, own, seed=PANEL)
+    whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
+    values = whole.loc[list(SHOWN), "value"].to_numpy(float)
+    return dict(zip(SHOWN, values.tolist(), strict=True))
+
+
 _COLUMNS = ("ratio", "ratio_low", "ratio_high")

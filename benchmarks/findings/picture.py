@@ -23,13 +23,16 @@ BETTER, WORSE, NEITHER = "#0072B2", "#D55E00", "#666666"
 """Okabe and Ito's blue and vermilion: told apart by every kind of sight, and in print."""
 
 TITLES = {
-    "produce_unavailable_rate": "producers are stopped\n(acks=all)",
-    "offline_partition_rate": "partitions are offline",
-    "isr_flaps_per_partition_hour": "replicas flap",
-    "commit_latency_p99_ms": "slowest commits take\n(99th percentile)",
+    "produce_unavailable_rate": "produce unavailable\n(acks=all)",
+    "offline_partition_rate": "partitions offline",
+    "isr_flaps_per_partition_hour": "ISR flaps",
+    "commit_latency_p99_ms": "commit latency\n(99th percentile)",
 }
 LEAST, MOST = 0.04, 8.0
 """Ends of the axis."""
+
+EDGE = 1.25
+"""Factor by which a point at an end of the axis is moved inwards, so that it is seen whole."""
 
 
 def draw(question: Question, found: Mapping[str, Mapping[str, Ratio]], scenarios: int) -> Path:
@@ -73,9 +76,11 @@ def _panel(axes: Axes, ratios: list[Ratio | None]) -> None:
             if show.is_clear(one):
                 colour = WORSE if one.value > 1.0 else BETTER
             axes.plot([max(one.low, LEAST), min(one.high, MOST)], [row, row], "-", color=colour)
-            axes.plot([one.value], [row], "o", color=colour, markersize=5)
+            # What lies beyond an end of the axis stands at that end, with its number.
+            at = min(max(one.value, LEAST * EDGE), MOST / EDGE)
+            axes.plot([at], [row], "o", color=colour, markersize=5)
             axes.annotate(
-                f"{one.value:.2f}", (one.value, row), (0, 7), textcoords="offset points",
+                f"{one.value:.2f}", (at, row), (0, 7), textcoords="offset points",
                 ha="center", fontsize=8, color=colour,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
             )  # fmt: skip

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parent
 
 SHOWN: dict[str, str] = {
-    "produce_unavailable_rate": "cannot produce",
+    "produce_unavailable_rate": "produce unavailable",
     "offline_partition_rate": "offline",
-    "isr_flaps_per_partition_hour": "flaps",
+    "isr_flaps_per_partition_hour": "ISR flaps",
     "commit_latency_p99_ms": "commit p99",
 }
-"""Metric -> its heading. "Cannot produce": an acks=all producer gets nothing acknowledged."""
+"""Metric -> its heading; docs/findings/index.md says what each means."""
 
 
 @dataclass(frozen=True, slots=True)

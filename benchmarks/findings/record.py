@@ -41,13 +41,26 @@ def pages(root: Path = REPOSITORY) -> Iterator[Path]:
     yield from sorted((root / "docs").rglob("*.md"))
 
 
-def keep(name: str, scenarios: int, found: Mapping[str, Mapping[str, Ratio]]) -> None:
-    """Add a measurement to the results."""
+def keep(
+    name: str,
+    scenarios: int,
+    found: Mapping[str, Mapping[str, Ratio]],
+    reference: Mapping[str, float],
+) -> None:
+    """Add a measurement to the results.
+
+    Args:
+        name: of the finding.
+        scenarios: of its panel.
+        found: configuration -> metric -> ratio to the reference.
+        reference: metric -> the reference's own value.
+    """
     line = {
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "code_version": code_version(),
         "finding": name,
         "scenarios": scenarios,
+        "reference": dict(reference),
         "ratios": {
             arm: {metric: [one.value, one.low, one.high] for metric, one in ratios.items()}
             for arm, ratios in found.items()
@@ -92,13 +105,14 @@ def _fill(block: re.Match[str]) -> str:
         return block["start"] + "\n".join(inside) + "\n" + block["end"]
     asked, found = question(name), found_in(line)
     if block["form"] == "text":
-        inside = ["```text", *show.text(asked, found, scenarios), "```"]
+        inside = ["```text", *show.text(asked, found, line["reference"], scenarios), "```"]
     else:
         day, version = line["measured_at"][:10], line["code_version"]
         inside = [
             "",
             *show.markdown_table(asked, found),
             "",
+            show.absolute(asked, line["reference"]),
             f"{scenarios} scenarios, measured on {day} with `{version}`.",
             "",
         ]

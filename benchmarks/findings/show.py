@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 from benchmarks.findings.question import SHOWN
+from isr_pipeline.verdicts.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +20,9 @@ NO_RATIO = "-"
 
 NEVER = "never seen"
 """Where the configuration's value is zero: resampling zeros gives no interval."""
+
+LINE = 100
+"""Columns of a terminal that a long line is wrapped to."""
 
 LEAST_DIFFERENCE = 0.02
 """Ratios nearer to 1 are called no difference, however narrow their intervals."""
@@ -55,7 +60,21 @@ def cells(
     return ("", *SHOWN.values()), rows
 
 
-def text(question: Question, found: Mapping[str, Mapping[str, Ratio]], scenarios: int) -> list[str]:
+def absolute(question: Question, reference: Mapping[str, float]) -> str:
+    """What the reference itself has, so that a ratio can be told in minutes: one line."""
+    label = question.labels[question.experiment.reference]
+    values = ", ".join(
+        f"{heading} {quantity(metric, reference[metric])}" for metric, heading in SHOWN.items()
+    )
+    return f"{label}: {values}. How often faults happen is an estimate."
+
+
+def text(
+    question: Question,
+    found: Mapping[str, Mapping[str, Ratio]],
+    reference_values: Mapping[str, float],
+    scenarios: int,
+) -> list[str]:
     """What `make finding` ends with: question, table, sentences, words; lines of plain text."""
     reference = question.labels[question.experiment.reference]
     heading, rows = cells(question, found)
@@ -71,8 +90,9 @@ def text(question: Question, found: Mapping[str, Mapping[str, Ratio]], scenarios
         *table,
         "",
         f"Ratios to {reference} over {scenarios} fault scenarios, with 95 % intervals.",
+        *textwrap.wrap(absolute(question, reference_values), LINE, subsequent_indent="  "),
         *sentences(question, found),
-        f"What the columns mean, and why: docs/findings/{question.name}.md",
+        f"What the columns mean: docs/findings/index.md. Why: docs/findings/{question.name}.md",
     ]
 
 

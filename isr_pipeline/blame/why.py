@@ -1,4 +1,4 @@
-"""Why: the deciding scenario under both kernels, and where the two histories part."""
+"""Why: the deciding scenario under both kernels, and where the two runs first differ."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from isr_pipeline.kernels.difference import changed_parts, with_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
+from isr_pipeline.verdicts.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,10 +75,11 @@ class Explanation:
     def lines(self) -> list[str]:
         """For people."""
         case, drawn = self.case, self.drawn
-        values = f"scenario {drawn.scenario_id}: {drawn.before:.6g} to {drawn.after:.6g}"
+        before, after = (quantity(case.metric, one) for one in (drawn.before, drawn.after))
+        values = f"scenario {drawn.scenario_id}: {before} to {after}"
         lines = [
             f"{case.config}: {case.metric} is {case.status}; {values}",
-            f"the histories part at {self.first['t_ms']:.3f} ms: {self.first['text']}",
+            f"both runs are the same until {self.first['t_ms']:.3f} ms; then {self.first['text']}",
             f"decided by {self.decided_by['text']}",
         ]
         lines += [f"    {one['t_ms']:>12.3f} ms  {one['text']}" for one in self.chain]
@@ -85,7 +87,7 @@ class Explanation:
 
 
 def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Explanation:
-    """Find where the two histories part.
+    """Find where the two runs first differ.
 
     Args:
         case: what is asked about.
@@ -93,7 +95,7 @@ def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Expl
         thorough: try each changed function alone where several changed; takes seconds for each.
 
     Raises:
-        Refused: a side cannot be run, or the histories do not part.
+        Refused: a side cannot be run, or both runs are the same.
     """
     with ExitStack() as stack:
         old = stack.enter_context(Kernel(case.before.source, case.before.name, compiled=compiled))
@@ -120,8 +122,8 @@ def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Expl
                 libraries=old.other_libraries(),
             )  # fmt: skip
     raise Refused(
-        f"night {case.night} of {case.experiment}: {case.config}: run again, the histories of "
-        "both sides are alike in every deciding scenario"
+        f"night {case.night} of {case.experiment}: {case.config}: run again, both "
+        "runs are the same in every deciding scenario"
     )
 
 
@@ -133,7 +135,7 @@ def _run(kernel: Kernel, drawn: Drawn, overrides: Mapping[str, Any]) -> Ran:
     return ran
 
 
-# -- where they part --------------------------------------------------------------------------
+# -- where they differ-------------------------------------------------------------------------
 
 
 def first_difference(before: Ran, after: Ran) -> dict[str, Any] | None:
@@ -166,11 +168,14 @@ def _alike(old: Event | None, new: Event | None) -> bool:
 
 
 def _apart(old: Event | None, new: Event | None) -> str:
+    """What differs: an event that one side has earlier, or two of the same moment."""
     before = _described(old) if old else "nothing more"
     after = _described(new) if new else "nothing more"
-    if old and new and old["t_ms"] != new["t_ms"]:
-        before, after = f"{before} at {old['t_ms']:.3f} ms", f"{after} at {new['t_ms']:.3f} ms"
-    elif old and new and _core(old) == _core(new):
+    if old and new and new["t_ms"] < old["t_ms"]:
+        return f"only tonight: {after}; the baseline's next is {before} at {old['t_ms']:.3f} ms"
+    if old and new and old["t_ms"] < new["t_ms"]:
+        return f"only in the baseline: {before}; tonight's next is {after} at {new['t_ms']:.3f} ms"
+    if old and new and _core(old) == _core(new):
         before, after = f"{before} {_decision(old)}", f"{after} {_decision(new)}"
     return f"before: {before}; tonight: {after}"
 
@@ -276,7 +281,7 @@ def _in_full(case: Case, side: Side) -> dict[str, Any]:
 def _code(
     case: Case, drawn: Drawn, first: dict[str, Any], before: Ran, *, thorough: bool
 ) -> dict[str, Any]:
-    """The changed function that alone makes the histories part there; all of them if none does."""
+    """The changed function that alone makes the runs differ there; all of them if none does."""
     parts = changed_parts(case.before.source, case.after.source)
     chosen = parts
     if thorough and 1 < len(parts) <= PARTS_TRIED_MAX:

@@ -184,7 +184,7 @@ class _Words:
     def _first(self, choice: Choice | None, chosen: Configuration) -> str:
         name = self.reference.name
         if choice is None:
-            return f"Keep {name}: no other setting of its release was compared."
+            return f"Keep {name}: what stands beside it changes rules or the release, not settings."
         if choice.is_advised:
             assert choice.measured is not None
             how_sure = _percent(choice.measured.better)

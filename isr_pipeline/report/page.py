@@ -82,8 +82,8 @@ def strata_table(metric: MetricVerdict) -> str:
         ("scenarios", "n"),
     ]
     caption = (
-        f"{words.label(name)} by stratum, {words.unit(name)}; each end of an interval is "
-        "one-sided at 5 %"
+        f"{words.label(name)} by stratum, {words.unit(name)}; the true ratio lies above an "
+        "interval in 5 % of cases at most, and below it in as many"
     )
     return table(caption, head, rows)
 

@@ -74,10 +74,11 @@ def _stages(shown: dict[str, Any]) -> list[str]:
     if not stages:
         return []
     said = [
-        f"{one['panel']} {one['scenarios']} ({one['decided']} of {one['configurations']} decided)"
+        f"{one['scenarios']} of panel {one['panel']} "
+        f"({one['decided']} of {one['configurations']} configurations decided)"
         for one in stages
     ]
-    return [f"further    {', '.join(said)}; {shown['scenarios_used']} scenarios in all"]
+    return [f"further    scenarios: {', '.join(said)}; {shown['scenarios_used']} in all"]
 
 
 def _changes(shown: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from isr_pipeline.verdicts.halves import ONE_SIDED, Intervals, intervals
 from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, rise_matters
 from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
+from isr_pipeline.verdicts.quantities import quantity
 from isr_pipeline.verdicts.settings import NEVER_IN_STRATA, VerdictSettings
 from isr_pipeline.verdicts.statistics import Rejectable, benjamini_hochberg, holm, rejectable
 
@@ -258,10 +259,11 @@ class _Look:
         size = self.found.size(at)
         said = f"{size}{self._interval(at)}"
         hurt = [one for one in strata if one.status is Status.SUSPECT]
+        where = _in(self.found.metrics[at[0]], hurt)
         if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
-            return Status.SUSPECT, f"{said}{_in(hurt)}, q {worse.q[at]:.2g}; {AWAITS_CONFIRM}"
+            return Status.SUSPECT, f"{said}{where}, q {worse.q[at]:.2g}; {AWAITS_CONFIRM}"
         if hurt:
-            return Status.SUSPECT, f"{said} in all{_in(hurt)}; {AWAITS_CONFIRM}"
+            return Status.SUSPECT, f"{said} in all{where}; {AWAITS_CONFIRM}"
         if never:
             scenarios = "scenario that had none" if never == 1 else "scenarios that had none"
             return Status.SUSPECT, f"{said}, in {never} {scenarios}; {AWAITS_CONFIRM}"
@@ -363,11 +365,11 @@ class _Look:
         return tuple(self.scenario_ids[one] for one in order if chosen[one])[:NAMED]
 
 
-def _in(hurt: list[StratumVerdict]) -> str:
+def _in(metric: str, hurt: list[StratumVerdict]) -> str:
     """``, in thrash 2 x (14 of 14 worse)``."""
     said = []
     for one in hurt:
-        ratio = f"{one.baseline_value:.3g} to {one.value:.3g}"
+        ratio = f"none to {quantity(metric, one.value)}"
         if one.ratio is not None:
             ratio = f"{one.ratio:.3g} x"
         said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from isr_pipeline.verdicts.quantities import quantity
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import METRICS
 
@@ -36,11 +37,11 @@ class Size:
         return self.ratio > 1.0 if is_latency(self.metric) else self.value > self.before
 
     def __str__(self) -> str:
-        """``1.32 x`` or, where there is no ratio, ``0 to 4.2e-05``."""
+        """``1.32 x`` or, where there is no ratio, ``none to 0.0042 % of time``."""
         if is_latency(self.metric):
             return f"{self.ratio:.3g} x in the scenarios' geometric mean"
         if self.before == 0.0:
-            return f"0 to {self.value:.3g}"
+            return f"none to {quantity(self.metric, self.value)}"
         return f"{self.value / self.before:.3g} x"
 
     def and_(self, other: Size) -> Size:

@@ -17,6 +17,8 @@ from isr_pipeline.home import REPOSITORY
 
 NAN = float("nan")
 LAG = question("lag-limit")
+OWN = dict.fromkeys(SHOWN, 0.002)
+"""What the reference itself has."""
 
 
 def same(value: float, low: float, high: float) -> dict[str, Ratio]:
@@ -55,7 +57,10 @@ class TestText:
         found = {"lag-10s": same(1.2, 0.9, 1.5), "lag-20s": same(2.0, 1.5, 2.5)}
         assert show.sentences(LAG, found) == [
             "10 s is better in: nothing; worse in: nothing.",
-            "20 s is better in: nothing; worse in: cannot produce, offline, flaps, commit p99.",
+            (
+                "20 s is better in: nothing; "
+                "worse in: produce unavailable, offline, ISR flaps, commit p99."
+            ),
         ]
 
     def test_the_reference_is_one(self) -> None:
@@ -169,11 +174,12 @@ class TestRecord:
     def test_the_newest_is_shown(self, results: Path) -> None:
         """A finding that was measured twice shows the second."""
         arms = ("lag-10s", "lag-20s", "lag-60s")
-        record.keep("lag-limit", 800, dict.fromkeys(arms, same(1.0, 0.5, 2.0)))
-        record.keep("lag-limit", 800, dict.fromkeys(arms, same(3.0, 2.5, 4.0)))
+        record.keep("lag-limit", 800, dict.fromkeys(arms, same(1.0, 0.5, 2.0)), OWN)
+        record.keep("lag-limit", 800, dict.fromkeys(arms, same(3.0, 2.5, 4.0)), OWN)
         page = "before\n<!-- finding:table:lag-limit:800 -->\nold\n<!-- finding:end -->\nafter\n"
         shown = record.filled(page)
         assert "| 10 s | 3.00 x (2.50–4.00) |" in shown
+        assert "30 s (default): produce unavailable 0.2 % of time, " in shown
         assert "old" not in shown
         assert record.filled(shown) == shown
         assert json.loads(results.read_text().splitlines()[0])["scenarios"] == 800

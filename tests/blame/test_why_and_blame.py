@@ -84,8 +84,8 @@ class TestWhy:
         with pytest.raises(Refused) as refusal:
             explain(made, compiled=False)
         assert str(refusal.value) == (
-            "night 2026-11-20 of made: today: run again, the histories of both sides are alike in "
-            "every deciding scenario"
+            "night 2026-11-20 of made: today: run again, both runs are the same in every "
+            "deciding scenario"
         )
 
     def test_a_history_that_ends_sooner(self) -> None:

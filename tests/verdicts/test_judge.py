@@ -274,7 +274,7 @@ class TestStatuses:
         metric = judged(accepted(World()), losing).configuration("id-today").metric("records_lost")
         assert metric.status is Status.REGRESSED
         assert metric.ratio is None
-        assert metric.reason.startswith("0 to ")
+        assert metric.reason.startswith("none to ")
 
     def test_spent_budget_is_no_data(self) -> None:
         """A failed pair makes its configuration no-data, and red."""

@@ -142,8 +142,9 @@ def _on_further_scenarios(metric: MetricVerdict) -> str:
         if metric.status is Status.REGRESSED
         else "not confirmed on further scenarios"
     )
-    p = f", p = {number(metric.p_confirm)} there" if metric.p_confirm is not None else ""
-    return f"{confirmed}{p}"
+    if metric.p_confirm is None:
+        return confirmed
+    return f"{confirmed}: chance alone would do as much there with p = {number(metric.p_confirm)}"
 
 
 def _again(metric: MetricVerdict) -> str:
@@ -190,7 +191,7 @@ def _do(data: NightData) -> str:
             name = shlex.quote(data.flagged[0].name)
             why = f"isr-pipeline why {plan.night} {name} --experiment {plan.experiment}"
             return (
-                f"<p>See where the histories part:</p>{_command(why)}"
+                f"<p>See where both runs first differ:</p>{_command(why)}"
                 f"<p>Fix it. Or accept it, if it is meant:</p>{_command(accept)}{_where()}"
             )
         case Status.NO_DATA:

@@ -24,8 +24,9 @@ def body(page: Page, data: NightData) -> str:
     if not any(drawn):
         return "<p class=lead>Every outcome is bit-identical to the baseline's.</p>"
     lead = (
-        "Configurations whose outcomes differ. Interval ends are one-sided: the upper one at 5 %, "
-        "which decides ok; that of what was called worse or better at the level that the "
-        "correction left; n scenarios are behind each."
+        "Configurations whose outcomes differ; n scenarios are behind each. The true ratio lies "
+        "above an upper end in 5 % of cases at most, and the upper end decides ok. The end that "
+        "faces 1 of what was called worse or better is held to the stricter level that many "
+        "comparisons ask for."
     )
     return f'<p class=lead>{lead}</p><div class="pair">{"".join(drawn)}</div>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing
@@ -10,6 +11,9 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.grid import Configuration
 
 TITLE = "Configurations"
 ORDER = 40
@@ -32,8 +36,10 @@ def body(_: Page, data: NightData) -> str:
     ]
     groups.sort(key=lambda group: WORST_FIRST.index(group[1][0].status))
     lead = (
-        "<p class=lead>Below their headings, the worst verdict first. × is to the baseline. A zero "
-        f"means that none of {len(data.panel.scenario_ids)} scenarios has any, "
+        "<p class=lead>Below their headings, the worst verdict first. Values are of the regression "
+        "panel. × is the ratio to the baseline that was judged. Where further scenarios decided, "
+        "it is theirs, and n says how many they are. A zero means that none of "
+        f"{len(data.panel.scenario_ids)} scenarios has any, "
         f"{words.zero_limit(data.panel)}: upper 95 % limit, rule of three, by weight.</p>"
     )
     drawn = "".join(
@@ -60,25 +66,35 @@ def _group(data: NightData, name: str, members: list[ConfigVerdict], *, opened: 
 
 def _row(data: NightData, one: ConfigVerdict) -> str:
     shown = {metric.metric: metric for metric in one.metrics}
-    cells = "".join(f'<td class="n">{_value(data, name, shown.get(name))}</td>' for name in COLUMNS)
     configuration = data.configuration(one.config_id)
+    cells = "".join(
+        f'<td class="n">{_value(data, configuration, name, shown.get(name))}</td>'
+        for name in COLUMNS
+    )
     why = ""
     if one.status not in QUIET:
         reason = escape(words.reason(one.reason))
         why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{reason}</td></tr>'
     return (
-        f'<tr><th scope="row">{escape(words.short_name(configuration))}</th>'
+        f'<tr><th scope="row">{escape(words.short_name(configuration))}{_about(configuration)}</th>'
         f"<td>{badges(one)}</td>{cells}</tr>{why}"
     )
 
 
-def _value(data: NightData, name: str, metric: MetricVerdict | None) -> str:
+def _about(one: Configuration) -> str:
+    """What a configuration is there for, below its name."""
+    return f"<br><small>{escape(one.why)}</small>" if one.why else ""
+
+
+def _value(data: NightData, one: Configuration, name: str, metric: MetricVerdict | None) -> str:
+    """Its value over the regression panel, as in every row, and the ratio that was judged."""
     if metric is None or metric.value is None:
         return "–"
-    if metric.value == 0:
+    mean = float(data.panel.means(name)[data.panel.column(one.config_id)])
+    value = words.amount(name, mean)
+    if mean == 0:
         limit = words.share_at_most(data.panel.weights)
-        return f"0 <small>in ≤ {words.plain(100 * limit)} %</small>" if limit < 1 else "0"
-    value = words.amount(name, metric.value)
+        value = f"0 <small>in ≤ {words.plain(100 * limit)} %</small>" if limit < 1 else "0"
     if metric.ratio is None or metric.status is Status.UNCHANGED:
         return value
     behind = f", n {metric.scenarios}" if metric.scenarios else ""

@@ -47,7 +47,8 @@ def body(_: Page, data: NightData) -> str:
     ]
     material = f"{data.settings.ratio_min:g} x"
     first = table(
-        f"Where {data.plan.reference} has any of it; an alarm takes {material} and the floor",
+        f"Where {data.plan.reference} has any of it; an alarm takes a rise to {material} and by "
+        "the floor",
         [
             ("metric", ""),
             ("scenarios above zero", "n"),
@@ -62,9 +63,9 @@ def body(_: Page, data: NightData) -> str:
         rows,
     )
     note = (
-        "<p class=lead>The smallest ratio that is found 19 times in 20, if what gets worse is that "
-        "the thing happens in further scenarios, as badly as where it happens now. What makes "
-        "every such scenario a little worse is found down to the ratio above which it matters.</p>"
+        "<p class=lead>A rise to the smallest ratio is found in 19 of 20 nights, if it comes from "
+        "more scenarios that have any, each as bad as those that have some now. A change that "
+        "makes all of these a little worse is found from the ratio on at which it matters.</p>"
     )
     return f"<p>{lead}</p>{first}{note}{second}"
 

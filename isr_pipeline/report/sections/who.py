@@ -18,6 +18,11 @@ from isr_pipeline.verdicts.model import (
 TITLE = "Who is hurt, who gains"
 ORDER = 10
 
+LEAD = (
+    "<p class=lead>A stratum is a class of scenarios, named by its faults; its share of the "
+    "population is how often the fault profile lets such scenarios happen.</p>"
+)
+
 TOLD = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
 WORD = {Status.REGRESSED: "worse", Status.SUSPECT: "perhaps worse", Status.IMPROVED: "better"}
 
@@ -31,6 +36,8 @@ def body(_: Page, data: NightData) -> str:
     ]
     telling.sort(key=lambda pair: TOLD.index(_first(pair[1])))
     drawn = [_matrix(one, metrics) for one, metrics in telling[:REGRESSIONS_SHOWN]]
+    if drawn:
+        drawn.insert(0, LEAD)
     more = len(telling) - REGRESSIONS_SHOWN
     if more > 0:
         drawn.append(f"<p class=lead>and {more} more configurations</p>")
