@@ -80,10 +80,7 @@ def cause(error: BaseException) -> str:
     Args:
         error: as it reached the step.
     """
-    chain = [error]
-    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        chain.append(before)
-    text = "\n".join(f"{type(one).__name__}: {_said(one)}" for one in chain)
+    text = in_full(error)
     full = disk_full(error, text)
     if full:
         return full
@@ -106,11 +103,19 @@ def cause(error: BaseException) -> str:
     return shortened(" ".join(first.split()), LINE_MAX - 50)
 
 
+def in_full(error: BaseException) -> str:
+    """All that an error and those before it say, as far as they can still be asked."""
+    chain = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        chain.append(before)
+    return "\n".join(f"{type(one).__name__}: {_said(one)}" for one in chain)
+
+
 def _said(error: BaseException) -> str:
-    """Text of an error; pyspark's own cannot be told once its Spark has ended."""
+    """Text of an error; those of pyspark and py4j ask Java, which may have ended or was left."""
     try:
         return str(error)
-    except AssertionError:
+    except Exception:
         parts = (getattr(error, "_desc", ""), getattr(error, "_stackTrace", ""))
         return "\n\n".join(str(part) for part in parts if part)
 

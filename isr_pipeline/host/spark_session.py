@@ -24,6 +24,7 @@ from isr_pipeline.host import shipping, spark_place
 from isr_pipeline.host.ground import check_master
 from isr_pipeline.host.java import LIGHT, java_home, spark_home
 from isr_pipeline.host.spark_daemon import PRELOAD
+from isr_pipeline.host.spark_errors import in_full
 from isr_pipeline.host.spark_watch import watch
 from isr_pipeline.host.stack import LOOPBACK, on_this_machine
 from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
@@ -182,7 +183,7 @@ def joined(app: str, master: str | None) -> Iterator[SparkSession | None]:
         yield session
     except (PySparkException, Py4JJavaError) as error:
         # Its text comes from Java, which is left before anybody reads it.
-        raise SparkFailure(str(error)).with_traceback(error.__traceback__) from None
+        raise SparkFailure(in_full(error)).with_traceback(error.__traceback__) from None
     finally:
         if session is not None:
             _leave(session)

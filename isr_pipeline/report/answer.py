@@ -184,7 +184,8 @@ class _Words:
     def _first(self, choice: Choice | None, chosen: Configuration) -> str:
         name = self.reference.name
         if choice is None:
-            return f"Keep {name}: what stands beside it changes rules or the release, not settings."
+            beside = "what stands beside it changes rules or the release, not settings alone"
+            return f"Keep {name}: {beside}."
         if choice.is_advised:
             assert choice.measured is not None
             how_sure = _percent(choice.measured.better)

@@ -49,6 +49,7 @@ with joined("step", sys.argv[1]) as spark:
 
 FAILING = """
 import sys
+from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.host.spark_session import joined
 
 def work(batches):
@@ -59,7 +60,7 @@ try:
     with joined("step", sys.argv[1]) as spark:
         spark.range(0, 4, 1, 1).mapInArrow(work, "id long").count()
 except Exception as error:
-    print(error)
+    print(cause(error))
 """
 
 KEPT = """
@@ -131,7 +132,7 @@ class TestSharedSpark:
         assert run.kept() <= before
 
     def test_a_failure_can_be_read_after_leaving(self, run: Run) -> None:
-        """What a worker said is in the error's text, though Java was left before it is read."""
+        """The one line names what a worker said, though Java was left before it is asked for."""
         done = subprocess.run(
             [sys.executable, "-c", FAILING, MASTER],
             env=run.variables | run.spark.variables,
@@ -139,7 +140,7 @@ class TestSharedSpark:
             text=True,
             check=True,
         )
-        assert "ValueError: a bolt is loose" in done.stdout
+        assert done.stdout == "ValueError: a bolt is loose\n"
 
     def test_ctrl_c_is_the_steps_own(self, run: Run) -> None:
         """Spark's answer to it would be an error of its own once the step has left."""
