@@ -37,8 +37,8 @@ class Budget(Strict):
     minutes: Annotated[float, number(0, 1_440.001, "a number > 0 and <= 1440", low_open=True)] = (
         Field(
             default=30,
-            description="After which no stage goes on: a fuse, which on a fast machine never "
-            "blows.",
+            description="Time limit, after which no stage goes on; a fast machine never reaches "
+            "it.",
         )
     )
 

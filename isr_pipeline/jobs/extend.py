@@ -76,7 +76,7 @@ def parse(arguments: list[str] | None = None) -> ExtendConfig:
 def run(spark: SparkSession, config: ExtendConfig) -> None:
     """Simulate the stage for every configuration that is not decided.
 
-    If the fuse blows on the way, the stage leaves no rows, and the verdict says so.
+    If the time limit ends on the way, the stage leaves no rows, and the verdict says so.
     """
     plan, stage = config.plan, config.stage
     ids = load_verdict(plan.experiment, plan.night).awaits_confirm
@@ -87,7 +87,7 @@ def run(spark: SparkSession, config: ExtendConfig) -> None:
         _simulate(spark, config, ids)
     except OutOfTime as late:
         print_line(str(late))
-        stages.stop(plan, stages.fuse_blown(plan))
+        stages.stop(plan, stages.time_is_over(plan))
 
 
 def _said(counts: Mapping[str, int]) -> str:

@@ -262,7 +262,7 @@ def stop(plan: Plan, why: str) -> NightVerdict:
 
 
 def until_s(plan: Plan) -> float:
-    """When the fuse blows, seconds since 1970: the budget's minutes after the night was judged."""
+    """When time is over, seconds since 1970: the budget's minutes after the night was judged."""
     return judged_at_s(plan) + 60.0 * plan.definition.budget.minutes
 
 
@@ -281,7 +281,7 @@ def why_not(plan: Plan, panel: str) -> str:
     if panel not in {stage.panel for stage in plan.stages}:
         return "the budget has no such stage"
     if time.time() >= until_s(plan):
-        return stop(plan, fuse_blown(plan)).stopped
+        return stop(plan, time_is_over(plan)).stopped
     if panel != CONFIRM:
         without = baseline_side.without_code(plan, verdict.awaits_confirm)
         if without and not _given_up(plan, verdict, without).awaits_confirm:
@@ -300,9 +300,9 @@ def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> Nig
     return _rewritten(plan, verdict, configurations, stages=verdict.stages, final=False)
 
 
-def fuse_blown(plan: Plan) -> str:
+def time_is_over(plan: Plan) -> str:
     """Say that the budget's minutes ended the stages."""
-    return f"stopped by the fuse of {plan.definition.budget.minutes:g} minutes"
+    return f"stopped by the time limit of {plan.definition.budget.minutes:g} minutes"
 
 
 def decide(plan: Plan) -> NightVerdict:

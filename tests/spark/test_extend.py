@@ -121,7 +121,7 @@ def test_the_fuse_leaves_no_rows(spark: SparkSession, night: Plan) -> None:
         extend.run(spark, extend.ExtendConfig(night, night.stages[2]))
         assert rows(night, night.stages[2].panel).empty
         stopped = load_verdict("small", LATER)
-        assert stopped.stopped == "stopped by the fuse of 10 minutes"
+        assert stopped.stopped == "stopped by the time limit of 10 minutes"
         assert stopped.awaits_confirm == ()
     finally:
         verdict.save()

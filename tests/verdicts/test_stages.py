@@ -251,13 +251,13 @@ class TestNights:
             stages.decide(plan)
 
     def test_the_fuse_says_so(self) -> None:
-        """A night whose minutes are over keeps what is open, and its headline names the fuse."""
+        """A night whose minutes are over keeps what is open, and its headline names the limit."""
         plan = accepted(self.WORLD).write(LATER, rising(3.0, "regression"))
         judge_night(plan)
         os.utime(str(changes._path(plan.experiment, plan.night)), (0.0, 0.0))
-        assert stages.why_not(plan, "confirm") == "stopped by the fuse of 30 minutes"
+        assert stages.why_not(plan, "confirm") == "stopped by the time limit of 30 minutes"
         verdict = stages.decide(plan)
-        assert verdict.headline.endswith("; stopped by the fuse of 30 minutes")
+        assert verdict.headline.endswith("; stopped by the time limit of 30 minutes")
         assert verdict.configuration("id-lag-20s").metric(FLAPS).status in OPEN
 
     def test_a_baseline_without_its_code(self) -> None:
