@@ -788,7 +788,7 @@ def blame(
     """Find the key, function or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
-    from isr_pipeline.report.words import label  # noqa: PLC0415
+    from isr_pipeline.verdicts.quantities import label  # noqa: PLC0415
 
     case = _case(night, config, experiment)
     with Progress(f"trials of {case.config}") as progress:

@@ -21,14 +21,21 @@ from typing import Any
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.report import words
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST
 
 SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY, LOST)
+COLUMNS = (
+    quantities.PRODUCE,
+    quantities.OFFLINE,
+    quantities.UNDER_MIN,
+    quantities.FLAPS,
+    quantities.LATENCY,
+    LOST,
+)
 PARTS = {
     "first": "Which setting",
     "gains": "What else gets better",
@@ -83,7 +90,7 @@ def block(experiment: str) -> str:
         for name, title in PARTS.items()
         if line["answer"].get(name)
     ]
-    head = " | ".join(f"{words.label(one)}, {words.unit(one)}" for one in COLUMNS)
+    head = " | ".join(f"{quantities.label(one)}, {quantities.unit(one)}" for one in COLUMNS)
     parts = (
         (
             f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
@@ -112,7 +119,7 @@ def _rows(experiment: str, metrics: dict[str, dict[str, float | None]]) -> list[
     for one in configurations(load_experiment(experiment)):
         if one.name not in metrics:
             continue
-        values = " | ".join(words.amount(name, metrics[one.name][name]) for name in COLUMNS)
+        values = " | ".join(quantities.amount(name, metrics[one.name][name]) for name in COLUMNS)
         rows.append(f"| {one.group if one.group != group else ''} | `{one.name}` | {values} |")
         group = one.group
     return rows

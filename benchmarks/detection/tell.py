@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.detection.arms import OWN
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.report import words
+from isr_pipeline.verdicts import quantities
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "detection.jsonl"
 BEGIN, END = "<!-- contest:begin -->", "<!-- contest:end -->"
@@ -73,7 +73,7 @@ def of_docs(told: Mapping[str, Any]) -> str:
     for metric, curve in told["curve"]["anew"].items():
         if any(one["of"] for one in curve):
             cells = [_percent(one, counted=True) for one in curve]
-            lines.append(f"| {words.label(metric)} | {' | '.join(cells)} |")
+            lines.append(f"| {quantities.label(metric)} | {' | '.join(cells)} |")
     lines.append("")
     for size, null in told["null"].items():
         lines.append(
@@ -93,7 +93,7 @@ def of_docs(told: Mapping[str, Any]) -> str:
 def _plants(told: Mapping[str, Any]) -> list[str]:
     metrics = list(told["curve"]["anew"])
     lines = [
-        f"| planted | in | {' | '.join(words.label(name) for name in metrics)} |",
+        f"| planted | in | {' | '.join(quantities.label(name) for name in metrics)} |",
         f"|---|---|{'---:|' * len(metrics)}",
     ]
     for one in told["plants"]:

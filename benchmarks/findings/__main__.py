@@ -83,8 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
     use_kernel_cache()
     ready.compile_kernel()
     rows = simulated(experiment, given.processes, console)
-    found = panel.ratios(rows, arms, experiment.reference)
-    own = panel.reference_values(rows, experiment.reference)
+    beside = panel.summaries(rows, arms, experiment.reference)
+    found, own = panel.ratios(beside), panel.reference_values(beside)
     console.print("\n" + "\n".join(show.text(asked, found, own, scenarios)))
     if given.write:
         record.keep(asked.name, scenarios, found, own)

@@ -15,7 +15,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
@@ -97,10 +97,10 @@ def simulated_stretch(experiment: Experiment, start: int, stop: int) -> list[dic
     return rows
 
 
-def ratios(
+def summaries(
     rows: Sequence[dict[str, Any]], arms: Sequence[Configuration], reference: str
-) -> dict[str, dict[str, Ratio]]:
-    """Ratios of every configuration to the reference.
+) -> dict[str, pd.DataFrame]:
+    """Every configuration beside the reference, over the whole panel.
 
     Args:
         rows: of the outcomes table, all pairs.
@@ -108,34 +108,32 @@ def ratios(
         reference: name of the one that the others are compared with.
 
     Returns:
-        configuration -> metric -> ratio; without the reference.
+        configuration -> the summary table's rows, one for each metric; without the reference.
     """
     from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
 
     table = pd.DataFrame(list(rows))
     sides = {str(name): own for name, own in table.groupby("config_name")}
-    found: dict[str, dict[str, Ratio]] = {}
+    found = {}
     for arm in arms:
         if arm.name == reference:
             continue
         summary = summarize(sides[arm.name], sides[reference], seed=PANEL)
-        whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
-        found[arm.name] = {
-            metric: Ratio(*whole.loc[metric, list(_COLUMNS)].to_numpy(float)) for metric in SHOWN
-        }
+        found[arm.name] = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
     return found
 
 
-def reference_values(rows: Sequence[dict[str, Any]], reference: str) -> dict[str, float]:
+def ratios(found: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Ratio]]:
+    """Ratios to the reference: configuration -> metric -> ratio."""
+    columns = ["ratio", "ratio_low", "ratio_high"]
+    return {
+        name: {metric: Ratio(*whole.loc[metric, columns].to_numpy(float)) for metric in SHOWN}
+        for name, whole in found.items()
+    }
+
+
+def reference_values(found: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     """What the reference itself has: metric -> weighted mean over the panel, in its own unit."""
-    from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
-
-    table = pd.DataFrame(list(rows))
-    own = table[table["config_name"] == reference]
-    summary = summarize(own, own, seed=PANEL)
-    whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
-    values = whole.loc[list(SHOWN), "value"].to_numpy(float)
+    beside_any = next(iter(found.values()))
+    values = beside_any.loc[list(SHOWN), "reference_value"].to_numpy(float)
     return dict(zip(SHOWN, values.tolist(), strict=True))
-
-
-_COLUMNS = ("ratio", "ratio_low", "ratio_high")

@@ -31,9 +31,6 @@ TITLES = {
 LEAST, MOST = 0.04, 8.0
 """Ends of the axis."""
 
-LEAST_SAID = 0.005
-"""Smaller ratios would be rounded to nothing."""
-
 EDGE = 1.25
 """Factor by which a point at an end of the axis is moved inwards, so that it is seen whole."""
 
@@ -82,7 +79,7 @@ def _panel(axes: Axes, ratios: list[Ratio | None]) -> None:
             # What lies beyond an end of the axis stands at that end, with its number.
             at = min(max(one.value, LEAST * EDGE), MOST / EDGE)
             axes.plot([at], [row], "o", color=colour, markersize=5)
-            said = f"{one.value:.2f}" if one.value >= LEAST_SAID else "under 0.01"
+            said = f"{one.value:.2f}" if one.value >= show.LEAST_SAID else show.UNDER
             axes.annotate(
                 said, (at, row), (0, 7), textcoords="offset points",
                 ha="center", fontsize=8, color=colour,

@@ -21,6 +21,12 @@ NO_RATIO = "-"
 NEVER = "never seen"
 """Where the configuration's value is zero: resampling zeros gives no interval."""
 
+LEAST_SAID = 0.005
+"""Smaller ratios would be rounded to nothing."""
+
+UNDER = "under 0.01"
+"""What is said of them."""
+
 LINE = 100
 """Columns of a terminal that a long line is wrapped to."""
 
@@ -34,8 +40,8 @@ def number(ratio: Ratio) -> str:
         return NO_RATIO
     if ratio.value == 0.0:
         return NEVER
-    if ratio.high < 0.005:
-        return "under 0.01 x"
+    if ratio.high < LEAST_SAID:
+        return f"{UNDER} x"
     if not math.isfinite(ratio.low) or not math.isfinite(ratio.high):
         return f"{ratio.value:.2f} x"
     return f"{ratio.value:.2f} x ({ratio.low:.2f}\u2013{ratio.high:.2f})"

@@ -135,7 +135,7 @@ def _run(kernel: Kernel, drawn: Drawn, overrides: Mapping[str, Any]) -> Ran:
     return ran
 
 
-# -- where they differ-------------------------------------------------------------------------
+# -- where they differ -------------------------------------------------------------------------
 
 
 def first_difference(before: Ran, after: Ran) -> dict[str, Any] | None:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.verdicts.choice import (
     SURE,
-    UNAVAILABLE,
     Change,
     Choice,
     Choices,
@@ -27,6 +25,7 @@ from isr_pipeline.verdicts.choice import (
 )
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
+from isr_pipeline.verdicts.quantities import PRODUCE, label
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ class _Words:
             how_sure = _percent(choice.measured.better)
             return (
                 f"Set {self._setting(chosen)} ({chosen.name}): "
-                f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s, "
+                f"{_change(choice.measured.changes[PRODUCE])} of {name}'s, "
                 f"{how_sure} sure that it is better."
             )
         if choice.measured is None and choice.probability_best < SURE:
@@ -203,7 +202,7 @@ class _Words:
             f"Keep {name}: nothing else is surely better. {best.name} looked best on one half of "
             f"the scenarios. On the other half it is better in only "
             f"{_percent(choice.measured.better)} of bootstrap draws, "
-            f"{_change(choice.measured.changes[UNAVAILABLE])} of {name}'s."
+            f"{_change(choice.measured.changes[PRODUCE])} of {name}'s."
         )
 
     def _sure(self, choice: Choice | None) -> str:
@@ -266,7 +265,7 @@ class _Words:
 
     def _asked_one(self, measured: Measured) -> str:
         name = self.by_id[measured.config_id].name
-        first = measured.changes[UNAVAILABLE]
+        first = measured.changes[PRODUCE]
         said = f"{name} {_change(first)}"
         for word, better in (("better", True), ("worse", False)):
             moved = [one for one in _moved(measured, better=better) if one is not first]
@@ -277,11 +276,11 @@ class _Words:
         if not self.choices.rivals:
             return ""
         said = [
-            f"{self.by_id[one.config_id].name} {_ratio(one.changes[UNAVAILABLE])}, "
+            f"{self.by_id[one.config_id].name} {_ratio(one.changes[PRODUCE])}, "
             f"better in {_percent(one.better)}"
             for one in self.choices.rivals
         ]
-        return f"Published advice, {words.label(UNAVAILABLE)}: {'; '.join(said)}."
+        return f"Published advice, {label(PRODUCE)}: {'; '.join(said)}."
 
     def _another(self, choice: Choice | None, title: str) -> str:
         if choice is None:
@@ -290,7 +289,7 @@ class _Words:
             return f"{title}: none of {_count(choice.candidates)} is better."
         best = self.by_id[choice.best]
         sure = "surely better" if choice.is_advised else "not surely better"
-        first = _change(choice.measured.changes[UNAVAILABLE])
+        first = _change(choice.measured.changes[PRODUCE])
         said = (
             f"{title}: {best.name} is the best of {choice.candidates}, {sure} than "
             f"{self.reference.name} ({_percent(choice.measured.better)}); {first}."
@@ -319,7 +318,7 @@ def _in_text(one: Configuration, key: str) -> str:
 
 def _gains(measured: Measured) -> str:
     """What surely got better beside produce unavailability."""
-    won = [one for one in _moved(measured, better=True) if one.metric != UNAVAILABLE]
+    won = [one for one in _moved(measured, better=True) if one.metric != PRODUCE]
     return f"Better too: {_listed(won)}." if won else ""
 
 
@@ -366,7 +365,7 @@ def _shows(one: Change, *, better: bool) -> bool:
 
 
 def _change(one: Change) -> str:
-    return f"{words.label(one.metric)} {_ratio(one)}"
+    return f"{label(one.metric)} {_ratio(one)}"
 
 
 def _ratio(one: Change) -> str:

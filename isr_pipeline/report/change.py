@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.report import charts, words
 from isr_pipeline.report.page import Page, fold, strata_table
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.panel import natural_unit
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
     """The reason, each differing scenario's change, and the table of strata."""
-    label = escape(words.label(metric.metric))
+    label = escape(quantities.label(metric.metric))
     drawn = page.figure(
         charts.differences(data, one, metric.metric),
         f"<strong>{label}</strong>: each differing scenario's change, "

@@ -18,9 +18,9 @@ from isr_pipeline.report.data import (
     Deciding,
     NightData,
 )
-from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, in_unit, label, unit
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import ConfigVerdict
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, in_unit, label, unit
 
 Chart = dict[str, Any]
 

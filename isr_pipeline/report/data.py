@@ -18,13 +18,14 @@ from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import Answer, answer_of
-from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE, heading, short_name
+from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
 from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import words
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ def strata_table(metric: MetricVerdict) -> str:
     rows = [
         f'<tr><th scope="row">{escape(one.stratum)}</th><td>{badge(one.status)}</td>'
         f'<td class="n">{100 * one.share:.3g} %</td>'
-        f'<td class="n">{words.amount(name, one.baseline_value)}</td>'
-        f'<td class="n">{words.amount(name, one.value)}</td><td class="n">{number(one.ratio)}</td>'
+        f'<td class="n">{quantities.amount(name, one.baseline_value)}</td>'
+        f'<td class="n">{quantities.amount(name, one.value)}</td>'
+        f'<td class="n">{number(one.ratio)}</td>'
         f'<td class="n">{number(one.ratio_low)} to {number(one.ratio_high)}</td>'
         f'<td class="n">{one.risen}</td><td class="n">{one.fallen}</td>'
         f'<td class="n">{one.scenarios}</td></tr>'
@@ -82,8 +83,8 @@ def strata_table(metric: MetricVerdict) -> str:
         ("scenarios", "n"),
     ]
     caption = (
-        f"{words.label(name)} by stratum, {words.unit(name)}; the true ratio lies above an "
-        "interval in 5 % of cases at most, and below it in as many"
+        f"{quantities.label(name)} by stratum, {quantities.unit(name)}; the true ratio lies above "
+        "an interval in 5 % of cases at most, and below it in as many"
     )
     return table(caption, head, rows)
 

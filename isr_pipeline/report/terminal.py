@@ -11,6 +11,7 @@ from rich.text import Text
 from isr_pipeline.host.pasted import pasted
 from isr_pipeline.report import words
 from isr_pipeline.storage.places import place_of
+from isr_pipeline.verdicts import quantities
 
 COLOURS = {
     "regressed": "bold red",
@@ -25,7 +26,13 @@ COLOURS = {
     "baseline": "cyan",
 }
 
-COLUMNS = (words.PRODUCE, words.OFFLINE, words.UNDER_MIN, words.FLAPS, words.LATENCY)
+COLUMNS = (
+    quantities.PRODUCE,
+    quantities.OFFLINE,
+    quantities.UNDER_MIN,
+    quantities.FLAPS,
+    quantities.LATENCY,
+)
 """Metrics of the table; a heading is the name and the unit in words."""
 
 HEADING_CHARACTERS = 12
@@ -107,7 +114,7 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
                 if decision["status"] == status:
                     line = Text(f"{status:<11}", COLOURS[status])
                     found = _change(metric, decision)
-                    line += Text(f"{one['name']}: {words.label(metric)} {found}")
+                    line += Text(f"{one['name']}: {quantities.label(metric)} {found}")
                     lines.append(line + Text(_strata(decision)))
     more = len(lines) - FOUND_MAX
     if more > 0:
@@ -144,12 +151,12 @@ def _configurations(configs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
     for metric in COLUMNS:
-        heading = f"{words.label(metric)}\n{words.unit(metric)}"
+        heading = f"{quantities.label(metric)}\n{quantities.unit(metric)}"
         table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
         verdicts = one.get("words") or [one["verdict"] or "–"]
-        numbers = [words.amount(metric, one["metrics"].get(metric)) for metric in COLUMNS]
+        numbers = [quantities.amount(metric, one["metrics"].get(metric)) for metric in COLUMNS]
         said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
         table.add_row(one["name"], *numbers, said)
     return table

@@ -6,10 +6,10 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.report import words
 from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.lanes import draw, queues
 from isr_pipeline.report.page import fold
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _what(scenario: Scenario) -> str:
 def _outcome(outcome: dict[str, Any]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, value)}</td>'
-        f"<td>{escape(words.unit(name)) if name in METRICS else ''}</td></tr>"
+        f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
         for name, value in outcome.items()
     )
     head = (
@@ -120,11 +120,11 @@ def _measure(name: str) -> str:
     """A column's name in words, and as tables and experiment files have it."""
     if name not in METRICS:
         return name.replace("_", " ")
-    return f"{escape(words.label(name))}<br><small><code>{name}</code></small>"
+    return f"{escape(quantities.label(name))}<br><small><code>{name}</code></small>"
 
 
 def _value(name: str, value: Any) -> str:
-    return words.amount(name, value) if name in METRICS else _shown(value)
+    return quantities.amount(name, value) if name in METRICS else _shown(value)
 
 
 def _shown(value: Any) -> str:

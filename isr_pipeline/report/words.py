@@ -1,4 +1,4 @@
-"""Metrics as a reader sees them: names and units in words, values, and what a zero still allows."""
+"""What a page says of changes, configurations and zeros, in words."""
 
 from __future__ import annotations
 
@@ -9,51 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, number
-from isr_pipeline.verdicts.quantities import (
-    FLAPS,
-    LABELS,
-    LATENCY,
-    OFFLINE,
-    PRODUCE,
-    SHOWN,
-    UNCLEAN,
-    UNDER_MIN,
-    amount,
-    in_unit,
-    label,
-    plain,
-    quantity,
-    unit,
-)
+from isr_pipeline.verdicts.quantities import SHOWN, label, plain, quantity
 from isr_pipeline.worlds.columns import METRICS
-
-__all__ = [
-    "FLAPS",
-    "LABELS",
-    "LATENCY",
-    "OFFLINE",
-    "PRODUCE",
-    "SHOWN",
-    "UNCLEAN",
-    "UNDER_MIN",
-    "amount",
-    "change",
-    "change_of",
-    "heading",
-    "in_order",
-    "in_unit",
-    "label",
-    "listed",
-    "plain",
-    "quantity",
-    "rank",
-    "reason",
-    "share_at_most",
-    "short_name",
-    "unit",
-    "worst_first",
-    "zero_limit",
-]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

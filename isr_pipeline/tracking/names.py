@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isr_pipeline.report import words
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import (
     WORST_FIRST,
     ConfigVerdict,
@@ -27,7 +28,7 @@ COMPLETE = "complete"
 NOTE_CHARACTERS = 7_800
 """MLflow keeps a note in a tag, which holds 8 000 characters."""
 
-SHOWN = (words.PRODUCE, words.OFFLINE, words.FLAPS, words.LATENCY)
+SHOWN = (quantities.PRODUCE, quantities.OFFLINE, quantities.FLAPS, quantities.LATENCY)
 """Metrics of a note's table."""
 
 RUN_NAME_CHARACTERS = 120
@@ -161,7 +162,8 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
         if metric.ratio_low is not None and metric.ratio_high is not None:
             interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
         value, before = (
-            words.amount(metric.metric, given) for given in (metric.value, metric.baseline_value)
+            quantities.amount(metric.metric, given)
+            for given in (metric.value, metric.baseline_value)
         )
         lines.append(
             f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
@@ -175,7 +177,8 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
     """A table of the strata of what got worse or better; nothing if there is none."""
     shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
     rows = [
-        f"| {words.label(metric.metric)} | {part.stratum} | {part.status} | {number(part.ratio)} | "
+        f"| {quantities.label(metric.metric)} | {part.stratum} | {part.status} "
+        f"| {number(part.ratio)} | "
         f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
         for metric in one.metrics
         if metric.status in shown
@@ -189,9 +192,9 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
 
 def _shown(one: ConfigVerdict) -> list[str]:
     values = {metric.metric: metric.value for metric in one.metrics}
-    return [words.amount(name, values.get(name)) for name in SHOWN]
+    return [quantities.amount(name, values.get(name)) for name in SHOWN]
 
 
 def _heading(metric: str) -> str:
     """Its name and unit in words: ``produce unavailable, % of time``."""
-    return f"{words.label(metric)}, {words.unit(metric)}"
+    return f"{quantities.label(metric)}, {quantities.unit(metric)}"

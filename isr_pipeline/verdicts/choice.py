@@ -32,6 +32,7 @@ from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.comparison import compare
 from isr_pipeline.verdicts.halves import intervals
 from isr_pipeline.verdicts.model import LOST
+from isr_pipeline.verdicts.quantities import PRODUCE
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import SEED
 
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-UNAVAILABLE = "produce_unavailable_rate"
-"""What clients feel, and what decides first."""
 
 NEGLIGIBLE = 0.02
 """Gain on the axes together, as a logarithm, below which the reference is kept."""
@@ -288,7 +286,7 @@ class _Rule:
     def __init__(self, panel: PanelOutcomes, reference: str, settings: VerdictSettings) -> None:
         self.at = panel.column(reference)
         self.settings = settings
-        self.metrics = tuple(dict.fromkeys((UNAVAILABLE, *settings.pareto)))
+        self.metrics = tuple(dict.fromkeys((PRODUCE, *settings.pareto)))
         self.panel = panel
         self._natural = [panel.natural(name) for name in self.metrics]
         self._units = [panel.divisors(name) for name in self.metrics]
@@ -307,7 +305,7 @@ class _Rule:
             means = (weights @ natural) / (weights @ units)[:, None] + _floor(self.settings, name)
             logs[name] = np.log(means / means[:, [self.at]])
         total = np.sum([logs[name] for name in self.settings.pareto], axis=0)
-        return logs[UNAVAILABLE], total
+        return logs[PRODUCE], total
 
     def best(self, weights: Floats, eligible: Bools) -> Ints:
         """Column of the best eligible configuration under each row of weights.
@@ -430,7 +428,7 @@ def _gaining_axis(rule: _Rule, at: int) -> str:
     weights = rule.panel.weights[None, :]
     unavailable, _ = rule.scores(weights)
     if unavailable[0, at] < -NEGLIGIBLE:
-        return UNAVAILABLE
+        return PRODUCE
     gains = {}
     for name in rule.metrics:
         means = rule.panel.means(name) + _floor(rule.settings, name)

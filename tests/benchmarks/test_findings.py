@@ -111,7 +111,7 @@ class TestPanel:
         arms = configurations(experiment)
         rows = panel.simulated_stretch(experiment, 0, 2)
         assert len(rows) == 2 * len(arms)
-        found = panel.ratios(rows, arms, experiment.reference)
+        found = panel.ratios(panel.summaries(rows, arms, experiment.reference))
         assert list(found) == [arm.name for arm in arms if arm.name != "today"]
         assert found["solution-1"]["produce_unavailable_rate"].value > 0
 

@@ -11,6 +11,7 @@ import pytest
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import words
 from isr_pipeline.report.sections.answer import how_sure
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, ConfigVerdict, MetricVerdict, Redraw, Status, headline
 
 
@@ -31,20 +32,20 @@ class TestValues:
     )  # fmt: skip
     def test_never_an_exponent(self, value: float | None, text: str) -> None:
         """Three significant digits, however small or large."""
-        assert words.plain(value) == text
+        assert quantities.plain(value) == text
 
     @pytest.mark.parametrize(
         ("metric", "value", "text"),
         [
-            (words.OFFLINE, 1.14e-3, "0.114 % of time"),
-            (words.FLAPS, 5.56, "5.56 a partition and hour"),
-            (words.LATENCY, 1322.9, "1323 ms"),
+            (quantities.OFFLINE, 1.14e-3, "0.114 % of time"),
+            (quantities.FLAPS, 5.56, "5.56 a partition and hour"),
+            (quantities.LATENCY, 1322.9, "1323 ms"),
             (LOST, 2.81, "2.81 records a scenario"),
         ],
     )
     def test_a_value_has_its_unit_in_words(self, metric: str, value: float, text: str) -> None:
         """A rate is a share of time in percent."""
-        assert words.quantity(metric, value) == text
+        assert quantities.quantity(metric, value) == text
 
 
 def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
@@ -58,13 +59,13 @@ class TestOrder:
     def test_lost_data_comes_before_anything_else(self) -> None:
         """Even as a suspicion; the others by status, then as a page has them."""
         given = [
-            metric(words.FLAPS, Status.REGRESSED),
-            metric(words.PRODUCE, Status.SUSPECT),
+            metric(quantities.FLAPS, Status.REGRESSED),
+            metric(quantities.PRODUCE, Status.SUSPECT),
             metric(LOST, Status.SUSPECT),
-            metric(words.OFFLINE, Status.REGRESSED),
+            metric(quantities.OFFLINE, Status.REGRESSED),
         ]
         order = [one.metric for one in words.worst_first(given)]
-        assert order == [LOST, words.OFFLINE, words.FLAPS, words.PRODUCE]
+        assert order == [LOST, quantities.OFFLINE, quantities.FLAPS, quantities.PRODUCE]
 
     def test_the_line_of_a_night_tells_lost_data_first(self) -> None:
         """One configuration loses records, two flap: what is lost comes before what is frequent."""
@@ -74,13 +75,13 @@ class TestOrder:
             )
             for at, metrics in enumerate(
                 (
-                    (metric(words.FLAPS, Status.REGRESSED), metric(LOST, Status.REGRESSED)),
-                    (metric(words.FLAPS, Status.REGRESSED),),
+                    (metric(quantities.FLAPS, Status.REGRESSED), metric(LOST, Status.REGRESSED)),
+                    (metric(quantities.FLAPS, Status.REGRESSED),),
                 )
             )
         )
         line = headline(several, "operators", "2026-11-25", pending=False)
-        assert f"regressed on {LOST}, {words.FLAPS}, confirmed" in line
+        assert f"regressed on {LOST}, {quantities.FLAPS}, confirmed" in line
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
@@ -120,7 +121,7 @@ class TestWording:
         self, ratio: float | None, ends: tuple[float | None, float | None], said: str
     ) -> None:
         """A ratio with its interval; from zero, how much there is now."""
-        assert words.change_of(words.OFFLINE, ratio, ends, 1.14e-3) == said
+        assert words.change_of(quantities.OFFLINE, ratio, ends, 1.14e-3) == said
 
 
 class TestZeros:

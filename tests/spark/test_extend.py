@@ -113,7 +113,7 @@ def test_both_sides_by_either_kernel(
     assert rows(night, STAGE + BASELINE_SIDE).equals(before)
 
 
-def test_the_fuse_leaves_no_rows(spark: SparkSession, night: Plan) -> None:
+def test_a_stage_cut_off_by_the_time_limit_leaves_no_rows(spark: SparkSession, night: Plan) -> None:
     """A stage whose time is over on the way is none: no rows, and the verdict says why."""
     verdict = load_verdict("small", LATER)
     try:

@@ -83,27 +83,24 @@ class Run:
         self.spark = SharedSpark(home, self.variables)
         self.place = Path(self.spark.variables[spark_place.PLACE])
 
-    def step(self, master: str = MASTER, setting: str = "3") -> list[str]:
-        """Run a step; return the words it said."""
+    def said(self, code: str, *arguments: str) -> str:
+        """What a program says that finds this run's Spark, in a process of its own."""
         done = subprocess.run(
-            [sys.executable, "-c", STEP, master, setting],
+            [sys.executable, "-c", code, *arguments],
             env=self.variables | self.spark.variables,
             capture_output=True,
             text=True,
             check=True,
         )
-        return done.stdout.split()
+        return done.stdout
+
+    def step(self, master: str = MASTER, setting: str = "3") -> list[str]:
+        """Run a step; return the words it said."""
+        return self.said(STEP, master, setting).split()
 
     def kept(self) -> int:
         """How many objects Java keeps for programs that asked for them, this one included."""
-        done = subprocess.run(
-            [sys.executable, "-c", KEPT, MASTER],
-            env=self.variables | self.spark.variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return int(done.stdout)
+        return int(self.said(KEPT, MASTER))
 
 
 @pytest.fixture(scope="module")
@@ -133,14 +130,7 @@ class TestSharedSpark:
 
     def test_a_failure_can_be_read_after_leaving(self, run: Run) -> None:
         """The one line names what a worker said, though Java was left before it is asked for."""
-        done = subprocess.run(
-            [sys.executable, "-c", FAILING, MASTER],
-            env=run.variables | run.spark.variables,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout == "ValueError: a bolt is loose\n"
+        assert run.said(FAILING, MASTER) == "ValueError: a bolt is loose\n"
 
     def test_ctrl_c_is_the_steps_own(self, run: Run) -> None:
         """Spark's answer to it would be an error of its own once the step has left."""

@@ -7,8 +7,8 @@ from html import escape
 from isr_pipeline.errors import Refused
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.report.words import LABELS
 from isr_pipeline.verdicts import ledger
+from isr_pipeline.verdicts.quantities import LABELS
 
 TITLE = "Accepted so far"
 ORDER = 85

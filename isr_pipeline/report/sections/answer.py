@@ -12,6 +12,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.report.sections import recommendation
 from isr_pipeline.report.sections.why import explanation
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
@@ -98,7 +99,7 @@ def _named(one: ConfigVerdict) -> str:
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
     metrics = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    told = "; ".join(f"{words.label(m.metric)} {words.change(m)}" for m in metrics[:SHOWN])
+    told = "; ".join(f"{quantities.label(m.metric)} {words.change(m)}" for m in metrics[:SHOWN])
     more = f"; and {len(metrics) - SHOWN} more metrics" if len(metrics) > SHOWN else ""
     why = _why(page, data, one)
     return f"<p>{_named(one)}: {escape(told)}{more}.<br>{why}</p>"
@@ -131,7 +132,7 @@ def how_sure(one: ConfigVerdict) -> str:
     metric = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])[0]
     said = _again(metric) or _on_further_scenarios(metric)
     return (
-        f"<p>{escape(one.name)}: {words.label(metric.metric)} is worse in {metric.risen} of "
+        f"<p>{escape(one.name)}: {quantities.label(metric.metric)} is worse in {metric.risen} of "
         f"{metric.scenarios} scenarios and better in {metric.fallen}; {said}.</p>"
     )
 

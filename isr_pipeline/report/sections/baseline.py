@@ -7,7 +7,7 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page
-from isr_pipeline.report.words import LABELS
+from isr_pipeline.verdicts.quantities import LABELS
 
 TITLE = "Against the baseline"
 ORDER = 45

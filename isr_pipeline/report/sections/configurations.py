@@ -9,8 +9,9 @@ from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, badge, badges, fold, table
-from isr_pipeline.report.words import FLAPS, LATENCY, OFFLINE, PRODUCE
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -57,7 +58,8 @@ def _group(data: NightData, name: str, members: list[ConfigVerdict], *, opened: 
     )
     head = [("configuration", ""), ("verdict", "")]
     head += [
-        (f"{words.label(metric)}<br><small>{words.unit(metric)}</small>", "n") for metric in COLUMNS
+        (f"{quantities.label(metric)}<br><small>{quantities.unit(metric)}</small>", "n")
+        for metric in COLUMNS
     ]
     rows = [_row(data, one) for one in members]
     drawn = table(f"{name}: {len(members)} configurations", head, rows)
@@ -91,10 +93,10 @@ def _value(data: NightData, one: Configuration, name: str, metric: MetricVerdict
     if metric is None or metric.value is None:
         return "–"
     mean = float(data.panel.means(name)[data.panel.column(one.config_id)])
-    value = words.amount(name, mean)
+    value = quantities.amount(name, mean)
     if mean == 0:
         limit = words.share_at_most(data.panel.weights)
-        value = f"0 <small>in ≤ {words.plain(100 * limit)} %</small>" if limit < 1 else "0"
+        value = f"0 <small>in ≤ {quantities.plain(100 * limit)} %</small>" if limit < 1 else "0"
     if metric.ratio is None or metric.status is Status.UNCHANGED:
         return value
     behind = f", n {metric.scenarios}" if metric.scenarios else ""

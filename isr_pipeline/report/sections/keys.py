@@ -5,7 +5,7 @@ from __future__ import annotations
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.report.words import FLAPS, LABELS, OFFLINE, PRODUCE, unit
+from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, unit
 
 TITLE = "Over the main keys"
 ORDER = 50

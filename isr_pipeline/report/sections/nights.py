@@ -7,8 +7,8 @@ from html import escape
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.report.words import FLAPS, LABELS, OFFLINE, PRODUCE, label
 from isr_pipeline.verdicts.drift import NIGHTS_MIN
+from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, label
 
 TITLE = "Nights"
 ORDER = 80

@@ -9,8 +9,8 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.report.words import amount, label, unit
 from isr_pipeline.verdicts.power import needed, smallest_ratio
+from isr_pipeline.verdicts.quantities import amount, label, unit
 
 TITLE = "Power"
 ORDER = 90

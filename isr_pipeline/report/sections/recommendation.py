@@ -9,7 +9,7 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page
-from isr_pipeline.report.words import LABELS, PRODUCE
+from isr_pipeline.verdicts.quantities import LABELS, PRODUCE
 
 TITLE = "Which setting"
 ORDER = 30

@@ -13,6 +13,7 @@ from isr_pipeline.report.data import (
     replay_command,
 )
 from isr_pipeline.report.page import Page, badges, fold
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 from isr_pipeline.verdicts.panel import natural_unit
 
@@ -50,7 +51,7 @@ def _alone(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdic
         f"{escape(words.reason(metric.reason))}. In {escape(metric.alone[0])} the loss alone, "
         "weighted, is more than ten times what matters."
     )
-    name = escape(words.label(metric.metric))
+    name = escape(quantities.label(metric.metric))
     return (
         f"<h3>{escape(one.name)} {badges(one)}</h3><p><strong>{name}</strong>: "
         f"{lead}</p>" + "".join(_deciding(page, data, drawn) for drawn in found)
@@ -65,7 +66,7 @@ def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
             _deciding(page, data, deciding) for deciding in data.deciding(one, metric.metric)
         )
         changed = metric_change(page, data, one, metric)
-        summary = f"Scenarios that decided on {escape(words.label(metric.metric))}"
+        summary = f"Scenarios that decided on {escape(quantities.label(metric.metric))}"
         parts.append(changed + (fold(summary, found, opened=index == 0) if found else ""))
     return "".join(parts)
 

@@ -7,6 +7,7 @@ from html import escape
 from isr_pipeline.report import words
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.page import Page, badges, table
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
@@ -57,12 +58,14 @@ def _matrix(one: ConfigVerdict, metrics: list[MetricVerdict]) -> str:
     strata = {part.stratum: part.share for metric in metrics for part in metric.strata}
     ranked = sorted(strata, key=lambda name: _rank([of.get(name) for of in by_stratum.values()]))
     rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td class="n">{words.plain(100 * strata[name])} %'
-        "</td>" + "".join(_cell(of.get(name)) for of in by_stratum.values()) + "</tr>"
+        f'<tr><th scope="row">{escape(name)}</th>'
+        f'<td class="n">{quantities.plain(100 * strata[name])} %</td>'
+        + "".join(_cell(of.get(name)) for of in by_stratum.values())
+        + "</tr>"
         for name in ranked
     ]
     head = [("stratum", ""), ("of the population", "n")]
-    head += [(words.label(name), "n") for name in by_stratum]
+    head += [(quantities.label(name), "n") for name in by_stratum]
     caption = f"{one.name}: tonight against the baseline by stratum"
     return f"<h3>{escape(one.name)} {badges(one)}</h3>{table(caption, head, rows)}"
 
