@@ -54,9 +54,11 @@ app = typer.Typer(
 )
 night_app = typer.Typer(no_args_is_help=True, help="Run, list, show and prune nights.")
 baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared with.")
-experiment_app = typer.Typer(no_args_is_help=True, help="Experiment files: checked, written.")
+experiment_app = typer.Typer(
+    no_args_is_help=True, help="Experiment files: listed, checked, written."
+)
 lab_app = typer.Typer(no_args_is_help=True, help="Real brokers on this machine, to compare with.")
-cluster_app = typer.Typer(no_args_is_help=True, help="Clusters: imported, shown.")
+cluster_app = typer.Typer(no_args_is_help=True, help="Clusters: listed, imported, shown.")
 app.add_typer(night_app, name="night", rich_help_panel=RUN)
 app.add_typer(baseline_app, name="baseline", rich_help_panel=RUN)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=ASK)
@@ -423,6 +425,30 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
 # -- experiments and scenarios ----------------------------------------------------------------
 
 
+@experiment_app.command("list")
+def experiment_list(*, as_json: AsJson = False) -> None:
+    """List the experiments, and what each asks."""
+    _list_files("experiments", as_json=as_json)
+
+
+def _list_files(kind: str, *, as_json: bool) -> None:
+    """List the files of one folder of the configuration."""
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from isr_pipeline.files.listing import listed  # noqa: PLC0415
+    from isr_pipeline.home import config_dir  # noqa: PLC0415
+
+    folder = config_dir() / kind
+    found = listed(folder)
+    if as_json:
+        _print_json([asdict(one) for one in found])
+        return
+    if not found:
+        _say(f"no files in {folder}")
+    for one in found:
+        _say(f"{one.name:<16} {one.line}".rstrip())
+
+
 @experiment_app.command("check")
 def experiment_check(
     name: Annotated[
@@ -559,6 +585,12 @@ def experiment_new(
 
 
 # -- clusters ---------------------------------------------------------------------------------
+
+
+@cluster_app.command("list")
+def cluster_list(*, as_json: AsJson = False) -> None:
+    """List the clusters that experiments can name."""
+    _list_files("clusters", as_json=as_json)
 
 
 @cluster_app.command("import")

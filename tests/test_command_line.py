@@ -129,6 +129,41 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+class TestFiles:
+    """`experiment list` and `cluster list`."""
+
+    def test_every_file(self) -> None:
+        """Every shipped experiment stands there with the first sentence of its description."""
+        said = CliRunner().invoke(cli.app, ["experiment", "list"], catch_exceptions=False).stdout
+        assert [line.split()[0] for line in said.splitlines()] == completing.experiments()
+        assert "Settings that a broker of today's release can be given" in said
+        assert "none of rules" not in said, "only the first sentence"
+
+    def test_json(self) -> None:
+        """Tools get the whole description, and where the file is."""
+        done = CliRunner().invoke(cli.app, ["cluster", "list", "--json"], catch_exceptions=False)
+        default = next(one for one in json.loads(done.stdout) if one["name"] == "default")
+        assert default["description"].startswith("Six brokers with two disks each")
+        assert Path(default["file"]).is_file()
+        assert default["problem"] == ""
+
+    def test_a_file_that_cannot_be_read(self, tmp_path: Path) -> None:
+        """It is listed with what is wrong with it; the others are listed as well."""
+        folder = tmp_path / "experiments"
+        folder.mkdir()
+        (folder / "broken.yaml").write_text("description: [\n")
+        (folder / "good.yaml").write_text("description: Asks something. And more.\n")
+        done = CliRunner().invoke(
+            cli.app,
+            ["experiment", "list"],
+            env={"ISR_PIPELINE_CONFIG": str(tmp_path)},
+            catch_exceptions=False,
+        )
+        broken, good = done.stdout.splitlines()
+        assert broken.startswith(f"broken           {folder / 'broken.yaml'}:")
+        assert good == "good             Asks something"
+
+
 class TestNames:
     """What there is to be completed."""
 

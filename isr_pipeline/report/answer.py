@@ -230,7 +230,7 @@ class _Words:
         return (
             f"On these, {self.by_id[choice.most_often].name} is the best in "
             f"{_percent(choice.probability_most_often)} of bootstrap draws, "
-            f"{self.reference.name} in {sure}: more scenarios would tell."
+            f"{self.reference.name} in {sure}: larger panels would tell."
         )
 
     def _decides(self, choice: Choice) -> str:

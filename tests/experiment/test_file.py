@@ -344,7 +344,7 @@ def test_by_path(edit: Edit) -> None:
 def test_digest(edit: Edit) -> None:
     """The digest moves with what decides the tables, not with the description or the place."""
     before = load_experiment("smoke").digest
-    edit(SMOKE, "to see that the house stands", "to see")
+    edit(SMOKE, "a quick look at whether all works", "a quick look")
     assert load_experiment("smoke").digest == before
     edit("faults/smoke.yaml", "population: 0.6", "population: 0.5")
     assert load_experiment("smoke").digest != before

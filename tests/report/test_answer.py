@@ -161,7 +161,7 @@ class TestWords:
         assert found["first"] == "Keep today: none of 2 others is surely better."
         assert found["sure"].endswith(
             "On these, lag-20s is the best in over 99.9 % of bootstrap draws, today in 0 %: "
-            "more scenarios would tell."
+            "larger panels would tell."
         )
 
     def test_what_was_asked_has_its_gain_and_its_price(self) -> None:
