@@ -29,7 +29,7 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.experiment.stages import Budget, planned_stages
+from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.lab import comparison, tools
@@ -394,7 +394,7 @@ def _verdicts() -> Iterable[Claim]:
     page = "docs/verdicts.md"
     yield now(
         page, "budget of {} the looks see {}, {} and {} scenarios",
-        Budget().scenarios, *_looks(),
+        load_experiment("operators").budget.scenarios, *_looks(),
     )  # fmt: skip
     looks = _looks()
     yield now(
