@@ -29,6 +29,7 @@ class Causes(Strict):
         experiment: whose cluster, faults and configurations are taken.
         seed: of the panel; ``scenarios``: in it.
         hosts: configurations that plants are put into, the first so many of the contest's.
+        rounds: how often every setting is planted, each time in the next configuration.
         settings, commits: how many plants of each sort are wanted.
         beside: key -> value, moved by one part in a hundred beside a planted one.
         anew_every: of so many settings one is planted while phases are drawn anew.
@@ -41,6 +42,7 @@ class Causes(Strict):
     seed: int
     scenarios: int
     hosts: int
+    rounds: int
     settings: int
     commits: int
     beside: dict[str, Any]
@@ -101,9 +103,11 @@ def settings(causes: Causes, contest: Contest | None = None) -> Iterator[Planted
     contest = contest or load_contest()
     hosts = _hosts(causes, contest)
     beside = cycle(causes.beside.items())
-    asked = [one for one in plants(contest) if one.mutant is None]
-    for index, plant in enumerate(asked):
-        host = list(hosts)[index % len(hosts)]
+    once = [one for one in plants(contest) if one.mutant is None]
+    asked = [(plant, index + turn) for turn in range(causes.rounds)
+             for index, plant in enumerate(once)]  # fmt: skip
+    for index, (plant, place) in enumerate(asked):
+        host = list(hosts)[place % len(hosts)]
         before = hosts[host]
         taken = {*plant.overrides, *before}
         moved = dict(islice((one for one in beside if one[0] not in taken), 2))
