@@ -25,6 +25,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
@@ -38,6 +39,10 @@ NIGHT_SECONDS_MAX = 1800
 LOOK_SECONDS = 5.0
 GROWTH_MAX = 0.05
 """By how much a process may grow after its third night."""
+
+NIGHTS_COMPARED = 3
+"""Growth is between the medians of so many nights, the first after the second and the last: what a
+single look catches at its peak is chance."""
 
 ROLES = {
     "api-server": "Airflow api-server",
@@ -309,18 +314,16 @@ class Soak:
         Raises:
             SoakError: a process grew more than it may.
         """
-        say(
-            "\nresident memory, MB at most in the first, the third and the last night of each start"
-        )
+        say("\nresident memory, MB at most in each night, and its growth after the third")
         grown = []
         for number, seen in enumerate(self.memory, 1):
             for name in sorted({name for one in seen for name in one}):
                 values = [one.get(name, 0.0) for one in seen]
-                third = values[min(2, len(values) - 1)]
-                growth = values[-1] / third - 1.0 if third else 0.0
-                say(f"  start {number}, {len(values):2d} nights  {name:<22} {values[0]:7.0f}"
-                    f" {third:7.0f} {values[-1]:7.0f}  {growth:+.1%}")  # fmt: skip
-                if len(values) > 4 and growth > GROWTH_MAX:
+                growth = growth_of(values)
+                said = " ".join(f"{value:.0f}" for value in values)
+                told = "-" if growth is None else f"{growth:+.1%}"
+                say(f"  start {number}  {name:<22} {told:>6}  {said}")
+                if growth is not None and growth > GROWTH_MAX:
                     grown.append(f"{name} {growth:+.1%} in {len(values) - 3} nights")
         say("\nstores, MB: " + ", ".join(self.stores))
         for name in next(iter(self.stores.values())):
@@ -328,6 +331,18 @@ class Soak:
             say(f"  {name:<34}{columns}")
         if grown:
             raise SoakError(f"grew by more than {GROWTH_MAX:.0%}: {', '.join(grown)}")
+
+
+def growth_of(values: list[float]) -> float | None:
+    """By how much a process grew after its third night; None of too few nights.
+
+    Args:
+        values: the most that it had in each night, in order.
+    """
+    if len(values) < 2 + 2 * NIGHTS_COMPARED:
+        return None
+    first = median(values[2 : 2 + NIGHTS_COMPARED])
+    return median(values[-NIGHTS_COMPARED:]) / first - 1.0 if first else None
 
 
 COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
