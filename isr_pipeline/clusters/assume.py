@@ -12,13 +12,27 @@ RELEASE = "4.1"
 RECORDS_PER_S = 10
 BATCHES_PER_S = 20
 RECORD_BYTES = 500
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
+INTERNAL = frozenset(
+    {
+        "__consumer_offsets",
+        "__transaction_state",
+        "__share_group_state",
+        "__cluster_metadata",
+        "__remote_log_metadata",
+        "__amazon_msk_canary",
+        "__CruiseControlMetrics",
+        "__KafkaCruiseControlModelTrainingSamples",
+        "__KafkaCruiseControlPartitionMetricSamples",
+        "__strimzi_store_topic",
+        "_schemas",
+    }
+)
 """Topics of Kafka's own and of those around it: clients do not produce to them by themselves."""
 
 
 def is_internal(topic: str) -> bool:
-    """Whether a topic is one of Kafka's own."""
-    return topic.startswith("__") or topic in INTERNAL
+    """Whether a topic is one of Kafka's own, or of a well-known program around it."""
+    return topic in INTERNAL
 
 
 class Assumptions:
@@ -73,6 +87,19 @@ class Assumptions:
             "from being idle (Kafka's own topics are idle here)"
         )
         self.add("topics.*.partitions.records_per_s", RECORDS_PER_S, why)
+
+    def idle(self, partitions: int) -> None:
+        """Assume that partitions without a rate are idle, where others of their topic have one."""
+        why = f"no source tells the rates of {partitions} partitions, only of others of their topic"
+        self.add("topics.*.partitions.records_per_s of the others", 0, why)
+
+    def topic_settings(self) -> None:
+        """Assume that what a listing shows with a topic is the topic's own setting."""
+        why = (
+            "kafka-topics.sh shows values of brokers in the same place; "
+            "kafka-configs.sh --entity-type topics tells them apart"
+        )
+        self.add("topics.*.settings", "the topics' own", why)
 
     def batches(self) -> None:
         """Assume how many records a request holds."""

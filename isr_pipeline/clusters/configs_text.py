@@ -20,7 +20,7 @@ _HEADING = re.compile(
     r"(?:(All|Dynamic|Default) configs?|Configs) for (broker|topic|brokers|topics|[a-z-]+)"
     r"(?: in the cluster| (.+?))? are:$"
 )
-_OLD = re.compile(r"Configs for ([a-z-]+)s? '(.*?)' are ?:?(.*)$")
+_OLD = re.compile(r"Configs for (?:default ([a-z-]+)|([a-z-]+) '(.*?)') are ?:?(.*)$")
 _ENTRY = re.compile(
     r"\s+(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>.*) sensitive=(?P<sensitive>true|false)"
     r" synonyms=\{(?P<synonyms>.*)\}$"
@@ -29,6 +29,19 @@ _SOURCE = re.compile(r"([A-Z_]+):")
 _SPLIT = re.compile(r",\s*(?=[a-z][a-zA-Z0-9._-]*=)")
 _OF_ALL = ("DYNAMIC_DEFAULT_BROKER_CONFIG",)
 _DEFAULT = "DEFAULT_CONFIG"
+_OTHERS = re.compile(r"(Quota|SCRAM credential|Client) configs? for ")
+"""Headings of entities that no cluster file has."""
+
+OF_EVERY_LISTING = frozenset(
+    {
+        "replica.lag.time.max.ms",
+        "replica.fetch.wait.max.ms",
+        "num.io.threads",
+        "min.insync.replicas",
+        "unclean.leader.election.enable",
+    }
+)
+"""``--all`` prints all keys of a broker; these every release has that knows ``--all``."""
 
 
 def recognises(text: str) -> bool:
@@ -45,30 +58,46 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, TOOL)
     entity: tuple[str, str] | None = None
+    keys: dict[int, set[str]] = {}
     for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
         heading, old, entry = _HEADING.match(line), _OLD.match(line), _ENTRY.match(line)
         if heading:
             entity = _entity(facts, source, number, heading[2], heading[3] or "")
             if heading[1] == "All" and entity[0] == "broker" and entity[1]:
-                facts.broker(int(entity[1])).settings_whole = True
+                keys[int(entity[1])] = set()
         elif old:
-            entity = _entity(facts, source, number, old[1], old[2])
-            for pair in _SPLIT.split(old[3].strip()):
+            entity = _entity(facts, source, number, old[1] or old[2], old[3] or "")
+            for pair in _SPLIT.split(old[4].strip()):
                 key, equals, value = pair.partition("=")
                 if equals:
                     _keep(facts, entity, key, value, _own_source(entity))
         elif entry:
             if entity is None:
                 source.refuse(number, line.strip(), "a heading before the first entry")
+            if entity[0] == "broker" and entity[1]:
+                keys.get(int(entity[1]), set()).add(entry["key"])
             if entry["sensitive"] == "false":
                 found = _SOURCE.match(entry["synonyms"])
                 own = found[1] if found else _DEFAULT
                 _keep(facts, entity, entry["key"], entry["value"], own)
-        elif not is_noise(line):
+        elif not is_noise(line) and not _OTHERS.match(line):
             source.refuse(number, line.strip(), _ALLOWED)
     if entity is None:
         source.refuse("", "no entity", _ALLOWED)
+    for broker, listed in keys.items():
+        _note_whole(facts, broker, listed)
     return facts
+
+
+def _note_whole(facts: Facts, broker: int, listed: set[str]) -> None:
+    """All settings of a broker are there; say it if some are missing that must be."""
+    facts.broker(broker).settings_whole = True
+    missing = sorted(OF_EVERY_LISTING - listed)
+    if missing:
+        facts.left_out.append(
+            f"what else broker {broker} sets: {facts.source} is cut off or filtered "
+            f"(no {missing[0]}); here it has the defaults"
+        )
 
 
 def _entity(facts: Facts, source: Source, line: int, kind: str, name: str) -> tuple[str, str]:

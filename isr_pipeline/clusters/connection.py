@@ -92,7 +92,7 @@ def _servers(address: str) -> tuple[str, ...]:
     for one in servers:
         found = _SERVER.fullmatch(one)
         if found is None or not 0 < int(found[1]) < 65536:
-            raise InputError("SOURCE", "", f"{SCHEME}{text}", ADDRESS)
+            raise InputError("SOURCE", "", "an address that is none (not shown)", ADDRESS)
     return servers
 
 

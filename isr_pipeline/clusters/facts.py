@@ -5,6 +5,7 @@ None, or an entry that is missing, is "this source does not say": never a defaul
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ TOPIC_NAME_MAX = 249
 BROKER_MAX = 2**31 - 1
 NOT_SHOWN = "a text that may hold a secret, which is not shown"
 PARTITIONS_MAX = 1_000_000
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Source:
             InputError: it is no UTF-8.
         """
         try:
-            return self.content.decode("utf-8-sig")
+            return without_colours(self.content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             line = self.content[: error.start].count(b"\n") + 1
             raise InputError(self.name, f"line {line}", "no UTF-8", kind) from None
@@ -55,6 +57,11 @@ class Source:
         text = given if isinstance(given, str) else shown(given)
         text = NOT_SHOWN if is_secret(text) else one_line(text)
         raise InputError(self.name, place, text, allowed)
+
+
+def without_colours(text: str) -> str:
+    """Take away what colours a text in a terminal."""
+    return _COLOUR.sub("", text)
 
 
 @dataclass(slots=True)

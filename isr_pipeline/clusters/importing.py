@@ -17,7 +17,7 @@ from isr_pipeline.clusters.write import write_cluster
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import text
 from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import shown
+from isr_pipeline.files.words import one_line, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.cluster_file import (
     BYTES_MAX,
@@ -65,7 +65,7 @@ def import_cluster(
     """
     _check_name(name)
     path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
-    _check_place(path, chosen=out is not None)
+    _check_place(path, sources, "--name" if out is None else "--out")
     facts = read_all(sources, command_config, rate_s)
     if anonymous:
         anonymise(facts)
@@ -126,9 +126,11 @@ def read_all(
     if command_config is not None and not live:
         raise InputError("--command-config", "", "no live cluster", f"{ADDRESS} as a SOURCE")
     files = [one for one in sources if one not in live]
-    names = [Path(one).name for one in files]
+    if any("://" in one for one in files):
+        raise InputError("SOURCE", "", "an address of another kind (not shown)", ADDRESS)
+    names = [one_line(Path(one).name) for one in files]
     found = facts_of(
-        read_source(Path(one), name if names.count(name) == 1 else one)
+        read_source(Path(one), name if names.count(name) == 1 else one_line(one))
         for one, name in zip(files, names, strict=True)
     )
     # asked last: no mistake in a file costs the seconds of a reading
@@ -142,16 +144,18 @@ def _check_name(name: str) -> None:
         raise InputError("--name", "", shown(name), NAME.allowed) from None
 
 
-def _check_place(path: Path, *, chosen: bool) -> None:
-    """Refuse to write over what was not imported."""
+def _check_place(path: Path, sources: Sequence[str], option: str) -> None:
+    """Refuse to write over what was not imported, and over what is being imported."""
     if not path.parent.is_dir():
         raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
-    if chosen or not path.exists():
+    if not path.exists() or path.stat().st_size == 0:
         return
+    if any(Path(one).exists() and path.samefile(one) for one in sources):
+        raise InputError(option, "", shown(path.name), "another file than the sources")
     try:
         imported = "values_from" in read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
     except InputError:
         imported = False
     if not imported:
-        allowed = "another --name: this cluster file was not imported"
-        raise InputError("--name", "", path.stem, allowed)
+        allowed = f"another {option}: this file was not imported"
+        raise InputError(option, "", shown(path.name), allowed)

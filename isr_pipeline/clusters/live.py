@@ -374,7 +374,11 @@ def _not_reached(where: Connection, error: Exception, connect_s_max: float) -> R
         reason = f"no TLS connection: {text.partition('Handshake failed: ')[2]}"
     else:
         said = "no word" if _ran_out(error) else text
-        reason = f"no broker answers within {connect_s_max:g} s ({said}); right security.protocol?"
+        reason = f"no broker answers within {connect_s_max:g} s ({said})"
+        if "REFUSED" in text or "DNS" in text:
+            reason += "; right host and port?"
+        else:
+            reason += "; right security.protocol?"
     return Refused(f"{where.name}: {reason}; nothing was imported")
 
 

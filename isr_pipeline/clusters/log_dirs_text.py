@@ -28,12 +28,16 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, TOOL)
     answered = False
-    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+    listing = source.text(_ALLOWED).splitlines()
+    for number, line in enumerate(listing, 1):
         if is_noise(line) or line.startswith(_PROSE):
             continue
         if not line.lstrip().startswith("{"):
             source.refuse(number, line.strip(), _ALLOWED)
         answered = True
+        if line.strip() == "{":  # jq and others write JSON over many lines
+            _answer(facts, source, number, _json(source, number, "\n".join(listing[number - 1 :])))
+            break
         _answer(facts, source, number, _json(source, number, line))
     if not answered:
         source.refuse("", "no line of JSON", _ALLOWED)

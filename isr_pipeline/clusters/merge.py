@@ -27,6 +27,7 @@ from isr_pipeline.kafka.release_numbers import NUMBERS, rule_set_text, version_o
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
 
 CONFLICTS_LISTED = 50
+LAST_WITH_ZOOKEEPER = "3.9"
 KNOWN_FEATURES = (
     "metadata.version",
     "kraft.version",
@@ -72,6 +73,10 @@ class _Merge:
         self.conflicts: list[dict[str, Any]] = []
         self.more_conflicts: Counter[str] = Counter()
         self.left_out: list[str] = []
+        self.unrated = 0
+        """Partitions without a rate, of topics whose other partitions have one."""
+        self.unplaced = 0
+        """Replicas whose log dir is known by its id only, on brokers whose dirs have paths."""
 
     def run(self, release: str | None) -> dict[str, Any]:
         """Merge everything."""
@@ -111,6 +116,12 @@ class _Merge:
             said: (value or None, source), those believed most first.
             kind: of the value, for conflicts beyond those that are listed.
         """
+        return self.kept(what, said, kind)[0]
+
+    def kept(
+        self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = ""
+    ) -> tuple[Any, Facts | None]:
+        """As :meth:`pick`; also the source that is believed, None if none says anything."""
         kept: tuple[Any, Facts] | None = None
         for value, facts in said:
             if value is None:
@@ -120,7 +131,7 @@ class _Merge:
                 self.values_from[what] = _named(facts)
             elif value != kept[0] and not (kind == "isr" and set(value) == set(kept[0])):
                 self._conflict(what, kept, (value, facts), kind or what)
-        return None if kept is None else kept[0]
+        return kept or (None, None)
 
     def _conflict(
         self, what: str, kept: tuple[Any, Facts], other: tuple[Any, Facts], kind: str
@@ -155,6 +166,9 @@ class _Merge:
             return str(told)
         hints = [facts.release_hint for facts in self.sources if facts.release_hint]
         newest = max(hints, key=lambda hint: version_of(hint[0]) or (0,), default=None)
+        zookeeper = any(facts.controller == "zookeeper" for facts in self.sources)
+        if zookeeper and (newest is None or (version_of(newest[0]) or ()) >= (4,)):
+            newest = (LAST_WITH_ZOOKEEPER, "the last release that runs under ZooKeeper")
         return self.assumed.release(newest)
 
     def _controller(self, release: str) -> str:
@@ -200,6 +214,13 @@ class _Merge:
                     f"broker {ids} holds replicas and is not registered ({facts.source}); "
                     "here it is up"
                 )
+            idle = sorted(set(every) - replicas - set(facts.brokers))
+            if idle and facts.names_all_brokers:
+                ids = ", ".join(str(broker) for broker in idle)
+                self.left_out.append(
+                    f"broker {ids} is named by other sources and is not registered "
+                    f"({facts.source}); here it is up"
+                )
         own = self._settings(every, release)
         brokers: list[dict[str, Any]] = []
         for number in every:
@@ -217,7 +238,8 @@ class _Merge:
             if self.pick(f"{at}.fenced", ((b.fenced if b else None, f) for b, f in said)):
                 self.left_out.append(f"broker {number} is fenced; here it is up")
             self.values_from.pop(f"{at}.fenced", None)
-        self.only_dir = {b["id"]: b["log_dirs"][0] for b in brokers if len(b["log_dirs"]) == 1}
+        self.dirs_of = {b["id"]: b["log_dirs"] for b in brokers}
+        self.only_dir = {b: dirs[0] for b, dirs in self.dirs_of.items() if len(dirs) == 1}
         return brokers
 
     def _log_dirs(self, broker: int, topics: dict[str, TopicFacts]) -> list[str]:
@@ -257,7 +279,7 @@ class _Merge:
         }
         own: dict[int, dict[str, Any]] = {number: {} for number in brokers}
         for key in sorted(keys):
-            of_all = self.pick(
+            of_all, of_all_from = self.kept(
                 f"settings.{key}",
                 [(self._value(f.settings.get(key), key, f), f) for f in self.sources],
             )
@@ -268,7 +290,14 @@ class _Merge:
                     for facts in self.sources
                     if number in facts.brokers
                 ]
-                value = self.pick(f"brokers.{number}.settings.{key}", of_broker, key)
+                at = f"brokers.{number}.settings.{key}"
+                value, source_of = self.kept(at, of_broker, key)
+                if of_all_from and source_of and source_of.rank > of_all_from.rank:
+                    # What is set for all brokers while they run outdoes what a broker was started
+                    # with (KIP-226).
+                    if value != of_all:
+                        self._conflict(at, (of_all, of_all_from), (value, source_of), key)
+                    value = None
                 if value is None and number in whole and of_all is None:
                     value = defaults[key]
                 if value is not None:
@@ -359,8 +388,15 @@ class _Merge:
                 else f"partition {more[0]} of {name}, which only the less believed source has"
             )
         told = [(topic, facts) for topic, facts in said if topic.settings_whole] or said
+        first, believed = told[0]
         for key in sorted({key for topic, _ in told for key in topic.settings}):
             values = [(topic.settings.get(key), facts) for topic, facts in told]
+            if first.settings_whole and key not in first.settings:
+                # Who has all of a topic's settings also says what it does not set.
+                other = next(one for one in values if one[0] is not None)
+                at = f"topics.{name}.settings.{key}"
+                self._conflict(at, (None, believed), other, key)
+                continue
             merged.settings[key] = self.pick(f"topics.{name}.settings.{key}", values, key)
             merged.settings_mixed |= told is said
         return merged
@@ -414,8 +450,17 @@ class _Merge:
             names = ", ".join(facts.source for facts in self.sources)
             allowed = "at least one topic with two replicas"
             raise InputError(names, "", "no topic that is replicated", allowed)
+        if any(topic.settings_mixed and topic.settings for topic in topics.values()):
+            self.assumed.topic_settings()
         if without:
             self.assumed.rates(len(without))
+        if self.unrated:
+            self.assumed.idle(self.unrated)
+        if self.unplaced:
+            self.left_out.append(
+                f"log dirs of {self.unplaced} replicas, which are known by id only "
+                "(kafka-log-dirs.sh --describe has their paths)"
+            )
         self.assumed.batches()
         return written
 
@@ -447,9 +492,10 @@ class _Merge:
         partitions = []
         for number, partition in topic.partitions.items():
             replicas = partition.replicas or ()
-            dirs = [partition.log_dirs.get(b, self.only_dir.get(b)) for b in replicas]
+            dirs = [self._dir(partition, broker) for broker in replicas]
             unsaid = RECORDS_PER_S if rate is None else 0
             own = partition.records_per_s
+            self.unrated += own is None and rate is not None and not is_internal(name)
             partitions.append(
                 {
                     "id": number,
@@ -461,6 +507,15 @@ class _Merge:
                 }
             )
         return {"name": name, "settings": settings, "produce": [stream], "partitions": partitions}
+
+    def _dir(self, partition: PartitionFacts, broker: int) -> str | None:
+        """Where a replica lies; None if nobody says which of its broker's dirs it is."""
+        only = self.only_dir.get(broker)
+        known = partition.log_dirs.get(broker, only)
+        if known is not None and known not in self.dirs_of[broker]:
+            self.unplaced += only is None
+            return only
+        return known
 
 
 # ---------------------------------------------------------------------------- one cluster?

@@ -179,6 +179,8 @@ class _State:
         if levels:
             least = min(levels)
             self.facts.release = next((name for level, name in _RELEASES if least <= level), _NEWER)
+        elif METADATA_VERSION not in self.facts.features:
+            self.facts.release_hint = ("3.2", "its log has no metadata.version, which 3.3 brought")
         for which in sorted(self.moving):
             self.facts.left_out.append(
                 f"the reassignment of {which}; its replicas are as they stand"
@@ -282,7 +284,7 @@ class _State:
         key, value = str(entry.data["name"]), entry.data.get("value")
         if kind == _TOPIC and of_a_topic(key):
             topic = self.facts.topic(topic_name(source, entry.place, name))
-            _set(topic.settings, key, value)
+            _set(topic.settings, key, None if value is None else str(value))
         elif kind == _BROKER:
             number = None if name in ("", "<default>") else int(name)
             settings = self.facts.settings if number is None else self.facts.broker(number).settings

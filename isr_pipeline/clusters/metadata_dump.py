@@ -21,9 +21,10 @@ _PAYLOAD = re.compile(r"\spayload: (.*)$")
 _CONTROL = re.compile(r" (SnapshotHeader|SnapshotFooter|KRaftVersion|KRaftVoters) (\{.*)$")
 _SNAPSHOT = re.compile(r"Snapshot end offset: (\d+), epoch: \d+")
 _FILE = re.compile(r"Dumping (?:.*[/\\])?(?:(\d{20})-\d{10}\.checkpoint)?")
-_BATCH = re.compile(r"baseOffset: \d+ lastOffset: \d+ count: ")
+_BATCH = re.compile(r"baseOffset: \d+ lastOffset: \d+ count: (\d+)")
 _INVALID = re.compile(r"Found \d+ invalid bytes at the end of ")
-_HEADINGS = ("Log starting offset: ", "KRaft bootstrap snapshot")
+_HEADINGS = ("Starting offset: ", "Log starting offset: ", "KRaft bootstrap snapshot")
+_UNDECODED = re.compile(r"Error at -?\d+, skipping")
 _CONTROLS = {
     "SnapshotHeader": "SNAPSHOT_HEADER",
     "SnapshotFooter": "SNAPSHOT_FOOTER",
@@ -47,8 +48,9 @@ def read(source: Source) -> list[Section]:
             dump of ``--skip-record-metadata``.
     """
     sections: list[Section] = []
+    number, missing = 0, 0
     for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
-        file, snapshot = _FILE.match(line), _SNAPSHOT.match(line)
+        file, snapshot, batch = _FILE.match(line), _SNAPSHOT.match(line), _BATCH.match(line)
         if file:
             sections.append(Section(source, int(file[1]) if file[1] else None))
         elif snapshot:
@@ -62,10 +64,17 @@ def read(source: Source) -> list[Section]:
             if entry.kind == "SNAPSHOT_HEADER" and sections[-1].snapshot_end is None:
                 sections[-1].snapshot_end = -1  # neither its name nor a line says where it ends
             sections[-1].entries.append(entry)
+            missing -= 1
+        elif batch:
+            if " isvalid: false" in line:
+                source.refuse(number, "a batch whose checksum is wrong", "a file that is whole")
+            missing = int(batch[1])
         elif _INVALID.match(line):
             source.refuse(number, line, "a file that was copied whole")
-        elif not (is_noise(line) or _BATCH.match(line) or line.startswith(_HEADINGS)):
+        elif not (is_noise(line) or line.startswith(_HEADINGS)):
             source.refuse(number, line, _ALLOWED)
+    if missing > 0:
+        source.refuse(number, f"a batch without its last {missing} records", "the whole dump")
     if not any(section.entries for section in sections):
         source.refuse("", "no record", _ALLOWED)
     return sections
@@ -94,6 +103,9 @@ def _json(source: Source, number: int, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
+        if _UNDECODED.match(text):
+            given = "a record that the dump's tool could not decode"
+            source.refuse(number, given, "a dump by the tool of the brokers' own release")
         source.refuse(number, "a record whose JSON is cut off", "whole lines")
     if not isinstance(found, dict):
         source.refuse(number, text, "a record as JSON")

@@ -12,11 +12,27 @@ KIND = "server.properties"
 _ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
 _PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:[=:]|\s)\s*(.*)$")
 _TELLING = re.compile(
-    r"^\s*(broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners|"
+    r"^[^\S\n]*(broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners|"
     r"controller\.quorum\.[a-z.]+)\s*[=:]",
     re.MULTILINE,
 )
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_PLACEHOLDER = re.compile(r"\$\{|\{\{|%\(|\$\(")
+"""Begins what a template has where a value belongs."""
+
+OF_CONTROLLERS = frozenset(
+    {
+        "unclean.leader.election.enable",
+        "broker.session.timeout.ms",
+        "auto.leader.rebalance.enable",
+        "leader.imbalance.check.interval.seconds",
+        "leader.imbalance.per.broker.percentage",
+    }
+)
+"""What KRaft's controllers decide by their own value: the file of a controller that is no broker
+says nothing of a broker's threads, fetchers or limits."""
 
 
 def recognises(text: str) -> bool:
@@ -36,7 +52,7 @@ def read(source: Source) -> Facts:
         found = _PAIR.match(line)
         if found is None:
             source.refuse(number, line.strip(), _ALLOWED)
-        pairs[found[1]] = found[2].strip()
+        pairs[found[1]] = unescaped(found[2].strip())
     roles = {role.strip() for role in pairs.get("process.roles", "broker").split(",")}
     number_of = pairs.get("node.id", pairs.get("broker.id", ""))
     if "broker" in roles and number_of in ("", "-1"):
@@ -46,8 +62,19 @@ def read(source: Source) -> Facts:
     if broker is not None:
         facts.broker(broker).settings_whole = True
     for key, value in pairs.items():
-        broker_setting(facts, broker, key, value)
+        if broker is not None or not of_a_broker(key) or key in OF_CONTROLLERS:
+            broker_setting(facts, broker, key, value)
     return facts
+
+
+def unescaped(value: str) -> str:
+    """Undo the escapes of a properties file, as java.util.Properties reads them."""
+    return _ESCAPE.sub(
+        lambda found: (
+            chr(int(found[1][1:], 16)) if len(found[1]) > 1 else _ESCAPED.get(found[1], found[1])
+        ),
+        value,
+    )
 
 
 def property_lines(source: Source) -> list[tuple[int, str]]:
@@ -59,7 +86,7 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
         line += raw.lstrip() if open_line else raw
         if not open_line and (not raw.strip() or raw.lstrip()[0] in "#!"):
             continue
-        if line.endswith("\\") and not line.endswith("\\\\"):
+        if (len(line) - len(line.rstrip("\\"))) % 2:
             open_line = (begin, line[:-1])
             continue
         open_line = None
@@ -81,7 +108,9 @@ def broker_setting(
         value: its value.
         default: the value is Kafka's default, which need not be kept.
     """
-    if key == "inter.broker.protocol.version":
+    if _PLACEHOLDER.search(value) and _is_kept(key):
+        facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
+    elif key == "inter.broker.protocol.version":
         _protocol(facts, value, default=default)
     elif key == "zookeeper.connect" and value not in ("", "null"):
         facts.controller = facts.controller or "zookeeper"
@@ -98,8 +127,15 @@ def broker_setting(
         settings[key] = value
 
 
+def _is_kept(key: str) -> bool:
+    """Whether a cluster file has something of this key."""
+    return of_a_broker(key) or key in {"broker.rack", "log.dirs", "log.dir"}
+
+
 def _dirs(value: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.strip() for one in value.split(",") if one.strip()))
+    """Log dirs, written as Kafka's own tools write them: no slash twice, none at the end."""
+    given = (re.sub(r"/+", "/", one.strip()) for one in value.split(","))
+    return tuple(dict.fromkeys(one.rstrip("/") or "/" for one in given if one))
 
 
 def _protocol(facts: Facts, value: str, *, default: bool) -> None:

@@ -16,12 +16,14 @@ from isr_pipeline.clusters import (
     strimzi,
     topics_text,
 )
-from isr_pipeline.clusters.facts import Facts, Source
+from isr_pipeline.clusters.facts import Facts, Source, without_colours
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
 from isr_pipeline.errors import InputError
 
 BYTES_MAX = 512 * 2**20
 """Of one source: a metadata log is kept to 100 MiB by default."""
+_GZIP = b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,10 @@ def read_source(path: Path, name: str) -> Source:
     Raises:
         InputError: no file, or a file that is too large.
     """
-    return Source(name, _content(path, name))
+    content = _content(path, name)
+    if content.startswith(_UTF_16):  # as Windows' shell writes what it is sent
+        content = content.decode("utf-16", "replace").encode()
+    return Source(name, content)
 
 
 def facts_of(sources: Iterable[Source]) -> list[Facts]:
@@ -89,7 +94,9 @@ def _read(source: Source) -> Facts | list[Section]:
         raise InputError(source.name, "", "empty", kinds())
     if metadata_files.recognises(source.content):
         return metadata_files.read(source)
-    text = source.content.decode("utf-8-sig", "replace")
+    if source.content.startswith(_GZIP):
+        source.refuse("", "a gzip file", "the same file unpacked")
+    text = without_colours(source.content.decode("utf-8-sig", "replace"))
     found = next((one for one in TEXTS if one.recognises(text)), None)
     if found is None:
         source.refuse("", "none of the known sources", kinds())

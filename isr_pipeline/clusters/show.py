@@ -139,7 +139,8 @@ def _stand_for(partitions: list[dict[str, Any]]) -> str:
 def _conflict(one: dict[str, Any]) -> str:
     if "kept" not in one:
         return str(one.get("what"))
+    kept = "not set" if one["kept"] is None else shown(one["kept"])
     return (
-        f"{one['what']}: {shown(one['kept'])} from {one['from']}, "
+        f"{one['what']}: {kept} from {one['from']}, "
         f"not {shown(one['other'])} from {one['other_from']}"
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -23,6 +24,8 @@ KIND = "Strimzi resources"
 _ALLOWED = "Strimzi's Kafka, KafkaNodePool and KafkaTopic, as YAML or JSON"
 _TELLING = re.compile(r"apiVersion\"?\s*:\s*\"?(kafka|core)\.strimzi\.io/")
 _KINDS = ("Kafka", "KafkaNodePool", "KafkaTopic")
+_UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration", "KRaftDualWriting")
+"""States of a migration in which ZooKeeper's controller elects, or its brokers still obey it."""
 _NODES_MAX = 2_000_000
 _LEVEL = re.compile(r"(\d+\.\d+)(?:-IV\d+)?$")
 
@@ -39,29 +42,69 @@ def read(source: Source) -> Facts:
         InputError: no YAML, a resource that is no mapping, or resources of two clusters.
     """
     facts = Facts(source.name, KIND, PLATFORM)
-    names: dict[str, str] = {}
-    pools = []
-    for resource in _resources(source):
-        kind = resource.get("kind")
-        if kind not in _KINDS:
-            continue
-        spec = _mapping(source, f"{kind}.spec", resource.get("spec"))
-        metadata = _mapping(source, f"{kind}.metadata", resource.get("metadata"))
-        if kind == "Kafka":
-            names[str(metadata.get("name"))] = kind
-            if len(names) > 1:
-                source.refuse("", f"Kafka {', '.join(names)}", "resources of one cluster")
-            _kafka(facts, source, spec)
-        elif kind == "KafkaNodePool":
-            status = _mapping(source, "KafkaNodePool.status", resource.get("status"))
-            pools.append((spec, status))
+    found = [_resource(source, one) for one in _resources(source) if one.get("kind") in _KINDS]
+    for one in _of_one_cluster(facts, source, found):
+        if one.kind == "Kafka":
+            _kafka(facts, source, one)
+        elif one.kind == "KafkaNodePool":
+            _pool(facts, source, one)
         else:
-            _topic(facts, source, metadata, spec)
-    for spec, status in pools:
-        _pool(facts, source, spec, status)
-    if pools:
-        facts.controller = "kraft"
+            _topic(facts, source, one)
     return facts
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """A resource: its kind, and three parts of it."""
+
+    kind: str
+    metadata: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    status: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """As Kubernetes knows it."""
+        return str(self.metadata.get("name"))
+
+    def noted(self, where: str, name: str) -> str:
+        """One of its labels or annotations, as a text; empty if it has none."""
+        noted = self.metadata.get(where)
+        value = noted.get(name) if isinstance(noted, Mapping) else None
+        return "" if value is None else str(value)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that it belongs to; empty if it does not say."""
+        return self.name if self.kind == "Kafka" else self.noted("labels", "strimzi.io/cluster")
+
+
+def _resource(source: Source, given: Mapping[str, Any]) -> _Resource:
+    kind = str(given["kind"])
+    parts = (
+        _mapping(source, f"{kind}.{part}", given.get(part))
+        for part in ("metadata", "spec", "status")
+    )
+    return _Resource(kind, *parts)
+
+
+def _of_one_cluster(
+    facts: Facts, source: Source, found: Sequence[_Resource]
+) -> Iterator[_Resource]:
+    """The resources of the file's cluster; those of another one are left out.
+
+    Raises:
+        InputError: it has two Kafka resources, or none and resources of two clusters.
+    """
+    kafkas = [one.name for one in found if one.kind == "Kafka"]
+    named = list(dict.fromkeys(kafkas or [one.cluster for one in found if one.cluster]))
+    if len(named) > 1:
+        source.refuse("", f"Kafka {', '.join(named)}", "resources of one cluster")
+    for one in found:
+        if named and one.cluster not in ("", named[0]):
+            facts.left_out.append(f"{one.kind} {one.name}, which is of the cluster {one.cluster}")
+        else:
+            yield one
 
 
 def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
@@ -102,15 +145,15 @@ def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _kafka(facts: Facts, source: Source, spec: Mapping[str, Any]) -> None:
+def _kafka(facts: Facts, source: Source, resource: _Resource) -> None:
+    spec = resource.spec
     kafka = _mapping(source, "Kafka.spec.kafka", spec.get("kafka"))
     if kafka.get("version") is not None:
         facts.release = str(kafka["version"])
     level = _LEVEL.match(str(kafka.get("metadataVersion", "")))
     if level and facts.release is None:
         facts.release_hint = (level[1], "metadataVersion is set to it; the release may be newer")
-    if spec.get("zookeeper") is not None:
-        facts.controller = "zookeeper"
+    facts.controller = _controller(resource)
     for key, value in _mapping(source, "Kafka.spec.kafka.config", kafka.get("config")).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         broker_setting(facts, None, str(key), text)
@@ -123,11 +166,24 @@ def _kafka(facts: Facts, source: Source, spec: Mapping[str, Any]) -> None:
             facts.broker(number)
 
 
-def _pool(facts: Facts, source: Source, spec: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+def _controller(resource: _Resource) -> str:
+    """Who elects leaders: a cluster that is being migrated has both sections."""
+    state = str(resource.status.get("kafkaMetadataState") or "")
+    if state:
+        return "zookeeper" if state in _UNDER_ZOOKEEPER else "kraft"
+    if resource.noted("annotations", "strimzi.io/kraft") == "enabled":
+        return "kraft"
+    return "kraft" if resource.spec.get("zookeeper") is None else "zookeeper"
+
+
+def _pool(facts: Facts, source: Source, resource: _Resource) -> None:
     """A pool's nodes: brokers only where it has that role."""
-    if "broker" not in (spec.get("roles") or status.get("roles") or ()):
+    roles = resource.spec.get("roles") or resource.status.get("roles") or []
+    if not isinstance(roles, list):
+        source.refuse("KafkaNodePool.spec.roles", roles, "a list of roles")
+    if "broker" not in roles:
         return
-    numbers = status.get("nodeIds")
+    numbers = resource.status.get("nodeIds")
     if numbers is None:
         facts.left_out.append("a node pool without status.nodeIds: which brokers it has is unknown")
         return
@@ -139,11 +195,10 @@ def _pool(facts: Facts, source: Source, spec: Mapping[str, Any], status: Mapping
         facts.broker(number)
 
 
-def _topic(
-    facts: Facts, source: Source, metadata: Mapping[str, Any], spec: Mapping[str, Any]
-) -> None:
+def _topic(facts: Facts, source: Source, resource: _Resource) -> None:
     """A topic's settings; its partitions are only counted."""
-    name = topic_name(source, "KafkaTopic", str(spec.get("topicName") or metadata.get("name")))
+    spec = resource.spec
+    name = topic_name(source, "KafkaTopic", str(spec.get("topicName") or resource.name))
     topic = facts.topic(name)
     for key, value in _mapping(source, "KafkaTopic.spec.config", spec.get("config")).items():
         if of_a_topic(str(key)):

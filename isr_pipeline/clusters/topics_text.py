@@ -23,20 +23,26 @@ from isr_pipeline.clusters.secrets import of_a_topic
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
 _LABEL = re.compile(r"(?:(?<=\s)|^)([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):")
-_HEADER = re.compile(r"^\s*Topic:\s?\S+\s+(TopicId:\s?\S*\s+)?PartitionCount:", re.MULTILINE)
-_PARTITION = re.compile(r"^\s*Topic:\s*\S+\s+Partition:\s*\S+\s+Leader:", re.MULTILINE)
+_HEADER = re.compile(r"^[^\S\n]*Topic:\s?\S+\s+(TopicId:\s?\S*\s+)?PartitionCount:", re.MULTILINE)
+_PARTITION = re.compile(r"^[^\S\n]*Topic:\s*\S+\s+Partition:\s*\S+\s+Leader:", re.MULTILINE)
 _CONFIG = re.compile(r",(?=[a-z][a-zA-Z0-9._-]*=)")
 _NOISE = re.compile(
-    r"\[\d{4}-\d\d-\d\d|WARN|Picked up |OpenJDK|Java HotSpot|SLF4J|log4j|#|\$ |Note: "
+    r"\[\d{4}-\d\d-\d\d|WARN|Warning: |Picked up |OpenJDK|Java HotSpot|SLF4J|log4j|#|\$ |Note: "
+    r"|Use --bootstrap-server |Defaulted container |If you don't see a command prompt"
+    r"|Unable to use a TTY |command terminated with exit code |pod \S+ (deleted|created)"
+    r"|\[\w[\w.-]*@[^\]]*\]\s?[$#]|\w[\w.-]*@[\w.-]+:\S*[$#]"
 )
-"""Lines that a Java program or a shell puts beside the tool's own."""
+"""Lines that a Java program, the tool itself, kubectl or a shell puts beside the listing."""
 
 _STYLES = (
     ("2.3", "its header lines are those of releases up to 2.3"),
     ("2.7", "its header lines are those of 2.4 to 2.7"),
     ("3.7", "its header lines are those of 2.8 and later, its partitions' those before 3.8"),
     ("4.1", "it names eligible leader replicas, as 3.8 and later do"),
+    ("3.9", "its brokers know no eligible leader replicas (N/A), as under ZooKeeper"),
 )
+_ELR, _NO_ELR = 3, 4
+"""Of the styles, those of 3.8 and later: N/A is what the tool prints where a broker cannot say."""
 
 
 def recognises(text: str) -> bool:
@@ -59,7 +65,10 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, TOOL)
     headers: dict[str, tuple[int, int]] = {}
     style = -1
-    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+    text = source.text(_ALLOWED)
+    fields: dict[str, str] = {}
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         if is_noise(line):
             continue
         fields = _fields(line)
@@ -77,14 +86,26 @@ def read(source: Source) -> Facts:
                 allowed = "a header line before them: this lists some partitions only"
                 source.refuse(number, f"partitions of {name} without a header", allowed)
             _partition(source, number, facts, name, fields)
-            style = 3 if "Elr" in fields else style
+            if "Elr" in fields:
+                style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
     for name, (number, count) in headers.items():
         found = len(facts.topics[name].partitions)
         if found != count:
             given = f"{found} of {count} partitions of {name}"
             source.refuse(number, given, "all of them: the listing is cut off")
+    if not text.endswith("\n"):
+        _check_end(source, len(lines), fields, style)
     facts.release_hint = _STYLES[max(style, 0)]
     return facts
+
+
+def _check_end(source: Source, line: int, fields: dict[str, str], style: int) -> None:
+    """Refuse a last line without its end whose ISR may have been longer."""
+    isr, replicas = (fields.get(name, "").count(",") for name in ("Isr", "Replicas"))
+    cut = "LastKnownElr" not in fields if style >= _ELR else isr < replicas
+    if "Partition" in fields and cut:
+        given = "a last line without its end: the ISR may be cut off"
+        source.refuse(line, given, "the whole listing, which ends with the end of a line")
 
 
 def _fields(line: str) -> dict[str, str]:

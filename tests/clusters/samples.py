@@ -21,11 +21,14 @@ NEW = MIDDLE.replace("\tPartitionCount", "\tTopicId: kB1gQkRzSpKWz0Yq0bJQ0g\tPar
 """2.8 to 3.7."""
 
 NEWEST = "\n".join(
-    f"{line}\tElr: N/A\tLastKnownElr: N/A" if "Isr:" in line else line for line in NEW.splitlines()
+    f"{line}\tElr: \tLastKnownElr: " if "Isr:" in line else line for line in [*NEW.splitlines(), ""]
 )
 """3.8 and later."""
 
-TOPICS = {"2.3": OLD, "2.7": MIDDLE, "3.7": NEW, "4.1": NEWEST}
+WITHOUT_ELR = NEWEST.replace("Elr: ", "Elr: N/A")
+"""Tools of 3.8 and later, of brokers that know no eligible leader replicas."""
+
+TOPICS = {"2.3": OLD, "2.7": MIDDLE, "3.7": NEW, "3.9": WITHOUT_ELR, "4.1": NEWEST}
 
 CONFIGS = """\
 All configs for broker 1 are:
