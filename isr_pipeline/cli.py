@@ -339,6 +339,7 @@ def night_prune(
 def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """Say which night is the baseline, and who accepted it, when and why."""
     from isr_pipeline.verdicts.baseline import show  # noqa: PLC0415
+    from isr_pipeline.verdicts.kept import damages  # noqa: PLC0415
 
     name = _known(experiment)
     record = show(name)
@@ -359,6 +360,8 @@ def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> 
                     f"  {one.name}: night {one.alone.night}, accepted by {one.alone.accepted_by} "
                     f"at {one.alone.accepted_at}: {one.alone.why}"
                 )
+        for line in damages(record):
+            _say(f"  {line}")
 
 
 @baseline_app.command("accept")
@@ -408,10 +411,15 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
         _print_json(
             {
                 "acceptances": [one.model_dump(mode="json") for one in entries],
+                "lines_lost": ledger.lines_lost(name),
                 "compounded": [one.model_dump(mode="json") for one in summed],
             }
         )
         return
+    lost = ledger.lines_lost(name)
+    if lost:
+        lines = "1 line" if lost == 1 else f"each of {lost} lines"
+        _say(f"{name}: {lines} of {ledger.path(name)} cannot be read and is passed over")
     if not entries:
         _say(f"{name}: nothing was accepted yet")
     for one in entries:

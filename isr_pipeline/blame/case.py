@@ -21,6 +21,7 @@ from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
+    NightVerdict,
     Status,
     accept_command,
     load_verdict,
@@ -143,8 +144,9 @@ def read_case(experiment: str, night: str, config: str) -> Case:
         raise InputError(
             where, "CONFIG", config, f"{names}, and {more} more" if more > 0 else names
         )
-    verdict = load_verdict(experiment, night).configuration(chosen[0].config_id)
-    baseline = _baseline(plan, verdict)
+    judged = load_verdict(experiment, night)
+    verdict = judged.configuration(chosen[0].config_id)
+    baseline = _baseline(plan, judged, verdict)
     metric = _metric(verdict, where)
     record, partner = baseline.record, verdict.baseline_config_id
     assert partner is not None, "checked by _baseline"
@@ -168,7 +170,12 @@ def read_case(experiment: str, night: str, config: str) -> Case:
     )  # fmt: skip
 
 
-def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
+def _baseline(plan: Plan, judged: NightVerdict, verdict: ConfigVerdict) -> Baseline:
+    """The baseline that the configuration was compared with.
+
+    Raises:
+        Refused: there is none, or it is not the one that is there now.
+    """
     baseline = baselines.load(plan.experiment)
     if baseline is None:
         raise Refused(
@@ -181,30 +188,51 @@ def _baseline(plan: Plan, verdict: ConfigVerdict) -> Baseline:
             f"panel than night {plan.night}: no scenario is in both"
         )
     if verdict.baseline_config_id is None:
-        raise Refused(_not_compared(plan, verdict, baseline))
-    known = {one.config_id for one in baseline.record.configurations}
-    if verdict.baseline_config_id not in known:
+        raise Refused(_not_compared(plan, judged, verdict, baseline))
+    now = baseline.record
+    partner = verdict.baseline_config_id
+    known = partner in {one.config_id for one in now.configurations}
+    accepted = now.acceptance(partner) if known else now.whole
+    if accepted.night == plan.night:
+        raise Refused(_itself(plan))
+    then = judged.baseline
+    if not known or (then and accepted.accepted_at > (then.latest_at or then.accepted_at)):
         raise Refused(
             f"{verdict.name} was compared with another baseline than that of night "
-            f"{baseline.record.night}, which was accepted since; run the night again"
+            f"{accepted.night}, which was accepted since; {_again(plan)}"
         )
     return baseline
 
 
-def _not_compared(plan: Plan, verdict: ConfigVerdict, baseline: Baseline) -> str:
+def _not_compared(
+    plan: Plan, judged: NightVerdict, verdict: ConfigVerdict, baseline: Baseline
+) -> str:
     """Why a night's configuration has no partner, though there is a baseline now."""
     accepted = baseline.record.night
     if verdict.status is not Status.BASELINE:
         return f"{verdict.name} was not compared with the baseline: {verdict.reason}"
     if accepted == plan.night:
+        return _itself(plan)
+    if judged.baseline is not None:
         return (
-            f"night {plan.night} of {plan.experiment} is the baseline itself; "
-            "ask about a later night that differs from it"
+            f"{verdict.name} is new: the baseline of {plan.experiment} "
+            f"(night {judged.baseline.night}) had no such configuration"
         )
     return (
         f"night {plan.night} of {plan.experiment} was judged before night {accepted} was accepted; "
-        f"run it again: make nightly NIGHT={plan.night} EXPERIMENT={plan.experiment}"
+        f"{_again(plan)}"
     )
+
+
+def _itself(plan: Plan) -> str:
+    return (
+        f"night {plan.night} of {plan.experiment} is the baseline itself; "
+        "ask about a later night that differs from it"
+    )
+
+
+def _again(plan: Plan) -> str:
+    return f"run it again: make nightly NIGHT={plan.night} EXPERIMENT={plan.experiment}"
 
 
 def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:

@@ -137,7 +137,8 @@ def run(spark: SparkSession | None, config: SimulateConfig) -> None:
     for panel, these in panels.items():
         simulate_part(spark, config.plan, panel, part, these)
         if config.shard is None:
-            parts.assemble(config.plan, panel, [part])
+            # who asks for some configurations does not ask for the others to go
+            parts.assemble(config.plan, panel, [part], beside=config.configs is not None)
 
 
 def chosen(config: SimulateConfig) -> list[pairs.Configured]:

@@ -120,11 +120,13 @@ def worse_lines(experiment: str, night: str) -> list[str]:
 
 
 def headline_of(experiment: str, night: str) -> str:
-    """Headline of a night's verdict; empty if it has none."""
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    """Headline of a night's verdict; empty if it has none, and why if it cannot be read."""
+    from isr_pipeline.verdicts.model import VerdictDamaged, load_verdict  # noqa: PLC0415
 
     try:
         return load_verdict(experiment, night).headline
+    except VerdictDamaged as damage:
+        return str(damage)
     except Refused:
         return ""
 

@@ -80,7 +80,11 @@ def assemble_night(plan: Plan) -> None:
 
 
 def assemble(
-    plan: Plan, panel: str = "regression", shards: Sequence[str] | None = None
+    plan: Plan,
+    panel: str = "regression",
+    shards: Sequence[str] | None = None,
+    *,
+    beside: bool = False,
 ) -> list[str]:
     """Make the night's outcomes and events whole from the parts of its shards.
 
@@ -91,6 +95,7 @@ def assemble(
         plan: the night's plan.
         panel: whose parts to take.
         shards: names of the parts; the plan's shards if None.
+        beside: whether the panel's rows of configurations that no part has stay, too.
 
     Returns:
         The config_ids that the table now holds for that panel.
@@ -112,15 +117,33 @@ def assemble(
         )
         raise Refused(msg)
 
-    config_ids = [config_id for name in names for config_id in lineages[name]["config_ids"]]
+    new = [config_id for name in names for config_id in lineages[name]["config_ids"]]
+    stay = [one for one in held.get(panel, ()) if one not in new] if beside else []
+    config_ids = [*stay, *new]
     held = {**held, panel: config_ids}
     lineage = {"plan": plan_key(plan), "panels": held}
     # Outcomes last: once they are there, the night's simulation is done.
     for table in ("events", "outcomes"):
-        _assemble_table(plan, table, panel, parts, lineage)
+        _assemble_table(plan, table, panel, parts, lineage, stay=stay)
     remove_tree(parts_path(plan.experiment, plan.night, panel, plan.root))
     _remove_if_empty(parts_path(plan.experiment, plan.night, root=plan.root))
     return config_ids
+
+
+def _keep_rows(folder: Place, panel: str, config_ids: Sequence[str], target: Path) -> None:
+    """Write the rows that a published table has of a panel and some configurations."""
+    import pyarrow as pa  # noqa: PLC0415 - slow
+    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    tables = [
+        pq.read_table(file.open(), partitioning=None)
+        for file in files(folder)
+        if file.name.partition(".")[0] == panel
+    ]
+    if tables:
+        rows = pa.concat_tables(tables)
+        pq.write_table(rows.filter(pc.field("config_id").isin(config_ids)), target)
 
 
 def _remove_if_empty(folder: Place) -> None:
@@ -140,12 +163,23 @@ def assembled(plan: Plan) -> dict[str, list[str]]:
 
 
 def _assemble_table(
-    plan: Plan, table: str, panel: str, parts: dict[str, Place], lineage: dict[str, Any]
+    plan: Plan,
+    table: str,
+    panel: str,
+    parts: dict[str, Place],
+    lineage: dict[str, Any],
+    *,
+    stay: Sequence[str],
 ) -> None:
-    """Copy the parts' files, and the other panels' files, into a new table folder."""
+    """Copy the parts' files, and the other panels' files, into a new table folder.
+
+    Rows of the panel stay for the configurations of ``stay``.
+    """
     folder = table_path(table, plan.experiment, plan.night, plan.root)
     keep = assembled(plan)
     with drafting(folder) as draft:
+        if stay:
+            _keep_rows(folder, panel, stay, draft.own / f"{panel}.kept-00000.parquet")
         for file in files(folder):
             if file.name.partition(".")[0] in keep.keys() - {panel}:
                 draft.take(file, file.name)

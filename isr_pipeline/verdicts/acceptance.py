@@ -41,7 +41,7 @@ from isr_pipeline.verdicts.baseline import (
     load,
     show,
 )
-from isr_pipeline.verdicts.kept import baseline_source, source_file, source_name
+from isr_pipeline.verdicts.kept import source_file, source_name, source_of_acceptance
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict
 from isr_pipeline.verdicts.panel import exposure_partition_s
@@ -110,7 +110,7 @@ def accept(
         if before is None
         else _beside(before, plan, chosen, accepted, outcomes)
     )
-    entry = _entry(accepted, verdict, chosen, whole=before is None)
+    entry = _entry(plan, accepted, verdict, chosen, whole=before is None)
     record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
     ledger.append(experiment, entry)
     return record
@@ -145,7 +145,7 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
             f"the baseline of {plan.experiment} (night {record.night}) is of another panel than "
             f"night {plan.night}; {whole}"
         )
-    replaced = {_partner(record, one) for one in chosen}
+    replaced = _replaced(record, plan, chosen)
     for one in chosen:
         for other in record.configurations:
             if other.config_id == one.config_id and other.config_id not in replaced:
@@ -156,10 +156,10 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
     return baseline
 
 
-def _partner(record: BaselineRecord, one: Configuration) -> str | None:
-    return record.partner(
-        name=one.name, config_id=one.config_id, is_grid=one.is_grid, overrides=one.overrides
-    )
+def _replaced(record: BaselineRecord, plan: Plan, chosen: tuple[Configuration, ...]) -> set[str]:
+    """config_ids of the baseline whose place some configurations of a night take."""
+    partners = record.partners(plan.configurations)
+    return {partners[one.config_id] for one in chosen if one.config_id in partners}
 
 
 def _judged_outcomes(plan: Plan, verdict: NightVerdict) -> pd.DataFrame:
@@ -190,6 +190,7 @@ def _complete_ledger(experiment: str) -> None:
 
 
 def _entry(
+    plan: Plan,
     accepted: Acceptance,
     verdict: NightVerdict,
     chosen: tuple[Configuration, ...],
@@ -200,8 +201,8 @@ def _entry(
     ids = {one.config_id for one in chosen}
     removed: tuple[str, ...] = ()
     if whole and (before := _shown_or_none(verdict.experiment)) is not None:
-        names = {one.name for one in verdict.configurations}
-        removed = tuple(one.name for one in before.configurations if one.name not in names)
+        kept = set(before.partners(plan.configurations).values())
+        removed = tuple(one.name for one in before.configurations if one.config_id not in kept)
     return Entry(
         **accepted.model_dump(exclude={"source"}),
         panel_digest=verdict.panel_digest,
@@ -274,7 +275,7 @@ def _beside(
     """Some configurations of a night in the place of the baseline's, or beside them."""
     home, old = Home.from_environment(), before.record
     kept_plan = file_named(home.baseline_dir(plan.experiment), "plan.json")
-    replaced = {_partner(old, one) for one in chosen}
+    replaced = _replaced(old, plan, chosen)
     mine = _of_panels(outcomes[outcomes["config_id"].isin([one.config_id for one in chosen])])
     if set(mine.columns) != set(before.outcomes.columns):
         raise Refused(
@@ -289,8 +290,11 @@ def _beside(
     record = old.model_copy(
         update={"configurations": (*kept, *(_kept(one, accepted) for one in chosen))}
     )
-    names = {one.source for one in record.acceptances} & set(old.digests)
-    sources = {name: baseline_source(old, name=name) for name in names}
+    sources = {
+        one.source: source_of_acceptance(old, one)
+        for one in record.acceptances
+        if one.source in old.digests
+    }
     if source is not None:
         sources[accepted.source] = source
     rows = pd.concat([others, mine], ignore_index=True)

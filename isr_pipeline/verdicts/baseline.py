@@ -28,8 +28,9 @@ from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.model import BaselineNote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.storage.places import Place
 
 WHOLE_SOURCE = "source"
@@ -162,6 +163,35 @@ class BaselineRecord(BaseModel):
             if not is_grid and one.name == name:
                 return one.config_id
         return None
+
+    def partners(self, configurations: Iterable[Configuration]) -> dict[str, str]:
+        """config_id of a night's configuration -> that of the same one in the baseline.
+
+        A named candidate of the baseline whose name is gone, and whose values a new name has, was
+        renamed: it is the same one.
+
+        Args:
+            configurations: all of the night.
+        """
+        found, new = {}, []
+        for one in configurations:
+            partner = self.partner(
+                name=one.name,
+                config_id=one.config_id,
+                is_grid=one.is_grid,
+                overrides=one.overrides,
+            )
+            if partner is None:
+                new.append(one)
+            else:
+                found[one.config_id] = partner
+        for one in new:
+            for old in self.configurations:
+                free = not old.is_grid and not one.is_grid and old.config_id not in found.values()
+                if free and old.overrides == as_json(one.overrides):
+                    found[one.config_id] = old.config_id
+                    break
+        return found
 
 
 @dataclass(frozen=True)

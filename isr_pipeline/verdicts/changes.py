@@ -218,13 +218,16 @@ def shown(value: Any) -> str:
 def _configuration(
     record: BaselineRecord, before: Plan | None, plan: Plan, one: Configuration
 ) -> Iterator[Change]:
-    partner = record.partner(
-        name=one.name, config_id=one.config_id, is_grid=one.is_grid, overrides=one.overrides
-    )
+    partner = record.partners(plan.configurations).get(one.config_id)
     if partner is None:
         yield Change(kind="configuration", name=one.name, after=one.name, text="new tonight")
         return
     accepted = record.configuration(partner)
+    if accepted.name != one.name and not one.is_grid:
+        text = f"was called {accepted.name}"
+        yield Change(
+            kind="configuration", name=one.name, before=accepted.name, after=one.name, text=text
+        )
     if accepted.alone is not None:
         text = f"compared with night {accepted.alone.night}, of which it was accepted alone"
         yield Change(kind="configuration", name=one.name, before=accepted.alone.night, text=text)
@@ -234,12 +237,7 @@ def _configuration(
 
 
 def _removed(record: BaselineRecord, plan: Plan) -> Iterator[Change]:
-    partners = {
-        record.partner(
-            name=one.name, config_id=one.config_id, is_grid=one.is_grid, overrides=one.overrides
-        )
-        for one in plan.configurations
-    }
+    partners = set(record.partners(plan.configurations).values())
     for one in record.configurations:
         if one.config_id not in partners:
             text = f"configuration {one.name}: in the baseline, not in tonight's experiment"

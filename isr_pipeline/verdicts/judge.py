@@ -186,20 +186,11 @@ def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]
 
 
 def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline) -> Partnering:
-    found = {
-        one.config_id: baseline.record.partner(
-            name=one.name,
-            config_id=one.config_id,
-            is_grid=one.is_grid,
-            overrides=one.overrides,
-        )
-        for one in plan.configurations
-    }
-    matched = {config_id: partner for config_id, partner in found.items() if partner is not None}
+    matched = baseline.record.partners(plan.configurations)
     before = baseline_panel(baseline, "regression", tuple(matched.values()))
     same_scenarios = before.scenario_ids == tonight.scenario_ids
     partners, refused = {}, {}
-    for config_id in found:
+    for config_id in (one.config_id for one in plan.configurations):
         partner = matched.get(config_id)
         problem = _unusable(tonight, config_id)
         if problem is None and partner is not None:

@@ -14,7 +14,15 @@ from isr_pipeline.verdicts.model import accept_command
 
 if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.verdicts.baseline import BaselineRecord
+    from isr_pipeline.verdicts.baseline import Acceptance, BaselineRecord
+
+
+_FILES = {
+    "outcomes": "outcomes.parquet",
+    "scenarios": "scenarios.parquet",
+    "plan": "plan.json",
+}
+"""Name among a baseline's digests -> its file; all others are archives of sources."""
 
 
 def source_name(source: Source) -> str:
@@ -52,18 +60,38 @@ def source_of(record: BaselineRecord, config_id: str) -> Source:
     """The sources of one configuration's side: the baseline's archive, else git's of its commit.
 
     Raises:
-        Refused: neither is there, or the archive is damaged.
+        Refused: neither is there.
     """
-    accepted = record.acceptance(config_id)
+    return source_of_acceptance(record, record.acceptance(config_id))
+
+
+def source_of_acceptance(record: BaselineRecord, accepted: Acceptance) -> Source:
+    """The sources of an acceptance's code; see :func:`source_of`."""
     try:
         return baseline_source(record, accepted.source)
-    except baselines.BaselineDamaged as damage:
-        raise Refused(f"{record.experiment}: {damage}") from None
-    except Refused:
+    except Refused as problem:
         found = find_source(accepted.code_version, Home.from_environment())
-        if found is None:
+        if found is not None:
+            return found
+        if not isinstance(problem, baselines.BaselineDamaged):
             raise
-        return found
+        raise Refused(
+            f"{record.experiment}: {problem}; accept a night again: "
+            f"{accept_command(record.experiment, 'NIGHT')}"
+        ) from None
+
+
+def damages(record: BaselineRecord) -> list[str]:
+    """What of a baseline's files is missing, or is not what was accepted; a line each."""
+    folder = Home.from_environment().baseline_dir(record.experiment)
+    found = []
+    for name, digest in record.digests.items():
+        file = _FILES.get(name) or source_file(name)
+        try:
+            baselines.checked_file(folder, file, digest)
+        except baselines.BaselineDamaged as damage:
+            found.append(str(damage))
+    return found
 
 
 def baseline_plan(record: BaselineRecord) -> Plan | None:

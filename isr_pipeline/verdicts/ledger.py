@@ -9,6 +9,7 @@ multiplied along that chain, configuration by configuration.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 QUIET = frozenset({Status.UNCHANGED, Status.BASELINE})
 """Statuses of a metric that changes nothing."""
+
+
+NOT_COMPARED = "not compared"
 
 
 class Absorbed(BaseModel):
@@ -50,7 +54,7 @@ class Absorbed(BaseModel):
         if self.ratio is not None:
             return percent(self.ratio)
         if self.value is None or self.baseline_value is None:
-            return "not compared"
+            return NOT_COMPARED
         return f"{self.baseline_value:.3g} to {self.value:.3g}"
 
 
@@ -92,27 +96,42 @@ class Compounded(BaseModel):
     """What the acceptances of one configuration add up to in one metric.
 
     Attributes:
-        ratio: today's baseline to the first one.
+        ratio: today's baseline to the first one; None where some step went from zero or to it.
         acceptances: how many changed the metric.
         since: night of the acceptance that the chain begins with.
+        first, last: the metric before and after all of them, in its own unit, if they are known.
     """
 
     model_config = ConfigDict(frozen=True)
 
     config: str
     metric: str
-    ratio: float
+    ratio: float | None
     acceptances: int
     since: str
+    first: float | None = None
+    last: float | None = None
+
+    @property
+    def change(self) -> str:
+        """The sum in a few words: ``+31 %``, or the two values where there is no ratio."""
+        if self.ratio is not None:
+            return percent(self.ratio)
+        return f"{self.first:.3g} to {self.last:.3g}"
 
     @property
     def text(self) -> str:
         """One line for people."""
         times = "acceptance" if self.acceptances == 1 else "acceptances"
         return (
-            f"{self.config}: {self.metric} {percent(self.ratio)} over {self.acceptances} {times} "
+            f"{self.config}: {self.metric} {self.change} over {self.acceptances} {times} "
             f"since {self.since}"
         )
+
+    @property
+    def size(self) -> float:
+        """By which sums are sorted: how far the ratio is from 1, either way."""
+        return max(self.ratio, 1 / self.ratio) if self.ratio else math.inf
 
 
 def percent(ratio: float) -> str:
@@ -204,7 +223,7 @@ def read(experiment: str) -> list[Entry]:
         try:
             entries.append(Entry.model_validate_json(line))
         except ValidationError as problem:
-            if problem.errors()[0]["type"] == "json_invalid":
+            if _is_cut(problem):
                 continue  # empty, or cut off by a killed program: the next one began a new line
             raise Refused(
                 f"{path(experiment)}:{number}: no entry of a ledger; move the file away to begin "
@@ -213,37 +232,63 @@ def read(experiment: str) -> list[Entry]:
     return entries
 
 
+def lines_lost(experiment: str) -> int:
+    """Lines of the ledger that were cut off, and are passed over."""
+    try:
+        lines = path(experiment).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return 0
+    lost = 0
+    for line in filter(None, lines):
+        try:
+            Entry.model_validate_json(line)
+        except ValidationError as problem:
+            lost += _is_cut(problem)
+    return lost
+
+
+def _is_cut(problem: ValidationError) -> bool:
+    """Whether a line is no JSON at all."""
+    return problem.errors()[0]["type"] == "json_invalid"
+
+
 def compounded(entries: Sequence[Entry]) -> list[Compounded]:
     """What the chain of acceptances of each configuration adds up to, largest change first.
 
     A configuration's chain goes back from its newest acceptance, each time to the newest one that
     its ratios are against, and ends where they are against none (another panel, a new
-    configuration) or a metric rose from zero.
+    configuration). A metric that rose from zero on the way, or fell to it, has no ratio.
     """
     found = []
     for name in {name: None for entry in entries for name in entry.absorbed}:
         steps = _chain(entries, name)
         metrics = {metric: None for step in steps for metric in step.absorbed[name]}
         found += [one for metric in metrics if (one := _along(steps, name, metric))]
-    return sorted(found, key=lambda one: max(one.ratio, 1 / one.ratio), reverse=True)
+    return sorted(found, key=lambda one: one.size, reverse=True)
 
 
 def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
-    """Multiply one metric's ratios, newest acceptance first; None if nothing is left of them."""
-    ratio, count, since = 1.0, 0, steps[0].night
+    """Multiply one metric's ratios, newest acceptance first; None if nothing changed it."""
+    changes, since = [], steps[0].night
     for step in steps:
         since = step.night
         change = step.absorbed[name].get(metric)
-        if not step.compared_with:
+        if not step.compared_with or (change and change.text == NOT_COMPARED):
             break
-        if change is None:
-            continue
-        if not change.ratio:
-            break
-        ratio, count = ratio * change.ratio, count + 1
-    if count == 0:
+        if change is not None:
+            changes.append(change)
+    if not changes:
         return None
-    return Compounded(config=name, metric=metric, ratio=ratio, acceptances=count, since=since)
+    ratio: float | None = math.prod(change.ratio or 0.0 for change in changes)
+    return Compounded(
+        config=name,
+        metric=metric,
+        ratio=ratio or None,
+        acceptances=len(changes),
+        since=since,
+        first=changes[-1].baseline_value,
+        last=changes[0].value,
+    )
 
 
 def _chain(entries: Sequence[Entry], name: str) -> list[Entry]:

@@ -325,11 +325,16 @@ def verdict_path(experiment: str, night: str) -> Place:
     return Home.from_environment().night_dir(experiment, night) / "verdict.json"
 
 
+class VerdictDamaged(Refused):
+    """A night's verdict.json cannot be read."""
+
+
 def load_verdict(experiment: str, night: str) -> NightVerdict:
     """Read a night's verdict.
 
     Raises:
-        Refused: the night was never judged, or its verdict.json is damaged.
+        Refused: the night was never judged.
+        VerdictDamaged: its verdict.json cannot be read.
     """
     path = verdict_path(experiment, night)
     try:
@@ -343,7 +348,7 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
         msg = (
             f"experiment {experiment}, night {night}: verdict.json is damaged; run the night again"
         )
-        raise Refused(msg) from None
+        raise VerdictDamaged(msg) from None
 
 
 def accept_command(experiment: str, night: str) -> str:

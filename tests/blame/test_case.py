@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
-from isr_pipeline.verdicts import acceptance, baseline
+from isr_pipeline.verdicts import acceptance, baseline, kept
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -44,6 +45,15 @@ def refused(config: str = "lag-20s") -> str:
     text = str(refusal.value)
     assert "\n" not in text
     return text
+
+
+class Later(datetime):
+    """A clock that is an hour ahead."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Later:
+        """An hour from now."""
+        return super().now(tz) + timedelta(hours=1)
 
 
 def archive() -> Path:
@@ -155,15 +165,49 @@ class TestRefused:
             "the baseline of synthetic (night 2026-11-19) was accepted without its source; accept"
         )
 
-    def test_damaged_archive(self) -> None:
-        """Cut off, or removed."""
+    def test_a_later_baseline_with_the_same_configuration(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What the night was compared with is gone: its verdict is not about the one since."""
+        world = regressed()
+        judge_night(world.write("2026-11-21"))
+        monkeypatch.setattr(acceptance, "datetime", Later)
+        acceptance.accept("synthetic", "2026-11-21", "Ada", "next", version=world.code_version)
+        assert refused() == (
+            "lag-20s was compared with another baseline than that of night 2026-11-21, which was "
+            f"accepted since; run it again: make nightly NIGHT={LATER} EXPERIMENT=synthetic"
+        )
+
+    def test_the_baseline_itself(self) -> None:
+        """A night that was compared, and then accepted."""
+        world = regressed()
+        acceptance.accept("synthetic", LATER, "Ada", "meant", version=world.code_version)
+        assert refused().startswith(f"night {LATER} of synthetic is the baseline itself")
+
+    def test_a_configuration_that_is_new(self) -> None:
+        """The baseline was there, and had none of that name and none of its values."""
+        world = regressed()
+        more = replace(world, names=(*world.names, "brand-new"))
+        judge_night(more.write(LATER))
+        assert refused("brand-new") == (
+            f"brand-new is new: the baseline of synthetic (night {NIGHT}) had no such configuration"
+        )
+
+    def test_damaged_archive(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Cut off, or removed: the same sources elsewhere will do, else a line says what to do."""
         regressed()
         archive().write_bytes(archive().read_bytes()[:5_000])
-        assert refused() == (
-            "synthetic: baseline is damaged: source.tar.xz is not what was accepted"
-        )
+        assert read_case("synthetic", LATER, "lag-20s").same_code
+        record = baseline.show("synthetic")
+        assert record is not None
+        cut = "baseline is damaged: source.tar.xz is not what was accepted"
+        assert kept.damages(record) == [cut]
         archive().unlink()
-        assert refused() == "synthetic: baseline is damaged: source.tar.xz is missing"
+        monkeypatch.setattr(kept, "find_source", lambda *_: None)
+        assert refused() == (
+            "synthetic: baseline is damaged: source.tar.xz is missing; accept a night again: "
+            "isr-pipeline baseline accept NIGHT --experiment synthetic --why 'REASON'"
+        )
 
     def test_baseline_accepted_since(self) -> None:
         """Another panel than the night's."""

@@ -205,6 +205,21 @@ class TestParts:
         assert store.digest(regression) == store.digest(before)
         parts.assemble(plan)
 
+    def test_other_configurations_join(self, spark: SparkSession, tmp_path: Path) -> None:
+        """Confirm outcomes of a second configuration join those of the first, which stay."""
+        made = plan_night(tmp_path)
+        plan, arguments = made.plan, ["--plan", str(made.file)]
+        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        first, second = (one.name for one in plan.configurations[:2])
+        for name in (first, second, first):
+            confirm = [*arguments, "--panel", "confirm", "--configs", name]
+            simulate.run(spark, simulate.parse(confirm))
+        rows = store.read_table("outcomes", plan.experiment, NIGHT, root=plan.root)
+        size = plan.panels["confirm"]
+        assert rows.groupby("config_name").size().to_dict() == {first: size, second: size}
+        ids = {one.config_id for one in plan.configurations[:2]}
+        assert set(parts.assembled(plan)["confirm"]) == ids
+
     def test_drawn_again(self, spark: SparkSession, tmp_path: Path) -> None:
         """Drawing a night's scenarios takes away what was made from the last draw."""
         made = plan_night(tmp_path)

@@ -83,12 +83,21 @@ class TestChanges:
     def test_a_configuration_that_comes_and_one_that_goes(self) -> None:
         """Neither is silent."""
         accepted(World())
-        judged_later(World(names=("today", "kip-501-s1", "newcomer")))
+        names = ("today", "kip-501-s1", "newcomer")
+        judged_later(World(names=names, values={"newcomer": {"replica.lag.time.max.ms": 1}}))
         changes = read_changes("synthetic", LATER)
         assert [one.text for one in changes.shared] == [
             "configuration lag-20s: in the baseline, not in tonight's experiment"
         ]
         assert [one.text for one in changes.of("id-newcomer")] == ["new tonight"]
+
+    def test_a_configuration_that_was_renamed(self) -> None:
+        """Another name for the same values is compared, and said."""
+        accepted(World())
+        judged_later(World(names=("today", "kip-501-s1", "newcomer")))
+        changes = read_changes("synthetic", LATER)
+        assert [one.text for one in changes.shared] == []
+        assert [one.text for one in changes.of("id-newcomer")] == ["was called lag-20s"]
 
     def test_code_whose_files_nobody_has(self) -> None:
         """Code versions are told where no sources are found."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from typer.testing import CliRunner
 
+from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.home import Home
 from isr_pipeline.verdicts import acceptance, baseline, ledger
@@ -68,11 +70,18 @@ class TestCompounded:
         (total,) = ledger.compounded(steps)
         assert total.text == "today: p99 +10 % over 1 acceptance since night-3"
 
-    def test_from_zero_begins_anew(self) -> None:
-        """A metric that rose from zero counts from where it stood then."""
-        steps = [entry("1", ""), entry("2", "1", lost=None), entry("3", "2", lost=0.5)]
+    @pytest.mark.parametrize("ratio", [None, 0.0])
+    def test_from_zero_and_to_zero(self, ratio: float | None) -> None:
+        """Such a step has no ratio to multiply: the first and the last value are said."""
+        steps = [entry("1", ""), entry("2", "1", lost=ratio), entry("3", "2", lost=0.5)]
         (total,) = ledger.compounded(steps)
-        assert (total.ratio, total.since) == (0.5, "night-2")
+        assert total.ratio is None
+        assert total.text == "today: lost 0.5 to 1 over 2 acceptances since night-1"
+
+    def test_what_has_no_ratio_comes_first(self) -> None:
+        """A rise from zero is more than any factor."""
+        steps = [entry("1", ""), entry("2", "1", up=9.0, lost=None)]
+        assert [one.metric for one in ledger.compounded(steps)] == ["lost", "up"]
 
     def test_back_again_is_no_change(self) -> None:
         """Largest change first, in either direction."""
@@ -122,6 +131,29 @@ class TestLedger:
         file.write_bytes(file.read_bytes() + b'{"night": "2026-')
         accepted(World(), LATER)
         assert [one.night for one in ledger.read("synthetic")] == [NIGHT, LATER]
+        assert ledger.lines_lost("synthetic") == 1
+
+    def test_a_lost_line_is_said(self) -> None:
+        """Whoever lists the acceptances hears that some of them cannot be read."""
+        accepted(World(experiment="smoke"), NIGHT)
+        file = ledger.path("smoke")
+        file.write_bytes(file.read_bytes()[:-200])
+        said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", "smoke"]).stdout
+        assert said == (
+            f"smoke: 1 line of {file} cannot be read and is passed over\n"
+            "smoke: nothing was accepted yet\n"
+        )
+
+    def test_a_renamed_configuration_is_not_removed(self) -> None:
+        """Another name for the same values takes the place of the old one, alone too."""
+        world = World()
+        accepted(world, NIGHT)
+        names = ("today", "another-name", "lag-20s")
+        renamed = World(names=names, values={"another-name": world.overrides("kip-501-s1")})
+        assert judged(renamed, LATER).headline == "3 of 3 configurations unchanged"
+        record = accepted(renamed, LATER, only=("another-name",))
+        assert sorted(one.name for one in record.configurations) == sorted(names)
+        assert accepted(renamed, LATER).entry.removed == ()  # type: ignore[union-attr]
 
     def test_a_line_of_something_else_is_refused(self) -> None:
         """File and line are named."""

@@ -37,7 +37,7 @@ def _totals(entries: list[ledger.Entry]) -> str:
     rows = [
         f'<tr><th scope="row">{escape(one.config)}</th>'
         f"<td>{escape(LABELS.get(one.metric, one.metric))}</td>"
-        f'<td class="n">{escape(ledger.percent(one.ratio))}</td>'
+        f'<td class="n">{escape(one.change)}</td>'
         f'<td class="n">{one.acceptances}</td><td>{escape(one.since)}</td></tr>'
         for one in totals[:TOTALS_MAX]
     ]
