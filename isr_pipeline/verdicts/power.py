@@ -7,47 +7,120 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy import optimize
 
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.outcomes import store
 from isr_pipeline.outcomes.panel_here import simulate_panel
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.stages import looks
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.stages import Budget
+
+Floats = npt.NDArray[np.float64]
+
+FACTOR_MAX = 1e6
+"""Beyond it a factor is none that anybody plants."""
 
 
-def needed(settings: VerdictSettings) -> int:
-    """Scenarios in which a change of one configuration must show, in all its metrics."""
-    return discordant_needed(len(settings.metrics), settings.suspicion_rate)
+SURE_TO_SHOW = 3
+"""Differing scenarios that a panel must be expected to hold, to hold one 19 times in 20: e^-3."""
 
 
-def needed_to_confirm(settings: VerdictSettings) -> int:
-    """Scenarios of the confirm panel in which it must show to be confirmed."""
-    return math.floor(-math.log2(settings.confirm_p)) + 1
+@dataclass(frozen=True)
+class Reach:
+    """What a night may look at to decide about one configuration that changed.
+
+    Attributes:
+        scenarios: of the regression panel. One that differs leaves its metric open.
+        further: within the budget, beyond that panel.
+        least: of the further ones, how many must differ for an alarm at the last look, if all of
+            them got worse.
+    """
+
+    scenarios: int
+    further: int
+    least: int
+
+    @property
+    def decides(self) -> bool:
+        """Whether an alarm is possible at all."""
+        return self.least <= self.further
 
 
-def smallest_ratio(above_zero: int, scenarios: int, settings: VerdictSettings) -> float | None:
-    """Smallest ratio that is found 19 times in 20; None if there is none.
-
-    If what gets worse is that the thing happens in further scenarios, as badly as where it happens.
+def reach_of(panels: Mapping[str, int], budget: Budget, settings: VerdictSettings) -> Reach:
+    """What panels and a budget reach.
 
     Args:
-        above_zero: scenarios that have some of the metric; 0 has no ratio.
-        scenarios: in the panel.
-        settings: what matters, and the rate of suspicion.
+        panels: panel -> number of scenarios.
+        budget: of the experiment.
+        settings: how often all looks together may err, and in how many metrics.
     """
-    if above_zero == 0:
+    planned = planned_stages(panels, budget)
+    if not planned:
+        return Reach(panels["regression"], 0, 1)
+    last = looks(planned)[-1]
+    level = settings.confirm_p * last.share
+    least = discordant_needed(len(settings.metrics), level)
+    return Reach(panels["regression"], last.scenarios, least)
+
+
+def smallest_ratio(above_zero: int, reach: Reach, settings: VerdictSettings) -> float | None:
+    """Smallest ratio that is found 19 times in 20; None if there is none.
+
+    If what gets worse is that the thing happens in more scenarios, as badly as where it happens.
+    Then the regression panel must hold one of these, the further ones so many that the last look
+    alarms, and their number must come out as a rise that matters.
+
+    Args:
+        above_zero: scenarios of the regression panel that have some of it; 0 has no ratio.
+        reach: of the night.
+        settings: what matters.
+    """
+    if above_zero == 0 or not reach.decides:
         return None
-    more = discordant_found(needed(settings))
-    if above_zero + more <= scenarios:
-        return max(settings.ratio_min, 1.0 + more / above_zero)
+    times = reach.further / reach.scenarios
+    above = above_zero * times
+    least = max(reach.least, math.ceil(above * (settings.ratio_min - 1.0) - 1e-9))
+    more = max(SURE_TO_SHOW * times, discordant_found(least))
+    if above + more <= reach.further:
+        return 1.0 + more / above
     # too few scenarios are left for it to happen anew: only what all of them show can be found
-    return settings.ratio_min if above_zero >= needed(settings) else None
+    return settings.ratio_min if above >= reach.least else None
+
+
+def uniform_ratio(values: Floats, weights: Floats, floor: float, least: float) -> float:
+    """By what factor a latency must rise in every scenario, so that its verdict's ratio matters.
+
+    The floor is added to both sides of each scenario's ratio: a factor on a short latency shows
+    less of itself there.
+
+    Args:
+        values: (n,) latency of each scenario.
+        weights: (n,) of the scenarios.
+        floor: of the metric.
+        least: the ratio that matters.
+    """
+
+    def shown(factor: float) -> float:
+        logarithms = np.log((factor * values + floor) / (values + floor))
+        return float(weights @ logarithms / weights.sum()) - math.log(least)
+
+    high = least
+    while shown(high) < 0.0:
+        if high > FACTOR_MAX:
+            return math.inf
+        high *= 2.0
+    return least if high == least else float(optimize.brentq(shown, high / 2.0, high))
 
 
 @dataclass(frozen=True)
@@ -57,10 +130,12 @@ class Known:
     Attributes:
         where: which night's, in words.
         above: configuration -> metric -> scenarios that have some of it.
+        uniform: configuration -> latency -> :func:`uniform_ratio`.
     """
 
     where: str
     above: Mapping[str, Mapping[str, int]]
+    uniform: Mapping[str, Mapping[str, float]]
 
 
 def known_outcomes(experiment: str, scenarios: int, settings: VerdictSettings) -> Known | None:
@@ -71,15 +146,16 @@ def known_outcomes(experiment: str, scenarios: int, settings: VerdictSettings) -
         baseline = None
     if baseline is not None:
         names = {one.config_id: one.name for one in baseline.record.configurations}
-        above = _above(baseline.outcomes, names, scenarios, settings)
-        if above:
-            return Known(f"the baseline (night {baseline.record.night})", above)
+        where = f"the baseline (night {baseline.record.night})"
+        known = _known(where, baseline.outcomes, names, scenarios, settings)
+        if known.above:
+            return known
     for night in reversed(store.list_nights(experiment, table="summary")):
         rows = store.read_table("summary", experiment, night)
         names = dict(zip(rows["config_id"], rows["config_name"], strict=True))
         outcomes = store.read_table("outcomes", experiment, night)
-        above = _above(outcomes, names, scenarios, settings)
-        return Known(f"night {night}", above) if above else None
+        known = _known(f"night {night}", outcomes, names, scenarios, settings)
+        return known if known.above else None
     return None
 
 
@@ -97,29 +173,46 @@ def simulated_outcomes(
         settings: which metrics count.
         done: called after each scenario.
     """
-    above = {one.name: dict.fromkeys(settings.metrics, 0) for one in configurations}
+    rows = []
     for count, row in enumerate(simulate_panel(experiment, configurations), 1):
         if not row["failed"]:  # a night calls the others no-data
-            for metric in settings.metrics:
-                above[row["config_name"]][metric] += row[metric] > 0
+            rows.append(row)
         if count % len(configurations) == 0:
             done()
-    return Known("this panel, simulated by the present code", above)
+    names = {one.config_id: one.name for one in configurations}
+    where = "this panel, simulated by the present code"
+    return _known(where, pd.DataFrame(rows), names, None, settings)
 
 
-def _above(
-    outcomes: pd.DataFrame, names: Mapping[str, str], scenarios: int, settings: VerdictSettings
-) -> dict[str, dict[str, int]]:
+def _known(
+    where: str,
+    outcomes: pd.DataFrame,
+    names: Mapping[str, str],
+    scenarios: int | None,
+    settings: VerdictSettings,
+) -> Known:
+    """What outcomes say of configurations that have so many scenarios (None: any number)."""
+    above, uniform = {}, {}
     rows = outcomes[outcomes["panel"] == "regression"]
-    return {
-        names[str(config_id)]: {
-            metric: int((group[metric] > 0).sum())
-            for metric in settings.metrics
-            if metric in group.columns
+    for config_id, group in rows.groupby("config_id"):
+        name = names.get(str(config_id))
+        if name is None or scenarios not in (None, len(group)):
+            continue
+        weighed = "weight" in group.columns
+        weights: Floats = np.asarray(group["weight"] if weighed else np.ones(len(group)), float)
+        there = [metric for metric in settings.metrics if metric in group.columns]
+        above[name] = {metric: int((group[metric] > 0).sum()) for metric in there}
+        uniform[name] = {
+            metric: uniform_ratio(
+                group[metric].to_numpy(float),
+                weights,
+                settings.metrics[metric].floor,
+                settings.ratio_min,
+            )
+            for metric in there
+            if is_latency(metric)
         }
-        for config_id, group in rows.groupby("config_id")
-        if len(group) == scenarios and str(config_id) in names
-    }
+    return Known(where, above, uniform)
 
 
 def findable(
@@ -136,36 +229,52 @@ def findable(
         settings: of verdicts.
         known: outcomes of its panel; looked for among baseline and nights if None.
     """
-    scenarios = experiment.panels.regression
-    further = planned_stages(experiment.panels.model_dump(), experiment.budget)[-1].end
-    least, again = needed(settings), needed_to_confirm(settings)
-    known = known or known_outcomes(experiment.name, scenarios, settings)
+    reach = reach_of(experiment.panels.model_dump(), experiment.budget, settings)
+    known = known or known_outcomes(experiment.name, reach.scenarios, settings)
     lines = []
-    if known is None:
+    if not reach.decides:
         lines.append(
-            f"a change of one configuration must show in {least} of {scenarios} scenarios; how "
-            "large it must be is known after a night, or by --simulate"
+            f"warning: {experiment.name} can decide nothing: {reach.further} further scenarios "
+            f"within the budget, an alarm takes {reach.least} that got worse"
         )
-    else:
+    elif known is None:
+        lines.append(
+            f"an alarm takes one of {reach.scenarios} scenarios that differs, and {reach.least} of "
+            f"{reach.further} further ones that got worse; how large a rise that is, is known "
+            "after a night, or by --simulate"
+        )
+    if known is not None:
         lines.append(f"smallest ratio found 19 times in 20, by the outcomes of {known.where}:")
-        for one in configurations:
-            above = known.above.get(one.name)
-            lines.append(f"  {one.name}: {_ratios(above, scenarios, settings)}")
-    # Whatever the regression panel leaves open is decided on the scenarios beyond it.
-    if further < again:
-        lines.append(
-            f"warning: {experiment.name} can decide nothing: {further} further scenarios within "
-            f"the budget, p < {settings.confirm_p:g} takes {again}"
-        )
+        lines += [f"  {one.name}: {_ratios(known, one.name, reach, settings)}"
+                  for one in configurations]  # fmt: skip
     return lines
 
 
-def _ratios(above: Mapping[str, int] | None, scenarios: int, settings: VerdictSettings) -> str:
+def _ratios(known: Known, name: str, reach: Reach, settings: VerdictSettings) -> str:
+    above = known.above.get(name)
     if above is None:
         return "not part of that night"
-    said = []
-    for metric, count in above.items():
-        ratio = smallest_ratio(count, scenarios, settings)
-        word = "from none only" if count == 0 else "nothing" if ratio is None else f"{ratio:.2f} x"
-        said.append(f"{metric} {word}")
-    return ", ".join(said)
+    uniform = known.uniform[name]
+    return ", ".join(
+        f"{metric} {smallest_words(count, uniform.get(metric), reach, settings)}"
+        for metric, count in above.items()
+    )
+
+
+def smallest_words(
+    above_zero: int, uniform: float | None, reach: Reach, settings: VerdictSettings
+) -> str:
+    """The smallest ratio that is found, in words.
+
+    Args:
+        above_zero: see :func:`smallest_ratio`.
+        uniform: of a latency, :func:`uniform_ratio`: all scenarios have some of it.
+        reach: of the night.
+        settings: what matters.
+    """
+    if not reach.decides:
+        return "nothing"
+    if above_zero == 0:
+        return "from none only"
+    ratio = smallest_ratio(above_zero, reach, settings) if uniform is None else uniform
+    return "nothing" if ratio is None or math.isinf(ratio) else f"{ratio:.2f} x"

@@ -23,10 +23,9 @@ from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
-from isr_pipeline.report.sections.power import _smallest
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
+from isr_pipeline.verdicts.power import reach_of, smallest_words
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -114,37 +113,27 @@ class TestDriftAndPower:
         assert "Drift is looked for once there are 8 nights of the fresh panel (now 0)." in text
 
     def test_the_smallest_ratio_that_would_be_found_is_told(self, regressed: World) -> None:
-        """So many scenarios above zero, so many expected: 1 + expected / above zero."""
+        """It stands beside how many scenarios have any, as `experiment check` says it."""
         data = read_night(regressed.plan(LATER))
         column = data.panel.column("id-today")
         above = int((data.panel.values[FLAPS][:, column] > 0).sum())
-        expected = discordant_found(discordant_needed(len(data.settings.metrics), 0.2))
+        reach = reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
+        words = smallest_words(above, None, reach, data.settings)
         row = re.search(
             r'<th scope="row">ISR flaps</th>(.*?)</tr>',
             render(data).split('<section id="power"')[1],
         )
         assert row
-        assert (
-            f'<td class="n">{above}</td><td class="n">{max(1.1, 1 + expected / above):.2f} x</td>'
-            in row[1]
-        )
-
-    @pytest.mark.parametrize(
-        ("above_zero", "words"),
-        [(0, "from zero only"), (40, "1.27 x"), (119, "1.10 x"), (4, "3.75 x")],
-    )
-    def test_the_smallest_ratio_by_how_many_have_any(
-        self, regressed: World, above_zero: int, words: str
-    ) -> None:
-        """Six of 120 scenarios are needed, so 11 expected; above zero in nearly all, all move."""
-        assert _smallest(read_night(regressed.plan(LATER)), above_zero) == words
+        assert f'<td class="n">{above}</td><td class="n">{words}</td>' in row[1]
 
     def test_a_panel_too_small_finds_nothing(self, home: Path) -> None:
-        """Twelve scenarios cannot hold as many changes as significance takes."""
+        """Eight further scenarios cannot hold as many changes as an alarm takes."""
         del home
-        world = World(names=NAMES, scenarios=12)
+        world = World(names=NAMES, scenarios=8)
         judge_night(world.write(NIGHT))
-        assert _smallest(read_night(world.plan(NIGHT)), 4) == "none"
+        page = render(read_night(world.plan(NIGHT))).split('<section id="power"')[1]
+        assert "The budget has 8 further scenarios; an alarm takes 10." in page
+        assert "nothing" in page
 
 
 class TestPage:

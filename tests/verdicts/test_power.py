@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from isr_pipeline.experiment.file import Panels, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.verdicts.power import (
+    Reach,
     findable,
-    needed,
-    needed_to_confirm,
+    reach_of,
     simulated_outcomes,
     smallest_ratio,
+    uniform_ratio,
 )
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import World
@@ -21,21 +25,43 @@ from tests.verdicts.test_judge import accepted
 SETTINGS = load_settings()
 
 
-def test_what_a_suspicion_and_a_confirmation_take() -> None:
-    """Seven metrics of one configuration at 0.20, and a p below 0.01."""
-    assert needed(SETTINGS) == 6
-    assert needed_to_confirm(SETTINGS) == 7
-    assert 2.0 ** -needed_to_confirm(SETTINGS) < SETTINGS.confirm_p
+SHIPPED = reach_of({"regression": 200, "confirm": 200}, Budget(scenarios=4000), SETTINGS)
+ALONE = Reach(scenarios=200, further=200, least=10)
+
+
+def test_what_an_alarm_takes() -> None:
+    """Seven metrics of one configuration, and two thirds of 0.01 at the last look."""
+    assert (SHIPPED.scenarios, SHIPPED.further, SHIPPED.least) == (200, 3800, 11)
+    assert 7 * 2.0**-SHIPPED.least < 0.67 * SETTINGS.confirm_p < 7 * 2.0 ** -(SHIPPED.least - 1)
+    assert not Reach(scenarios=8, further=8, least=10).decides
 
 
 @pytest.mark.parametrize(
-    ("above", "scenarios", "ratio"),
-    [(0, 200, None), (5, 8, None), (8, 8, 1.10), (100, 200, 1.11), (11, 200, 2.0)],
+    ("above", "reach", "ratio"),
+    [
+        (0, SHIPPED, None),
+        (4, SHIPPED, 1 + 3 / 4),  # the regression panel has to hold one more
+        (150, SHIPPED, 1.110),  # more than a tenth more must come out as a tenth more
+        (199, SHIPPED, 1.10),  # no room for more: all that have it must have more of it
+        (100, ALONE, 1.16),  # sixteen more make sure of ten
+        (5, Reach(scenarios=8, further=8, least=10), None),
+    ],
 )
-def test_smallest_ratio(above: int, scenarios: int, ratio: float | None) -> None:
-    """Eleven more scenarios make sure of six; where there is no room, those that have it must."""
-    found = smallest_ratio(above, scenarios, SETTINGS)
-    assert found == (None if ratio is None else pytest.approx(ratio))
+def test_smallest_ratio(above: int, reach: Reach, ratio: float | None) -> None:
+    """What is looked at further decides, not the regression panel alone."""
+    found = smallest_ratio(above, reach, SETTINGS)
+    assert found == (None if ratio is None else pytest.approx(ratio, abs=0.001))
+
+
+def test_a_short_latency_must_rise_by_more() -> None:
+    """The floor of 1 ms is added to both sides: below it a factor shows little of itself."""
+    values, weights = np.array([0.87, 0.87, 100.0]), np.array([0.6, 0.2, 0.2])
+    factor = uniform_ratio(values, weights, 1.0, 1.1)
+    shown = np.exp(weights @ np.log((factor * values + 1) / (values + 1)))
+    assert shown == pytest.approx(1.1)
+    assert factor > 1.15
+    assert uniform_ratio(values, weights, 0.0, 1.1) == pytest.approx(1.1)
+    assert uniform_ratio(np.zeros(3), weights, 1.0, 1.1) == np.inf
 
 
 @pytest.mark.usefixtures("home")
@@ -46,7 +72,9 @@ class TestLines:
         """Without outcomes nothing is known but how many scenarios must differ."""
         experiment = load_experiment("smoke")
         (line,) = findable(experiment, list(configurations(experiment)), SETTINGS)
-        assert line.startswith("a change of one configuration must show in 6 of 8 scenarios")
+        assert line.startswith(
+            "an alarm takes one of 8 scenarios that differs, and 10 of 392 further ones"
+        )
 
     def test_before_any_night_the_panel_can_be_simulated(self) -> None:
         """Each metric of each configuration has its smallest ratio, as after a night."""
@@ -70,12 +98,15 @@ class TestLines:
         spent = {"panels": panels, "budget": Budget(scenarios=11)}
         small = experiment.model_copy(update=spent)
         lines = findable(small, list(configurations(small)), SETTINGS)
-        assert lines[1:] == [
+        assert lines == [
             (
                 "warning: smoke can decide nothing: 6 further scenarios within the budget, "
-                "p < 0.01 takes 7"
+                "an alarm takes 10 that got worse"
             ),
         ]
+        known = simulated_outcomes(small, list(configurations(small))[:1], SETTINGS)
+        lines = findable(small, list(configurations(small))[:1], SETTINGS, known)
+        assert set(re.findall(r"(?<=[a-z_] )[a-z ]+(?=,|$)", lines[2])) == {"nothing"}
         larger = experiment.model_copy(update={"panels": panels})
         assert len(findable(larger, list(configurations(larger)), SETTINGS)) == 1
 
@@ -87,6 +118,6 @@ class TestLines:
         lines = findable(experiment, list(configurations(experiment)), SETTINGS)
         assert lines[0].endswith("by the outcomes of the baseline (night 2026-11-19):")
         assert lines[1].startswith("  today: offline_partition_rate 1.")
-        assert "commit_latency_p99_ms 1.10 x" in lines[1]
+        assert "commit_latency_p99_ms 1.1" in lines[1]
         assert "records_lost from none only" in lines[1]
         assert lines[2] == "  today-without-lock: not part of that night"

@@ -9,7 +9,8 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.verdicts.power import needed, smallest_ratio
+from isr_pipeline.verdicts.materiality import is_latency
+from isr_pipeline.verdicts.power import Reach, reach_of, smallest_words, uniform_ratio
 from isr_pipeline.verdicts.quantities import amount, label, unit
 
 TITLE = "Power"
@@ -19,15 +20,17 @@ FOLDED = True
 
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
-    least = needed(data.settings)
+    reach = _reach(data)
     lead = (
-        f"If one configuration changes, in all {len(data.settings.metrics)} metrics, the change "
-        f"must show in at least {least} scenarios to be significant after correction."
+        f"An alarm about one configuration takes one of {reach.scenarios} scenarios that differs, "
+        f"and {reach.least} of {reach.further} further ones that got worse."
+        if reach.decides
+        else f"The budget has {reach.further} further scenarios; an alarm takes {reach.least}."
     )
     if data.verdict.tests:
         lead += (
-            f" Tonight {data.verdict.tests} comparisons could have been significant, from "
-            f"{data.verdict.discordant_needed} scenarios on."
+            f" Tonight {data.verdict.tests} comparisons could have been significant on the "
+            f"regression panel alone, from {data.verdict.discordant_needed} scenarios on."
         )
     column = data.panel.column(data.reference.config_id)
     above = {
@@ -35,14 +38,13 @@ def body(_: Page, data: NightData) -> str:
     }
     metrics = [
         f'<tr><th scope="row">{label(name)}</th><td class="n">{above[name]}</td>'
-        f'<td class="n">{_smallest(data, above[name])}</td>'
+        f'<td class="n">{_smallest(data, name, above[name])}</td>'
         f'<td class="n">{amount(name, settings.floor)} {unit(name)}</td></tr>'
         for name, settings in data.settings.metrics.items()
     ]
     kinds = Counter(kind for kinds in data.panel.fault_kinds for kind in kinds.split(",") if kind)
     rows = [
-        f'<tr><th scope="row">{escape(kind)}</th><td class="n">{count}</td>'
-        f"<td>{'can' if count >= least else 'cannot'} alarm alone</td></tr>"
+        f'<tr><th scope="row">{escape(kind)}</th><td class="n">{count}</td></tr>'
         for kind, count in sorted(kinds.items(), key=lambda item: item[1])
     ]
     material = f"{data.settings.ratio_min:g} x"
@@ -59,20 +61,30 @@ def body(_: Page, data: NightData) -> str:
     )
     second = table(
         f"Scenarios of each fault kind among {len(data.panel.scenario_ids)}",
-        [("fault kind", ""), ("scenarios", "n"), ("a change confined to it", "")],
+        [("fault kind", ""), ("scenarios", "n")],
         rows,
     )
     note = (
         "<p class=lead>A rise to the smallest ratio is found in 19 of 20 nights, if it comes from "
-        "more scenarios that have any, each as bad as those that have some now. A change that "
-        "makes all of these a little worse is found from the ratio on at which it matters.</p>"
+        "more scenarios that have any, each as bad as those that have some now. A latency's "
+        "is the factor that every scenario must rise by.</p>"
     )
     return f"<p>{lead}</p>{first}{note}{second}"
 
 
-def _smallest(data: NightData, above_zero: int) -> str:
-    """The smallest detectable ratio of a metric that so many scenarios have any of."""
-    if above_zero == 0:
-        return "from zero only"
-    ratio = smallest_ratio(above_zero, len(data.panel.scenario_ids), data.settings)
-    return "none" if ratio is None else f"{ratio:.2f} x"
+def _reach(data: NightData) -> Reach:
+    return reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
+
+
+def _smallest(data: NightData, metric: str, above_zero: int) -> str:
+    """The smallest ratio found of a metric that so many scenarios of the reference have any of."""
+    uniform = None
+    if is_latency(metric):
+        column = data.panel.column(data.reference.config_id)
+        uniform = uniform_ratio(
+            data.panel.values[metric][:, column],
+            data.panel.weights,
+            data.settings.metrics[metric].floor,
+            data.settings.ratio_min,
+        )
+    return smallest_words(above_zero, uniform, _reach(data), data.settings)
