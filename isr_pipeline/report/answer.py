@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
+from isr_pipeline.kafka.release_numbers import stands_for
 from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.verdicts.choice import (
     SURE,
     Change,
     Choice,
     Choices,
+    Kind,
     Measured,
     choose,
+    kind_of,
 )
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
@@ -40,7 +43,7 @@ FILE = "answer.json"
 """In the night's folder."""
 
 ASKED_SHOWN = 8
-"""Asked settings that the answer tells in words; the table has all."""
+"""Asked configurations that the answer tells in words; the table has all."""
 
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
@@ -59,7 +62,7 @@ class Answer:
         price: what gets worse.
         sure: from how many scenarios, how sure to be the best.
         decides: which scenarios and assumptions decide it.
-        asked: what each setting that was asked about gains and costs.
+        asked: what each setting or release that was asked about gains and costs.
         rivals: what published advice does here.
         releases: what another release would change.
         proposals: what a proposal that no broker has would change.
@@ -266,11 +269,27 @@ class _Words:
     def _asked_one(self, measured: Measured) -> str:
         name = self.by_id[measured.config_id].name
         first = measured.changes[PRODUCE]
-        said = f"{name} {_change(first)}"
+        said = f"{name}{self._takes(measured.config_id)} {_change(first)}"
         for word, better in (("better", True), ("worse", False)):
             moved = [one for one in _moved(measured, better=better) if one is not first]
             said += f", {word}: {_listed(moved)}" if moved else ""
         return said
+
+    def _takes(self, config_id: str) -> str:
+        """What it takes to have a configuration, where that is more than a setting."""
+        configuration = self.by_id[config_id]
+        kind = kind_of(configuration, self.reference)
+        if kind is Kind.PROPOSAL:
+            return " (no released broker has it)"
+        if kind is Kind.SETTING:
+            return ""
+        mine, theirs = (
+            stands_for(str(one.params["cluster.release"]))
+            for one in (configuration, self.reference)
+        )
+        if mine == theirs:
+            return " (another controller)"
+        return " (an upgrade)" if mine > theirs else " (a downgrade)"
 
     def _rivals(self) -> str:
         if not self.choices.rivals:
