@@ -25,7 +25,7 @@ from benchmarks.detection import draw
 from benchmarks.findings.question import question
 from isr_pipeline.blame import case, culprit
 from isr_pipeline.clusters import live
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import configurations
@@ -575,6 +575,7 @@ def _files() -> Iterable[Claim]:
     yield now(page, "leaves no room for {} scenarios", asking.WANTED)
     yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
     yield from given(page, "an exit status", "then the exit status is 1.")
+    yield now(page, "the exit status is then {}.", Refused.exit_status)
     yield now("docs/sizing.md", "stayed within {} % of the whole cluster's", _closeness()[0])
     yield now("docs/sizing.md", "what a limit changes in it within {} %", _closeness()[1])
     page = "docs/scenario-format.md"

@@ -18,8 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.clusters.write import flow
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED
+from isr_pipeline.experiment.distinct import (
+    RELEASE,
+    TODAY,
+    Asked,
+    distinct,
+    laid_over,
+    settings_of,
+    todays,
+)
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
@@ -30,6 +39,7 @@ from isr_pipeline.experiment.file import (
 )
 from isr_pipeline.experiment.grid import configurations, effective, resolved_params
 from isr_pipeline.experiment.keys import PROPOSALS
+from isr_pipeline.experiment.own_values import everyone, own_values
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.whole import write_whole
@@ -43,7 +53,6 @@ from isr_pipeline.scenarios.model import (
     TOPIC_KEYS,
     TOPICS,
     Scenario,
-    apply,
     check,
     check_overrides,
     scenario_from_json,
@@ -52,7 +61,7 @@ from isr_pipeline.scenarios.reduction import fewest_kept
 from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 from isr_pipeline.worlds.run import run
 
-RELEASE = "release"
+ASKED_RELEASE = "release"
 FIRST_ANSWER_S = 480
 """Of ten minutes, what is left for simulating: Airflow, Spark, checks and the report take two."""
 CORES = 2
@@ -71,19 +80,8 @@ SEED = 20261123
 SAMPLE = 6
 SAMPLE_S = 25.0
 CONFIGURATIONS_MAX = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A configuration that is asked about.
-
-    Attributes:
-        overrides: as in an experiment file; empty for today.
-    """
-
-    name: str
-    overrides: dict[str, Any]
-    why: str = ""
+REASONS_SHOWN = 3
+"""Reasons that a refusal gives why there is nothing to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +114,23 @@ def new_experiment(
         override_topics: ask a key also of topics that set it for themselves.
 
     Raises:
-        InputError: a name or key that is none, a value that the key cannot have, a key that
-            brokers of the release do not have, or a question with nothing to compare.
+        InputError: a name or key that is none, a value that the key cannot have, or a key that
+            brokers of the release do not have or that nobody here takes from the cluster.
+        Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
     find_named("experiment new", "--cluster", "clusters", cluster)
     find_named("experiment new", "--faults", "faults", faults)
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
-        write_whole(draft, _text(cluster, faults, [Asked("today", {})], [], _Size(FULL)))
+        write_whole(draft, _text(cluster, faults, [Asked(TODAY, {})], [], _Size(FULL)))
         today = healthy_scenario(load_experiment(draft), str(path))
-        asked = list(_product(asks, today, override_topics=override_topics))
-        rivals = [one for one in _rivals(today) if _possible(one, today)]
-        asked, rivals = _distinct(asked, rivals, today)
+        wanted = list(_product(asks, today, override_topics=override_topics))
+        rivals, not_here = _rivals(today)
+        found = distinct(wanted, rivals, today)
+        asked, rivals = found.asked, found.rivals
         if not asked:
-            raise InputError("--ask", "", " ".join(asks), "a value that is not today's")
+            raise Refused(_nothing(found.left_out[: len(wanted)]))
         write_whole(draft, _text(cluster, faults, asked, rivals, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
@@ -149,11 +149,13 @@ def new_experiment(
     write_whole(path, text)
     lines = [
         *_compared(today, asked, rivals),
+        *(f"{one}; left out" for one in (*found.left_out, *not_here)),
+        *own_values(today, [one.overrides for one in asked]),
         *(f"left out for the first answer: {one}" for one in left_out),
         _takes(pair_s, whole_s, count, size),
         f"answer: make nightly EXPERIMENT={name}",
     ]
-    names = ("today", *(one.name for one in (*asked, *rivals)))
+    names = (TODAY, *(one.name for one in (*asked, *rivals)))
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
@@ -173,7 +175,7 @@ def _place(name: str) -> Path:
 
 def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> Iterator[Asked]:
     """Every combination of the asked values."""
-    axes = [_axis(one, today) for one in asks]
+    axes = [_axis(one, today, override_topics=override_topics) for one in asks]
     keys = [key for key, _ in axes]
     if not axes:
         raise InputError("experiment new", "--ask", "nothing", "KEY=V1,V2 at least once")
@@ -188,28 +190,30 @@ def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
     for point in itertools.product(*(values for _, values in axes)):
         overrides: dict[str, Any] = {}
         for key, value in zip(keys, point, strict=True):
-            overrides["cluster.release" if key == RELEASE else key] = value
+            overrides[RELEASE if key == ASKED_RELEASE else key] = value
         name = _named(overrides)
         if override_topics:
             both = {f"{TOPICS}.{key}": v for key, v in overrides.items() if key in TOPIC_KEYS}
             overrides |= both
+        asked = Asked(name, overrides)
         try:
-            check(apply(today, _with_rules(overrides)), "--ask")
+            check(laid_over(today, asked), "--ask")
         except InputError as error:
             raise InputError("--ask", error.field, error.given, error.allowed) from None
-        yield Asked(name, overrides)
+        yield asked
 
 
-def _axis(ask: str, today: Scenario) -> tuple[str, list[Any]]:
+def _axis(ask: str, today: Scenario, *, override_topics: bool) -> tuple[str, list[Any]]:
     key, equals, values = ask.partition("=")
     if not equals or not values:
         raise InputError("--ask", "", shown(ask), "KEY=V1,V2")
     parts = [part.strip() for part in values.split(",")]
     if len(set(parts)) < len(parts):
         raise InputError("--ask", key, values, "each value once")
-    if key == RELEASE:
+    if key == ASKED_RELEASE:
         return key, [_release(part) for part in parts]
     _check_key(key, today)
+    _check_takers(key, today, override_topics=override_topics)
     read = [parse_value(part, f"--ask {key}") for part in parts]
     return key, [check_overrides({key: one}, "--ask", "")[key] for one in read]
 
@@ -217,10 +221,10 @@ def _axis(ask: str, today: Scenario) -> tuple[str, list[Any]]:
 def _release(text: str) -> str:
     named = release_named(text, Path())
     try:
-        check_overrides({"cluster.release": named}, "--ask", "")
+        check_overrides({RELEASE: named}, "--ask", "")
     except InputError:
         allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
-        raise InputError("--ask", RELEASE, shown(text), allowed) from None
+        raise InputError("--ask", ASKED_RELEASE, shown(text), allowed) from None
     return text
 
 
@@ -228,11 +232,25 @@ def _check_key(key: str, today: Scenario) -> None:
     """Refuse a key that a broker of today's release cannot be given, or that decides nothing."""
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
-        allowed = with_list(close_or_all(key, [RELEASE, *readable]), KEYS_COMMAND)
+        allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
         raise InputError("--ask", key, "unknown key", allowed)
     reason = _why_not(key, today)
     if reason:
         raise InputError("--ask", key, reason, "a key that decides something in this cluster")
+
+
+def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
+    """Refuse a key that nobody takes from the cluster: no value of the cluster changes anything."""
+    who = everyone(today, key)
+    if who == "topic" and override_topics:
+        return
+    instead = {
+        "topic": "--override-topics, which asks it of the topics too",
+        "broker": "a key that some broker takes from the cluster's settings",
+    }
+    if who:
+        given = f"every {who} has its own value, and keeps it"
+        raise InputError("--ask", key, given, instead[who])
 
 
 def _why_not(key: str, today: Scenario) -> str:
@@ -252,48 +270,30 @@ def _why_not(key: str, today: Scenario) -> str:
     return ""
 
 
-def _rivals(today: Scenario) -> Iterator[Asked]:
-    """Published advice, as far as it is about keys that decide something here."""
+def _rivals(today: Scenario) -> tuple[list[Asked], list[str]]:
+    """Published advice that this cluster could follow; of the rest, why it could not."""
+    rivals, left_out = [], []
     for advice in PUBLISHED:
-        if not any(_why_not(key, today) for key in advice.settings):
-            yield Asked(advice.name, dict(advice.settings), advice.why)
+        one = Asked(advice.name, dict(advice.settings), advice.why)
+        reason = _cannot(one, today)
+        if reason:
+            left_out.append(f"{one.name}: {reason}")
+        else:
+            rivals.append(one)
+    return rivals, left_out
 
 
-def _possible(one: Asked, today: Scenario) -> bool:
-    """Whether a configuration is a scenario of this cluster."""
+def _cannot(one: Asked, today: Scenario) -> str:
+    """Why a configuration is none of this cluster, if so."""
+    for key in one.overrides:
+        reason = _why_not(key, today)
+        if reason:
+            return f"{key} is {reason}"
     try:
-        check(apply(today, one.overrides), "")
-    except InputError:
-        return False
-    return True
-
-
-def _distinct(
-    asked: list[Asked], rivals: list[Asked], today: Scenario
-) -> tuple[list[Asked], list[Asked]]:
-    """Leave out what does the same as today's settings or as another configuration."""
-    seen = {_does(today, {})}
-    kept: list[list[Asked]] = [[], []]
-    for which, those in enumerate((asked, rivals)):
-        for one in those:
-            does = _does(today, one.overrides)
-            if does not in seen:
-                seen.add(does)
-                kept[which].append(one)
-    return kept[0], kept[1]
-
-
-def _does(today: Scenario, overrides: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    params = effective(resolved_params(apply(today, _with_rules(overrides))))
-    return tuple(sorted((key, str(value)) for key, value in params.items()))
-
-
-def _with_rules(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Give overrides with a release's number as its rule set."""
-    read = dict(overrides)
-    if "cluster.release" in read:
-        read["cluster.release"] = release_named(read["cluster.release"], Path())
-    return read
+        check(laid_over(today, one), one.name)
+    except InputError as error:
+        return f"does not go with {error.field}={error.given} of this cluster"
+    return ""
 
 
 def _named(overrides: Mapping[str, Any]) -> str:
@@ -412,7 +412,7 @@ def _text(
         if title and those:
             lines += [f"  - name: {title}", "    candidates:"]
         for rival in those:
-            if rival.name == "today":
+            if rival.name == TODAY:
                 continue
             why = f", why: {flow(rival.why)}" if rival.why else ""
             lines.append(f"      - {{name: {flow(rival.name)}{why}, set: {flow(rival.overrides)}}}")
@@ -425,19 +425,23 @@ def _budget(scenarios: int) -> str:
 
 
 def _compared(today: Scenario, asked: Sequence[Asked], rivals: Sequence[Asked]) -> Iterator[str]:
-    """Say what will be compared, and for whom a key does not change."""
+    """Say what will be compared: what was asked by its name, and what sets what."""
     count = 1 + len(asked) + len(rivals)
-    yield f"{count} configurations: today, {len(asked)} asked, {len(rivals)} published"
-    for one in (*asked, *rivals):
+    yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(rivals)} published"
+    keys = dict.fromkeys(key for one in asked for key in one.overrides)
+    yield f"  {TODAY}: {settings_of(todays([*keys], today))}"
+    for one in asked:
         yield f"  {one.name}"
-    keys = {key for one in asked for key in one.overrides if key in TOPIC_KEYS}
-    everywhere = {key for one in asked for key in one.overrides if key.startswith(f"{TOPICS}.")}
-    for key in sorted(keys):
-        own = [topic for topic in today.topics if key in topic.settings]
-        partitions = sum(len(topic.assignment) for topic in own)
-        keeps = "lose it for the question" if f"{TOPICS}.{key}" in everywhere else "keep it"
-        if partitions:
-            yield f"{key}: {partitions} partitions of {len(own)} topics have their own, and {keeps}"
+    for one in rivals:
+        yield f"  {one.name}: {settings_of(one.overrides)}"
+
+
+def _nothing(left_out: Sequence[str]) -> str:
+    """The answer where all that was asked does the same as today, or as the rest of it."""
+    more = len(left_out) - REASONS_SHOWN
+    rest = f"; and {more} more" if more > 0 else ""
+    said = "; ".join(left_out[:REASONS_SHOWN])
+    return f"--ask: nothing to compare: {said}{rest}; allowed: a value that changes something"
 
 
 def _takes(pair_s: float, whole_s: float, count: int, size: _Size) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from isr_pipeline.kafka.own_rules import text_of
+from isr_pipeline.kafka.own_rules import rule_set_of, text_of
 from isr_pipeline.kafka.releases import RULE_SETS
 
 _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
@@ -67,6 +67,22 @@ def version_of(number: str) -> tuple[int, ...] | None:
     """A release number as numbers; None if it is none."""
     match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,3}){1,3})(?:[-.][A-Za-z][0-9A-Za-z.+-]*)?", number)
     return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def stands_for(release: str) -> tuple[int, ...]:
+    """Number of the release that a rule set stands for, to tell an older one from a newer.
+
+    Args:
+        release: as ``cluster.release`` has it after files were read: ``3.9 (3.7+ with ...)`` is
+            3.9, and ``3.7+`` the release that its rules were read in.
+
+    Raises:
+        RuleSetError: no rule set's name or text.
+    """
+    number = version_of(release.partition(" (")[0])
+    if number is not None and rule_set_text(".".join(map(str, number))) == release:
+        return number
+    return version_of(rule_set_of(release).release) or ()
 
 
 def _line_of(version: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,16 +12,22 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.experiment.file import healthy_scenario
+from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
+from isr_pipeline.kafka.release_numbers import stands_for
 from isr_pipeline.report.backing import backing, where_it_ends
+from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.choice import (
     SURE,
     Change,
     Choice,
     Choices,
+    Kind,
     Measured,
     choose,
+    kind_of,
 )
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
@@ -40,7 +46,7 @@ FILE = "answer.json"
 """In the night's folder."""
 
 ASKED_SHOWN = 8
-"""Asked settings that the answer tells in words; the table has all."""
+"""Asked configurations that the answer tells in words; the table has all."""
 
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
@@ -59,7 +65,7 @@ class Answer:
         price: what gets worse.
         sure: from how many scenarios, how sure to be the best.
         decides: which scenarios and assumptions decide it.
-        asked: what each setting that was asked about gains and costs.
+        asked: what each setting or release that was asked about gains and costs.
         rivals: what published advice does here.
         releases: what another release would change.
         proposals: what a proposal that no broker has would change.
@@ -156,7 +162,7 @@ class _Words:
         self.choices = choices
         self.size = size
         self.ratio_min = ratio_min
-        self.reduced = plan.definition.reduced
+        self.definition = plan.definition
 
     def answer(self) -> Answer:
         """All parts."""
@@ -254,23 +260,51 @@ class _Words:
         return " ".join(said)
 
     def _asked(self, chosen: Configuration) -> str:
-        """What was asked about and is not advised, each with its gain and its price."""
+        """What was asked about and is not advised, each with its gain and its price.
+
+        Whom the question did not change is said of the advised one too.
+        """
         others = [one for one in self.choices.asked if one.config_id != chosen.config_id]
-        if not others:
-            return ""
-        said = [self._asked_one(one) for one in others[:ASKED_SHOWN]]
-        more = len(others) - len(said)
-        rest = f" The table has {more} more." if more else ""
-        return f"You asked, against {self.reference.name}: {'; '.join(said)}.{rest}"
+        told = [self._asked_one(one) for one in others[:ASKED_SHOWN]]
+        said = [f"You asked, against {self.reference.name}: {'; '.join(told)}."] if told else []
+        if len(others) > len(told):
+            said.append(f"The table has {len(others) - len(told)} more.")
+        return " ".join([*said, *self._kept()])
+
+    def _kept(self) -> list[str]:
+        """Who has a value of its own for what was asked about, and keeps it: sentences."""
+        asked = [self.by_id[one.config_id] for one in self.choices.asked]
+        if not asked:
+            return []
+        cluster = apply(healthy_scenario(self.definition, "cluster"), self.reference.overrides)
+        changed = [{key: one.overrides.get(key) for key in self._differing(one)} for one in asked]
+        return [f"{sentence}." for sentence in own_values(cluster, changed)]
 
     def _asked_one(self, measured: Measured) -> str:
         name = self.by_id[measured.config_id].name
         first = measured.changes[PRODUCE]
-        said = f"{name} {_change(first)}"
+        said = f"{name}{self._takes(measured.config_id)} {_change(first)}"
+        rest = ""
         for word, better in (("better", True), ("worse", False)):
             moved = [one for one in _moved(measured, better=better) if one is not first]
-            said += f", {word}: {_listed(moved)}" if moved else ""
-        return said
+            rest += f", {word}: {_listed(moved)}" if moved else ""
+        return said + (rest or ", nothing else surely better or worse")
+
+    def _takes(self, config_id: str) -> str:
+        """What it takes to have a configuration, where that is more than a setting."""
+        configuration = self.by_id[config_id]
+        kind = kind_of(configuration, self.reference)
+        if kind is Kind.PROPOSAL:
+            return " (no released broker has it)"
+        if kind is Kind.SETTING:
+            return ""
+        mine, theirs = (
+            stands_for(str(one.params["cluster.release"]))
+            for one in (configuration, self.reference)
+        )
+        if mine == theirs:
+            return " (another controller)"
+        return " (an upgrade)" if mine > theirs else " (a downgrade)"
 
     def _rivals(self) -> str:
         if not self.choices.rivals:
@@ -298,7 +332,8 @@ class _Words:
         return " ".join(part for part in parts if part)
 
     def _backing(self, chosen: Configuration) -> str:
-        left_out = f" Not simulated: {self.reduced}." if self.reduced else ""
+        reduced = self.definition.reduced
+        left_out = f" Not simulated: {reduced}." if reduced else ""
         ends = where_it_ends(*self.size)
         return f"Behind its rules: {backing(chosen, self.reference)}. {ends}{left_out}"
 

@@ -168,7 +168,7 @@ class Choices:
         setting: the best that a broker of the reference's release can be given; None if the
             experiment has no such.
         release, proposal: likewise of other releases, and of what no released broker has.
-        asked: the settings that were asked about, measured like the best.
+        asked: whatever was asked about, of every kind, measured like the best.
         rivals: the settings that others advise, likewise.
     """
 
@@ -203,22 +203,16 @@ def choose(plan: Plan, panel: PanelOutcomes, settings: VerdictSettings) -> Choic
     if reference.config_id not in usable or len(panel.scenario_ids) < 2:
         return None
     halves = split(panel)
+    others = [one for one in usable if one != reference.config_id]
     kinds = {
-        kind: [
-            one
-            for one in usable
-            if one != reference.config_id and kind_of(by_id[one], reference) is kind
-        ]
-        for kind in Kind
+        kind: [one for one in others if kind_of(by_id[one], reference) is kind] for kind in Kind
     }
     found = {
         kind: _choose(kind, (reference.config_id, *ids), panel, halves, settings) if ids else None
         for kind, ids in kinds.items()
     }
-    asked, rivals = (
-        [one for one in kinds[Kind.SETTING] if by_id[one].group == group]
-        for group in (ASKED, ADVICE)
-    )
+    asked = [one for one in others if by_id[one].group == ASKED]
+    rivals = [one for one in kinds[Kind.SETTING] if by_id[one].group == ADVICE]
     return Choices(
         chosen_on=len(halves[0].scenario_ids),
         measured_on=len(halves[1].scenario_ids),

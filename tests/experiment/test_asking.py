@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment import asking
+from isr_pipeline.experiment.advice import PUBLISHED, Advice
 from isr_pipeline.experiment.asking import Answer, new_experiment
 from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations
@@ -27,6 +30,11 @@ topics:
   - {name: own, partitions: 3, replication_factor: 3, settings: {min.insync.replicas: 2}, produce: [{records_per_s: 10}]}
   - {name: plain, partitions: 2, replication_factor: 3, produce: [{records_per_s: 10}]}
 """  # noqa: E501 - one topic a line
+
+ALL_TOPICS = CLUSTER.replace(
+    "partitions: 2, replication_factor: 3",
+    "partitions: 2, replication_factor: 3, settings: {min.insync.replicas: 2}",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -84,16 +92,51 @@ class TestSuccess:
 
     def test_releases(self) -> None:
         """What an upgrade costs is asked by release numbers."""
-        ask("release=3.9.2,4.1")
+        ask("release=4.0,4.1")
         found = {one.name: one.params for one in configurations(load_experiment("q"))}
         assert found["release-4.1"]["cluster.release"] == "3.7+"
-        assert "release-3.9.2" not in found  # as today
+        assert str(found["release-4.0"]["cluster.release"]).startswith("4.0 (3.7+ with ")
 
     def test_a_key_of_topics_stays_theirs(self) -> None:
         """The answer says for how many partitions."""
         answer = ask("min.insync.replicas=3")
-        line = "min.insync.replicas: 3 partitions of 1 topics have their own, and keep it"
+        line = "min.insync.replicas: 3 partitions of 1 topic have their own, and keep it"
         assert line in answer.lines
+
+    @pytest.mark.parametrize(
+        ("brokers", "said"),
+        [
+            ([3], "broker 3 has its own (60003), and keeps it"),
+            ([2, 3], "2 brokers have their own (2: 60002, 3: 60003), and keep it"),
+            (
+                [1, 2, 4, 5],
+                "4 brokers have their own (1: 60001, 2: 60002, 4: 60004 and 1 more), and keep it",
+            ),
+        ],
+    )
+    def test_a_key_of_brokers_stays_theirs(
+        self, config: Path, brokers: list[int], said: str
+    ) -> None:
+        """The answer names the first few brokers with their values, and how many there are."""
+        listed = "brokers: [" + ", ".join(
+            f"{{id: {one}, settings: {{replica.lag.time.max.ms: {60000 + one}}}}}"
+            if one in brokers
+            else f"{{id: {one}}}"
+            for one in range(1, 6)
+        )
+        text = CLUSTER.replace("brokers: [{id: 1}, {id: 2}, {id: 3}", listed)
+        (config / "clusters" / "mine.yaml").write_text(text)
+        answer = ask("replica.lag.time.max.ms=5000,60000")
+        assert f"replica.lag.time.max.ms: {said}" in answer.lines
+
+    def test_what_each_configuration_sets(self) -> None:
+        """Today's values of what is asked, and what the published advice is."""
+        answer = ask("release=4.1", "replica.lag.time.max.ms=5000")
+        assert answer.lines[1:4] == (
+            "  today: release 3.9, replica.lag.time.max.ms=10000",
+            "  release-4.1_lag.time.max.ms-5000",
+            "  conduktor-throughput: replica.lag.time.max.ms=30000",
+        )
 
     def test_override_topics(self) -> None:
         """Asked everywhere, the topics' own values give way."""
@@ -170,6 +213,108 @@ class TestSuccess:
         assert "answer: make nightly EXPERIMENT=q\n" in run.stdout
 
 
+class TestLeftOut:
+    """What would do the same as today, or as something else, is dropped and said."""
+
+    @pytest.mark.parametrize(
+        ("asks", "said"),
+        [
+            (["release=3.7+,4.1"], "release 4.1: does the same as release-3.7+"),
+            (["release=3.7,4.0"], "release 3.7: the same rules as today's 3.9"),
+            (
+                ["broker.session.timeout.ms=5000,9000"],
+                "broker.session.timeout.ms=9000: is today's value",
+            ),
+            (
+                ["unclean.leader.election.enable=true,false"],
+                "unclean.leader.election.enable=false: is today's value",
+            ),
+            (
+                ["replica.lag.time.max.ms=5000,5000.0"],
+                "replica.lag.time.max.ms=5000: does the same as lag.time.max.ms-5000",
+            ),
+            (
+                ["min.insync.replicas=3,4"],
+                "min.insync.replicas=4: does the same as min.insync.replicas-3",
+            ),
+            (
+                ["replica.lag.time.max.ms=30000"],
+                "conduktor-throughput: does the same as lag.time.max.ms-30000",
+            ),
+            (
+                ["replica.lag.time.max.ms=5000,10000", "num.replica.fetchers=1,2"],
+                "replica.lag.time.max.ms=10000, num.replica.fetchers=1: are today's values",
+            ),
+            (
+                ["release=3.8,4.0", "replica.lag.time.max.ms=10000"],
+                (
+                    "release 3.8, replica.lag.time.max.ms=10000: "
+                    "the same rules as today's 3.9, and today's value"
+                ),
+            ),
+        ],
+    )
+    def test_each_has_a_line(self, asks: list[str], said: str) -> None:
+        """What is dropped, and why; nothing else of the question is."""
+        answer = ask(*asks)
+        assert f"{said}; left out" in answer.lines
+        dropped = [line for line in answer.lines if line.endswith("; left out")]
+        total = 1 + math.prod(one.count(",") + 1 for one in asks) + len(PUBLISHED)
+        assert len(answer.configurations) == total - len(dropped)
+
+    def test_advice_that_is_todays_setting(self, config: Path) -> None:
+        """A rival that changes nothing is dropped too."""
+        text = CLUSTER.replace("replica.lag.time.max.ms: 10000", "replica.lag.time.max.ms: 60000")
+        (config / "clusters" / "mine.yaml").write_text(text)
+        answer = ask("replica.lag.time.max.ms=5000")
+        assert "fixwikihub-lag-60s: does the same as today; left out" in answer.lines
+
+    def test_advice_that_this_cluster_cannot_follow(
+        self, config: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither a key that nothing reads here, nor a limit below what the cluster file says."""
+        text = CLUSTER.replace("release: 3.9.1\ncontroller: kraft\n", "").replace(
+            "brokers: [{id: 1}, {id: 2}, {id: 3}]",
+            "cluster: {release: 3.9.1, controller: kraft, brokers: [1, 2, 3], "
+            "isr_expiration_phase_ms: {1: 4500}}",
+        )
+        text = text.replace("settings: {replica.lag", "config: {replica.lag")
+        text = text.replace("settings: {min.insync.replicas: 2}, ", "")
+        (config / "clusters" / "mine.yaml").write_text(text)
+        advice = (
+            Advice("early", "", {"replica.lag.time.max.ms": 8000}),
+            Advice("zookeeper", "", {"zookeeper.session.timeout.ms": 6000}),
+        )
+        monkeypatch.setattr(asking, "PUBLISHED", advice)
+        answer = ask("replica.lag.time.max.ms=30000")
+        assert answer.configurations == ("today", "lag.time.max.ms-30000")
+        phase = "cluster.isr_expiration_phase_ms.1=4500"
+        assert f"early: does not go with {phase} of this cluster; left out" in answer.lines
+        assert (
+            "zookeeper: zookeeper.session.timeout.ms is a key that 3.9 under kraft does not read; "
+            "left out"
+        ) in answer.lines
+
+    def test_the_topics_that_are_asked_have_it(self, config: Path) -> None:
+        """A value that every topic has for itself changes nothing where it is asked of them."""
+        (config / "clusters" / "mine.yaml").write_text(ALL_TOPICS)
+        answer = ask("min.insync.replicas=1,2", override_topics=True)
+        assert "min.insync.replicas=2: does the same as today; left out" in answer.lines
+        assert "min.insync.replicas-1" in answer.configurations
+
+    def test_json_has_the_lines(self) -> None:
+        """`said` is what the terminal shows."""
+        run = CliRunner().invoke(
+            app,
+            [
+                *("experiment", "new", "q", "--cluster", "mine", "--faults", "smoke", "--json"),
+                *("--ask", "release=3.7+,4.1"),
+            ],
+        )
+        said = json.loads(run.stdout)["said"]
+        assert "release 4.1: does the same as release-3.7+; left out" in said
+
+
 def _simulated(experiment: Experiment) -> int:
     """How many partitions an experiment simulates."""
     healthy = healthy_scenario(experiment, "F")
@@ -201,10 +346,6 @@ class TestRefused:
             ("background.threads=3", "--ask: background.threads: a key that no simulated rule"),
             ("release=9.9", "--ask: release: "),
             ("release=2.2", "--ask: cluster.controller: kraft; allowed: zookeeper"),
-            (
-                "replica.lag.time.max.ms=10000",
-                "--ask: replica.lag.time.max.ms=10000; allowed: a value that is not today's",
-            ),
         ],
     )
     def test_what_is_asked(self, config: Path, ask_: str, line: str) -> None:
@@ -212,6 +353,50 @@ class TestRefused:
         before = sorted((config / "experiments").iterdir())
         assert refusal(ask_).startswith(line)
         assert sorted((config / "experiments").iterdir()) == before
+
+    @pytest.mark.parametrize(
+        ("ask_", "reasons"),
+        [
+            ("replica.lag.time.max.ms=10000", "replica.lag.time.max.ms=10000: is today's value"),
+            ("release=3.9.2", "release 3.9.2: the same rules as today's 3.9"),
+            (
+                "release=3.7,3.8,3.9,3.9.1,3.9.2",
+                (
+                    "release 3.7: the same rules as today's 3.9; "
+                    "release 3.8: the same rules as today's 3.9; "
+                    "release 3.9: the same rules as today's 3.9; and 2 more"
+                ),
+            ),
+        ],
+    )
+    def test_nothing_to_compare(self, config: Path, ask_: str, reasons: str) -> None:
+        """That an upgrade changes no rule is the answer, in one line."""
+        before = sorted((config / "experiments").iterdir())
+        with pytest.raises(Refused) as caught:
+            ask(ask_)
+        assert str(caught.value) == (
+            f"--ask: nothing to compare: {reasons}; allowed: a value that changes something"
+        )
+        assert sorted((config / "experiments").iterdir()) == before
+
+    def test_every_topic_has_its_own(self, config: Path) -> None:
+        """No value of the cluster changes anything then; the line says how to ask all the same."""
+        (config / "clusters" / "mine.yaml").write_text(ALL_TOPICS)
+        assert refusal("min.insync.replicas=1,2,3,4") == (
+            "--ask: min.insync.replicas: every topic has its own value, and keeps it; "
+            "allowed: --override-topics, which asks it of the topics too"
+        )
+
+    def test_every_broker_has_its_own(self, config: Path) -> None:
+        """The same of a key that brokers have for themselves."""
+        text = CLUSTER
+        for broker in (1, 2, 3):
+            own = f"{{id: {broker}, settings: {{replica.lag.time.max.ms: 9000}}}}"
+            text = text.replace(f"{{id: {broker}}}", own)
+        (config / "clusters" / "mine.yaml").write_text(text)
+        assert refusal("replica.lag.time.max.ms=5000").startswith(
+            "--ask: replica.lag.time.max.ms: every broker has its own value, and keeps it; "
+        )
 
     def test_twice(self) -> None:
         """All values of a key stand together."""

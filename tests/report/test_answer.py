@@ -178,6 +178,71 @@ class TestWords:
             "worse: ISR flaps 3.00 × (3.00 to 3.00)."
         )
 
+    def test_what_was_asked_and_moves_nothing_says_so(self) -> None:
+        """No price is told apart from a price that was not looked for."""
+        plan = World(names=NAMES).write(NIGHT, alike_but())
+        asked = plan.configurations[2].model_copy(update={"group": "asked"})
+        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
+        found = read_answer("synthetic", NIGHT)
+        assert found is not None
+        assert found["asked"] == (
+            "You asked, against today: other produce unavailable 1.00 × (1.00 to 1.00), "
+            "nothing else surely better or worse."
+        )
+
+    def test_whom_the_question_did_not_change_is_said(self) -> None:
+        """A broker with a limit of its own keeps it; said of the advised setting too."""
+        plan = World(names=NAMES).write(NIGHT, alike_but(scaled(UNAVAILABLE, 0.5, "other")))
+        asked = plan.configurations[2].model_copy(update={"group": "asked"})
+        cluster = plan.definition.cluster
+        settings = {1002: {"replica.lag.time.max.ms": 60_000}}
+        own = {**cluster.cluster, "broker_settings": settings}
+        cluster = cluster.model_copy(update={"cluster": own})
+        definition = plan.definition.model_copy(update={"cluster": cluster})
+        plan = plan.model_copy(
+            update={
+                "configurations": (*plan.configurations[:2], asked),
+                "definition": definition,
+            }
+        )
+        write_answer(plan)
+        found = read_answer("synthetic", NIGHT)
+        assert found is not None
+        assert found["configuration"] == "other"
+        assert found["asked"] == (
+            "replica.lag.time.max.ms: broker 1002 has its own (60000), and keeps it."
+        )
+
+    @pytest.mark.parametrize(
+        ("release", "takes"),
+        [
+            (str(rule_set_text("4.1")), "an upgrade"),
+            (str(rule_set_text("4.0")), "an upgrade"),
+            (str(rule_set_text("3.6")), "a downgrade"),
+            ("joins-in-time (3.7+ with expand_needs_lag=true)", "no released broker has it"),
+        ],
+    )
+    def test_an_asked_release_has_its_gain_and_its_price(self, release: str, takes: str) -> None:
+        """A release is told like a setting, and that it takes more than one."""
+        world = World(
+            names=NAMES,
+            values={
+                "today": {"cluster.release": str(rule_set_text("3.9"))},
+                "lag-20s": {"cluster.release": str(rule_set_text("3.9"))},
+                "other": {"cluster.release": release},
+            },
+        )
+        changes = scaled(UNAVAILABLE, 0.5, "other"), scaled(FLAPS, 3.0, "other")
+        plan = world.write(NIGHT, alike_but(*changes))
+        asked = plan.configurations[2].model_copy(update={"group": "asked"})
+        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
+        found = read_answer("synthetic", NIGHT)
+        assert found is not None
+        assert found["asked"] == (
+            f"You asked, against today: other ({takes}) produce unavailable "
+            "0.50 × (0.50 to 0.50), worse: ISR flaps 3.00 × (3.00 to 3.00)."
+        )
+
     def test_a_proposal_has_a_part_of_its_own(self) -> None:
         """It is compared, and is not what is advised."""
         found = answered(

@@ -339,6 +339,21 @@ class TestChoice:
         assert found.setting.config_id == "id-today"
         assert found.release.config_id == "id-a"
 
+    def test_an_asked_release_is_measured(self, home: object) -> None:
+        """What was asked about is answered, whatever it takes to have it; the reference is not."""
+        del home
+        values: dict[str, dict[str, object]] = {
+            "a": {"cluster.release": "3.3-3.6"},
+            "b": {"replica.lag.time.max.ms": 5000},
+        }
+        plan = World(names=("today", "a", "b"), values=values).plan(NIGHT)
+        asked = tuple(one.model_copy(update={"group": "asked"}) for one in plan.configurations)
+        plan = plan.model_copy(update={"configurations": asked})
+        found = choose(plan, self.better(a=0.5), few_flips())
+        assert found is not None
+        assert [one.config_id for one in found.asked] == ["id-a", "id-b"]
+        assert found.asked[0].changes[UNAVAILABLE].ratio == pytest.approx(0.5)
+
     def test_one_fault_kind_may_decide(self, home: object) -> None:
         """Better under crashes, worse under pauses: doubling the pauses changes the choice."""
         panel = self.better()
