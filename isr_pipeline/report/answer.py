@@ -189,8 +189,7 @@ class _Words:
     def _first(self, choice: Choice | None, chosen: Configuration) -> str:
         name = self.reference.name
         if choice is None:
-            beside = "what stands beside it changes rules or the release, not settings alone"
-            return f"Keep {name}: {beside}."
+            return "No setting to choose: the other configurations change rules or the release."
         if choice.is_advised:
             assert choice.measured is not None
             how_sure = _percent(choice.measured.better)
@@ -200,9 +199,9 @@ class _Words:
                 f"{how_sure} sure that it is better."
             )
         if choice.measured is None and choice.probability_best < SURE:
-            return f"Keep {name}: none of {_count(choice.candidates)} is surely better."
+            return f"Keep {name}: {_none_of(choice.candidates)} surely better."
         if choice.measured is None:
-            return f"Keep {name}: none of {_count(choice.candidates)} is better."
+            return f"Keep {name}: {_none_of(choice.candidates)} better."
         best = self.by_id[choice.best]
         return (
             f"Keep {name}: nothing else is surely better. {best.name} looked best on one half of "
@@ -320,7 +319,7 @@ class _Words:
         if choice is None:
             return ""
         if choice.measured is None:
-            return f"{title}: none of {_count(choice.candidates)} is better."
+            return f"{title}: {_none_of(choice.candidates)} better."
         best = self.by_id[choice.best]
         sure = "surely better" if choice.is_advised else "not surely better"
         first = _change(choice.measured.changes[PRODUCE])
@@ -415,5 +414,6 @@ def _percent(share: float) -> str:
     return "over 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
 
 
-def _count(candidates: int) -> str:
-    return "one other" if candidates == 1 else f"{candidates} others"
+def _none_of(candidates: int) -> str:
+    """Begins a sentence about candidates that are not better."""
+    return "the one other is not" if candidates == 1 else f"none of {candidates} others is"
