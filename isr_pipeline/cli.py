@@ -827,8 +827,8 @@ def blame(
 ) -> None:
     """Find the key, function or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
+    from isr_pipeline.blame.telling import of_causes  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
-    from isr_pipeline.verdicts.quantities import label  # noqa: PLC0415
 
     case = _case(night, config, experiment)
     with Progress(f"trials of {case.config}") as progress:
@@ -837,9 +837,7 @@ def blame(
     if as_json:
         _print_json(found)
         return
-    _say(f"{case.config}: {label(case.metric)} {case.status}; cause: {found['cause']['text']}")
-    for file in found["cause"].get("files", ()):
-        _say(f"    {file}")
+    _say("\n".join(of_causes(found, case.status)))
 
 
 def _case(night: str, config: str, experiment: str | None) -> Any:

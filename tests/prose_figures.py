@@ -23,7 +23,7 @@ from scipy import stats
 from benchmarks import verdict_example
 from benchmarks.detection import draw
 from benchmarks.findings.question import question
-from isr_pipeline.blame import case, culprit
+from isr_pipeline.blame import both_ways, case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import asking
@@ -453,12 +453,16 @@ def _levels(page: str) -> Iterable[Claim]:
     yield now(
         page, "better by less than {} % on the axes together", round(100 * choice.NEGLIGIBLE)
     )  # fmt: skip
-    assert culprit.HALF == 0.5
+    assert both_ways.HALF == 0.5
     yield from given(
         page, "ends of a scale",
         "0 % is the baseline's outcome, 100 % is tonight's; from 50 % on the trial counts",
     )  # fmt: skip
     yield now(page, "(at most {}) and says", case.SCENARIOS_MAX)
+    yield now(page, "those of them that differ are among the {}", case.SCENARIOS_MAX)
+    yield now(page, "whose share is below {} % is not all", round(100 * culprit.ENOUGH))
+    yield from given(page, "the whole of something", "A share above 100 % means")
+    yield now(page, "at most {} runs in all", culprit.PART_RUNS)
     yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
     yield from given(page, "volumes of a journal", "Biometrika 70", "Annals of Statistics 37")
     yield from given(page, "no change", "may have a lower end below 1:", "ratio is 1 on average")

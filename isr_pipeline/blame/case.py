@@ -28,8 +28,11 @@ from isr_pipeline.verdicts.model import (
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.verdicts.stages import both_sides
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import Baseline
 
@@ -81,7 +84,8 @@ class Case:
         config: name of the configuration; ``metric``: the one that differs worst.
         status: of that metric.
         deciding: scenarios that carry most of its change, the first most.
-        differing: scenarios in which it differs, `SCENARIOS_MAX` at most, evenly chosen.
+        differing: scenarios in which it differs, `SCENARIOS_MAX` and the deciding ones at most,
+            evenly chosen; of the further scenarios too where these decided.
     """
 
     experiment: str
@@ -163,7 +167,7 @@ def read_case(experiment: str, night: str, config: str) -> Case:
             f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
         )
     after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
-    deciding, differing = _scenarios(plan, baseline, verdict, metric)
+    deciding, differing = _scenarios(plan, baseline, judged, verdict, metric)
     return Case(
         experiment, night, chosen[0].name, metric.metric, str(metric.status), before, after,
         deciding, differing,
@@ -263,27 +267,50 @@ def _is_worse(asked: MetricVerdict) -> bool:
 
 
 def _scenarios(
-    plan: Plan, baseline: Baseline, verdict: ConfigVerdict, asked: MetricVerdict
+    plan: Plan,
+    baseline: Baseline,
+    judged: NightVerdict,
+    verdict: ConfigVerdict,
+    asked: MetricVerdict,
 ) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
-    """The deciding scenarios, and a choice of all that differ."""
+    """The deciding scenarios, and a choice of all that differ.
+
+    The first are of the regression panel, which the report draws. Among the second are those of
+    the further scenarios that decided: a trial over more of them is less a matter of chance.
+    """
+    assert verdict.baseline_config_id is not None, "checked by _baseline"
+    config_id, partner = verdict.config_id, verdict.baseline_config_id
     rows = panel_rows("scenarios", plan.experiment, plan.night, "regression")
     outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
-    new = PanelOutcomes.from_frames(outcomes, rows, (verdict.config_id,))
-    assert verdict.baseline_config_id is not None, "checked by _baseline"
-    old = baseline_panel(baseline, "regression", (verdict.baseline_config_id,))
-    texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
-    metric = asked.metric
-    before, after = old.values[metric][:, 0], new.values[metric][:, 0]
-
-    def drawn(name: str) -> Drawn:
-        at = new.scenario_ids.index(name)
-        scenario = dict(json.loads(texts[name]))
-        return Drawn(name, scenario, float(new.weights[at]), float(before[at]), float(after[at]))
-
+    new = PanelOutcomes.from_frames(outcomes, rows, (config_id,))
+    old = baseline_panel(baseline, "regression", (partner,))
     worse = _is_worse(asked)
-    names = deciding_scenarios(new, old, metric, worse=worse)
-    names = names or deciding_scenarios(new, old, metric, worse=not worse)
-    differing = [new.scenario_ids[at] for at in np.flatnonzero(before != after)]
-    step = max(1, math.ceil(len(differing) / SCENARIOS_MAX))
-    chosen = list(dict.fromkeys([*differing[::step], *names]))
-    return tuple(drawn(name) for name in names), tuple(drawn(name) for name in chosen)
+    names = deciding_scenarios(new, old, asked.metric, worse=worse)
+    names = names or deciding_scenarios(new, old, asked.metric, worse=not worse)
+    if asked.p_confirm is not None:
+        panels = ("regression", *(stage.panel for stage in judged.stages))
+        rows, new, old = both_sides(plan, baseline, {config_id: partner}, panels)
+    drawn = _drawn(rows, new, old, asked.metric)
+    step = max(1, math.ceil(len(drawn) / SCENARIOS_MAX))
+    chosen = dict.fromkeys([*list(drawn)[::step], *names])
+    return tuple(drawn[name] for name in names), tuple(drawn[name] for name in chosen)
+
+
+def _drawn(
+    rows: pd.DataFrame, new: PanelOutcomes, old: PanelOutcomes, metric: str
+) -> dict[str, Drawn]:
+    """Name -> scenario, of those that differ and that both sides ran."""
+    texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
+    before, after = old.values[metric][:, 0], new.values[metric][:, 0]
+    both = ~(new.unusable | old.unusable)[:, 0]
+    return {
+        name: Drawn(
+            name,
+            dict(json.loads(texts[name])),
+            float(new.weights[at]),
+            float(before[at]),
+            float(after[at]),
+        )
+        for at, name in enumerate(new.scenario_ids)
+        if both[at] and before[at] != after[at]
+    }

@@ -1,10 +1,13 @@
-"""Blame: the one key, function or commit that makes a configuration differ from its baseline."""
+"""Blame: the key, function or commit that makes a configuration differ from its baseline."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.blame.bisection import Stretch, halved
+from isr_pipeline.blame.both_ways import HALF, named, not_alone
+from isr_pipeline.blame.telling import of_trial, share_of_change
 from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY
@@ -18,16 +21,24 @@ if TYPE_CHECKING:
 
     from isr_pipeline.blame.case import Case, Drawn
     from isr_pipeline.kernels.commits import Commit
+    from isr_pipeline.kernels.difference import Part
     from isr_pipeline.kernels.source import Source
 
-HALF = 0.5
-"""Share of the change from which on a trial is as tonight, not as the baseline."""
+ENOUGH = 0.75
+"""Share of the change from which on no further commit is looked for."""
+
+LEAST = 0.1
+"""Share of the change from which on a further commit is named."""
+
+CAUSES_MAX = 3
+"""Commits that are named."""
 
 PARTS_MAX = 24
-PART_SCENARIOS = 2
-"""Deciding scenarios under one changed function, which runs as plain Python."""
+PART_RUNS = 240
+"""Scenarios that are run under changed functions, all of these together, in plain Python."""
 
-UNCOMMITTED = "uncommitted changes"
+PART_SCENARIOS = 2
+"""The fewest scenarios under one of them."""
 
 
 class Search:
@@ -42,7 +53,8 @@ class Search:
         compiled: whether kernels are compiled; otherwise they run as plain Python.
 
     Attributes:
-        tried: ``what``, ``share`` of the change (None if it cannot be run) and ``like``.
+        tried: ``what``, ``share`` of the change (None if it cannot be run; below 0 if the trial
+            changes the other way), ``like`` and ``scenarios``.
     """
 
     def __init__(
@@ -67,23 +79,23 @@ class Search:
         """Find the cause.
 
         Returns:
-            ``cause`` (``kind``, ``name``, ``text`` and what else is known of it) and ``tried``.
+            ``cause`` (``kind``, ``name``, ``text`` and what else is known of it), ``also`` (what
+            else makes part of the change, alike) and ``tried``.
         """
         case = self.case
-        if case.same_code:
-            cause = self._settings(case.before.source) if case.changed_keys else self._unknown(
-                "neither its settings nor the code changed"
-            )  # fmt: skip
-        elif case.changed_keys and self._is_setting():
-            cause = self._settings(case.before.source)
+        if case.same_code and not case.changed_keys:
+            causes = [self._unknown("neither its settings nor the code changed")]
+        elif case.same_code or (case.changed_keys and self._is_setting()):
+            causes = [self._settings(case.before.source)]
         else:
-            cause = self._code()
+            causes = self._code()
         return {
             "night": case.night,
             "experiment": case.experiment,
             "config": case.config,
             "metric": case.metric,
-            "cause": cause,
+            "cause": causes[0],
+            "also": causes[1:],
             "tried": self.tried,
         }
 
@@ -102,17 +114,31 @@ class Search:
             if ran.problem or ran.outcome.get(self.case.metric) is None:
                 return self._record(what, None, ran.problem or f"has no {self.case.metric}")
             values.append(float(ran.outcome[self.case.metric]))
-        return self._record(what, self.case.share(values, drawn))
+        return self._record(what, self.case.share(values, drawn), scenarios=len(drawn))
 
-    def _record(self, what: str, share: float | None, problem: str = "") -> float | None:
+    def _record(
+        self, what: str, share: float | None, problem: str = "", *, scenarios: int = 0
+    ) -> float | None:
         like = "tonight" if share is not None and share >= HALF else "the baseline"
-        entry: dict[str, Any] = {"what": what, "share": share, "like": like}
+        entry: dict[str, Any] = {
+            "what": what,
+            "share": share,
+            "like": like,
+            "scenarios": scenarios,
+        }
         if share is None:
             entry |= {"like": None, "problem": problem}
         self.tried.append(entry)
-        words = f"cannot be run: {problem}" if share is None else f"{share:.0%} of it, like {like}"
-        self._say(f"{what}: {words}")
+        self._say(of_trial(entry))
         return share
+
+    def _with_share(
+        self, cause: dict[str, Any], share: float, drawn: tuple[Drawn, ...] | None = None
+    ) -> dict[str, Any]:
+        """A cause with how much of the change it makes, over how many scenarios."""
+        scenarios = len(drawn or self.case.differing)
+        text = f"{cause['text']} ({share_of_change(share, scenarios)})"
+        return {**cause, "share": share, "scenarios": scenarios, "text": text}
 
     def _of_source(
         self,
@@ -146,43 +172,42 @@ class Search:
         case = self.case
         keys = case.changed_keys
         alone: dict[str, float] = {}
-        needed: dict[str, float] = {}
+        rest: dict[str, float | None] = {}
         self._expect(2 * len(keys) if len(keys) > 1 else 1)
         with Kernel(source, case.before.name, compiled=self._compiled) as kernel:
             for key in keys:
-                share = self._share(f"{key} alone", kernel, swapped(case, key, alone=True))
-                alone[key] = share if share is not None else 0.0
+                what = f"{key} alone"
+                alone[key] = self._share(what, kernel, swapped(case, key, alone=True)) or 0.0
                 if len(keys) > 1:
-                    rest = self._share(f"all but {key}", kernel, swapped(case, key, alone=False))
-                    needed[key] = 1.0 - (rest if rest is not None else 1.0)
-        best = max(keys, key=lambda key: alone[key] + needed.get(key, 0.0))
-        if alone[best] >= HALF:
-            return cause_of_settings(case, [best])
-        together = [key for key in keys if needed.get(key, 0.0) >= HALF]
-        if together:
-            cause = cause_of_settings(case, together)
-            return cause | {"text": f"{cause['text']} (together, none alone)"}
-        return self._unknown("no changed setting makes half of the change")
+                    others = swapped(case, key, alone=False)
+                    rest[key] = self._share(f"all but {key}", kernel, others)
+        found = named(alone, rest)
+        if not found:
+            return self._unknown("no changed setting makes half of the change")
+        cause = cause_of_settings(case, found)
+        if len(found) == 1 and alone[found[0]] >= HALF:
+            return self._with_share(cause, alone[found[0]])
+        return cause | {"text": f"{cause['text']} ({not_alone(found)})"}
 
     # -- code ---------------------------------------------------------------------------------
 
-    def _code(self) -> dict[str, Any]:
+    def _code(self) -> list[dict[str, Any]]:
         case = self.case
         self._expect(1)
         control = self._of_source(case.after.name, case.after.source, case.after.overrides)
         if control is None or control < HALF:
-            return self._unknown("run again, the night's code does not make the change")
+            return [self._unknown("run again, the night's code does not make the change")]
         old = commits.resolved(case.before.code_version, self._checkout)
         new = commits.resolved(case.after.code_version, self._checkout)
         between = commits.between(old, new, self._checkout) if old and new else None
         if between is None:
             known = "git cannot tell the commits between" if old and new else "git does not know"
             note = f"{known} {case.before.code_version} and {case.after.code_version}"
-            return self._parts(case.before.source, case.after.source, note)
-        return self._bisected(between)
+            return [self._parts(case.before.source, case.after.source, note)]
+        return self._bisected(between, control)
 
-    def _bisected(self, between: list[Commit]) -> dict[str, Any]:
-        """Halve the way from the baseline to tonight until one commit is left."""
+    def _bisected(self, between: list[Commit], control: float) -> list[dict[str, Any]]:
+        """Halve the way from the baseline to tonight, and what is left of it if that is much."""
         case = self.case
         sources = [self._source(commit) for commit in between]
         last = sources[-1] if sources else None
@@ -190,17 +215,21 @@ class Search:
         if last is None or last.kernel_digest != case.after.source.kernel_digest:
             steps.append(None)  # the tree was changed after its commit
         if not steps:
-            return self._unknown("no commit between the two changes what runs")
-        found, before = self._halved(steps, case.before.source)
-        if found is None:
-            note = "the tree was not that of a commit"
-            return self._parts(before, case.after.source, note)
-        inner = commits.merged(found.sha, self._checkout)
-        if inner:
-            found, _ = self._halved([*inner], before)
-            assert found is not None, "a merge's commits are commits"
-        text = f"commit {found.sha[:12]} by {found.author}: {found.message}"
-        return {"kind": "commit", **found.as_json(), "text": text}
+            return [self._unknown("no commit between the two changes what runs")]
+        rest = [Stretch(tuple(steps), case.before.source, 0.0, control)]
+        causes: list[dict[str, Any]] = []
+        explained = 0.0
+        while rest and explained < ENOUGH and len(causes) < CAUSES_MAX:
+            largest = max(rest, key=lambda one: one.share)
+            if causes and largest.share < LEAST:
+                break
+            rest.remove(largest)
+            step, others = self._halved(largest)
+            rest += others
+            explained += step.share
+            if not causes or step.share >= LEAST:
+                causes.append(self._step(step))
+        return causes
 
     def _effective(
         self, between: list[Commit], sources: list[Source | None]
@@ -214,24 +243,32 @@ class Search:
             before = source or before
         return kept
 
-    def _halved(self, steps: list[Commit | None], before: Source) -> tuple[Commit | None, Source]:
-        """The first step that is as tonight (the last one is, or nothing would be asked)."""
-        steps = [*steps]
-        self._expect(math.ceil(math.log2(max(len(steps), 1))))
-        while len(steps) > 1:
-            middle = (len(steps) - 1) // 2
-            commit = steps[middle]
-            assert commit is not None, "only the last step is no commit"
-            source = self._source(commit)
-            what = f"commit {commit.sha[:12]} {commit.message}"
-            share = self._of_source(what, source, self._overrides()) if source else None
-            if source is None or share is None:
-                del steps[middle]
-            elif share >= HALF:
-                steps = steps[: middle + 1]
-            else:
-                steps, before = steps[middle + 1 :], source
-        return steps[0], before
+    def _halved(self, stretch: Stretch) -> tuple[Stretch, list[Stretch]]:
+        self._expect(math.ceil(math.log2(len(stretch.steps))))
+        return halved(stretch, self._of_commit)
+
+    def _of_commit(self, commit: Commit) -> tuple[Source, float] | None:
+        """Sources of a commit, and the share of the change with it; None if it cannot be run."""
+        source = self._source(commit)
+        if source is None:
+            return None
+        what = f"commit {commit.sha[:12]} {commit.message}"
+        share = self._of_source(what, source, self._overrides())
+        return None if share is None else (source, share)
+
+    def _step(self, step: Stretch) -> dict[str, Any]:
+        """A step as a cause; of a merge the commit that it brought."""
+        (found,) = step.steps
+        if found is None:
+            note = "the tree was not that of a commit"
+            return self._parts(step.before, self.case.after.source, note)
+        inner = commits.merged(found.sha, self._checkout)
+        if inner:
+            step, _ = self._halved(Stretch(tuple(inner), step.before, step.low, step.high))
+            (found,) = step.steps
+            assert found is not None, "a merge's commits are commits"
+        text = f"commit {found.sha[:12]} by {found.author}: {found.message}"
+        return self._with_share({"kind": "commit", **found.as_json(), "text": text}, step.share)
 
     def _source(self, commit: Commit) -> Source | None:
         return commits.source_of(commit.sha, self._checkout)
@@ -239,26 +276,51 @@ class Search:
     def _overrides(self) -> dict[str, Any]:
         return self.case.after.overrides
 
+    # -- functions ----------------------------------------------------------------------------
+
     def _parts(self, before: Source, after: Source, note: str) -> dict[str, Any]:
-        """Each changed function alone, where there are no commits to choose from."""
-        self._note(f"{note}: each changed function is tried alone")
+        """Each changed function alone, and all but it: there are no commits to choose from."""
+        self._note(f"{note}: each changed function is tried alone, and all but it")
         parts = changed_parts(before, after)
-        best, most = None, 0.0
         if len(parts) == 1:
-            best, most = parts[0], 1.0
-        drawn = self.case.deciding[:PART_SCENARIOS]
-        self._expect(len(parts[:PARTS_MAX]) if len(parts) > 1 else 0)
-        for part in parts[:PARTS_MAX] if len(parts) > 1 else ():
-            source = with_parts(before, after, [part])
-            share = self._of_source(str(part), source, self._overrides(), drawn, compiled=False)
-            if share is not None and share > most:
-                best, most = part, share
-        if best is None or most < HALF:
-            names = ", ".join(str(part) for part in parts[:PARTS_MAX])
+            return _rule(parts, note)
+        tried = parts[:PARTS_MAX]
+        sets = {
+            **{frozenset({part}): f"{part} alone" for part in tried},
+            **{frozenset(parts) - {part}: f"all but {part}" for part in tried if len(parts) > 2},
+        }
+        self._expect(len(sets))
+        drawn = self._drawn_of_parts(len(sets))
+        share = {
+            own: self._of_source(what, with_parts(before, after, own), self._overrides(), drawn,
+                                 compiled=False)
+            for own, what in sets.items()
+        }  # fmt: skip
+        alone = {part: share[frozenset({part})] or 0.0 for part in tried}
+        found = named(alone, {part: share[frozenset(parts) - {part}] for part in tried})
+        if not found:
+            names = ", ".join(str(part) for part in tried)
             cause = self._unknown(f"{note}; no changed function alone makes half of the change")
             return cause | {"parts": names}
-        return {"kind": "rule", "name": str(best), "note": note, "text": f"{best} ({note})"}
+        cause = _rule(found, note)
+        if len(found) == 1 and alone[found[0]] >= HALF:
+            return self._with_share(cause, alone[found[0]], drawn)
+        return cause | {"text": f"{cause['text']} ({not_alone(found)})"}
+
+    def _drawn_of_parts(self, trials: int) -> tuple[Drawn, ...]:
+        """Scenarios for so many trials: the deciding ones, then differing ones, evenly chosen."""
+        most = max(PART_SCENARIOS, PART_RUNS // max(trials, 1))
+        deciding, differing = self.case.deciding, self.case.differing
+        names = {one.scenario_id for one in deciding}
+        step = max(1, math.ceil(len(differing) / most))
+        evenly = [one for one in differing[::step] if one.scenario_id not in names]
+        return (*deciding, *evenly)[:most]
 
     @staticmethod
     def _unknown(text: str) -> dict[str, Any]:
-        return {"kind": "unknown", "name": "", "text": text}
+        return {"kind": "unknown", "name": "", "text": f"unknown ({text})"}
+
+
+def _rule(parts: list[Part], note: str) -> dict[str, Any]:
+    names = ", ".join(str(part) for part in parts)
+    return {"kind": "rule", "name": names, "note": note, "text": f"{names} ({note})"}

@@ -40,12 +40,16 @@ from isr_pipeline.verdicts.redraw import awaiting, redraw
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.experiment.stages import Stage
+    from isr_pipeline.verdicts.baseline import Baseline
 
 NOT_CONFIRMED = "; not confirmed: "
+
+ACCEPTED = ("regression", CONFIRM)
+"""Panels whose outcomes a baseline has of its own."""
 
 FLIPS_PER_LOOK = 4
 """Times more flips at a look than on the regression panel: its level is a part of the whole."""
@@ -360,31 +364,48 @@ def _both_sides(
     baseline = baselines.load(plan.experiment)
     assert baseline is not None, "something was compared, so there was a baseline"
     partners = {one.config_id: one.baseline_config_id or "" for one in verdict.configurations}
-    panels = {panel: _panel(plan, panel) for panel in look.panels}
-    scenarios = as_one_panel(
-        pd.concat([scenarios for scenarios, _ in panels.values()], ignore_index=True)
-    )
-    outcomes = pd.concat([outcomes for _, outcomes in panels.values()], ignore_index=True)
-    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    asked = {config_id: partners[config_id] for config_id in ids}
+    _, new, old = both_sides(plan, baseline, asked, look.panels)
     if new.missing.any():
         raise Refused(
             f"night {plan.night} of {plan.experiment}: outcomes of panel {look.panels[-1]} are "
             f"missing for {int(new.missing.any(axis=0).sum())} undecided configurations; "
             "simulate it first"
         )
-    confirm = baseline.outcomes[baseline.outcomes["panel"] == CONFIRM]
+    return new, old
+
+
+def both_sides(
+    plan: Plan, baseline: Baseline, partners: Mapping[str, str], panels: Sequence[str]
+) -> tuple[pd.DataFrame, PanelOutcomes, PanelOutcomes]:
+    """Scenarios of some panels as one, and the outcomes of tonight and of the baseline on them.
+
+    Args:
+        plan: the night.
+        baseline: with its own outcomes of the regression and the confirm panel.
+        partners: config_id -> config_id in the baseline; the columns, in this order.
+        panels: with the confirm panel among them.
+
+    Returns:
+        rows of the scenarios table; tonight; the baseline. Pairs that nobody ran are missing.
+    """
+    both = {panel: _panel(plan, panel) for panel in panels}
+    scenarios = as_one_panel(pd.concat([rows for rows, _ in both.values()], ignore_index=True))
+    outcomes = pd.concat([rows for _, rows in both.values()], ignore_index=True)
+    accepted = baseline.outcomes[baseline.outcomes["panel"].isin([*panels])]
     before = [
-        confirm[confirm["config_id"] == partner].assign(config_id=config_id)
+        accepted[accepted["config_id"] == partner].assign(config_id=config_id)
         for config_id, partner in partners.items()
-        if config_id in ids
     ]
     before += [
         judge.panel_rows("outcomes", plan.experiment, plan.night, panel + BASELINE_SIDE)
-        for panel in look.panels
-        if panel != CONFIRM
+        for panel in panels
+        if panel not in ACCEPTED
     ]
+    ids = tuple(partners)
+    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
     old = PanelOutcomes.from_frames(pd.concat(before, ignore_index=True), scenarios, ids)
-    return new, old
+    return scenarios, new, old
 
 
 def _panel(plan: Plan, panel: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -397,10 +418,10 @@ def _panel(plan: Plan, panel: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def as_one_panel(scenarios: pd.DataFrame) -> pd.DataFrame:
-    """Scenarios of several stages with the weights that they have as one panel.
+    """Scenarios of several panels with the weights that they have as one panel.
 
     The confirm panel, which is the first and has every stratum, says what share of the population
-    each has; the stages together, how many scenarios stand for it.
+    each has; all of them together, how many scenarios stand for it.
     """
     confirm = scenarios[scenarios["panel"] == CONFIRM]
     population = confirm.groupby("stratum")["weight"].sum() / confirm["weight"].sum()

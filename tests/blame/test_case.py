@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from isr_pipeline.blame.case import Drawn, read_case
+from isr_pipeline.blame.case import SCENARIOS_MAX, Drawn, read_case
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
@@ -93,6 +93,17 @@ class TestCase:
         assert len(case.differing) > len(case.deciding)
         drawn = case.differing
         assert case.share([one.before for one in drawn], drawn) == 0.0
+        assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
+
+    def test_further_scenarios_that_decided_count_too(self) -> None:
+        """The differing scenarios are of both panels; the deciding ones of the page's panel."""
+        regressed()
+        case = read_case("synthetic", LATER, "id-lag-20s")
+        panels = {one.scenario_id.partition("-")[0] for one in case.differing}
+        assert panels == {"regression", "confirm"}
+        assert len(case.differing) <= SCENARIOS_MAX + len(case.deciding)
+        assert {one.scenario_id.partition("-")[0] for one in case.deciding} == {"regression"}
+        drawn = case.differing
         assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
 
     def test_the_share_of_a_latency_is_of_what_most_feel(self) -> None:

@@ -187,7 +187,7 @@ class TestBlameSettings:
         """The cause is unknown, and says so."""
         cause = Search(case(LAZY, LAZY), compiled=False).blame()["cause"]
         assert cause["kind"] == "unknown"
-        assert cause["text"] == "neither its settings nor the code changed"
+        assert cause["text"] == "unknown (neither its settings nor the code changed)"
 
 
 def checkout(folder: Path, *steps: Source) -> Path:
@@ -278,13 +278,19 @@ class TestBlameCode:
         assert cause["note"] == "the tree was not that of a commit"
 
     def test_no_git(self, tmp_path: Path) -> None:
-        """Without git each changed function is tried alone, and that is said."""
+        """Without git each changed function is tried both ways, and that is said."""
         start = lenient()
         made = case(STRICT, STRICT, old=start, new=noisy(harsh(start)))
         said: list[str] = []
         found = Search(made, say=said.append, checkout=tmp_path, compiled=False).blame()
         assert (found["cause"]["kind"], found["cause"]["name"]) == ("rule", f"{RULES}: in_time")
-        assert said[1] == "git does not know old and new: each changed function is tried alone"
+        assert said[1] == (
+            "git does not know old and new: each changed function is tried alone, and all but it"
+        )
+        assert found["cause"]["text"] == (
+            f"{RULES}: in_time (git does not know old and new) "
+            "(100 % of the change, over 1 scenario)"
+        )
 
     def test_code_and_settings(self, tmp_path: Path) -> None:
         """Where both changed, the one that makes the change is followed."""

@@ -1,0 +1,219 @@
+"""What is named where several changes make parts of one, by the shares that trials give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isr_pipeline.blame.bisection import Stretch, halved
+from isr_pipeline.blame.both_ways import named
+from isr_pipeline.blame.case import Case, Drawn, Side
+from isr_pipeline.blame.culprit import Search
+from isr_pipeline.blame.telling import of_causes, of_trial
+from isr_pipeline.kernels.commits import Commit
+from isr_pipeline.kernels.source import PACKAGE, Source, read_package
+from tests.blame.cases import RULES, edited
+from tests.kernels import repository
+
+TICK, REFUSED, SYNC = "tick_period", "append_refused", "is_out_of_sync"
+
+
+def rewritten(source: Source, *functions: str) -> Source:
+    """Sources in which some rules say something else."""
+    lines = {
+        TICK: ("kafka/partition.py", "return lag_max // rules[TICK_DIVISOR]"),
+        REFUSED: ("kafka/partition.py", "return acks_all and isr_size < min_isr_eff"),
+        SYNC: (RULES, "return not is_caught_up(rules, rec, row, leader_leo, now, lag_max)"),
+    }
+    for name in functions:
+        file, line = lines[name]
+        source = edited(source, line, f"{line} or False", file)
+    return source
+
+
+def made(old: Source, new: Source, versions: tuple[str, str] = ("old", "new")) -> Case:
+    """A case that nobody runs."""
+    drawn = tuple(Drawn(f"s{index}", {}, 1.0, 0.0, 1.0) for index in range(35))
+    return Case(
+        experiment="made", night="2026-11-20", config="today",
+        metric="isr_flaps_per_partition_hour", status="regressed",
+        before=Side("the baseline's code", old, versions[0], {}),
+        after=Side("the night's code", new, versions[1], {}),
+        deciding=drawn[:3], differing=drawn,
+    )  # fmt: skip
+
+
+def with_shares(
+    monkeypatch: pytest.MonkeyPatch, case: Case, shares: Mapping[str, float], checkout: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """What a search finds where each trial has the share of the first text that it holds."""
+
+    def share(search: Search, what: str, *_: object, **__: object) -> float | None:
+        found = next((one for text, one in shares.items() if text in what), 1.0)
+        return search._record(what, found, scenarios=35)
+
+    said: list[str] = []
+    monkeypatch.setattr(Search, "_of_source", share)
+    return Search(case, say=said.append, checkout=checkout).blame(), said
+
+
+class TestFunctions:
+    """Changed functions without git."""
+
+    def test_a_regression_among_noise(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """None makes half alone: those are named without which half is gone, no refactoring."""
+        old = read_package()
+        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
+        shares = {
+            f"all but kafka/partition.py: {TICK}": 0.4,
+            f"all but kafka/partition.py: {REFUSED}": 1.0,
+            f"all but {RULES}": -0.21,
+            f"{TICK} alone": -0.21,
+            f"{REFUSED} alone": 0.0,
+            f"{SYNC} alone": 0.4,
+        }
+        found, said = with_shares(monkeypatch, case, shares, tmp_path)
+        assert found["cause"]["name"] == f"kafka/partition.py: {TICK}, {RULES}: {SYNC}"
+        assert found["cause"]["text"].endswith("(together, none alone)")
+        assert f"kafka/partition.py: {TICK} alone: changes the other way, 21 % as far" in said
+
+    def test_one_without_which_it_is_gone(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """A function that makes little alone is the cause if nothing is left without it."""
+        old = read_package()
+        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
+        shares = {"all but kafka/partition": 0.9, f"all but {RULES}": 0.1, "alone": 0.2}
+        found, _ = with_shares(monkeypatch, case, shares, tmp_path)
+        assert found["cause"]["kind"] == "rule"
+        assert found["cause"]["name"] == f"{RULES}: {SYNC}"
+
+    def test_nothing_found_is_no_cause(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """The line begins with `unknown`, and so does the kind."""
+        old = read_package()
+        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
+        found, _ = with_shares(monkeypatch, case, {"all but": 0.9, "alone": 0.1}, tmp_path)
+        assert found["cause"]["kind"] == "unknown"
+        (line,) = of_causes(found, "regressed")
+        assert line == (
+            "today: ISR flaps regressed; cause: unknown (git does not know old and new; no changed "
+            "function alone makes half of the change)"
+        )
+
+    def test_two_functions_cost_two_trials(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Of two, all but the one is the other alone."""
+        old = read_package()
+        case = made(old, rewritten(old, TICK, SYNC))
+        found, _ = with_shares(monkeypatch, case, {SYNC: 0.8, TICK: 0.1}, tmp_path)
+        assert found["cause"]["name"] == f"{RULES}: {SYNC}"
+        assert len(found["tried"]) == 3  # and tonight itself
+
+
+def steps(folder: Path, *sources: Source) -> Path:
+    """A checkout with a commit a step, tagged ``step0`` and so on."""
+    return repository.checkout(
+        folder,
+        *(
+            (f"step{number}", {f"{PACKAGE}/{name}": text for name, text in one.files.items()})
+            for number, one in enumerate(sources)
+        ),
+    )
+
+
+class TestCommits:
+    """Commits, each with a part of the change."""
+
+    def test_the_rest_has_a_cause_too(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """62 % and 38 %: both commits are named, each with its share and the scenarios."""
+        start = read_package()
+        first = rewritten(start, TICK)
+        second, last = rewritten(first, REFUSED), rewritten(first, REFUSED, SYNC)
+        folder = steps(tmp_path / "checkout", start, first, second, last)
+        case = made(start, last, ("step0+kernel.x", "step3+kernel.y"))
+        found, _ = with_shares(monkeypatch, case, {"step1": 0.38, "step2": 0.38}, folder)
+        (also,) = found["also"]
+        assert (found["cause"]["message"], also["message"]) == ("step3", "step1")
+        assert found["cause"]["share"] == pytest.approx(0.62)
+        lines = of_causes(found, "regressed")
+        assert lines[0].endswith("by Ada: step3 (62 % of the change, over 35 scenarios)")
+        assert lines[2].endswith("by Ada: step1 (38 % of the change, over 35 scenarios)")
+        assert lines[2].startswith("  and also: commit ")
+
+    def test_three_quarters_are_enough(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """A commit with 80 % stands alone, and no trial looks for the rest."""
+        start = read_package()
+        first = rewritten(start, TICK)
+        last = rewritten(first, SYNC)
+        folder = steps(tmp_path / "checkout", start, first, last)
+        case = made(start, last, ("step0+kernel.x", "step2+kernel.y"))
+        found, _ = with_shares(monkeypatch, case, {"step1": 0.2}, folder)
+        assert (found["cause"]["message"], found["also"]) == ("step2", [])
+        assert len(found["tried"]) == 2
+
+
+def commit(number: int) -> Commit:
+    """A commit by its number."""
+    return Commit(str(number), "Ada", "2026-11-20", f"step {number}", ())
+
+
+class TestHalving:
+    """Steps of the code, halved."""
+
+    @pytest.mark.parametrize("culprit", range(6))
+    def test_the_step_and_what_the_others_make(self, culprit: int) -> None:
+        """Nine tenths are made by one step of six: it is found, and the rest adds up to a tenth."""
+        source = read_package()
+
+        def trial(one: Commit) -> tuple[Source, float]:
+            return source, 0.9 if int(one.sha) >= culprit else 0.0
+
+        whole = Stretch(tuple(map(commit, range(6))), source, 0.0, 1.0)
+        step, rest = halved(whole, trial)
+        assert step.steps == (commit(culprit),)
+        assert step.share + sum(one.share for one in rest) == pytest.approx(1.0)
+
+    def test_a_commit_that_cannot_be_run_is_passed_over(self) -> None:
+        """The next one that can stands for both."""
+        source = read_package()
+
+        def trial(one: Commit) -> tuple[Source, float] | None:
+            return None if one.sha == "1" else (source, float(one.sha == "2"))
+
+        whole = Stretch(tuple(map(commit, range(4))), source, 0.0, 1.0)
+        step, _ = halved(whole, trial)
+        assert step.steps == (commit(2),)
+
+
+class TestWords:
+    """What a trial says."""
+
+    def test_the_other_way(self) -> None:
+        """A share below nothing is no share."""
+        trial = {"what": "x alone", "share": -2.57, "like": "the baseline"}
+        assert of_trial(trial) == "x alone: changes the other way, 257 % as far"
+
+    def test_hardly_anything_is_nothing(self) -> None:
+        """A share that rounds to 0 has no sign."""
+        trial = {"what": "x alone", "share": -0.001, "like": "the baseline"}
+        assert of_trial(trial) == "x alone: 0 % of it, like the baseline"
+
+    def test_what_makes_half_alone_is_the_only_one(self) -> None:
+        """Whatever else is missed when it is gone."""
+        assert named({"a": 0.6, "b": 0.1}, {"a": 0.2, "b": 0.4}) == ["a"]
+
+    def test_nothing_changed_names_nothing(self) -> None:
+        """No change, no cause."""
+        assert not named({}, {})
