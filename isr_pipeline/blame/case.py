@@ -17,7 +17,8 @@ from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.materiality import is_latency
+from isr_pipeline.verdicts.look import size_of
+from isr_pipeline.verdicts.materiality import is_latency, rise_matters
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
@@ -276,7 +277,8 @@ def _scenarios(
     """The deciding scenarios, and a choice of all that differ.
 
     The first are of the regression panel, which the report draws. Among the second are those of
-    the further scenarios that decided: a trial over more of them is less a matter of chance.
+    the further scenarios that decided: a trial over more of them is less a matter of chance. Where
+    the alarm is of strata, both are of these: what the others do by chance would hide it.
     """
     assert verdict.baseline_config_id is not None, "checked by _baseline"
     config_id, partner = verdict.config_id, verdict.baseline_config_id
@@ -284,16 +286,40 @@ def _scenarios(
     outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
     new = PanelOutcomes.from_frames(outcomes, rows, (config_id,))
     old = baseline_panel(baseline, "regression", (partner,))
-    worse = _is_worse(asked)
-    names = deciding_scenarios(new, old, asked.metric, worse=worse)
-    names = names or deciding_scenarios(new, old, asked.metric, worse=not worse)
+    names = _deciding(new, old, asked)
     if asked.p_confirm is not None:
         panels = ("regression", *(stage.panel for stage in judged.stages))
         rows, new, old = both_sides(plan, baseline, {config_id: partner}, panels)
     drawn = _drawn(rows, new, old, asked.metric)
-    step = max(1, math.ceil(len(drawn) / SCENARIOS_MAX))
-    chosen = dict.fromkeys([*list(drawn)[::step], *names])
+    strata = dict(zip(new.scenario_ids, new.strata, strict=True))
+    hurt = _hurt(asked)
+    differing = [name for name in drawn if not hurt or strata[name] in hurt] or list(drawn)
+    step = max(1, math.ceil(len(differing) / SCENARIOS_MAX))
+    chosen = dict.fromkeys([*differing[::step], *(name for name in names if name in differing)])
     return tuple(drawn[name] for name in names), tuple(drawn[name] for name in chosen)
+
+
+def _deciding(new: PanelOutcomes, old: PanelOutcomes, asked: MetricVerdict) -> tuple[str, ...]:
+    """Scenarios that carry most of the change: of the strata that an alarm is of, if some do."""
+    worse = _is_worse(asked)
+    inside = np.flatnonzero(np.isin(new.strata, list(_hurt(asked))))
+    names = deciding_scenarios(
+        new.rows(inside, new.weights[inside]),
+        old.rows(inside, old.weights[inside]),
+        asked.metric,
+        worse=worse,
+    )
+    names = names or deciding_scenarios(new, old, asked.metric, worse=worse)
+    return names or deciding_scenarios(new, old, asked.metric, worse=not worse)
+
+
+def _hurt(asked: MetricVerdict) -> frozenset[str]:
+    """Strata that an alarm is of; none if all together rose enough for one."""
+    settings = load_settings()
+    size = size_of(asked, asked.metric)
+    if not _is_worse(asked) or rise_matters(size, settings, settings.suspicion_share):
+        return frozenset()
+    return frozenset(one.stratum for one in asked.strata if one.status is asked.status)
 
 
 def _drawn(

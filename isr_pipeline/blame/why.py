@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.blame.both_ways import named, not_alone
 from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.difference import changed_parts, with_parts
 from isr_pipeline.kernels.process import Kernel, Ran
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isr_pipeline.blame.case import Case, Drawn, Side
+    from isr_pipeline.kernels.difference import Part
     from isr_pipeline.scenarios.model import Scenario
 
 COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
@@ -79,7 +82,7 @@ class Explanation:
         values = f"scenario {drawn.scenario_id}: {before} to {after}"
         lines = [
             f"{case.config}: {case.metric} is {case.status}; {values}",
-            f"both runs are the same until {self.first['t_ms']:.3f} ms; then {self.first['text']}",
+            _first_line(self.first),
             f"decided by {self.decided_by['text']}",
         ]
         lines += [f"    {one['t_ms']:>12.3f} ms  {one['text']}" for one in self.chain]
@@ -92,7 +95,8 @@ def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Expl
     Args:
         case: what is asked about.
         compiled: False runs the kernels as plain Python.
-        thorough: try each changed function alone where several changed; takes seconds for each.
+        thorough: try each changed function alone, and all but it, where several changed; takes
+            seconds for each.
 
     Raises:
         Refused: a side cannot be run, or both runs are the same.
@@ -135,6 +139,16 @@ def _run(kernel: Kernel, drawn: Drawn, overrides: Mapping[str, Any]) -> Ran:
     return ran
 
 
+def _first_line(first: Mapping[str, Any]) -> str:
+    """Where the runs first differ, and when that was decided if a side says so."""
+    sides = [one for one in (first["after"], first["before"]) if isinstance(one, dict)]
+    what = "event" if sides else "sample"
+    decided = [one["decided_ms"] for one in sides if one["t_ms"] == first["t_ms"]
+               and one.get("decided_ms") is not None]  # fmt: skip
+    when = f" (decided at {decided[0]:.3f} ms)" if decided else ""
+    return f"the first {what} that differs is at {first['t_ms']:.3f} ms{when}; {first['text']}"
+
+
 # -- where they differ -------------------------------------------------------------------------
 
 
@@ -168,14 +182,18 @@ def _alike(old: Event | None, new: Event | None) -> bool:
 
 
 def _apart(old: Event | None, new: Event | None) -> str:
-    """What differs: an event that one side has earlier, or two of the same moment."""
-    before = _described(old) if old else "nothing more"
-    after = _described(new) if new else "nothing more"
-    if old and new and new["t_ms"] < old["t_ms"]:
+    """What differs: an event that one side has earlier, or alone, or two of the same moment."""
+    if old is None:
+        assert new is not None, "one side has an event"
+        return f"the baseline has no further event; tonight: {_described(new)}"
+    if new is None:
+        return f"tonight has no further event; the baseline: {_described(old)}"
+    before, after = _described(old), _described(new)
+    if new["t_ms"] < old["t_ms"]:
         return f"only tonight: {after}; the baseline's next is {before} at {old['t_ms']:.3f} ms"
-    if old and new and old["t_ms"] < new["t_ms"]:
+    if old["t_ms"] < new["t_ms"]:
         return f"only in the baseline: {before}; tonight's next is {after} at {new['t_ms']:.3f} ms"
-    if old and new and _core(old) == _core(new):
+    if _core(old) == _core(new):
         before, after = f"{before} {_decision(old)}", f"{after} {_decision(new)}"
     return f"before: {before}; tonight: {after}"
 
@@ -241,7 +259,7 @@ def _decided_by(
         return cause_of_settings(case, alone or keys)
     if not case.same_code:
         return _code(case, drawn, first, before, thorough=thorough)
-    return {"kind": "unknown", "name": "", "text": "nothing that is known to have changed"}
+    return _unknown("nothing that is known to have changed")
 
 
 def _place(first: dict[str, Any]) -> tuple[Any, ...]:
@@ -281,23 +299,51 @@ def _in_full(case: Case, side: Side) -> dict[str, Any]:
 def _code(
     case: Case, drawn: Drawn, first: dict[str, Any], before: Ran, *, thorough: bool
 ) -> dict[str, Any]:
-    """The changed function that alone makes the runs differ there; all of them if none does."""
+    """The changed functions that make the runs differ there; `unknown` if that cannot be told."""
     parts = changed_parts(case.before.source, case.after.source)
-    chosen = parts
-    if thorough and 1 < len(parts) <= PARTS_TRIED_MAX:
-        found = []
-        for part in parts:
-            source = with_parts(case.before.source, case.after.source, [part])
-            try:
-                with Kernel(source, f"the baseline's code with {part}", compiled=False) as kernel:
-                    apart = first_difference(before, _run(kernel, drawn, case.before.overrides))
-            except Refused:
-                continue
-            if apart is not None and _place(apart) == _place(first):
-                found.append(part)
-        chosen = found or parts
-    names = ", ".join(str(part) for part in chosen[:PARTS_TRIED_MAX])
-    return {"kind": "rule", "name": names, "text": f"changed code, {names}"}
+    if len(parts) == 1:
+        return _rule(parts, "")
+    if not parts:
+        return _unknown("changed code, no function of it alone")
+    if not thorough or len(parts) > PARTS_TRIED_MAX:
+        of = f"{case.night} {shlex.quote(case.config)} --experiment {case.experiment}"
+        return _unknown(
+            f"one of the changed functions: {_listed(parts)}; `isr-pipeline blame {of}` says which"
+        )
+
+    def there(own: list[Part]) -> float | None:
+        """1 if the runs differ at the same place with these functions as tonight, else 0."""
+        source = with_parts(case.before.source, case.after.source, own)
+        try:
+            with Kernel(source, "the baseline's code with others", compiled=False) as kernel:
+                apart = first_difference(before, _run(kernel, drawn, case.before.overrides))
+        except Refused:
+            return None
+        return float(apart is not None and _place(apart) == _place(first))
+
+    alone = [part for part in parts if there([part])]
+    if alone:
+        return _rule(alone, "")
+    rest = {part: there([one for one in parts if one != part]) for part in parts}
+    needed = named(dict.fromkeys(parts, 0.0), rest)
+    if needed:
+        return _rule(needed, f" ({not_alone(needed)})")
+    return _unknown(f"no changed function alone: {_listed(parts)}")
+
+
+def _rule(parts: list[Part], how: str) -> dict[str, Any]:
+    names = ", ".join(str(part) for part in parts)
+    return {"kind": "rule", "name": names, "text": f"changed code, {names}{how}"}
+
+
+def _unknown(text: str) -> dict[str, Any]:
+    return {"kind": "unknown", "name": "", "text": text}
+
+
+def _listed(parts: list[Part]) -> str:
+    more = len(parts) - PARTS_TRIED_MAX
+    names = ", ".join(str(part) for part in parts[:PARTS_TRIED_MAX])
+    return f"{names} and {more} more" if more > 0 else names
 
 
 # -- what followed ----------------------------------------------------------------------------

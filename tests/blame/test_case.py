@@ -106,6 +106,34 @@ class TestCase:
         drawn = case.differing
         assert case.share([one.after for one in drawn], drawn) == pytest.approx(1.0)
 
+    def test_an_alarm_of_a_stratum_is_asked_about_there(self) -> None:
+        """One stratum rose, the other fell by more: no scenario of the other is run."""
+        world = World(code_version=code_version())
+
+        def apart(
+            panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+        ) -> None:
+            if name == "lag-20s":
+                rare = world.scenario_rows(panel)["stratum"].to_numpy() == "stratum-0"
+                columns[FLAPS] = columns[FLAPS] * np.where(rare, 2.0, 0.5)
+
+        judge_night(world.write(NIGHT))
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
+        plan = world.write(LATER, apart)
+        judge_night(plan)
+        decided(plan)
+        case = read_case("synthetic", LATER, "lag-20s")
+        assert (case.metric, case.status) == (FLAPS, "regressed")
+        asked = {
+            panel: world.scenario_rows(panel).set_index("scenario_id")["stratum"]
+            for panel in ("regression", "confirm")
+        }
+        strata = {
+            asked[one.scenario_id.partition("-")[0]][one.scenario_id]
+            for one in (*case.deciding, *case.differing)
+        }
+        assert strata == {"stratum-0"}
+
     def test_the_share_of_a_latency_is_of_what_most_feel(self) -> None:
         """A setting that makes 2 ms in most scenarios makes most of it, whatever a stall did."""
         regressed()

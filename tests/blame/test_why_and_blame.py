@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tests.kernels import repository
 
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
 LINE = "return now - rec[row, clock] <= lag_max"
+TICK_FILE = "kafka/partition.py"
+LINE_OF_TICK = "return lag_max // rules[TICK_DIVISOR]"
 LENIENT = "return now - rec[row, clock] <= lag_max * 2"
 
 
@@ -78,6 +81,36 @@ class TestWhy:
         assert found.first["after"]["kind"] == "isr_shrink"
         assert found.lines()[2] == f"decided by changed code, {RULES}: in_time"
 
+    def test_without_trials_nobody_is_named(self) -> None:
+        """A page tries no function: it lists them as what may be, and the command that tells."""
+        old = lenient()
+        made = case(STRICT, STRICT, old=old, new=noisy(harsh(old)))
+        found = explain(made, compiled=False, thorough=False)
+        assert (found.decided_by["kind"], found.decided_by["name"]) == ("unknown", "")
+        assert found.decided_by["text"] == (
+            f"one of the changed functions: {RULES}: in_time, {RULES}: unused; "
+            "`isr-pipeline blame 2026-11-20 today --experiment made` says which"
+        )
+
+    def test_two_functions_that_make_an_event_together(self) -> None:
+        """Neither reproduces it to the microsecond: both without which it vanishes are named."""
+        old = lenient()
+        text = "def is_stale_fetch(rules, broker_epoch, cached_epoch):"
+        unused = f"def unused(x):\n    return x\n\n\n@rule\n{text}"
+        new = edited(edited(old, LINE_OF_TICK, f"{LINE_OF_TICK} + 3", TICK_FILE), text, unused)
+        found = explain(case(STRICT, STRICT, old=old, new=harsh(new)), compiled=False)
+        assert found.decided_by["kind"] == "rule"
+        assert found.decided_by["name"] == f"{TICK_FILE}: tick_period, {RULES}: in_time"
+        assert found.decided_by["text"].endswith(" (together, none alone)")
+
+    def test_a_first_event_has_its_decision(self) -> None:
+        """The line says when it is, and when it was decided; nothing is said to be the same."""
+        found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False)
+        line = found.lines()[1]
+        assert re.match(
+            r"the first event that differs is at [\d.]+ ms \(decided at [\d.]+ ms\); ", line
+        )
+
     def test_alike(self) -> None:
         """Histories that do not part are refused, in one line."""
         made = case(LAZY, LAZY)
@@ -95,6 +128,12 @@ class TestWhy:
         found = first_difference(none, one)
         assert found is not None
         assert (found["t_ms"], found["before"], found["after"]) == (5, None, event)
+        assert found["text"] == "the baseline has no further event; tonight: partition_offline t-0"
+        ended = first_difference(one, none)
+        assert ended is not None
+        assert ended["text"] == (
+            "tonight has no further event; the baseline: partition_offline t-0"
+        )
         assert [event["kind"] for event in chain(found, none, one)] == ["partition_offline"]
 
     def test_an_event_that_was_decided_otherwise(self) -> None:
