@@ -32,6 +32,7 @@ Bools = npt.NDArray[np.bool_]
 At = tuple[int, int]
 
 AWAITS_CONFIRM = "flagged; further scenarios decide"
+NOT_CONFIRMED = "; not confirmed: "
 
 SEVERAL = 3
 """Scenarios on either side from which on a change is a trade."""

@@ -21,6 +21,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.verdicts.kept import source_of
+from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ def decided_by(
 ) -> MetricVerdict:
     """A suspicion after its scenarios were drawn again: `regressed` if one of them is certain.
 
+    Then its reason begins with that, and the suspicion of a stratum is one no longer either: a
+    look at other scenarios, which few of such an event may show, has nothing to add.
+
     Args:
         metric: `suspect` or `regressed`.
         redraws: of its scenarios; the p that confirms is divided among them.
@@ -98,13 +102,32 @@ def decided_by(
         return metric
     worst = min(redraws, key=lambda one: (one.p, one.scenario_id))
     certain = worst.p * len(redraws) < settings.confirm_p
-    words = (
-        f"{worst.scenario_id}: in {worst.tonight} of {worst.draws} phase draws, {worst.before} of "
-        f"{worst.draws} before"
+    if not certain:
+        counts = _counts(worst, f"{worst.scenario_id}: in")
+        return metric.model_copy(
+            update={"redraws": redraws, "reason": f"{metric.reason}; {counts}"}
+        )
+    counts = _counts(worst, "confirmed: in", f" of {worst.scenario_id}")
+    found = metric.reason.partition(NOT_CONFIRMED)[0].replace(f"; {AWAITS_CONFIRM}", "")
+    strata = tuple(
+        one.model_copy(update={"status": Status.REGRESSED}) if one.status is Status.SUSPECT else one
+        for one in metric.strata
     )
-    status = Status.REGRESSED if certain else metric.status
-    update = {"status": status, "redraws": redraws, "reason": f"{metric.reason}; {words}"}
-    return metric.model_copy(update=update)
+    return metric.model_copy(
+        update={
+            "status": Status.REGRESSED,
+            "redraws": redraws,
+            "reason": f"{counts}; {found}",
+            "strata": strata,
+        }
+    )
+
+
+def _counts(one: Redraw, first: str, of: str = "") -> str:
+    """``confirmed: in 20 of 20 phase draws of regression-00042, 0 of 20 before``."""
+    return (
+        f"{first} {one.tonight} of {one.draws} phase draws{of}, {one.before} of {one.draws} before"
+    )
 
 
 def awaiting(one: ConfigVerdict) -> list[MetricVerdict]:

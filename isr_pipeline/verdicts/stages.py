@@ -23,7 +23,7 @@ from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import baseline_side, judge
 from isr_pipeline.verdicts.changes import judged_at_s
-from isr_pipeline.verdicts.look import AWAITS_CONFIRM, Power, call, size_of
+from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED, Power, call, size_of
 from isr_pipeline.verdicts.materiality import rise_matters
 from isr_pipeline.verdicts.model import (
     OPEN,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.experiment.stages import Stage
     from isr_pipeline.verdicts.baseline import Baseline
-
-NOT_CONFIRMED = "; not confirmed: "
 
 ACCEPTED = ("regression", CONFIRM)
 """Panels whose outcomes a baseline has of its own."""
@@ -154,7 +152,7 @@ def _called_again(
     """
     suspect = before.status is Status.SUSPECT
     on = f"on {look.scenarios} further scenarios"
-    again = f"{seen.reason}, {on}"
+    again = f"{seen.reason.removesuffix(f'; {AWAITS_CONFIRM}')}, {on}"
     first = before.reason.partition(NOT_CONFIRMED)[0].removesuffix(f"; {AWAITS_CONFIRM}")
     not_confirmed = f"{first}{NOT_CONFIRMED}{again}"
     strata = tuple(_confirmed(one) for one in seen.strata)

@@ -177,7 +177,9 @@ class TestFewAndTerrible:
         again = Redraw(scenario_id=lost.newly[0], draws=20, tonight=17, before=0, p=1e-8)
         red = decided_by(lost, (again,), SETTINGS)
         assert red.status is Status.REGRESSED
-        assert red.reason.endswith("in 17 of 20 phase draws, 0 of 20 before")
+        assert red.reason.startswith(
+            f"confirmed: in 17 of 20 phase draws of {lost.newly[0]}, 0 of 20 before; "
+        )
 
     def test_under_min_isr_in_eleven_scenarios(self) -> None:
         """From none to nine tenths of the time in eleven follower scenarios."""

@@ -14,7 +14,8 @@ from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.redraw import DRAWS, decided_by, drawn_again, phases, redraw
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided
@@ -65,9 +66,35 @@ def test_two_counts_decide(tonight: int, before: int, status: Status) -> None:
     assert (found.tonight, found.before, found.draws) == (tonight, before, 20)
     decided = decided_by(SUSPECT, (found,), load_settings())
     assert decided.status is status
-    assert decided.reason.endswith(
-        f"regression-00007: in {tonight} of 20 phase draws, {before} of 20 before"
+    if status is Status.SUSPECT:
+        assert decided.reason.endswith(
+            f"regression-00007: in {tonight} of 20 phase draws, {before} of 20 before"
+        )
+
+
+def test_what_confirms_comes_first_and_nothing_contradicts_it() -> None:
+    """The draws lead, no further scenario is said to be awaited, and no stratum stays suspect."""
+    stratum = StratumVerdict(
+        stratum="offline", status=Status.SUSPECT, scenarios=24, share=0.05, risen=5, fallen=0,
+        value=1.0, baseline_value=0.0,
+    )  # fmt: skip
+    flagged = SUSPECT.model_copy(
+        update={
+            "reason": (
+                f"none to 1 records a scenario, in 5 scenarios that had none; {AWAITS_CONFIRM}"
+                f"{NOT_CONFIRMED}none to 1 records a scenario, on 48 further scenarios"
+            ),
+            "strata": (stratum, stratum.model_copy(update={"status": Status.OK})),
+        }
     )
+    runs = happening_in(20), happening_in(0)
+    again = drawn_again(SCENARIO, "records_lost", ({}, {}), runs)
+    decided = decided_by(flagged, (again,), load_settings())
+    assert decided.reason == (
+        "confirmed: in 20 of 20 phase draws of regression-00007, 0 of 20 before; "
+        "none to 1 records a scenario, in 5 scenarios that had none"
+    )
+    assert [one.status for one in decided.strata] == [Status.REGRESSED, Status.OK]
 
 
 def test_the_p_is_divided_among_the_scenarios() -> None:
@@ -119,7 +146,9 @@ class TestRealKernels:
         assert (drawn.scenario_id, drawn.draws, drawn.tonight, drawn.before) == (name, 20, 20, 0)
         assert drawn.p < 1e-9
         assert one.status is Status.REGRESSED
-        assert metric.reason.endswith(f"; {name}: in 20 of 20 phase draws, 0 of 20 before")
+        assert metric.reason.startswith(
+            f"confirmed: in 20 of 20 phase draws of {name}, 0 of 20 before; "
+        )
 
     def test_a_loss_of_both_sides_is_no_regression(self) -> None:
         """It happens in other phases of the baseline as well: the suspicion stays one."""
