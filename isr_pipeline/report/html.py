@@ -37,7 +37,8 @@ def render(data: NightData) -> str:
     drawn = [(one, text) for one in sections() if (text := one.body(page, data))]
     bodies = "\n".join(_section(one, text) for one, text in drawn)
     links = "".join(f'<li><a href="#{one.name}">{one.title}</a></li>' for one, _ in drawn)
-    title = escape(f"{data.plan.experiment} {data.plan.night}: {data.verdict.headline}")
+    line = words.reason(data.verdict.headline)
+    title = escape(f"{data.plan.experiment} {data.plan.night}: {line}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

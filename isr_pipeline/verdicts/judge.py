@@ -16,6 +16,7 @@ import pandas as pd
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
+from isr_pipeline.verdicts.headline import headline
 from isr_pipeline.verdicts.look import Power, call, finite
 from isr_pipeline.verdicts.model import (
     RED,
@@ -25,7 +26,6 @@ from isr_pipeline.verdicts.model import (
     NightVerdict,
     Status,
     accept_command,
-    headline,
     reason_of,
     verdict_path,
     worst,

@@ -77,8 +77,7 @@ class TestStatuses:
         """What the confirm panel repeats is a regression, and red."""
         verdict = judged(accepted(World()), scaled(FLAPS, 2.0, "lag-20s"))
         assert verdict.headline == (
-            "1 of 3 configurations regressed on isr_flaps_per_partition_hour, confirmed; "
-            "2 unchanged"
+            "1 of 3 configurations regressed on ISR flaps, confirmed; 2 unchanged"
         )
         assert verdict.red
         metric = verdict.configuration("id-lag-20s").metric(FLAPS)
@@ -91,8 +90,7 @@ class TestStatuses:
         world = accepted(World())
         verdict = judged(world, scaled(FLAPS, 2.0, "lag-20s", panels=("regression",)))
         assert verdict.headline == (
-            "1 of 3 configurations suspect on isr_flaps_per_partition_hour, not confirmed; "
-            "2 unchanged"
+            "1 of 3 configurations suspect on ISR flaps, not confirmed; 2 unchanged"
         )
         assert not verdict.red
 
@@ -127,7 +125,7 @@ class TestStatuses:
         verdict = judge_night(plan)
         assert verdict.awaits_confirm == ("id-lag-20s",)
         assert verdict.headline.startswith(
-            "1 of 3 configurations suspect on isr_flaps_per_partition_hour, to be confirmed"
+            "1 of 3 configurations suspect on ISR flaps, to be confirmed"
         )
 
     def test_better_is_improved(self) -> None:
@@ -135,7 +133,7 @@ class TestStatuses:
         verdict = judged(accepted(World()), scaled(LATENCY, 0.7, "today"))
         assert status_of(verdict, "today") is Status.IMPROVED
         assert verdict.headline == (
-            "1 of 3 configurations improved on commit_latency_p99_ms; 2 unchanged"
+            "1 of 3 configurations improved on commit latency p99; 2 unchanged"
         )
 
     def test_real_and_small_is_ok(self) -> None:
@@ -240,7 +238,9 @@ class TestStatuses:
         metric = verdict.configuration("id-today").metric("records_lost")
         assert metric.status is Status.SUSPECT
         assert "in 1 scenario that had none" in metric.reason
-        assert verdict.headline.startswith("1 of 3 configurations suspect on records_lost")
+        assert verdict.headline.startswith(
+            "1 of 3 configurations suspect on acknowledged records lost"
+        )
 
     def test_one_catastrophe_among_gains_is_not_ok(self) -> None:
         """Thirty scenarios a little better and one that newly is under min ISR throughout."""
