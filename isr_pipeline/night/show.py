@@ -113,7 +113,8 @@ def worse_lines(experiment: str, night: str) -> list[str]:
         for one in verdict.configurations:
             metrics = words.worst_first([each for each in one.metrics if each.status is status])
             said = "; ".join(
-                f"{quantities.label(each.metric)} {words.change(each)}" for each in metrics
+                f"{quantities.label(each.metric)} {words.change(each)}{words.strata(each)}"
+                for each in metrics
             )
             lines += [f"{status}: {one.name}: {said}"] if said else []
     return lines
@@ -209,6 +210,8 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
             "strata": {
                 part.stratum: {
                     "status": str(part.status),
+                    "value": part.value,
+                    "baseline_value": part.baseline_value,
                     "ratio": part.ratio,
                     "interval": [part.ratio_low, part.ratio_high],
                     "worse": part.risen,

@@ -27,6 +27,7 @@ from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, loa
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.verdicts.stages import both_sides
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -142,6 +143,15 @@ class NightData:
         before = baseline_panel(self.baseline, "regression", (one.baseline_config_id,))
         return self.panel.select((one.config_id,)), before
 
+    def _on_further(self, one: ConfigVerdict) -> tuple[PanelOutcomes, PanelOutcomes] | None:
+        """The same on the further scenarios; None if there were none."""
+        panels = [stage.panel for stage in self.verdict.stages]
+        if self.baseline is None or one.baseline_config_id is None or not panels:
+            return None
+        partners = {one.config_id: one.baseline_config_id}
+        _, new, old = both_sides(self.plan, self.baseline, partners, panels)
+        return new, old
+
     def deciding(
         self, one: ConfigVerdict, metric: str, chosen: tuple[str, ...] = ()
     ) -> tuple[Deciding, ...]:
@@ -173,6 +183,24 @@ class NightData:
                 )
             )
         return tuple(found)
+
+    def values_in(
+        self, one: ConfigVerdict, metric: str, scenario_id: str
+    ) -> tuple[float, float] | None:
+        """A metric in one scenario of any panel, the baseline and tonight, in its own unit.
+
+        Returns:
+            None if a side was never run there.
+        """
+        pair = self.pair(one)
+        if pair is not None and scenario_id not in pair[0].scenario_ids:
+            pair = self._on_further(one)
+        if pair is None or scenario_id not in pair[0].scenario_ids:
+            return None
+        new, old = pair
+        row = new.scenario_ids.index(scenario_id)
+        values = float(old.values[metric][row, 0]), float(new.values[metric][row, 0])
+        return values if np.isfinite(values).all() else None
 
     def events(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
         """Events of a pair, in order: as kept, else by simulating it again.

@@ -110,12 +110,14 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
     for status in FOUND:
         for one in configs:
             decisions = one.get("decisions", {})
-            for metric, decision in sorted(decisions.items(), key=lambda each: words.rank(each[0])):
+            for metric, decision in sorted(
+                decisions.items(), key=lambda each: words.lost_first(each[0])
+            ):
                 if decision["status"] == status:
                     line = Text(f"{status:<11}", COLOURS[status])
                     found = _change(metric, decision)
                     line += Text(f"{one['name']}: {quantities.label(metric)} {found}")
-                    lines.append(line + Text(_strata(decision)))
+                    lines.append(line + Text(_strata(metric, decision)))
     more = len(lines) - FOUND_MAX
     if more > 0:
         lines = [*lines[:FOUND_MAX], Text(f"{'':<11}and {more} more: --json lists them")]
@@ -128,14 +130,14 @@ def _change(metric: str, decision: dict[str, Any]) -> str:
     return words.change_of(metric, decision["ratio"], (low, high), decision["value"])
 
 
-def _strata(decision: dict[str, Any]) -> str:
-    """``; in the stratum isr-churn 2 ×``: strata that have the same word."""
+def _strata(metric: str, decision: dict[str, Any]) -> str:
+    """Strata that have the same word, with their sizes."""
     same = [
-        f"{name} {one['ratio']:.3g} ×" if one["ratio"] is not None else f"{name} from none"
+        words.stratum_change(metric, name, one["ratio"], (one["baseline_value"], one["value"]))
         for name, one in decision["strata"].items()
         if one["status"] == decision["status"]
     ]
-    return f"; in the stratum {', '.join(same)}" if same else ""
+    return words.in_strata(same)
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, number
-from isr_pipeline.verdicts.quantities import SHOWN, label, plain, quantity
+from isr_pipeline.verdicts.quantities import SHOWN, amount, label, plain, quantity
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -52,6 +53,43 @@ def change_of(
     return f"{number(ratio)} × ({low} to {high})"
 
 
+def strata(metric: MetricVerdict) -> str:
+    """Strata that are called as the metric is, with their sizes; empty if none is."""
+    same = [
+        stratum_change(metric.metric, one.stratum, one.ratio, (one.baseline_value, one.value))
+        for one in metric.strata
+        if one.status is metric.status
+    ]
+    return in_strata(same)
+
+
+def in_strata(changes: Sequence[str]) -> str:
+    """``; in the stratum isr-churn from none to 12.3 a partition and hour``."""
+    where = "stratum" if len(changes) == 1 else "strata"
+    return f"; in the {where} {' and '.join(changes)}" if changes else ""
+
+
+def stratum_change(
+    metric: str, stratum: str, ratio: float | None, means: tuple[float | None, float | None]
+) -> str:
+    """A stratum's change with its size.
+
+    Args:
+        metric: outcome column.
+        stratum: its name.
+        ratio: to the baseline; None from zero.
+        means: weighted, of the baseline and of tonight; a latency's ratio is not that of these.
+    """
+    before, after = means
+    if ratio is None:
+        return f"{stratum} from none to {quantity(metric, after)}"
+    if before is None or after is None or is_latency(metric):
+        return f"{stratum} {number(ratio)} ×"
+    return (
+        f"{stratum} {number(ratio)} ×, from {amount(metric, before)} to {quantity(metric, after)}"
+    )
+
+
 def reason(text: str) -> str:
     """A line of the verdict with the metrics' names in words."""
     return _NAMES.sub(lambda found: label(found[0]), text)
@@ -83,6 +121,11 @@ def worst_first(metrics: list[MetricVerdict]) -> list[MetricVerdict]:
         metrics,
         key=lambda one: (one.metric != LOST, WORST_FIRST.index(one.status), rank(one.metric)),
     )
+
+
+def lost_first(metric: str) -> tuple[bool, int]:
+    """Place of a metric where lost data comes before anything else."""
+    return metric != LOST, rank(metric)
 
 
 def rank(metric: str) -> int:

@@ -23,7 +23,7 @@ from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
-from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
 from isr_pipeline.worlds.columns import METRICS
@@ -201,7 +201,63 @@ class TestPage:
         metric = verdict["configurations"][0]["metrics"][0]
         metric.update(status="undecided", alone=["confirm-00097"])
         file.write_text(json.dumps(verdict))
-        assert "In confirm-00097 the loss alone, weighted, is more than" in render(read_night(plan))
+        page = render(read_night(plan))
+        assert "this scenario alone, weighted, rose by more than ten times what matters" in page
+        assert "In confirm-00097 " in page
+
+    def test_a_single_scenario_stands_below_its_own_heading(self, regressed: World) -> None:
+        """An `ok` configuration is not under what got worse; the rise has its metric and unit."""
+        plan = regressed.plan(LATER)
+        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
+        verdict = json.loads(file.read_text())
+        one = next(each for each in verdict["configurations"] if each["name"] == "lag-20s")
+        metric = next(each for each in one["metrics"] if each["metric"] == FLAPS)
+        rows = store.read_table("outcomes", "synthetic", LATER)
+        rows = rows[(rows["panel"] == "confirm") & (rows["config_id"] == "id-lag-20s")]
+        most = rows.sort_values(FLAPS).iloc[-1]
+        one["status"] = verdict["status"] = "ok"
+        metric.update(status="ok", alone=[most["scenario_id"]])
+        file.write_text(json.dumps(verdict))
+        page = render(read_night(plan))
+        worse = page.split('<section id="regressions"')[1].split("</section>")[0]
+        assert "Nothing regressed and nothing is suspect." in worse
+        assert most["scenario_id"] not in worse
+        single = page.split('<section id="single"')[1].split("</section>")[0]
+        after = quantities.quantity(FLAPS, most[FLAPS])
+        before = quantities.amount(FLAPS, most[FLAPS] / 2)
+        assert (
+            f"In {most['scenario_id']} ISR flaps rose from {before} to {after}: this scenario "
+            "alone, weighted, rose by more than ten times what matters, although all together "
+            "did not."
+        ) in single
+
+    def test_the_title_has_the_metric_in_words(self, regressed: World) -> None:
+        """A browser's tab says `ISR flaps`, whatever release judged the night."""
+        plan = regressed.plan(LATER)
+        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
+        verdict = json.loads(file.read_text())
+        verdict["headline"] = f"1 of 4 configurations regressed on {FLAPS}, confirmed"
+        file.write_text(json.dumps(verdict))
+        title = render(read_night(plan)).split("<title>")[1].split("</title>")[0]
+        assert title == (
+            f"synthetic {LATER}: 1 of 4 configurations regressed on ISR flaps, confirmed"
+        )
+
+    def test_what_to_do_names_both_commands(self, regressed: World) -> None:
+        """`why` shows where the runs part, `blame` finds the cause."""
+        page = render(read_night(regressed.plan(LATER)))
+        for command in ("why", "blame"):
+            assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
+
+    def test_the_answer_says_which_stratum_is_hurt(self, regressed: World) -> None:
+        """The stratum stands beside the metric, with its own ratio and sizes."""
+        page = render(read_night(regressed.plan(LATER)))
+        answer = page.split('<section id="answer"')[1].split("</section>")[0]
+        assert re.search(
+            r"ISR flaps 2 × \([\d.]+ to [\d.]+\); in the strata stratum-0 2 ×, from [\d.]+ to "
+            r"[\d.]+ a partition and hour and stratum-1 2 ×",
+            answer,
+        )
 
     def test_kept_events_become_a_timeline(self, regressed: World) -> None:
         """Events of a deciding pair are drawn over its partitions."""

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from isr_pipeline.experiment.grid import Configuration
-from isr_pipeline.report import words
+from isr_pipeline.report import terminal, words
 from isr_pipeline.report.sections.answer import how_sure
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import LOST, ConfigVerdict, MetricVerdict, Redraw, Status, headline
+from isr_pipeline.verdicts.headline import headline
+from isr_pipeline.verdicts.model import LOST, ConfigVerdict, MetricVerdict, Redraw, Status
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -81,7 +82,55 @@ class TestOrder:
             )
         )
         line = headline(several, "operators", "2026-11-25", pending=False)
-        assert f"regressed on {LOST}, {quantities.FLAPS}, confirmed" in line
+        assert "regressed on acknowledged records lost, ISR flaps, confirmed" in line
+
+    @pytest.mark.parametrize(
+        ("of", "said"),
+        [
+            ((True,), "the regressed one also improved on commit latency p99"),
+            ((True, False), "1 of the regressed also improved on commit latency p99"),
+            ((True, True), "all of the regressed also improved on commit latency p99"),
+        ],
+    )
+    def test_who_also_improved_is_no_unchanged_one(self, of: tuple[bool, ...], said: str) -> None:
+        """What improved beside is told of its own status, not of the one before."""
+        flaps = metric(quantities.FLAPS, Status.REGRESSED)
+        better = metric(quantities.LATENCY, Status.IMPROVED)
+        several = [
+            ConfigVerdict(
+                name=str(at), config_id=str(at), status=Status.REGRESSED, reason="",
+                metrics=(flaps, better) if also else (flaps,),
+            )
+            for at, also in enumerate(of)
+        ]  # fmt: skip
+        same = ConfigVerdict(
+            name="same", config_id="same", status=Status.UNCHANGED, reason="", metrics=()
+        )
+        line = headline((*several, same), "operators", "2026-11-25", pending=False)
+        assert line.endswith(f"; 1 unchanged; {said}")
+
+    def test_the_terminal_tells_lost_data_first(self) -> None:
+        """Below the table lost records come before flaps, and a stratum has its size."""
+        flaps = {
+            "status": "regressed", "value": 9.0, "ratio": 1.06, "interval": [0.955, 1.2],
+            "strata": {
+                "isr-churn": {
+                    "status": "regressed", "ratio": None, "baseline_value": 0.0, "value": 12.3
+                },
+                "quiet": {"status": "ok", "ratio": 1.0, "baseline_value": 1.0, "value": 1.0},
+            },
+        }  # fmt: skip
+        lost = {
+            "status": "regressed", "value": 1.0, "ratio": None, "interval": [None, None],
+            "strata": {},
+        }  # fmt: skip
+        decisions = {quantities.FLAPS: flaps, LOST: lost}
+        lines = [str(one) for one in terminal._found([{"name": "today", "decisions": decisions}])]
+        assert "acknowledged records lost" in lines[0]
+        assert lines[1].endswith(
+            "ISR flaps 1.06 × (0.955 to 1.2); in the stratum isr-churn from none to 12.3 a "
+            "partition and hour"
+        )
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
@@ -122,6 +171,20 @@ class TestWording:
     ) -> None:
         """A ratio with its interval; from zero, how much there is now."""
         assert words.change_of(quantities.OFFLINE, ratio, ends, 1.14e-3) == said
+
+    @pytest.mark.parametrize(
+        ("column", "ratio", "means", "said"),
+        [
+            (quantities.FLAPS, 2.0, (6.1, 12.2), "s 2 ×, from 6.1 to 12.2 a partition and hour"),
+            (quantities.FLAPS, None, (0.0, 12.3), "s from none to 12.3 a partition and hour"),
+            (quantities.LATENCY, 1.4, (10.0, 11.0), "s 1.4 ×"),
+        ],
+    )
+    def test_a_stratum_has_its_size(
+        self, column: str, ratio: float | None, means: tuple[float, float], said: str
+    ) -> None:
+        """Both means beside the ratio; not of a latency, whose ratio is not that of its means."""
+        assert words.stratum_change(column, "s", ratio, means) == said
 
 
 class TestZeros:

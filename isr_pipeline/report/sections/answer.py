@@ -99,7 +99,9 @@ def _named(one: ConfigVerdict) -> str:
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
     metrics = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    told = "; ".join(f"{quantities.label(m.metric)} {words.change(m)}" for m in metrics[:SHOWN])
+    told = "; ".join(
+        f"{quantities.label(m.metric)} {words.change(m)}{words.strata(m)}" for m in metrics[:SHOWN]
+    )
     more = f"; and {len(metrics) - SHOWN} more metrics" if len(metrics) > SHOWN else ""
     why = _why(page, data, one)
     return f"<p>{_named(one)}: {escape(told)}{more}.<br>{why}</p>"
@@ -190,9 +192,10 @@ def _do(data: NightData) -> str:
             return f"{said}{_command(accept)}{_where()}"
         case Status.REGRESSED | Status.SUSPECT:
             name = shlex.quote(data.flagged[0].name)
-            why = f"isr-pipeline why {plan.night} {name} --experiment {plan.experiment}"
+            of = f"{plan.night} {name} --experiment {plan.experiment}"
             return (
-                f"<p>See where both runs first differ:</p>{_command(why)}"
+                f"<p>See where both runs first differ:</p>{_command(f'isr-pipeline why {of}')}"
+                f"<p>Find the cause, in minutes:</p>{_command(f'isr-pipeline blame {of}')}"
                 f"<p>Fix it. Or accept it, if it is meant:</p>{_command(accept)}{_where()}"
             )
         case Status.NO_DATA:
