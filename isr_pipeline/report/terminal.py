@@ -131,9 +131,11 @@ def _change(metric: str, decision: dict[str, Any]) -> str:
 
 
 def _strata(metric: str, decision: dict[str, Any]) -> str:
-    """Strata that have the same word, with their sizes."""
+    """Strata that have the same word, with their sizes where the JSON has them."""
     same = [
-        words.stratum_change(metric, name, one["ratio"], (one["baseline_value"], one["value"]))
+        words.stratum_change(
+            metric, name, one["ratio"], (one.get("baseline_value"), one.get("value"))
+        )
         for name, one in decision["strata"].items()
         if one["status"] == decision["status"]
     ]

@@ -78,11 +78,13 @@ def stratum_change(
         metric: outcome column.
         stratum: its name.
         ratio: to the baseline; None from zero.
-        means: weighted, of the baseline and of tonight; a latency's ratio is not that of these.
+        means: weighted, of the baseline and of tonight; a latency's ratio is not that of these;
+            None where they are not known.
     """
     before, after = means
     if ratio is None:
-        return f"{stratum} from none to {quantity(metric, after)}"
+        much = "" if after is None else f" to {quantity(metric, after)}"
+        return f"{stratum} from none{much}"
     if before is None or after is None or is_latency(metric):
         return f"{stratum} {number(ratio)} ×"
     return (
