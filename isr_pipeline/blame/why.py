@@ -14,7 +14,7 @@ from isr_pipeline.kernels.difference import changed_parts, with_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
-from isr_pipeline.verdicts.quantities import quantity
+from isr_pipeline.verdicts.quantities import amount, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,7 @@ class Explanation:
     def lines(self) -> list[str]:
         """For people."""
         case, drawn = self.case, self.drawn
-        before, after = (quantity(case.metric, one) for one in (drawn.before, drawn.after))
+        before, after = amount(case.metric, drawn.before), quantity(case.metric, drawn.after)
         values = f"scenario {drawn.scenario_id}: {before} to {after}"
         lines = [
             f"{case.config}: {case.metric} is {case.status}; {values}",

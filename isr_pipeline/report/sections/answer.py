@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from html import escape
 
@@ -29,6 +30,8 @@ SHOWN = 3
 """Configurations and metrics that are told here; the rest stands below."""
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
+
+_CODE = re.compile("`([^`]+)`")
 
 
 def body(page: Page, data: NightData) -> str:
@@ -111,7 +114,8 @@ def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
     """What decided it, if the histories could be compared; else what changed."""
     found = explanation(page, data, one.name)
     if isinstance(found, Explanation):
-        return f'Why: <a href="#why">{escape(str(found.decided_by["text"]))}</a>.'
+        text = _CODE.sub(r"<code>\1</code>", escape(str(found.decided_by["text"])))
+        return f'<a href="#why">Why</a>: {text}.'
     changes = read_changes(data.plan.experiment, data.plan.night)
     texts = [change.text for change in (*changes.of(one.config_id), *changes.shared)]
     if not texts:
