@@ -127,7 +127,13 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
 def _change(metric: str, decision: dict[str, Any]) -> str:
     """``1.32 × (1.1 to 1.6)``, or from none to how much."""
     low, high = decision["interval"]
-    return words.change_of(metric, decision["ratio"], (low, high), decision["value"])
+    return words.change_of(
+        metric,
+        decision["ratio"],
+        (low, high),
+        decision["value"],
+        before=decision.get("baseline_value"),
+    )
 
 
 def _strata(metric: str, decision: dict[str, Any]) -> str:

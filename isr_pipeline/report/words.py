@@ -30,7 +30,7 @@ _NAMES = re.compile(rf"\b(?:{'|'.join(map(re.escape, METRICS))})\b")
 def change(metric: MetricVerdict) -> str:
     """How much a metric changed: ``1.23 × (1.1 to 1.48)``, or from none to how much."""
     ends = (metric.ratio_low, metric.ratio_high)
-    return change_of(metric.metric, metric.ratio, ends, metric.value)
+    return change_of(metric.metric, metric.ratio, ends, metric.value, before=metric.baseline_value)
 
 
 def change_of(
@@ -38,17 +38,24 @@ def change_of(
     ratio: float | None,
     ends: tuple[float | None, float | None],
     value: float | None,
+    *,
+    before: float | None = None,
 ) -> str:
     """The same of numbers, as `night show` reads them from JSON.
+
+    What is gone has no interval: that none of so many scenarios has any proves no zero.
 
     Args:
         metric: outcome column.
         ratio: to the baseline; None from zero.
         ends: of the ratio's interval.
         value: weighted mean in the metric's own unit.
+        before: likewise of the baseline, if it is known.
     """
     if ratio is None:
         return f"from none to {quantity(metric, value)}"
+    if ratio == 0:
+        return "to none" if before is None else f"from {quantity(metric, before)} to none"
     low, high = (number(end) for end in ends)
     return f"{number(ratio)} × ({low} to {high})"
 
@@ -85,6 +92,8 @@ def stratum_change(
     if ratio is None:
         much = "" if after is None else f" to {quantity(metric, after)}"
         return f"{stratum} from none{much}"
+    if ratio == 0:
+        return f"{stratum} to none"
     if before is None or after is None or is_latency(metric):
         return f"{stratum} {number(ratio)} ×"
     return (

@@ -303,7 +303,8 @@ class _Look:
         for index, name in enumerate(within.names):
             place = (index, *at)
             size = within.size(metric, place)
-            if differing[index] == 0:
+            same = differing[index] == 0
+            if same:
                 status = Status.UNCHANGED
             elif risen[index] and rise_matters(size, self.settings, self.settings.suspicion_share):
                 status = Status.SUSPECT
@@ -324,8 +325,9 @@ class _Look:
                     value=size.value,
                     baseline_value=size.before,
                     ratio=finite(size.ratio),
-                    ratio_low=finite(self.ends.low[1 + index][at]),
-                    ratio_high=finite(self.ends.high[1 + index][at]),
+                    # outcomes that are the same have a ratio that no other scenario made
+                    ratio_low=1.0 if same else finite(self.ends.low[1 + index][at]),
+                    ratio_high=1.0 if same else finite(self.ends.high[1 + index][at]),
                     p=float((within.worse if size.rises else within.better)[place]),
                 )
             )

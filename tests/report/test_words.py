@@ -162,15 +162,15 @@ class TestWording:
         ("ratio", "ends", "said"),
         [
             (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49)"),
-            (0.0, (0.0, None), "0 × (0 to –)"),
+            (0.0, (0.0, 0.0), "from 0.2 % of time to none"),
             (None, (None, None), "from none to 0.114 % of time"),
         ],
     )
     def test_a_change(
         self, ratio: float | None, ends: tuple[float | None, float | None], said: str
     ) -> None:
-        """A ratio with its interval; from zero, how much there is now."""
-        assert words.change_of(quantities.OFFLINE, ratio, ends, 1.14e-3) == said
+        """A ratio with its interval; from zero and to zero, how much there is or was."""
+        assert words.change_of(quantities.OFFLINE, ratio, ends, 1.14e-3, before=2e-3) == said
 
     @pytest.mark.parametrize(
         ("column", "ratio", "means", "said"),
