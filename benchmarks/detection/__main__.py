@@ -76,6 +76,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--hosts", type=int, help="configurations that they are planted in")
     parser.add_argument("--nights", type=int, help="of each regression, of either sort of phases")
     parser.add_argument("--null-nights", type=int, help="of each number of configurations")
+    parser.add_argument(
+        "--null-configurations",
+        type=lambda text: tuple(map(int, text.split(","))),
+        metavar="N,N",
+        help="configurations of a null night",
+    )
     parser.add_argument("--otava-nights", type=int, help="nights that Otava is asked about")
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
     parser.add_argument("--no-record", action="store_true", help="append no line to the results")
@@ -93,6 +99,7 @@ def _size(contest: Contest, given: argparse.Namespace) -> Size:
             "hosts",
             "nights",
             "null_nights",
+            "null_configurations",
             "otava_nights",
         )
         if getattr(given, name) is not None

@@ -116,5 +116,10 @@ def find_experiment(night: str, experiment: str | None) -> str:
         raise Refused(f"night {night}: name one with --experiment: {', '.join(having)}")
     of = f" of {experiment}" if experiment else ""
     known = [one for name, one in nights(experiment)]
-    hint = f"; there are {', '.join(known[-5:])}" if known else "; run `make nightly`"
+    others = list(dict.fromkeys(name for name, _ in nights()))
+    hint = "; run `make nightly`"
+    if known:
+        hint = f"; there are {', '.join(known[-5:])}"
+    elif others:
+        hint = f"; there are nights of {', '.join(others)}"
     raise Refused(f"there is no night {night}{of}{hint}")

@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
-from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.errors import Refused
+from isr_pipeline.night.status import Status, find_experiment, write_status
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import verdict_path
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
 
 __all__ = ["home"]
@@ -82,3 +84,21 @@ def test_stages_and_scenarios(told: dict[str, Any]) -> None:
     (stage,) = told["stages"]
     assert (stage["panel"], stage["scenarios"]) == ("confirm", 120)
     assert told["scenarios_used"] == 240
+
+
+@pytest.mark.usefixtures("told")
+def test_an_experiment_without_nights() -> None:
+    """A name that was mistyped: the experiments that have nights are named."""
+    with pytest.raises(Refused) as refusal:
+        find_experiment(LATER, "smok")
+    assert str(refusal.value) == f"there is no night {LATER} of smok; there are nights of smoke"
+
+
+def test_a_damaged_verdict_is_said(told: dict[str, Any]) -> None:
+    """The headline says so, on the screen and in JSON."""
+    assert told["headline"]
+    verdict_path("smoke", LATER).write_text("{")
+    done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
+    assert json.loads(done.stdout)["headline"] == (
+        f"experiment smoke, night {LATER}: verdict.json is damaged; run the night again"
+    )

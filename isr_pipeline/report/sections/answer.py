@@ -102,12 +102,13 @@ def _named(one: ConfigVerdict) -> str:
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
     metrics = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    told = "; ".join(
+    told = [
         f"{quantities.label(m.metric)} {words.change(m)}{words.strata(m)}" for m in metrics[:SHOWN]
-    )
-    more = f"; and {len(metrics) - SHOWN} more metrics" if len(metrics) > SHOWN else ""
-    why = _why(page, data, one)
-    return f"<p>{_named(one)}: {escape(told)}{more}.<br>{why}</p>"
+    ]
+    if len(metrics) > SHOWN:
+        told.append(f"and {len(metrics) - SHOWN} more metrics")
+    listed = "".join(f"<li>{escape(line)}</li>" for line in told)
+    return f"<p>{_named(one)}:</p><ul>{listed}</ul><p>{_why(page, data, one)}</p>"
 
 
 def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
