@@ -119,13 +119,16 @@ class Comparison:
         )
 
 
-def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -> Comparison:
+def compare(
+    new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, share: float = 1.0
+) -> Comparison:
     """Compare column j of ``new`` with column j of ``old``.
 
     Args:
         new: outcomes of c configurations; no pair may be unusable.
         old: outcomes of c configurations on the same scenarios.
         settings: which metrics, how many flips.
+        share: of the settings' error levels that p-values will be compared with.
     """
     sides = sides_of(new, old, settings)
     metrics, left, right = sides.metrics, sides.left, sides.right
@@ -145,7 +148,9 @@ def compare(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -
         flips=settings.flips,
         flips_max=settings.flips_max,
         exact_up_to=settings.exact_up_to,
-        level=settings.false_discovery_rate / max(1, len(distinct)),
+        level=share
+        * min(settings.suspicion_rate, settings.false_discovery_rate)
+        / max(1, len(distinct)),
     )
     same = np.hstack([new.values[name] == old.values[name] for name in metrics])
     whole = _sizes(sides, new, np.ones((1, len(new.weights))))

@@ -92,18 +92,19 @@ def call(
 
 
 def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, share: float) -> _Look:
-    found = compare(new, old, settings)
+    found = compare(new, old, settings, share)
     worse = _corrected(found.worse, found, share * settings.suspicion_rate)
     better = _corrected(found.better, found, share * settings.false_discovery_rate)
     plain = share * ONE_SIDED
     within = min(settings.suspicion_rate, settings.false_discovery_rate)
     low, high = np.full(found.worse.shape, plain), np.full(found.worse.shape, plain)
+    finest = 1.0 / (1.0 + settings.flips)  # of the halves that an interval is made of
     for at in np.ndindex(found.worse.shape):
         size = found.size(at)
         if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
-            low[at] = worse.left
+            low[at] = max(worse.left, finest)
         elif better.significant(at) and fall_matters(size, settings):
-            high[at] = better.left
+            high[at] = max(better.left, finest)
     divisors = [
         float(new.weights.sum()) if is_latency(name) else mean_divisor(new, name, new.weights)
         for name in found.metrics

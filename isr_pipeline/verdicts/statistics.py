@@ -72,7 +72,8 @@ def sign_flip(
         flips: random sign vectors of the first batch.
         flips_max: the most that any test gets.
         exact_up_to: number of non-zero differences up to which all signs are enumerated.
-        level: p-value that must be reachable (q / m): batches grow until a tenth of it is.
+        level: p-value that must be reachable (q / m): batches grow until a tenth of it is, or a
+            bound is below that.
 
     Returns:
         p-values per column; 1 where no pair differs.
@@ -98,6 +99,7 @@ class _Sum:
         times: sign vectors of the whole column behind each value.
         shape: that puts the values into the whole column's sign vectors.
         tolerance: within which two values are the same.
+        squares: sum of the squares of what it sums.
         group: whose rows it sums; -1 for all.
         counted: whether it takes part; a group that has all differences is no sum of its own.
     """
@@ -106,8 +108,16 @@ class _Sum:
     times: int
     shape: tuple[int, ...]
     tolerance: float
+    squares: float
     group: int
     counted: bool
+
+    def bound(self, sign: float) -> float:
+        """What the p-value of this sum is at most, whatever the signs: Hoeffding (1963)."""
+        observed = sign * float(self.values[0])
+        if observed <= 0.0:
+            return 1.0
+        return math.exp(-(observed**2) / (2.0 * self.squares))
 
     def reaching(self, sign: float) -> int:
         """How many values are at least what was observed (at most, if ``sign`` is -1)."""
@@ -136,6 +146,34 @@ class _Column:
             if one.group >= 0:
                 tails.worse_in[one.group, test] = one.reaching(1.0) / len(one.values)
                 tails.better_in[one.group, test] = one.reaching(-1.0) / len(one.values)
+
+    def bound(self, sign: float) -> float:
+        """What the joint p-value is at most: the sums' bounds, added up (Boole)."""
+        counted = [one.bound(sign) for one in self.sums if one.counted]
+        return min(1.0, len(counted) * min(counted))
+
+    def bounded(self, tails: Tails, test: int, enough: float) -> bool:
+        """Take bounds for p-values that more sign vectors could only lower.
+
+        Args:
+            tails: of all tests; changed.
+            test: which one.
+            enough: a bound at or below it is taken.
+
+        Returns:
+            Whether a joint p-value was replaced: the test needs no more sign vectors.
+        """
+        done = False
+        for sign, joint, within in (
+            (1.0, tails.worse, tails.worse_in),
+            (-1.0, tails.better, tails.better_in),
+        ):
+            if (bound := self.bound(sign)) <= min(enough, joint[test]):
+                joint[test], done = bound, True
+            for one in self.sums:
+                if one.group >= 0 and (alone := one.bound(sign)) <= enough:
+                    within[one.group, test] = min(alone, within[one.group, test])
+        return done
 
     def _joint(self, sign: float) -> float:
         """P-value of the smallest of the sums' p-values."""
@@ -167,6 +205,10 @@ def _tolerance(values: Floats) -> float:
     return TIE_TOLERANCE * float(np.abs(values).sum())
 
 
+def _squares(values: Floats) -> float:
+    return float(values @ values)
+
+
 def _enumerated(columns: list[Floats], labels: Ints) -> _Column:
     """All 2^k sign vectors of a column: an axis for each group, the last group's first."""
     rows = np.flatnonzero(columns[0])
@@ -175,7 +217,7 @@ def _enumerated(columns: list[Floats], labels: Ints) -> _Column:
     shape = tuple(2 ** int(size) for size in sizes[::-1])
     whole = 2 ** len(rows)
     sums = [
-        _Sum(_all_sums(one[rows]), 1, shape, _tolerance(one), -1, counted=True)
+        _Sum(_all_sums(one[rows]), 1, shape, _tolerance(one), _squares(one), -1, counted=True)
         for one in columns
         if one.any()
     ]
@@ -189,6 +231,7 @@ def _enumerated(columns: list[Floats], labels: Ints) -> _Column:
                 whole // 2 ** len(mine),
                 own,
                 _tolerance(mine),
+                _squares(mine),
                 int(group),
                 counted=len(mine) < len(rows),
             )
@@ -242,6 +285,7 @@ class _Flipped:
                     1,
                     shape,
                     _tolerance(self.parts[:, at]),
+                    _squares(self.parts[:, at]),
                     group,
                     counted=group < 0 or several,
                 )
@@ -261,7 +305,11 @@ def _sampled(
     flips_max: int,
     level: float,
 ) -> None:
-    """Fill in p-values from random signs, ten times as many wherever p is near its floor."""
+    """Fill in p-values from random signs, ten times as many wherever p is near its floor.
+
+    The floor is higher the more sums there are, since any of them may be the extreme one. Where
+    the first batch is not fine enough, what is plain is bounded instead of counted.
+    """
     generator = np.random.Generator(np.random.PCG64(SEED))
     done, batch = 0, flips // CLEARLY_NOTHING
     active = [_Flipped.of(int(t), [one[:, t] for one in statistics], labels) for t in tests]
@@ -276,6 +324,9 @@ def _sampled(
         looked = done >= flips
         if done >= flips_max or (looked and 1.0 / (1.0 + done) <= level / 10.0):
             return
+        if looked:
+            active = [one for one in active
+                      if not one.column().bounded(tails, one.test, level / 10.0)]  # fmt: skip
         most = 10 if looked else done / CLEARLY_NOTHING
         active = [
             one
