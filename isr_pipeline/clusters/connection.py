@@ -92,8 +92,21 @@ def _servers(address: str) -> tuple[str, ...]:
     for one in servers:
         found = _SERVER.fullmatch(one)
         if found is None or not 0 < int(found[1]) < 65536:
-            raise InputError("SOURCE", "", "an address that is none (not shown)", ADDRESS)
+            raise InputError("SOURCE", "", _harmless(servers), ADDRESS)
     return servers
+
+
+def _harmless(servers: tuple[str, ...]) -> str:
+    """An address that is none, as far as it cannot hold a login: hosts, and ports of digits."""
+    shown = []
+    for one in servers:
+        host, colon, port = one.partition(":")
+        known = re.fullmatch(r"[A-Za-z0-9._-]*", host) is not None
+        shown.append(
+            f"{host if known else '…'}{colon}{port if port.isdecimal() else colon and '…'}"
+        )
+    text = SCHEME + ",".join(shown)
+    return text if text == SCHEME + ",".join(servers) else f"{text} (the rest is not shown)"
 
 
 def _pairs(file: Path) -> dict[str, str]:

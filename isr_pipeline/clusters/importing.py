@@ -65,7 +65,7 @@ def import_cluster(
     """
     _check_name(name)
     path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
-    _check_place(path, sources, "--name" if out is None else "--out")
+    _check_place(path, sources, chosen=out is not None)
     facts = read_all(sources, command_config, rate_s)
     if anonymous:
         anonymise(facts)
@@ -144,18 +144,21 @@ def _check_name(name: str) -> None:
         raise InputError("--name", "", shown(name), NAME.allowed) from None
 
 
-def _check_place(path: Path, sources: Sequence[str], option: str) -> None:
-    """Refuse to write over what was not imported, and over what is being imported."""
+def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> None:
+    """Refuse to write over what is being imported, and, unless told to, what was not imported."""
     if not path.parent.is_dir():
         raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
-    if not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
         return
     if any(Path(one).exists() and path.samefile(one) for one in sources):
+        option = "--out" if chosen else "--name"
         raise InputError(option, "", shown(path.name), "another file than the sources")
+    if chosen:
+        return
     try:
         imported = "values_from" in read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
     except InputError:
         imported = False
     if not imported:
-        allowed = f"another {option}: this file was not imported"
-        raise InputError(option, "", shown(path.name), allowed)
+        allowed = "another --name: this cluster file was not imported"
+        raise InputError("--name", "", path.stem, allowed)

@@ -255,7 +255,7 @@ class TestFile:
         import_cluster([files["topics"]], "mine", release="4.0")
         assert show("mine")["release"] == "4.0"
         (folder / "clusters" / "hand.yaml").write_text("cluster: {}")
-        with pytest.raises(InputError, match="this file was not imported"):
+        with pytest.raises(InputError, match="this cluster file was not imported"):
             import_cluster([files["topics"]], "hand")
 
     def test_secrets(self, files: dict[str, str]) -> None:
