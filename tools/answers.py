@@ -28,14 +28,7 @@ SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-COLUMNS = (
-    quantities.PRODUCE,
-    quantities.OFFLINE,
-    quantities.UNDER_MIN,
-    quantities.FLAPS,
-    quantities.LATENCY,
-    LOST,
-)
+COLUMNS = (*quantities.TABLE, LOST)
 PARTS = {
     "first": "Which setting",
     "gains": "What else gets better",

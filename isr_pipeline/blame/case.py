@@ -26,6 +26,7 @@ from isr_pipeline.verdicts.model import (
     Status,
     accept_command,
     load_verdict,
+    run_again,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
@@ -165,7 +166,7 @@ def read_case(experiment: str, night: str, config: str) -> Case:
     if source is None:
         raise Refused(
             f"{where}: the sources of its code {plan.code_version} are neither kept nor in git; "
-            f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+            f"{run_again(experiment, night)}"
         )
     after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
     deciding, differing = _scenarios(plan, baseline, judged, verdict, metric)
@@ -204,7 +205,7 @@ def _baseline(plan: Plan, judged: NightVerdict, verdict: ConfigVerdict) -> Basel
     if not known or (then and accepted.accepted_at > (then.latest_at or then.accepted_at)):
         raise Refused(
             f"{verdict.name} was compared with another baseline than that of night "
-            f"{accepted.night}, which was accepted since; {_again(plan)}"
+            f"{accepted.night}, which was accepted since; {run_again(plan.experiment, plan.night)}"
         )
     return baseline
 
@@ -225,7 +226,7 @@ def _not_compared(
         )
     return (
         f"night {plan.night} of {plan.experiment} was judged before night {accepted} was accepted; "
-        f"{_again(plan)}"
+        f"{run_again(plan.experiment, plan.night)}"
     )
 
 
@@ -234,10 +235,6 @@ def _itself(plan: Plan) -> str:
         f"night {plan.night} of {plan.experiment} is the baseline itself; "
         "ask about a later night that differs from it"
     )
-
-
-def _again(plan: Plan) -> str:
-    return f"run it again: make nightly NIGHT={plan.night} EXPERIMENT={plan.experiment}"
 
 
 def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:

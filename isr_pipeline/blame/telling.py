@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.quantities import label
 
 if TYPE_CHECKING:
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 
 def share_of_change(share: float, scenarios: int) -> str:
     """``62 % of the change, over 35 scenarios``."""
-    over = "1 scenario" if scenarios == 1 else f"{scenarios} scenarios"
-    return f"{_percent(share)} of the change, over {over}"
+    return f"{_percent(share)} of the change, over {counted(scenarios, 'scenario')}"
 
 
 def of_trial(trial: Mapping[str, Any]) -> str:

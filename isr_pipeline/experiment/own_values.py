@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from isr_pipeline.files.words import shown
+from isr_pipeline.files.words import counted, shown
 from isr_pipeline.scenarios.model import TOPIC_KEYS, TOPICS, Scenario
 
 BROKERS_LISTED = 3
@@ -53,8 +53,3 @@ def _of_brokers(scenario: Scenario, key: str) -> Iterator[str]:
         more = len(own) - BROKERS_LISTED
         rest = f" and {more} more" if more > 0 else ""
         yield f"{key}: {len(own)} brokers have their own ({listed}{rest}), and keep it"
-
-
-def counted(number: int, word: str) -> str:
-    """``1 topic``, ``2 topics``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -41,6 +41,11 @@ def shown(value: object) -> str:
     return one_line(str(value))
 
 
+def counted(number: int, word: str) -> str:
+    """``1 topic``, ``2 topics``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def kind_of(value: object) -> str:
     """Name the kind of a value in words."""
     kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "a boolean"}

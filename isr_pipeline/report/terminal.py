@@ -26,15 +26,6 @@ COLOURS = {
     "baseline": "cyan",
 }
 
-COLUMNS = (
-    quantities.PRODUCE,
-    quantities.OFFLINE,
-    quantities.UNDER_MIN,
-    quantities.FLAPS,
-    quantities.LATENCY,
-)
-"""Metrics of the table; a heading is the name and the unit in words."""
-
 HEADING_CHARACTERS = 12
 """Width of a column whose heading is broken at its words."""
 
@@ -160,13 +151,14 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
 def _configurations(configs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
-    for metric in COLUMNS:
+    for metric in quantities.TABLE:
         heading = f"{quantities.label(metric)}\n{quantities.unit(metric)}"
         table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
         verdicts = one.get("words") or [one["verdict"] or "–"]
-        numbers = [quantities.amount(metric, one["metrics"].get(metric)) for metric in COLUMNS]
+        metrics = one["metrics"]
+        numbers = [quantities.amount(name, metrics.get(name)) for name in quantities.TABLE]
         said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
         table.add_row(one["name"], *numbers, said)
     return table

@@ -21,7 +21,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, list_of, one_of, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import close_or_all, dotted, shown
+from isr_pipeline.files.words import close_or_all, counted, dotted, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
@@ -743,19 +743,19 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
     without = [f"{name}-{p.id}" for name, p in partitions if p.leader == NO_LEADER]
     if without:
         yield (
-            f"{_counted(len(without), 'partition')} without a leader ({_first(without)}): "
+            f"{counted(len(without), 'partition')} without a leader ({_first(without)}): "
             "a scenario begins with the first replica in sync leading"
         )
     short = [f"{name}-{p.id}" for name, p in partitions if _outside(p)]
     if short:
         yield (
-            f"how far the replicas outside the ISR of {_counted(len(short), 'partition')} are "
+            f"how far the replicas outside the ISR of {counted(len(short), 'partition')} are "
             f"behind ({_first(short)}): by the records of one replica.lag.time.max.ms"
         )
     alone = [f"{name}-{p.id}" for name, p in partitions if first_leader(p) not in _isr_of(p)]
     if alone:
         yield (
-            f"the ISR of {_counted(len(alone), 'partition')} without its leader "
+            f"the ISR of {counted(len(alone), 'partition')} without its leader "
             f"({_first(alone)}): a scenario begins with every replica in sync"
         )
     for broker in file.brokers:
@@ -787,10 +787,6 @@ def _not_simulated(file: ClusterFile) -> Iterator[str]:
 
 def _has_rate(topic: TopicEntry) -> bool:
     return any(p.records_per_s for p in partitions_of(topic))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _first(names: list[str], most: int = 3) -> str:

@@ -43,7 +43,7 @@ from isr_pipeline.verdicts.baseline import (
 )
 from isr_pipeline.verdicts.kept import source_file, source_name, source_of_acceptance
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict
+from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict, run_again
 from isr_pipeline.verdicts.panel import exposure_partition_s
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _judged_outcomes(plan: Plan, verdict: NightVerdict) -> pd.DataFrame:
     if store.digest(regression, store.TABLES["outcomes"]) != verdict.outcomes_digest:
         raise Refused(
             f"night {plan.night}: its outcomes are not those that were judged; "
-            f"{_again(plan.experiment, plan.night)}"
+            f"{run_again(plan.experiment, plan.night)}"
         )
     return outcomes
 
@@ -329,7 +329,7 @@ def _computed_confirm(
     if kernel_of(plan.code_version) != kernel_of(version):
         raise Refused(
             f"night {plan.night}: confirm outcomes are missing and its code version is "
-            f"{plan.code_version}, now {version}; {_again(plan.experiment, plan.night)}"
+            f"{plan.code_version}, now {version}; {run_again(plan.experiment, plan.night)}"
         )
     if run is not None:
         run(plan, missing)
@@ -338,20 +338,16 @@ def _computed_confirm(
     if missing:
         raise Refused(
             f"night {plan.night}: confirm outcomes of {len(missing)} configurations are missing; "
-            f"{_again(plan.experiment, plan.night)}"
+            f"{run_again(plan.experiment, plan.night)}"
         )
     return outcomes
-
-
-def _again(experiment: str, night: str) -> str:
-    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
 
 
 def _outcomes(experiment: str, night: str) -> pd.DataFrame:
     try:
         return store.read_table("outcomes", experiment, night)
     except TableMissing as missing:
-        raise Refused(f"{missing}; {_again(experiment, night)}") from None
+        raise Refused(f"{missing}; {run_again(experiment, night)}") from None
 
 
 def _of_panels(rows: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.storage.places import Place
-    from isr_pipeline.verdicts.baseline import BaselineRecord
+    from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 
 FILE = "changed.json"
 PATHS_SHOWN_MAX = 12
@@ -149,13 +149,19 @@ def changes_of(plan: Plan) -> Changes:
     if record is None:
         return Changes()
     shared = [*_experiment(before, plan), *_code(record, plan)]
+    partners = {
+        config_id: record.configuration(partner)
+        for config_id, partner in record.partners(plan.configurations).items()
+    }
+    kept = {one.config_id for one in partners.values()}
+    gone = [one.name for one in record.configurations if one.config_id not in kept]
     return Changes(
         baseline=record.night,
-        shared=(*shared, *_removed(record, plan)),
+        shared=(*shared, *map(_removed, gone)),
         configurations={
             one.config_id: changes
             for one in plan.configurations
-            if (changes := tuple(_configuration(record, before, plan, one)))
+            if (changes := tuple(_configuration(partners.get(one.config_id), before, plan, one)))
         },
     )
 
@@ -216,13 +222,11 @@ def shown(value: Any) -> str:
 
 
 def _configuration(
-    record: BaselineRecord, before: Plan | None, plan: Plan, one: Configuration
+    accepted: BaselineConfiguration | None, before: Plan | None, plan: Plan, one: Configuration
 ) -> Iterator[Change]:
-    partner = record.partners(plan.configurations).get(one.config_id)
-    if partner is None:
+    if accepted is None:
         yield Change(kind="configuration", name=one.name, after=one.name, text="new tonight")
         return
-    accepted = record.configuration(partner)
     if accepted.name != one.name and not one.is_grid:
         text = f"was called {accepted.name}"
         yield Change(
@@ -236,12 +240,9 @@ def _configuration(
     )
 
 
-def _removed(record: BaselineRecord, plan: Plan) -> Iterator[Change]:
-    partners = set(record.partners(plan.configurations).values())
-    for one in record.configurations:
-        if one.config_id not in partners:
-            text = f"configuration {one.name}: in the baseline, not in tonight's experiment"
-            yield Change(kind="configuration", name=one.name, before=one.name, text=text)
+def _removed(name: str) -> Change:
+    text = f"configuration {name}: in the baseline, not in tonight's experiment"
+    return Change(kind="configuration", name=name, before=name, text=text)
 
 
 def _resolved(plan: Plan, overrides: dict[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from isr_pipeline.storage.places import Place
 
@@ -122,11 +123,8 @@ class Compounded(BaseModel):
     @property
     def text(self) -> str:
         """One line for people."""
-        times = "acceptance" if self.acceptances == 1 else "acceptances"
-        return (
-            f"{self.config}: {self.metric} {self.change} over {self.acceptances} {times} "
-            f"since {self.since}"
-        )
+        times = counted(self.acceptances, "acceptance")
+        return f"{self.config}: {self.metric} {self.change} over {times} since {self.since}"
 
     @property
     def size(self) -> float:
@@ -214,42 +212,36 @@ def read(experiment: str) -> list[Entry]:
     Raises:
         Refused: a line is no entry; file and line.
     """
-    try:
-        lines = path(experiment).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    entries = []
-    for number, line in enumerate(lines, 1):
-        try:
-            entries.append(Entry.model_validate_json(line))
-        except ValidationError as problem:
-            if _is_cut(problem):
-                continue  # empty, or cut off by a killed program: the next one began a new line
-            raise Refused(
-                f"{path(experiment)}:{number}: no entry of a ledger; move the file away to begin "
-                "another"
-            ) from None
-    return entries
+    return [entry for entry in _lines(experiment) if entry is not None]
 
 
 def lines_lost(experiment: str) -> int:
-    """Lines of the ledger that were cut off, and are passed over."""
+    """Lines of the ledger that were cut off, and are passed over.
+
+    Raises:
+        Refused: see :func:`read`.
+    """
+    return sum(entry is None for entry in _lines(experiment))
+
+
+def _lines(experiment: str) -> Iterator[Entry | None]:
+    """Each line; None is one that a killed program cut off: the next one began a new line."""
+    file = path(experiment)
     try:
-        lines = path(experiment).read_bytes().split(b"\n")
+        lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return 0
-    lost = 0
-    for line in filter(None, lines):
+        return
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
         try:
-            Entry.model_validate_json(line)
+            yield Entry.model_validate_json(line)
         except ValidationError as problem:
-            lost += _is_cut(problem)
-    return lost
-
-
-def _is_cut(problem: ValidationError) -> bool:
-    """Whether a line is no JSON at all."""
-    return problem.errors()[0]["type"] == "json_invalid"
+            if problem.errors()[0]["type"] != "json_invalid":
+                raise Refused(
+                    f"{file}:{number}: no entry of a ledger; move the file away to begin another"
+                ) from None
+            yield None
 
 
 def compounded(entries: Sequence[Entry]) -> list[Compounded]:

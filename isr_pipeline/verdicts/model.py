@@ -356,6 +356,11 @@ def accept_command(experiment: str, night: str) -> str:
     return f"isr-pipeline baseline accept {night} --experiment {experiment} --why 'REASON'"
 
 
+def run_again(experiment: str, night: str) -> str:
+    """What to do about a night that lacks something, with the command."""
+    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+
+
 def worst(statuses: list[Status]) -> Status:
     """The worst of some statuses; `baseline` of none."""
     return min(statuses, key=WORST_FIRST.index, default=Status.BASELINE)

@@ -14,7 +14,10 @@ FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
 UNCLEAN = "unclean_elections"
 
-SHOWN = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY, LOST, UNCLEAN)
+TABLE = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY)
+"""Metrics that a table of configurations has room for, in the order of a page."""
+
+SHOWN = (*TABLE, LOST, UNCLEAN)
 """Metrics in the order in which a page has them: what a producer feels comes first."""
 
 LABELS = {

@@ -103,7 +103,7 @@ def spent(information: float) -> float:
     """Share of all error that is spent when that share of all scenarios is in.
 
     Lan and DeMets' function for boundaries like Pocock's (Biometrika 70, 1983, p. 659): early looks
-    get enough of it to decide what is plain.
+    get enough of it to decide large effects.
     """
     return math.log1p((math.e - 1.0) * information)
 

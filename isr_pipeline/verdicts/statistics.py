@@ -308,7 +308,7 @@ def _sampled(
     """Fill in p-values from random signs, ten times as many wherever p is near its floor.
 
     The floor is higher the more sums there are, since any of them may be the extreme one. Where
-    the first batch is not fine enough, what is plain is bounded instead of counted.
+    the first batch is not fine enough, a small p-value is bounded instead of counted.
     """
     generator = np.random.Generator(np.random.PCG64(SEED))
     done, batch = 0, flips // CLEARLY_NOTHING
@@ -316,22 +316,25 @@ def _sampled(
     while active:
         sums = _flip_sums(np.hstack([one.parts for one in active]), batch, generator)
         done, start = done + batch, 0
+        looked = done >= flips
+        last = done >= flips_max or (looked and 1.0 / (1.0 + done) <= level / 10.0)
+        bounded: set[int] = set()
         for one in active:
             width = one.parts.shape[1]
             one.sums = np.vstack((one.sums, sums[:, start : start + width]))
             start += width
-            one.column().into(tails, one.test)
-        looked = done >= flips
-        if done >= flips_max or (looked and 1.0 / (1.0 + done) <= level / 10.0):
+            column = one.column()
+            column.into(tails, one.test)
+            if looked and not last and column.bounded(tails, one.test, level / 10.0):
+                bounded.add(one.test)
+        if last:
             return
-        if looked:
-            active = [one for one in active
-                      if not one.column().bounded(tails, one.test, level / 10.0)]  # fmt: skip
         most = 10 if looked else done / CLEARLY_NOTHING
         active = [
             one
             for one in active
-            if min(tails.worse[one.test], tails.better[one.test]) * (1.0 + done) - 1.0 < most
+            if one.test not in bounded
+            and min(tails.worse[one.test], tails.better[one.test]) * (1.0 + done) - 1.0 < most
         ]
         batch = min(flips_max, 10 * (done + 1) - 1 if looked else flips) - done
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from isr_pipeline.blame.case import Case, Drawn, Side
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.kernels.source import Source, read_package
+from isr_pipeline.kernels.source import PACKAGE, Source, read_package
+from tests.kernels import repository
 
 METRIC = "offline_partition_rate"
 LAG = "replica.lag.time.max.ms"
@@ -81,4 +83,15 @@ def case(
         after=Side("the night's code", new, versions[1], after),
         deciding=(drawn,),
         differing=(drawn,),
+    )
+
+
+def checkout(folder: Path, *steps: Source) -> Path:
+    """A checkout with a commit a step, tagged ``step0`` and so on."""
+    return repository.checkout(
+        folder,
+        *(
+            (f"step{number}", {f"{PACKAGE}/{name}": text for name, text in step.files.items()})
+            for number, step in enumerate(steps)
+        ),
     )

@@ -20,7 +20,7 @@ from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, kept
 from isr_pipeline.verdicts.judge import judge_night
-from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 LATENCY = "commit_latency_p99_ms"
 FLAPS = "isr_flaps_per_partition_hour"
@@ -29,13 +29,18 @@ FLAPS = "isr_flaps_per_partition_hour"
 def regressed(version: str | None = None) -> World:
     """A world whose second night has one regression."""
     world = World(code_version=version or code_version())
-    judge_night(world.write(NIGHT))
-    acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
-    plan = world.write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
-    judge_night(plan)
-    decided(plan)
+    two_nights(world, scaled(FLAPS, 2.0, "lag-20s"))
     write_status("synthetic", LATER, Status("regressed"))
     return world
+
+
+def two_nights(world: World, after: Change, before: Change | None = None) -> None:
+    """A night that was accepted, and a later one that was judged to its end."""
+    judge_night(world.write(NIGHT, before))
+    acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
+    plan = world.write(LATER, after)
+    judge_night(plan)
+    decided(plan)
 
 
 def refused(config: str = "lag-20s") -> str:
@@ -117,11 +122,7 @@ class TestCase:
                 rare = world.scenario_rows(panel)["stratum"].to_numpy() == "stratum-0"
                 columns[FLAPS] = columns[FLAPS] * np.where(rare, 2.0, 0.5)
 
-        judge_night(world.write(NIGHT))
-        acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
-        plan = world.write(LATER, apart)
-        judge_night(plan)
-        decided(plan)
+        two_nights(world, apart)
         case = read_case("synthetic", LATER, "lag-20s")
         assert (case.metric, case.status) == (FLAPS, "regressed")
         asked = {
@@ -158,12 +159,7 @@ class TestCase:
             columns[LATENCY] = columns[LATENCY] * (3.0 if name == "lag-20s" else 1.0)
             columns[LATENCY][7] = 1e5 if name == "lag-20s" else 1e6
 
-        world = World(code_version=code_version())
-        judge_night(world.write(NIGHT, stalled))
-        acceptance.accept("synthetic", NIGHT, "Ada", "first", version=world.code_version)
-        plan = world.write(LATER, slower)
-        judge_night(plan)
-        decided(plan)
+        two_nights(World(code_version=code_version()), slower, stalled)
         case = read_case("synthetic", LATER, "lag-20s")
         assert (case.metric, case.status) == (LATENCY, "regressed")
         assert case.deciding

@@ -14,9 +14,8 @@ from isr_pipeline.blame.case import Case, Drawn, Side
 from isr_pipeline.blame.culprit import Search
 from isr_pipeline.blame.telling import of_causes, of_trial
 from isr_pipeline.kernels.commits import Commit
-from isr_pipeline.kernels.source import PACKAGE, Source, read_package
-from tests.blame.cases import RULES, edited
-from tests.kernels import repository
+from isr_pipeline.kernels.source import Source, read_package
+from tests.blame.cases import RULES, checkout, edited
 
 TICK, REFUSED, SYNC = "tick_period", "append_refused", "is_out_of_sync"
 
@@ -118,17 +117,6 @@ class TestFunctions:
         assert len(found["tried"]) == 3  # and tonight itself
 
 
-def steps(folder: Path, *sources: Source) -> Path:
-    """A checkout with a commit a step, tagged ``step0`` and so on."""
-    return repository.checkout(
-        folder,
-        *(
-            (f"step{number}", {f"{PACKAGE}/{name}": text for name, text in one.files.items()})
-            for number, one in enumerate(sources)
-        ),
-    )
-
-
 class TestCommits:
     """Commits, each with a part of the change."""
 
@@ -139,7 +127,7 @@ class TestCommits:
         start = read_package()
         first = rewritten(start, TICK)
         second, last = rewritten(first, REFUSED), rewritten(first, REFUSED, SYNC)
-        folder = steps(tmp_path / "checkout", start, first, second, last)
+        folder = checkout(tmp_path / "checkout", start, first, second, last)
         case = made(start, last, ("step0+kernel.x", "step3+kernel.y"))
         found, _ = with_shares(monkeypatch, case, {"step1": 0.38, "step2": 0.38}, folder)
         (also,) = found["also"]
@@ -157,7 +145,7 @@ class TestCommits:
         start = read_package()
         first = rewritten(start, TICK)
         last = rewritten(first, SYNC)
-        folder = steps(tmp_path / "checkout", start, first, last)
+        folder = checkout(tmp_path / "checkout", start, first, last)
         case = made(start, last, ("step0+kernel.x", "step2+kernel.y"))
         found, _ = with_shares(monkeypatch, case, {"step1": 0.2}, folder)
         assert (found["cause"]["message"], found["also"]) == ("step2", [])

@@ -13,8 +13,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.process import Kernel, Ran, _places
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
-from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, edited
-from tests.kernels import repository
+from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, checkout, edited
 
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
 LINE = "return now - rec[row, clock] <= lag_max"
@@ -227,17 +226,6 @@ class TestBlameSettings:
         cause = Search(case(LAZY, LAZY), compiled=False).blame()["cause"]
         assert cause["kind"] == "unknown"
         assert cause["text"] == "unknown (neither its settings nor the code changed)"
-
-
-def checkout(folder: Path, *steps: Source) -> Path:
-    """A checkout with a commit a step, tagged ``step0`` and so on."""
-    return repository.checkout(
-        folder,
-        *(
-            (f"step{number}", {f"{PACKAGE}/{name}": text for name, text in step.files.items()})
-            for number, step in enumerate(steps)
-        ),
-    )
 
 
 class TestBlameCode:

@@ -8,29 +8,17 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.clusters.facts import Facts, Source
+from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.recognise import facts_of
 from isr_pipeline.clusters.show import lines
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import REPOSITORY
 from tests.clusters import samples
+from tests.clusters.reading import facts, refusal
 
 RECORDED = REPOSITORY / "tests" / "recordings" / "import" / "4.3.1"
 BROKER = "process.roles=broker\nnode.id={}\n"
-
-
-def facts(text: str) -> Facts:
-    """Read a text of whatever kind it is."""
-    [found] = facts_of([Source("F", text.encode())])
-    return found
-
-
-def refusal(text: str) -> str:
-    """Give the error line of a text."""
-    with pytest.raises(InputError) as caught:
-        facts(text)
-    return str(caught.value)
 
 
 def imported(folder: Path, *files: Path, release: str | None = None, **texts: str) -> Any:

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.clusters.facts import Facts, Source
-from isr_pipeline.clusters.recognise import facts_of
-from isr_pipeline.errors import InputError
 from tests.clusters import samples
-
-
-def facts(text: str) -> Facts:
-    """Read a text of whatever kind it is."""
-    [found] = facts_of([Source("F", text.encode())])
-    return found
-
-
-def refusal(text: str) -> str:
-    """Give the error line of a text."""
-    with pytest.raises(InputError) as caught:
-        facts(text)
-    return str(caught.value)
+from tests.clusters.reading import facts, refusal
 
 
 class TestTopics:

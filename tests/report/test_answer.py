@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 import pytest
 
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.observations import SHIPPED, load_observations
@@ -50,11 +51,21 @@ def alike_but(*changes: Change) -> Change:
 
 def answered(*changes: Change, **values: dict[str, object]) -> dict[str, str]:
     """The kept answer of a night in which configurations are alike but for some changes."""
-    plan = World(names=NAMES, values=values).write(NIGHT, alike_but(*changes))
+    return answered_of(World(names=NAMES, values=values).write(NIGHT, alike_but(*changes)))
+
+
+def answered_of(plan: Plan) -> dict[str, str]:
+    """The kept answer of a night that was written."""
     write_answer(plan)
     found = read_answer("synthetic", NIGHT)
     assert found is not None
     return found
+
+
+def asked_third(plan: Plan) -> Plan:
+    """The same plan, its third configuration one that somebody asked about."""
+    asked = plan.configurations[2].model_copy(update={"group": "asked"})
+    return plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)})
 
 
 @pytest.mark.usefixtures("home")
@@ -169,10 +180,7 @@ class TestWords:
         world = World(names=NAMES)
         changes = scaled(UNAVAILABLE, 2.0, "other"), scaled(FLAPS, 3.0, "other")
         plan = world.write(NIGHT, alike_but(*changes))
-        asked = plan.configurations[2].model_copy(update={"group": "asked"})
-        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
-        found = read_answer("synthetic", NIGHT)
-        assert found is not None
+        found = answered_of(asked_third(plan))
         assert found["asked"] == (
             "You asked, against today: other produce unavailable 2.00 × (2.00 to 2.00), "
             "worse: ISR flaps 3.00 × (3.00 to 3.00)."
@@ -181,10 +189,7 @@ class TestWords:
     def test_what_was_asked_and_moves_nothing_says_so(self) -> None:
         """No price is told apart from a price that was not looked for."""
         plan = World(names=NAMES).write(NIGHT, alike_but())
-        asked = plan.configurations[2].model_copy(update={"group": "asked"})
-        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
-        found = read_answer("synthetic", NIGHT)
-        assert found is not None
+        found = answered_of(asked_third(plan))
         assert found["asked"] == (
             "You asked, against today: other produce unavailable 1.00 × (1.00 to 1.00), "
             "nothing else surely better or worse."
@@ -193,21 +198,12 @@ class TestWords:
     def test_whom_the_question_did_not_change_is_said(self) -> None:
         """A broker with a limit of its own keeps it; said of the advised setting too."""
         plan = World(names=NAMES).write(NIGHT, alike_but(scaled(UNAVAILABLE, 0.5, "other")))
-        asked = plan.configurations[2].model_copy(update={"group": "asked"})
         cluster = plan.definition.cluster
         settings = {1002: {"replica.lag.time.max.ms": 60_000}}
         own = {**cluster.cluster, "broker_settings": settings}
         cluster = cluster.model_copy(update={"cluster": own})
         definition = plan.definition.model_copy(update={"cluster": cluster})
-        plan = plan.model_copy(
-            update={
-                "configurations": (*plan.configurations[:2], asked),
-                "definition": definition,
-            }
-        )
-        write_answer(plan)
-        found = read_answer("synthetic", NIGHT)
-        assert found is not None
+        found = answered_of(asked_third(plan.model_copy(update={"definition": definition})))
         assert found["configuration"] == "other"
         assert found["asked"] == (
             "replica.lag.time.max.ms: broker 1002 has its own (60000), and keeps it."
@@ -234,10 +230,7 @@ class TestWords:
         )
         changes = scaled(UNAVAILABLE, 0.5, "other"), scaled(FLAPS, 3.0, "other")
         plan = world.write(NIGHT, alike_but(*changes))
-        asked = plan.configurations[2].model_copy(update={"group": "asked"})
-        write_answer(plan.model_copy(update={"configurations": (*plan.configurations[:2], asked)}))
-        found = read_answer("synthetic", NIGHT)
-        assert found is not None
+        found = answered_of(asked_third(plan))
         assert found["asked"] == (
             f"You asked, against today: other ({takes}) produce unavailable "
             "0.50 × (0.50 to 0.50), worse: ISR flaps 3.00 × (3.00 to 3.00)."

@@ -332,7 +332,7 @@ class TestBounds:
             for one in column.sums:
                 assert one.bound(sign) >= one.reaching(sign) / len(one.values) - 1e-12
 
-    def test_what_is_plain_is_found_at_any_level(self) -> None:
+    def test_a_large_effect_is_found_at_any_level(self) -> None:
         """300 scenarios of 15 strata all got worse: chance is one in more than 10^20."""
         differences = np.abs(np.random.default_rng(1).normal(1.0, 0.2, (300, 1)))
         labels = np.arange(300) % 15

@@ -20,7 +20,7 @@ FOLDED = True
 
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
-    reach = _reach(data)
+    reach = reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
     lead = (
         f"An alarm about one configuration takes one of {reach.scenarios} scenarios that differs, "
         f"and {reach.least} of {reach.further} further ones that got worse."
@@ -38,7 +38,7 @@ def body(_: Page, data: NightData) -> str:
     }
     metrics = [
         f'<tr><th scope="row">{label(name)}</th><td class="n">{above[name]}</td>'
-        f'<td class="n">{_smallest(data, name, above[name])}</td>'
+        f'<td class="n">{_smallest(data, reach, name, above[name])}</td>'
         f'<td class="n">{amount(name, settings.floor)} {unit(name)}</td></tr>'
         for name, settings in data.settings.metrics.items()
     ]
@@ -72,11 +72,7 @@ def body(_: Page, data: NightData) -> str:
     return f"<p>{lead}</p>{first}{note}{second}"
 
 
-def _reach(data: NightData) -> Reach:
-    return reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
-
-
-def _smallest(data: NightData, metric: str, above_zero: int) -> str:
+def _smallest(data: NightData, reach: Reach, metric: str, above_zero: int) -> str:
     """The smallest ratio found of a metric that so many scenarios of the reference have any of."""
     uniform = None
     if is_latency(metric):
@@ -87,4 +83,4 @@ def _smallest(data: NightData, metric: str, above_zero: int) -> str:
             data.settings.metrics[metric].floor,
             data.settings.ratio_min,
         )
-    return smallest_words(above_zero, uniform, _reach(data), data.settings)
+    return smallest_words(above_zero, uniform, reach, data.settings)
