@@ -175,7 +175,8 @@ def _place(name: str) -> Path:
 
 def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> Iterator[Asked]:
     """Every combination of the asked values."""
-    axes = [_axis(one, today, override_topics=override_topics) for one in asks]
+    read_by = [today, *_under_asked_releases(asks, today)]
+    axes = [_axis(one, read_by, override_topics=override_topics) for one in asks]
     keys = [key for key, _ in axes]
     if not axes:
         raise InputError("experiment new", "--ask", "nothing", "KEY=V1,V2 at least once")
@@ -203,7 +204,33 @@ def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
         yield asked
 
 
-def _axis(ask: str, today: Scenario, *, override_topics: bool) -> tuple[str, list[Any]]:
+def _under_asked_releases(asks: Sequence[str], today: Scenario) -> Iterator[Scenario]:
+    """The cluster under each release that is asked: a key may decide something only there.
+
+    A release that this cluster cannot have is left out here; its combinations say why.
+    """
+    for ask in asks:
+        key, _, values = ask.partition("=")
+        for value in values.split(",") if key == ASKED_RELEASE else ():
+            one = Asked(value, {RELEASE: _release(value.strip())})
+            under = laid_over(today, one)
+            try:
+                check(under, "--ask")
+            except InputError:
+                continue
+            yield under
+
+
+def _axis(
+    ask: str, read_by: Sequence[Scenario], *, override_topics: bool
+) -> tuple[str, list[Any]]:
+    """One question's key, and its values, read and checked.
+
+    Args:
+        ask: ``KEY=V1,V2``.
+        read_by: the cluster today, then under each asked release.
+        override_topics: whether topics that set the key take the values too.
+    """
     key, equals, values = ask.partition("=")
     if not equals or not values:
         raise InputError("--ask", "", shown(ask), "KEY=V1,V2")
@@ -212,8 +239,8 @@ def _axis(ask: str, today: Scenario, *, override_topics: bool) -> tuple[str, lis
         raise InputError("--ask", key, values, "each value once")
     if key == ASKED_RELEASE:
         return key, [_release(part) for part in parts]
-    _check_key(key, today)
-    _check_takers(key, today, override_topics=override_topics)
+    _check_key(key, read_by)
+    _check_takers(key, read_by[0], override_topics=override_topics)
     read = [parse_value(part, f"--ask {key}") for part in parts]
     return key, [check_overrides({key: one}, "--ask", "")[key] for one in read]
 
@@ -228,15 +255,20 @@ def _release(text: str) -> str:
     return text
 
 
-def _check_key(key: str, today: Scenario) -> None:
-    """Refuse a key that a broker of today's release cannot be given, or that decides nothing."""
+def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
+    """Refuse a key that no broker can be given, or that decides nothing.
+
+    Args:
+        key: of Kafka.
+        read_by: the cluster today, then under each asked release: one that reads it suffices.
+    """
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
         allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
         raise InputError("--ask", key, "unknown key", allowed)
-    reason = _why_not(key, today)
-    if reason:
-        raise InputError("--ask", key, reason, "a key that decides something in this cluster")
+    reasons = [_why_not(key, one) for one in read_by]
+    if all(reasons):
+        raise InputError("--ask", key, reasons[0], "a key that decides something in this cluster")
 
 
 def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:

@@ -7,8 +7,11 @@ open configuration. So the next scenario goes to the stratum in which it lowers 
 of questions that stay undecided most, if nothing had changed; of one question that is Neyman's.
 
 What varies how much is read off the regression panel, whose scenarios no look counts: the looks
-stay tests on scenarios that did not choose anything. As the regression panel may have missed a
-stratum that varies, a part of every stage is shared out as the panels are.
+stay tests on scenarios that did not choose anything. Eight scenarios of a stratum without a
+difference do not show that it has none: a change that hurts one in ten is missed by eight as often
+as not. So every stratum counts as if it had one scenario more, which differs. How much that one
+differs is what the panels expect of its stratum: they draw more of what they expect to vary more.
+Besides, a part of every stage is shared out as the panels are.
 """
 
 from __future__ import annotations
@@ -69,13 +72,14 @@ def variances(
 
     Returns:
         (q, S) squares of (share of the population times the root mean square of what a scenario is
-        away from the ratio), over the square of the margin. A question without a margin has none.
+        away from the ratio, the one more among them), over the square of the margin. A question
+        without a margin has none.
     """
     sides = sides_of(new, old, settings)
     width = len(new.config_ids)
     labels = np.array(new.strata)
     members = np.array([labels == name for name in strata], dtype=float)
-    counts = np.maximum(members.sum(axis=1), 1.0)
+    counts = members.sum(axis=1)
     shares = members @ new.weights / new.weights.sum()
     found = np.zeros((len(asked), len(strata)))
     for row, (metric, config_id) in enumerate(asked):
@@ -91,8 +95,11 @@ def variances(
             after = float(new.weights @ left) / float(new.weights.sum())
             away = left - (after / before if before else 1.0) * right
             margin = max((settings.ratio_min - 1.0) * before, settings.metrics[metric].floor)
-        if margin > 0.0:
-            found[row] = (shares / margin) ** 2 * (members @ away**2) / counts
+        differs = sides.left[:, column] != sides.right[:, column]
+        if margin > 0.0 and differs.any():
+            moved = (new.weights * away / new.weights.sum()) ** 2  # of the panel's mean, by each
+            sums = shares**2 * (members @ away**2) + counts**2 * float(moved[differs].mean())
+            found[row] = sums / (counts + 1.0) / margin**2
     return found
 
 

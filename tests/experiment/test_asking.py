@@ -302,6 +302,16 @@ class TestLeftOut:
         assert "min.insync.replicas=2: does the same as today; left out" in answer.lines
         assert "min.insync.replicas-1" in answer.configurations
 
+    def test_a_key_that_only_an_asked_release_reads(self, config: Path) -> None:
+        """What today's release does not have is dropped where it means nothing, and said."""
+        elr = "eligible.leader.replicas.version"
+        answer = ask("release=3.9,4.1", f"{elr}=0,1")
+        assert [one for one in answer.configurations if "release" in one] == [
+            f"release-4.1_{elr}-0",
+            f"release-4.1_{elr}-1",
+        ]
+        assert f"release 3.9, {elr}=1: does the same as today; left out" in answer.lines
+
     def test_json_has_the_lines(self) -> None:
         """`said` is what the terminal shows."""
         run = CliRunner().invoke(
@@ -378,6 +388,12 @@ class TestRefused:
             f"--ask: nothing to compare: {reasons}; allowed: a value that changes something"
         )
         assert sorted((config / "experiments").iterdir()) == before
+
+    def test_a_key_that_no_asked_release_reads(self) -> None:
+        """Asking for releases besides does not let it in."""
+        assert refusal("release=4.0", "zookeeper.session.timeout.ms=6000").startswith(
+            "--ask: zookeeper.session.timeout.ms: a key that 3.9 under kraft does not read"
+        )
 
     def test_every_topic_has_its_own(self, config: Path) -> None:
         """No value of the cluster changes anything then; the line says how to ask all the same."""

@@ -48,9 +48,17 @@ class TestNeeds:
         ((common, rare),) = variances(new, old, SETTINGS, [(FLAPS, "one")], STRATA)
         ratio = 0.9 + 0.1 * 1.5
         margin = 0.1 * 1.0
-        assert common == pytest.approx((0.9 / margin) ** 2 * (1 - ratio) ** 2)
-        away = (3 * (1 - ratio) ** 2 + (3 - ratio) ** 2) / 4
-        assert rare == pytest.approx((0.1 / margin) ** 2 * away)
+        one_more = 4**2 * (0.1 / 4 * (3 - ratio)) ** 2
+        away = 4 * (1 - ratio) ** 2
+        assert common == pytest.approx((0.9**2 * away + one_more) / 5 / margin**2)
+        away = 3 * (1 - ratio) ** 2 + (3 - ratio) ** 2
+        assert rare == pytest.approx((0.1**2 * away + one_more) / 5 / margin**2)
+
+    def test_a_stratum_that_shows_nothing_is_asked_as_well(self) -> None:
+        """Four scenarios that do not differ leave open whether the next one does."""
+        new = panel(**{FLAPS: [0.0] * 7 + [2.0]})
+        ((common, rare),) = variances(new, panel(), SETTINGS, [(FLAPS, "one")], STRATA)
+        assert 0 < common < rare
 
     def test_every_scenario_alike_leaves_nothing(self) -> None:
         """Where all scenarios have the same ratio, more of them say nothing more."""
