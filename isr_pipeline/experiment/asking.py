@@ -221,9 +221,7 @@ def _under_asked_releases(asks: Sequence[str], today: Scenario) -> Iterator[Scen
             yield under
 
 
-def _axis(
-    ask: str, read_by: Sequence[Scenario], *, override_topics: bool
-) -> tuple[str, list[Any]]:
+def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tuple[str, list[Any]]:
     """One question's key, and its values, read and checked.
 
     Args:
