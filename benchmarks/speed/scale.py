@@ -6,8 +6,12 @@ a tenth of it; 4 fetchers; partitions as Kafka assigns them, so that every broke
 nearly every other. What is simulated is long enough to take about a second; rates and shares are
 taken run by run, each beside the small cluster in the same turn.
 
-``python -m benchmarks.speed.scale BROKERS PARTITIONS RF BATCHES_PER_S`` measures one and prints
-JSON.
+Where all partitions send at one rate, a small world repeats every 50 ms, and the processor learns
+which way each branch of it goes; a large world is too long for that. Measured rates never repeat.
+So the sizes are also run with a rate of its own for each partition (``_own_rates``).
+
+``python -m benchmarks.speed.scale BROKERS PARTITIONS RF BATCHES_PER_S [own]`` measures one and
+prints JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import resource
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed.arms import Measured, measured, ratios
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 FETCHERS = 4
 HORIZON_MS = 120_000.0
 LOAD, LIGHT = 20.0, 2.0
+SPREAD = 0.3
+"""How far a partition's own rate may be from the load, as a share of it."""
+GOLDEN = 0.6180339887
 EVENTS_WANTED = 4_000_000
 MEMORY_EVENTS = 200_000
 
@@ -46,18 +53,26 @@ class Size:
     Attributes:
         brokers: how many; ``partitions``, ``rf`` likewise.
         batches_per_s: of each partition.
+        own_rates: whether partitions send at rates of their own around that.
     """
 
     brokers: int
     partitions: int
     rf: int = 3
     batches_per_s: float = LOAD
+    own_rates: bool = False
 
     @property
     def name(self) -> str:
         """``30x3000``."""
         light = "_light" if self.batches_per_s < LOAD else ""
-        return f"{self.brokers}x{self.partitions}{light}"
+        own = "_own_rates" if self.own_rates else ""
+        return f"{self.brokers}x{self.partitions}{light}{own}"
+
+    @property
+    def own(self) -> Size:
+        """The same with rates of their own."""
+        return replace(self, own_rates=True)
 
 
 SMALL, MIDDLE, LARGE = Size(6, 60), Size(30, 3000), Size(100, 20_000, 5)
@@ -104,6 +119,8 @@ class ScaleFigures:
         layout_share: largest share of any size with the default load.
         growth: time a partition takes at 16 times as many partitions over that at one time.
         peak_mb: largest.
+
+    A name that ends in ``_own_rates`` is of partitions that send at rates of their own.
     """
 
     found: dict[str, Found]
@@ -113,6 +130,9 @@ class ScaleFigures:
     large_over_small_light: Measured
     layout_share: Measured
     growth: Measured
+    middle_over_small_own_rates: Measured
+    large_over_small_own_rates: Measured
+    growth_own_rates: Measured
     peak_mb: Measured
 
 
@@ -123,12 +143,10 @@ def measure(runs: int, *, quick: bool = False) -> ScaleFigures:
         runs: turns.
         quick: leave the largest out: the middle one stands for it.
     """
-    sizes = {size.name: size for size in (SMALL, *GROWTH, MIDDLE, LARGE, *LIGHTER)}
+    own = (SMALL.own, GROWTH[-1].own, MIDDLE.own, LARGE.own)
+    sizes = {size.name: size for size in (SMALL, *GROWTH, MIDDLE, LARGE, *LIGHTER, *own)}
     turns = [
-        {
-            name: apart(MIDDLE if quick and size.partitions == LARGE.partitions else size)
-            for name, size in sizes.items()
-        }
+        {name: apart(_smaller(size) if quick else size) for name, size in sizes.items()}
         for _ in range(runs)
     ]
 
@@ -136,8 +154,11 @@ def measure(runs: int, *, quick: bool = False) -> ScaleFigures:
         rates = [[turn[size.name].events_per_s for turn in turns] for size in (one, other)]
         return ratios(*rates)
 
+    def growth(one: Size, other: Size) -> Measured:
+        costs = [[turn[size.name].us_per_partition_s for turn in turns] for size in (one, other)]
+        return ratios(*costs)
+
     full = [size.name for size in (SMALL, MIDDLE, LARGE)]
-    costs = [[turn[size.name].us_per_partition_s for turn in turns] for size in (GROWTH[-1], SMALL)]
     return ScaleFigures(
         found=turns[-1],
         middle_over_small=over(MIDDLE, SMALL),
@@ -145,21 +166,30 @@ def measure(runs: int, *, quick: bool = False) -> ScaleFigures:
         middle_over_small_light=over(LIGHTER[1], LIGHTER[0]),
         large_over_small_light=over(LIGHTER[2], LIGHTER[0]),
         layout_share=measured([max(turn[name].layout_share for name in full) for turn in turns]),
-        growth=ratios(*costs),
+        growth=growth(GROWTH[-1], SMALL),
+        middle_over_small_own_rates=over(MIDDLE.own, SMALL.own),
+        large_over_small_own_rates=over(LARGE.own, SMALL.own),
+        growth_own_rates=growth(GROWTH[-1].own, SMALL.own),
         peak_mb=measured([max(one.peak_mb for one in turn.values()) for turn in turns]),
     )
+
+
+def _smaller(size: Size) -> Size:
+    """The middle size for the largest, which takes long."""
+    if size.partitions < LARGE.partitions:
+        return size
+    return replace(MIDDLE, batches_per_s=size.batches_per_s, own_rates=size.own_rates)
 
 
 def scenario(size: Size, horizon_ms: float, seed: int = 1) -> Scenario:
     """A healthy cluster of a size, partitions assigned as Kafka's `AdminUtils` does."""
     brokers = [*range(1, size.brokers + 1)]
-    each = size.partitions // 2
+    assignment = assigned(brokers, size.partitions // 2, size.rf)
     topics = []
     for name, acks in (("one", 1), ("all", "all")):
-        rate = 10 * size.batches_per_s
-        produce = {"records_per_s": rate, "records_per_batch": 10, "acks": acks}
-        assignment = assigned(brokers, each, size.rf)
-        topics.append({"name": name, "assignment": assignment, "produce": produce})
+        produce = {"records_per_s": 10 * size.batches_per_s, "records_per_batch": 10, "acks": acks}
+        whole = {"name": name, "assignment": assignment, "produce": produce}
+        topics += _apart(whole) if size.own_rates else [whole]
     return parse_scenario(
         {
             "scenario_id": size.name,
@@ -179,6 +209,22 @@ def scenario(size: Size, horizon_ms: float, seed: int = 1) -> Scenario:
     )
 
 
+def _apart(topic: dict[str, Any]) -> list[dict[str, Any]]:
+    """A topic's partitions as topics of one, each with a rate of its own."""
+    return [
+        {
+            "name": f"{topic['name']}-{p}",
+            "assignment": {0: replicas},
+            "produce": topic["produce"]
+            | {
+                "records_per_s": topic["produce"]["records_per_s"]
+                * (1 - SPREAD + 2 * SPREAD * (p * GOLDEN % 1))
+            },
+        }
+        for p, replicas in topic["assignment"].items()
+    ]
+
+
 def assigned(brokers: list[int], partitions: int, rf: int) -> dict[int, list[int]]:
     """Replicas of each partition: leaders in turn, followers shifted by one more with every round.
 
@@ -195,7 +241,8 @@ def assigned(brokers: list[int], partitions: int, rf: int) -> dict[int, list[int
 
 def apart(size: Size) -> Found:
     """Measure a size in a process of its own."""
-    words = [size.brokers, size.partitions, size.rf, size.batches_per_s]
+    words: list[Any] = [size.brokers, size.partitions, size.rf, size.batches_per_s]
+    words += ["own"] if size.own_rates else []
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.speed.scale", *map(str, words)],
         cwd=REPOSITORY,
@@ -261,8 +308,8 @@ def _as_a_worker(healthy: Scenario) -> None:
 
 def main() -> int:
     """Measure one size and print what came out."""
-    brokers, partitions, rf, rate = sys.argv[1:]
-    found = here(Size(int(brokers), int(partitions), int(rf), float(rate)))
+    brokers, partitions, rf, rate, *own = sys.argv[1:]
+    found = here(Size(int(brokers), int(partitions), int(rf), float(rate), bool(own)))
     print(json.dumps(asdict(found)))
     return 0
 
