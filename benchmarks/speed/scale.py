@@ -185,7 +185,7 @@ def scenario(size: Size, horizon_ms: float, seed: int = 1) -> Scenario:
     """A healthy cluster of a size, partitions assigned as Kafka's `AdminUtils` does."""
     brokers = [*range(1, size.brokers + 1)]
     assignment = assigned(brokers, size.partitions // 2, size.rf)
-    topics = []
+    topics: list[dict[str, Any]] = []
     for name, acks in (("one", 1), ("all", "all")):
         produce = {"records_per_s": 10 * size.batches_per_s, "records_per_batch": 10, "acks": acks}
         whole = {"name": name, "assignment": assignment, "produce": produce}
