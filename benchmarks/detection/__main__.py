@@ -83,6 +83,12 @@ def _arguments() -> argparse.Namespace:
         help="configurations of a null night",
     )
     parser.add_argument("--otava-nights", type=int, help="nights that Otava is asked about")
+    parser.add_argument(
+        "--as-drawn",
+        action="store_true",
+        default=None,
+        help="play each regression with phases as drawn, too",
+    )
     parser.add_argument("--pool-only", action="store_true", help="simulate, and stop")
     parser.add_argument("--no-record", action="store_true", help="append no line to the results")
     parser.add_argument("--write", action="store_true", help="write the tables, and stop")
@@ -101,6 +107,7 @@ def _size(contest: Contest, given: argparse.Namespace) -> Size:
             "null_nights",
             "null_configurations",
             "otava_nights",
+            "as_drawn",
         )
         if getattr(given, name) is not None
     }

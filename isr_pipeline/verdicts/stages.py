@@ -118,7 +118,11 @@ def call_open(
     kept: float = 1.0,
     allowed: frozenset[tuple[str, str]] = frozenset(),
 ) -> list[tuple[MetricVerdict, ...]]:
-    """Call every open metric again by what a look sees; what is decided stays as it is.
+    """Call every open metric again by what a look sees.
+
+    What is decided stays as it is, but for what was `ok` or `unchanged`: the scenarios are there,
+    and the look's correction counts all metrics of an open configuration. So what they show to be
+    worse is called, too.
 
     Args:
         called: verdicts of some configurations so far.
@@ -135,7 +139,9 @@ def call_open(
     level = look.share * here.suspicion_rate
     return [
         tuple(
-            _called_again(metric, seen, look, level, settings) if metric.status in OPEN else metric
+            _called_again(metric, seen, look, level, settings)
+            if metric.status in OPEN or _is_worse_now(metric, seen, level, settings)
+            else metric
             for metric, seen in zip(metrics, looked, strict=True)
         )
         for metrics, looked in zip(called, again, strict=True)
@@ -178,6 +184,17 @@ def _called_again(
         "strata": strata,
     }
     return seen.model_copy(update=update)
+
+
+def _is_worse_now(
+    before: MetricVerdict, seen: MetricVerdict, level: float, settings: VerdictSettings
+) -> bool:
+    """Whether a look shows what no panel before it did: a rise, or what must never happen."""
+    if before.status not in {Status.OK, Status.UNCHANGED}:
+        return False
+    return _is_confirmed(seen, level, settings) or (
+        seen.status is Status.SUSPECT and bool(seen.newly)
+    )
 
 
 def _is_confirmed(seen: MetricVerdict, level: float, settings: VerdictSettings) -> bool:

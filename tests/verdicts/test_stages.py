@@ -19,7 +19,13 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import acceptance, changes, stages
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.look import call
-from isr_pipeline.verdicts.model import OPEN, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.model import (
+    OPEN,
+    MetricVerdict,
+    NightVerdict,
+    Status,
+    load_verdict,
+)
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
@@ -104,6 +110,38 @@ def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[stages.Look, ...
         here = first(new, look.scenarios), first(old, look.scenarios)
         called = stages.call_open(called, *here, tuned, look=look)
     return [metrics[0].status for metrics in called]
+
+
+class TestSeenLater:
+    """What only further scenarios show, of a metric that nothing asked about."""
+
+    LOOK = stages.Look(("confirm", "further-1"), 200, 1.0, is_last=True)
+
+    def called(self, metric: str, worse: int) -> MetricVerdict:
+        """The verdict on a metric that differs in some scenarios behind the first twenty."""
+        old = panel(np.ones((200, 1)))
+        new = replace(old, values={name: matrix.copy() for name, matrix in old.values.items()})
+        new.values[metric][50 : 50 + worse] += 3.0
+        before, _ = call(first(new, 20), first(old, 20), SETTINGS)
+        assert {one.status for one in before[0]} == {Status.UNCHANGED}
+        (after,) = stages.call_open(before, new, old, SETTINGS, look=self.LOOK)
+        (found,) = (one for one in after if one.metric == metric)
+        return found
+
+    def test_a_rise_is_called(self) -> None:
+        """Unchanged in the regression panel, worse in forty further scenarios."""
+        found = self.called(FLAPS, 40)
+        assert found.status is Status.REGRESSED
+        assert "confirmed on 200 further scenarios" in found.reason
+
+    def test_what_must_never_happen_is_suspect(self) -> None:
+        """One further scenario that loses records is drawn again as any other is."""
+        found = self.called(LOST, 1)
+        assert (found.status, found.newly) == (Status.SUSPECT, ("0050",))
+
+    def test_what_is_not_certain_changes_nothing(self) -> None:
+        """The metric was not asked about, so what is open about it stays out of the night."""
+        assert self.called(FLAPS, 3).status is Status.UNCHANGED
 
 
 class TestError:
