@@ -84,7 +84,7 @@ Experiment = Annotated[
     typer.Option(
         "--experiment",
         metavar="NAME",
-        help="Experiment name.",
+        help="Default: the only one that has nights, or operators.",
         autocompletion=completing.experiments,
     ),
 ]
@@ -245,13 +245,15 @@ def night_run(
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
-    from isr_pipeline.night.status import check_night  # noqa: PLC0415
+    from isr_pipeline.night.status import PANEL_SIZE_MAX, check_night  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
+    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
     date = check_night(night) if night else datetime.now(UTC).date().isoformat()
-    if panel_size is not None and panel_size < 1:
-        raise InputError("--panel-size", "", panel_size, "1 or more")
+    if panel_size is not None and not 1 <= panel_size <= PANEL_SIZE_MAX:
+        raise InputError("--panel-size", "", panel_size, f"1..{PANEL_SIZE_MAX}")
     load_experiment(experiment)
+    load_settings()
     if in_process:
         from isr_pipeline.orchestration.in_process import run_in_process as start  # noqa: PLC0415
     else:
@@ -279,6 +281,7 @@ def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> Non
     from isr_pipeline.home import Home  # noqa: PLC0415
     from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
 
+    _refuse_unknown(experiment)
     rows = [
         {"night": night, "experiment": name, "status": status.state, "reason": status.reason}
         for name, night in nights(experiment)
@@ -323,6 +326,7 @@ def night_prune(
     from isr_pipeline.night.keep import prune  # noqa: PLC0415
 
     _check_home()
+    _refuse_unknown(experiment)
     removed = prune(keep, experiment)
     if as_json:
         _print_json([{"experiment": name, "night": night} for name, night in removed])
@@ -1064,12 +1068,23 @@ def airflow(
 
 
 def _known(experiment: str | None) -> str:
-    """Return the experiment named, else the default one."""
+    """Return the experiment named, else the only one that has nights, else the default one."""
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.night.status import nights  # noqa: PLC0415
 
-    name = experiment or DEFAULT_EXPERIMENT
+    having = {name for name, _ in nights()}
+    name = experiment or (having.pop() if len(having) == 1 else DEFAULT_EXPERIMENT)
     load_experiment(name)
     return name
+
+
+def _refuse_unknown(experiment: str | None) -> None:
+    """Refuse the name of an experiment that has neither a file nor a night."""
+    from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.night.status import nights  # noqa: PLC0415
+
+    if experiment is not None and not nights(experiment):
+        load_experiment(experiment)
 
 
 def _write_json(value: object, out: str) -> None:

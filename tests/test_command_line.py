@@ -95,6 +95,42 @@ class TestRefusals:
         assert done.stderr == ""
 
 
+class TestRefused:
+    """One line and status 2, before anything starts."""
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (["night", "run", "--panel-size", "100001"], "-size: 100001; allowed: 1..100000"),
+            (["night", "list", "--experiment", "nope"], "experiment: nope; allowed: "),
+            (["night", "prune", "--keep", "1", "--experiment", "nope"], "experiment: nope; allow"),
+        ],
+    )
+    def test_what_is_written_wrongly(self, tmp_path: Path, words: list[str], line: str) -> None:
+        """More scenarios than a run may be asked for; an experiment that nobody knows."""
+        done = self.run(words, tmp_path)
+        assert done.returncode == 2
+        assert line in done.stderr
+
+    def test_settings_of_the_verdicts(self, tmp_path: Path) -> None:
+        """A night that nobody could judge is not simulated."""
+        config = tmp_path / "config"
+        shutil.copytree(REPOSITORY / "config", config)
+        (config / "verdicts.yaml").write_text("ratio_min: abc\n")
+        words = ["night", "run", "--experiment", "smoke", "--in-process"]
+        done = self.run(words, tmp_path, ISR_PIPELINE_CONFIG=str(config))
+        assert done.returncode == 2
+        assert done.stderr.strip() == "verdicts.yaml: ratio_min: abc; allowed: a number > 1"
+        assert not (tmp_path / "home" / "nights").exists()
+
+    def run(self, words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run the program on a home of its own."""
+        variables = {**os.environ, "ISR_PIPELINE_HOME": str(folder / "home"), **more}
+        return subprocess.run(
+            [str(PROGRAM), *words], env=variables, capture_output=True, text=True, check=False
+        )
+
+
 class TestJson:
     """What tools read."""
 

@@ -91,6 +91,9 @@ def _config() -> str:
     names = sorted(file.stem for file in folder.glob("*.yaml"))
     if not names:
         raise Refused(f"ISR_PIPELINE_CONFIG: no experiment in {folder}; allowed: a folder with one")
+    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415 - only here
+
+    load_settings()
     return f"{config_dir()}: {', '.join(names)}"
 
 

@@ -11,11 +11,13 @@ import os
 import re
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import urllib.error
 import urllib.request
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -271,11 +273,25 @@ def _check_sqlite(uri: str) -> None:
             with file.open("r+b") as content:
                 if content.read(16) != b"SQLite format 3\0":
                     raise _not_a_store(uri, "no SQLite database")
+            _check_pages(uri, file)
         else:
             with tempfile.TemporaryFile(dir=file.parent):
                 pass
     except OSError as error:
         raise _not_a_store(uri, (error.strerror or str(error)).lower()) from None
+
+
+def _check_pages(uri: str, file: Path) -> None:
+    """Ask SQLite whether its file is whole: one that was cut off still begins as a database."""
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError:
+        return  # somebody writes: nothing is known to be wrong
+    except sqlite3.DatabaseError as error:
+        said = str(error)
+    if said != "ok":
+        raise _not_a_store(uri, f"damaged: {said}")
 
 
 def _http_refusal(uri: str) -> str:

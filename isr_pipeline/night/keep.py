@@ -17,6 +17,7 @@ from isr_pipeline.night.status import (
     INTERRUPTED,
     RUNNING,
     check_night,
+    find_experiment,
     nights,
     read_status,
 )
@@ -75,6 +76,7 @@ def accept_baseline(
 
     night = check_night(night)
     refuse_if_claimed(Home.from_environment())
+    find_experiment(night, experiment)
     if read_status(experiment, night).state in (RUNNING, FAILED, INTERRUPTED):
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")

@@ -44,7 +44,9 @@ def begin(
         InputError: the experiment file cannot be used.
     """
     from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415 - reads pydantic
 
+    load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
     folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +174,8 @@ def _run_note(experiment: str, night: str) -> str:
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
     line = in_words(read_status(experiment, night).reason or headline_of(experiment, night))
-    first = f"**{shortened(line, HEADLINE_CHARACTERS)}**"
+    which = "" if night in line else f"{night} of {experiment}: "
+    first = f"**{which}{shortened(line, HEADLINE_CHARACTERS)}**"
     places = {
         "MLflow run": pages.run_page(experiment, night),
         "report": pages.report_page(experiment, night),

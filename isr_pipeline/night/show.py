@@ -101,23 +101,13 @@ def changed_lines(experiment: str, night: str, most: int) -> list[str]:
 def worse_lines(experiment: str, night: str) -> list[str]:
     """What got worse, a line for each configuration: its verdict, each metric, by how much."""
     from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
-    from isr_pipeline.verdicts import quantities  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.model import Status, load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
         verdict = load_verdict(experiment, night)
     except Refused:
         return []
-    lines = []
-    for status in (Status.REGRESSED, Status.SUSPECT):
-        for one in verdict.configurations:
-            metrics = words.worst_first([each for each in one.metrics if each.status is status])
-            said = "; ".join(
-                f"{quantities.label(each.metric)} {words.change(each)}{words.strata(each)}"
-                for each in metrics
-            )
-            lines += [f"{status}: {one.name}: {said}"] if said else []
-    return lines
+    return words.worse(verdict)
 
 
 def headline_of(experiment: str, night: str) -> str:

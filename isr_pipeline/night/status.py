@@ -52,6 +52,10 @@ def check_night(text: str, where: str = "--night") -> str:
         raise InputError(where, "", text or "empty", "a date, YYYY-MM-DD") from None
 
 
+PANEL_SIZE_MAX = 100_000
+"""Scenarios of a regression panel that a run may be asked for."""
+
+
 def write_status(experiment: str, night: str, status: Status) -> None:
     """Replace ``status.json``."""
     file = folder_of(experiment, night) / "status.json"

@@ -38,6 +38,7 @@ from isr_pipeline.night.runner import (
     wait_for_turn,
 )
 from isr_pipeline.night.status import folder_of
+from isr_pipeline.tracking.pages import IN_PROCESS
 from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class _Night:
     def __init__(
         self, home: Home, master: str, experiment: str, night: str, panel_size: int | None
     ) -> None:
-        self.run_id = f"in-process__{datetime.now(UTC).isoformat()}"
+        self.run_id = f"{IN_PROCESS}{datetime.now(UTC).isoformat()}"
         self._home, self._master = home, master
         self._experiment, self._night = experiment, night
         self._panel_size = panel_size

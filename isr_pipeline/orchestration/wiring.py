@@ -25,6 +25,7 @@ from isr_pipeline.errors import USER_ERRORS, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
+from isr_pipeline.night.status import PANEL_SIZE_MAX
 from isr_pipeline.orchestration.airflow_names import (
     AirflowException,
     AirflowFailException,
@@ -98,10 +99,10 @@ NIGHT_PARAMS = {
         None,
         type=["null", "integer"],
         minimum=1,
-        maximum=100_000,
+        maximum=PANEL_SIZE_MAX,
         title="Scenarios",
-        description="Scenarios in the regression panel, 1 to 100000. Empty: as the experiment "
-        "says. Another size is another panel: no comparison with the accepted baseline.",
+        description=f"Scenarios in the regression panel, 1 to {PANEL_SIZE_MAX}. Empty: as the "
+        "experiment says. Another size is another panel: no comparison with the accepted baseline.",
     ),
     "fail_on_regression": Param(
         True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.verdicts.materiality import is_latency
-from isr_pipeline.verdicts.model import LOST, WORST_FIRST, number
+from isr_pipeline.verdicts.model import LOST, WORST_FIRST, Status, number
 from isr_pipeline.verdicts.quantities import SHOWN, amount, label, plain, quantity
 from isr_pipeline.worlds.columns import METRICS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isr_pipeline.experiment.grid import Configuration
-    from isr_pipeline.verdicts.model import MetricVerdict
+    from isr_pipeline.verdicts.model import MetricVerdict, NightVerdict
     from isr_pipeline.verdicts.panel import Floats, PanelOutcomes
 
 NONE_P = 0.05
@@ -119,6 +119,19 @@ def share_at_most(weights: Floats) -> float:
     if not len(weights):
         return 1.0
     return float(min(1.0, -math.log(NONE_P) * np.max(weights) / np.sum(weights)))
+
+
+def worse(verdict: NightVerdict) -> list[str]:
+    """What got worse, a line for each configuration: its verdict, each metric, by how much."""
+    lines = []
+    for status in (Status.REGRESSED, Status.SUSPECT):
+        for one in verdict.configurations:
+            metrics = worst_first([each for each in one.metrics if each.status is status])
+            said = "; ".join(
+                f"{label(each.metric)} {change(each)}{strata(each)}" for each in metrics
+            )
+            lines += [f"{status}: {one.name}: {said}"] if said else []
+    return lines
 
 
 def in_order(metrics: list[MetricVerdict]) -> list[MetricVerdict]:

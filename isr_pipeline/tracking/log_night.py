@@ -84,19 +84,20 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     with refused_in_one_line(), _undone_if_it_fails(client, made):
         replaced = [run.info.run_id for run in find_runs(client, plan.experiment, night=plan.night)]
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
-        failed = _log_children(client, plan, verdict, dag_run_id, made)
+        values = _summary_values(plan)
+        failed = _log_children(client, plan, verdict, dag_run_id, made, values=values)
         failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
         remove_runs(client, replaced)
         known = experiment_id(client, plan.experiment)
-        links = _links(plan, dag_run_id, known, made[1:])
-        note = names.night_note(verdict, links, _changed(plan), _answer(plan))
+        links = _links(plan, dag_run_id, known, made)
+        note = names.night_note(verdict, values, links, _changed(plan), _answer(plan))
         client.set_tag(parent, NOTE_TAG, note)
         for run_id in reversed(made):
             client.set_tag(run_id, "status", names.COMPLETE)
             client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
-        trend.log_trends(client, known, verdict)
+        trend.log_trends(client, known, verdict, values)
         _describe(client, plan, known)
     pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
     return parent
@@ -198,11 +199,16 @@ def _answer(plan: Plan) -> str:
 
 
 def _log_children(
-    client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
+    client: MlflowClient,
+    plan: Plan,
+    verdict: NightVerdict,
+    dag_run_id: str,
+    made: list[str],
+    *,
+    values: dict[str, dict[str, float]],
 ) -> list[str]:
     """Log every configuration, and return the runs of those that turn the night red."""
     failed = []
-    values = _summary_values(plan)
     experiment = experiment_id(client, plan.experiment)
     shared = names.night_tags(plan, dag_run_id)
     for configuration in plan.configurations:
@@ -291,16 +297,25 @@ def _describe(client: MlflowClient, plan: Plan, known: str) -> None:
     client.set_experiment_tag(known, NOTE_TAG, note)
 
 
-def _links(plan: Plan, dag_run_id: str, known: str, children: list[str]) -> dict[str, str]:
-    """Where to look further: the DAG run, the report, Data Docs, other views of MLflow."""
-    home = Home.from_environment()
-    airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
-    report = home.night_dir(plan.experiment, plan.night) / "report.html"
-    docs = home.data_docs(plan.experiment, plan.night)
+def _links(plan: Plan, dag_run_id: str, known: str, made: list[str]) -> dict[str, str]:
+    """Where to look further: the DAG run, the report, other views of MLflow.
+
+    MLflow's pages drop a link to a file, so Data Docs are not among them: the report names them.
+
+    Args:
+        plan: of the night.
+        dag_run_id: of Airflow, which does not know those of nights without it.
+        known: id of the experiment in the store.
+        made: runs of the night, the parent first.
+    """
+    parent, *children = made
+    links = {}
+    if not dag_run_id.startswith(pages.IN_PROCESS):
+        airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
+        links["DAG run"] = f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}"
     return {
-        "DAG run": f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}",
-        "report": report.as_uri(),
-        "Data Docs": docs.as_uri(),
+        **links,
+        "report": pages.report_of(known, parent),
         "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
         "trends of nights": trend.page(known, plan.panel_digest),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from isr_pipeline.report import words
@@ -16,7 +17,7 @@ from isr_pipeline.verdicts.model import (
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
@@ -58,6 +59,10 @@ def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
         "version": plan.version,
         "dag_run_id": dag_run_id,
     }
+
+
+WORSE_MAX = 10
+"""Lines of a night's description on what got worse."""
 
 
 def night_name(verdict: NightVerdict) -> str:
@@ -120,11 +125,25 @@ def _regressed(one: ConfigVerdict) -> tuple[str, ...]:
 
 
 def night_note(
-    verdict: NightVerdict, links: dict[str, str], changed: Sequence[str] = (), answer: str = ""
+    verdict: NightVerdict,
+    values: Mapping[str, Mapping[str, float]],
+    links: dict[str, str],
+    changed: Sequence[str] = (),
+    answer: str = "",
 ) -> str:
-    """Markdown of the parent run: headline, answer, changes, links, what fits of the table."""
+    """Markdown of the parent run: headline, what got worse, answer, changes, links, a table.
+
+    Args:
+        verdict: the night's.
+        values: config_id -> MLflow metric -> value over the regression panel.
+        links: text -> address.
+        changed: what changed since the baseline, one line each.
+        answer: which setting to take, in a sentence; empty if there is none.
+    """
     lines = [
         f"**{words.reason(verdict.headline)}**",
+        "",
+        *(f"* {line}" for line in words.worse(verdict)[:WORSE_MAX]),
         "",
         *((answer, "") if answer else ()),
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
@@ -138,7 +157,7 @@ def night_note(
     size = sum(len(line) + 1 for line in lines)
     for index, one in enumerate(ranked):
         said = ", ".join(str(word) for word in one.words)
-        row = f"| {one.name} | {said} | {' | '.join(_shown(one))} |"
+        row = f"| {one.name} | {said} | {' | '.join(_shown(values.get(one.config_id, {})))} |"
         size += len(row) + 1
         if size > NOTE_CHARACTERS - 80:
             lines.append(f"\n… and {len(ranked) - index} more: see the report")
@@ -190,9 +209,13 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
     return ["| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|", *rows]
 
 
-def _shown(one: ConfigVerdict) -> list[str]:
-    values = {metric.metric: metric.value for metric in one.metrics}
-    return [quantities.amount(name, values.get(name)) for name in SHOWN]
+def _shown(values: Mapping[str, float]) -> list[str]:
+    """What the table shows of a configuration, of the regression panel as everything in MLflow."""
+    found = (values.get(metric_name(name), math.nan) for name in SHOWN)
+    return [
+        quantities.amount(name, None if math.isnan(value) else value)
+        for name, value in zip(SHOWN, found, strict=True)
+    ]
 
 
 def _heading(metric: str) -> str:

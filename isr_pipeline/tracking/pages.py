@@ -28,6 +28,9 @@ VIEW = "workflowType=machine_learning"
 
 FILE = "mlflow.json"
 
+IN_PROCESS = "in-process__"
+"""Begins the run id of a night that ran without Airflow, which has no page of it."""
+
 
 def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) -> None:
     """Note in the night's folder which run in MLflow is its parent."""
@@ -54,6 +57,11 @@ def report_page(experiment: str, night: str) -> str | None:
     """Address of the night's report in MLflow, which shows it; None if it was not logged."""
     run = _run(experiment, night)
     return f"{run}/artifacts/report.html?{VIEW}" if run else None
+
+
+def report_of(experiment_id: str, run_id: str) -> str:
+    """Address of the report among the files of a night's parent run."""
+    return f"{server()}/#/experiments/{experiment_id}/runs/{run_id}/artifacts/report.html?{VIEW}"
 
 
 def runs_of(experiment: str, night: str) -> str | None:

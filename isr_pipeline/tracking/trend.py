@@ -17,6 +17,8 @@ from isr_pipeline.tracking.client import find_runs, remove_runs
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Run
 
@@ -55,7 +57,12 @@ def page(known: str, panel_digest: str, name: str | None = None) -> str:
     return f"{pages.server()}/{place}"
 
 
-def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
+def log_trends(
+    client: MlflowClient,
+    known: str,
+    verdict: NightVerdict,
+    values: Mapping[str, Mapping[str, float]],
+) -> None:
     """Add a night to every configuration's trend, in the place of points it has there already.
 
     May be run again after it was cut off.
@@ -64,6 +71,8 @@ def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
         client: of the store.
         known: id of the experiment in the store.
         verdict: the night's.
+        values: config_id -> MLflow metric -> value over the regression panel. The verdict's own may
+            be of further scenarios, which no other night has.
     """
     runs: dict[str, Run] = {}
     replaced = []
@@ -83,7 +92,7 @@ def log_trends(client: MlflowClient, known: str, verdict: NightVerdict) -> None:
     }
     step = day - first_day
     for one in verdict.configurations:
-        points = _points(one, day, step)
+        points = _points(one, values.get(one.config_id, {}), day, step)
         if one.name not in runs:
             _write(client, known, {**tags, "config_name": one.name}, points)
             continue
@@ -123,15 +132,15 @@ def _history(client: MlflowClient, run: Run, name: str) -> list[Metric]:
     return list(client.get_metric_history(run.info.run_id, name))
 
 
-def _points(one: ConfigVerdict, day: int, step: int) -> list[Metric]:
+def _points(one: ConfigVerdict, values: Mapping[str, float], day: int, step: int) -> list[Metric]:
     """The tested metrics of a configuration in a night, and whether it regressed."""
     from mlflow.entities import Metric  # noqa: PLC0415
 
-    values = {REGRESSED: float(one.status is Status.REGRESSED)}
-    for metric in one.metrics:
-        if metric.value is not None and math.isfinite(metric.value):
-            values[names.metric_name(metric.metric)] = metric.value
-    return [Metric(name, value, day * MS_PER_DAY, step) for name, value in values.items()]
+    points = {REGRESSED: float(one.status is Status.REGRESSED)}
+    for name in (names.metric_name(metric.metric) for metric in one.metrics):
+        if math.isfinite(values.get(name, math.nan)):
+            points[name] = values[name]
+    return [Metric(name, value, day * MS_PER_DAY, step) for name, value in points.items()]
 
 
 def _day(night: str) -> int:

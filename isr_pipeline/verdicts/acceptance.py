@@ -27,6 +27,7 @@ from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.published import file_named, replacing
 from isr_pipeline.verdicts import ledger
+from isr_pipeline.verdicts.absorbing import changes
 from isr_pipeline.verdicts.baseline import (
     PANELS,
     RECORD,
@@ -110,7 +111,7 @@ def accept(
         if before is None
         else _beside(before, plan, chosen, accepted, outcomes)
     )
-    entry = _entry(plan, accepted, verdict, chosen, whole=before is None)
+    entry = _entry(plan, accepted, verdict, chosen, outcomes, whole=before is None)
     record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
     ledger.append(experiment, entry)
     return record
@@ -194,11 +195,14 @@ def _entry(
     accepted: Acceptance,
     verdict: NightVerdict,
     chosen: tuple[Configuration, ...],
+    outcomes: pd.DataFrame,
     *,
     whole: bool,
 ) -> Entry:
     """The ledger's line of an acceptance."""
-    ids = {one.config_id for one in chosen}
+    compared_with, absorbed = changes(
+        plan, verdict, outcomes, chosen, _loaded_or_none(plan.experiment)
+    )
     removed: tuple[str, ...] = ()
     if whole and (before := _shown_or_none(verdict.experiment)) is not None:
         kept = set(before.partners(plan.configurations).values())
@@ -206,10 +210,17 @@ def _entry(
     return Entry(
         **accepted.model_dump(exclude={"source"}),
         panel_digest=verdict.panel_digest,
-        compared_with=ledger.compared_with(verdict),
-        absorbed=ledger.absorbed(one for one in verdict.configurations if one.config_id in ids),
+        compared_with=compared_with,
+        absorbed=absorbed,
         removed=removed,
     )
+
+
+def _loaded_or_none(experiment: str) -> Baseline | None:
+    try:
+        return load(experiment)
+    except BaselineDamaged:
+        return None
 
 
 def _shown_or_none(experiment: str) -> BaselineRecord | None:

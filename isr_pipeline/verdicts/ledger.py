@@ -19,7 +19,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
-from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
+from isr_pipeline.verdicts.model import MetricVerdict, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,8 +63,8 @@ class Entry(BaseModel):
     """One acceptance, one line of the ledger.
 
     Attributes:
-        compared_with: ``accepted_at`` of the newest acceptance that the night was judged against;
-            empty if it was judged against none, or against another panel.
+        compared_with: ``accepted_at`` of the newest acceptance of the baseline that was in force;
+            empty if there was none, or of another panel.
         absorbed: configuration -> metric -> its change, for every configuration accepted; those
             without a change have no metrics.
         removed: configurations of the earlier baseline that were no longer part of the night.
@@ -142,28 +142,22 @@ def path(experiment: str) -> Place:
     return Home.from_environment().baseline_dir(experiment).with_name(f"{experiment}.ledger.jsonl")
 
 
-def absorbed(verdicts: Iterable[ConfigVerdict]) -> dict[str, dict[str, Absorbed]]:
-    """What a night's verdicts say of the configurations that are accepted."""
+Changes = dict[str, dict[str, Absorbed]]
+"""Configuration -> metric -> its change."""
+
+
+def absorbed(metrics: Iterable[MetricVerdict]) -> dict[str, Absorbed]:
+    """Metric -> its change, of those that changed."""
     return {
-        one.name: {
-            metric.metric: Absorbed(
-                status=metric.status,
-                ratio=metric.ratio,
-                value=metric.value,
-                baseline_value=metric.baseline_value,
-            )
-            for metric in one.metrics
-            if metric.status not in QUIET and metric.delta
-        }
-        for one in verdicts
+        metric.metric: Absorbed(
+            status=metric.status,
+            ratio=metric.ratio,
+            value=metric.value,
+            baseline_value=metric.baseline_value,
+        )
+        for metric in metrics
+        if metric.status not in QUIET and metric.delta
     }
-
-
-def compared_with(verdict: NightVerdict) -> str:
-    """The acceptance that a verdict's ratios are against; empty if they are against none."""
-    if verdict.baseline is None or verdict.baseline.panel_digest != verdict.panel_digest:
-        return ""
-    return verdict.baseline.latest_at or verdict.baseline.accepted_at
 
 
 def append(experiment: str, entry: Entry) -> None:
@@ -260,7 +254,7 @@ def compounded(entries: Sequence[Entry]) -> list[Compounded]:
 
 
 def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
-    """Multiply one metric's ratios, newest acceptance first; None if nothing changed it."""
+    """Multiply one metric's ratios, newest acceptance first; None if it is what it was."""
     changes, since = [], steps[0].night
     for step in steps:
         since = step.night
@@ -272,14 +266,17 @@ def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
     if not changes:
         return None
     ratio: float | None = math.prod(change.ratio or 0.0 for change in changes)
+    first, last = changes[-1].baseline_value, changes[0].value
+    if math.isclose(ratio or 0.0, 1.0) or (first is not None and first == last):
+        return None  # taken back
     return Compounded(
         config=name,
         metric=metric,
         ratio=ratio or None,
         acceptances=len(changes),
         since=since,
-        first=changes[-1].baseline_value,
-        last=changes[0].value,
+        first=first,
+        last=last,
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import runpy
 import socket
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -205,6 +207,23 @@ class TestStore:
         said = self.check(f"sqlite:///{file}", monkeypatch)
         assert said == (
             f"MLFLOW_TRACKING_URI: sqlite:///{file} (no SQLite database); allowed: {STORES}"
+        )
+
+    def test_database_that_was_cut_off(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It begins as a database, and SQLite says what is wrong with it."""
+        file = tmp_path / "mlflow.db"
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("CREATE TABLE runs (text)")
+            database.executemany("INSERT INTO runs VALUES (?)", [("x" * 4_000,)] * 50)
+            database.commit()
+        uri = f"sqlite:///{file}"
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        ground.check_store(Home.from_environment())
+        file.write_bytes(file.read_bytes()[: 20 * 4_096])
+        assert self.check(uri, monkeypatch).startswith(
+            f"MLFLOW_TRACKING_URI: {uri} (damaged: database disk image is malformed); allowed: "
         )
 
     @pytest.mark.parametrize("kind", ["http", "postgresql", "mysql+pymysql"])

@@ -9,7 +9,7 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.host import stack
-from isr_pipeline.night.keep import Submit, simulate_confirm
+from isr_pipeline.night.keep import Submit, accept_baseline, simulate_confirm
 from tests.verdicts.synthetic import NIGHT, World, home
 
 __all__ = ["home"]
@@ -23,6 +23,13 @@ def launcher(folder: Path) -> Path:
     )
     file.chmod(0o755)
     return file
+
+
+def test_a_night_that_never_was(home: Path) -> None:
+    """It has not failed: it is not there, and the line says which are."""
+    World(experiment="smoke").write(NIGHT)
+    with pytest.raises(Refused, match=f"there is no night 2026-01-01 of smoke; there are {NIGHT}"):
+        accept_baseline("smoke", "2026-01-01", who="Ada", why="a reason")
 
 
 class TestConfirm:

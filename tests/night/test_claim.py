@@ -166,7 +166,7 @@ class TestRunEnded:
     def test_note_says_the_reason(self, home: Home) -> None:
         """The page of a failed run has the one line of its gate."""
         write_status("smoke", NIGHT, Status("failed", "plan failed", dag_run_id="first"))
-        assert run_ended("first") == "**plan failed**"
+        assert run_ended("first") == f"**{NIGHT} of smoke: plan failed**"
 
     def test_note_links_to_mlflow(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """A night that was logged has the addresses of its run and of its report."""
@@ -176,7 +176,7 @@ class TestRunEnded:
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
         links = f"[MLflow run]({run}{view}) · [report]({run}/artifacts/report.html{view})"
-        assert run_ended("first") == f"**worse**\n\n{links}"
+        assert run_ended("first") == f"**{NIGHT} of smoke: worse**\n\n{links}"
 
     def test_a_task_leads_to_what_its_run_makes(
         self, home: Home, monkeypatch: pytest.MonkeyPatch
@@ -199,7 +199,7 @@ class TestRunEnded:
         """Its gate never ran: the night is interrupted, and the next run has its turn."""
         claim(home, "first")
         write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
-        assert run_ended("first") == "**stopped by hand**"
+        assert run_ended("first") == f"**{NIGHT} of smoke: stopped by hand**"
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, owner="first")
 

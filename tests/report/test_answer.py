@@ -356,7 +356,7 @@ class TestShown:
         assert kept["first"].replace("'", "&#x27;") in page
         assert kept["backing"].replace("'", "&#x27;") in page
         verdict = load_verdict("synthetic", NIGHT)
-        note = names.night_note(verdict, {}, (), log_night._answer(plan))
+        note = names.night_note(verdict, {}, {}, (), log_night._answer(plan))
         assert f"\n{kept['text']}\n" in note
 
     def test_a_first_night_is_headed_by_its_answer(self) -> None:

@@ -224,7 +224,7 @@ class TestLogNight:
         names = tuple(f"configuration-with-a-long-name-{index:03d}" for index in range(150))
         world = World(scenarios=2, names=names)
         judge_night(world.write(NIGHT))
-        note = night_note(load_verdict("synthetic", NIGHT), {})
+        note = night_note(load_verdict("synthetic", NIGHT), {}, {})
         assert len(note) < 8_000
         assert note.splitlines()[-1].endswith("more: see the report")
 

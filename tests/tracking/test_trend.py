@@ -15,6 +15,7 @@ from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import load_verdict
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 LATENCY = "commit_latency_p99_ms"
@@ -105,6 +106,20 @@ class TestTrends:
         logged(LATER, scaled(LATENCY, 2.0, "today"))
         assert curve(client, "today", "regressed") == [(0, 0.0), (1, 1.0)]
         assert curve(client, "lag-20s", "regressed") == [(0, 0.0), (1, 0.0)]
+
+    def test_points_are_of_the_regression_panel(self, client: MlflowClient) -> None:
+        """What the confirm panel shows of a night that was looked at again is no point of it."""
+        logged(NIGHT)
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        logged(LATER, scaled(LATENCY, 2.0, "today"))
+        verdict = load_verdict("synthetic", LATER)
+        (today,) = (one for one in verdict.configurations if one.name == "today")
+        (child,) = find_runs(
+            client, "synthetic", kind="configuration", night=LATER, config_name="today"
+        )
+        (_, (_, point)) = curve(client, "today", LATENCY)
+        assert point == child.data.metrics[LATENCY]
+        assert point != today.metric(LATENCY).value
 
     def test_another_panel_begins_other_trends(self, client: MlflowClient) -> None:
         """Values of two panels are never one curve."""

@@ -48,6 +48,33 @@ def entry(at: str, against: str, **metrics: float | None) -> Entry:
     )  # fmt: skip
 
 
+class TestInForce:
+    """An acceptance is compared with the baseline that it replaces."""
+
+    def taken_back(self, home: Home) -> World:
+        """Accept a night, then one that is slower, then one that was judged before that."""
+        world = World()
+        accepted(world, NIGHT)
+        judged(world, THIRD)
+        accepted(world, LATER, scaled(LATENCY, 2.0, "today"))
+        acceptance.accept(world.experiment, THIRD, "Ada", "back", version=world.code_version)
+        return world
+
+    def test_what_the_night_was_judged_against_does_not_count(self, home: Home) -> None:
+        """The last one undoes the second: its own verdict, against the first, shows nothing."""
+        self.taken_back(home)
+        slower, back = (one.absorbed["today"][LATENCY] for one in ledger.read("synthetic")[1:])
+        assert slower.status is Status.REGRESSED
+        assert slower.ratio is not None
+        assert slower.ratio > 1.6
+        assert back.ratio == pytest.approx(1 / slower.ratio)
+
+    def test_what_is_taken_back_adds_up_to_nothing(self, home: Home) -> None:
+        """Twice and a half are one: no sum is left."""
+        world = self.taken_back(home)
+        assert ledger.compounded(ledger.read(world.experiment)) == []
+
+
 class TestCompounded:
     """What a chain of acceptances adds up to."""
 
