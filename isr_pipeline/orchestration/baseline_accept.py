@@ -5,7 +5,7 @@ From then on every night of that experiment is compared with the accepted one. T
 with the baseline and shown in every report.
 
 #### Triage notes
-* **Refused**: the night is not there, did not finish, or its data was refused. The last line of
+* **Refused**: the night is not there, did not finish, or its data was refused. The exception in
   the log says which; run the night again first.
 """
 

@@ -12,15 +12,15 @@ which configuration got worse, and how sure that is.
   `confirm` and all up to `decide` are skipped (pink) when nothing differs, or all that differs is
   decided: that is the good case. `extend_1` and `extend_2` go on where the confirm panel did not
   settle it, within the experiment's budget.
-* **`plan` failed**: the experiment file has a mistake; the last line of the log names file, field,
+* **`plan` failed**: the experiment file has a mistake; the exception in the log names file, field,
   value and what is allowed. Or another program is writing a night: the line says which.
 * **`validate_…` failed**: data was refused, nothing was judged. The log names the expectation and
   the rows; Data Docs are in `.state/data_docs/<experiment>/<night>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
   the shard to try once more: the tasks after it follow.
-* **`gate` failed**: its last line says why. A *confirmed regression* is news about the rules or the
-  code, not about the pipeline: read the night's report. If the change is meant, accept the night
-  as the new baseline with the DAG `isr_baseline_accept`.
+* **`gate` failed**: the exception in its log says why. A *confirmed regression* is news about the
+  rules or the code, not about the pipeline: read the night's report. If the change is meant, accept
+  the night as the new baseline with the DAG `isr_baseline_accept`.
 * **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
   need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.

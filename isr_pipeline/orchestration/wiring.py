@@ -165,7 +165,7 @@ def night_of(context: Mapping[str, Any]) -> str:
 
 
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what a person can fix as the last line of the log, and do not retry."""
+    """Say what a person can fix as the exception in the log, and do not retry."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,9 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import MetricVerdict, Status
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,13 +52,15 @@ class Absorbed(BaseModel):
     baseline_value: float | None = None
 
     @property
-    def text(self) -> str:
+    def is_compared(self) -> bool:
+        """Whether it is known how large the change is."""
+        return self.ratio is not None or None not in {self.value, self.baseline_value}
+
+    def text(self, metric: str) -> str:
         """The change in a few words: ``+31 %``, or the two values where there is no ratio."""
-        if self.ratio is not None:
-            return percent(self.ratio)
-        if self.value is None or self.baseline_value is None:
+        if not self.is_compared:
             return NOT_COMPARED
-        return f"{self.baseline_value:.3g} to {self.value:.3g}"
+        return _change(metric, self.ratio, self.baseline_value, self.value)
 
 
 class Entry(BaseModel):
@@ -86,7 +90,9 @@ class Entry(BaseModel):
         """What the acceptance changes, one line a configuration."""
         found = [
             f"{name}: "
-            + ", ".join(f"{metric} {one.text} ({one.status})" for metric, one in metrics.items())
+            + ", ".join(
+                f"{metric} {one.text(metric)} ({one.status})" for metric, one in metrics.items()
+            )
             for name, metrics in self.absorbed.items()
             if metrics
         ]
@@ -116,9 +122,7 @@ class Compounded(BaseModel):
     @property
     def change(self) -> str:
         """The sum in a few words: ``+31 %``, or the two values where there is no ratio."""
-        if self.ratio is not None:
-            return percent(self.ratio)
-        return f"{self.first:.3g} to {self.last:.3g}"
+        return _change(self.metric, self.ratio, self.first, self.last)
 
     @property
     def text(self) -> str:
@@ -130,6 +134,15 @@ class Compounded(BaseModel):
     def size(self) -> float:
         """By which sums are sorted: how far the ratio is from 1, either way."""
         return max(self.ratio, 1 / self.ratio) if self.ratio else math.inf
+
+
+def _change(metric: str, ratio: float | None, before: float | None, after: float | None) -> str:
+    """``+31 %``, or ``0 to 0.855 % of time`` where there is no ratio."""
+    if ratio is not None:
+        return percent(ratio)
+    if metric not in METRICS:  # of an older ledger
+        return f"{before:.3g} to {after:.3g}"
+    return f"{quantities.amount(metric, before)} to {quantities.quantity(metric, after)}"
 
 
 def percent(ratio: float) -> str:
@@ -259,7 +272,7 @@ def _along(steps: Sequence[Entry], name: str, metric: str) -> Compounded | None:
     for step in steps:
         since = step.night
         change = step.absorbed[name].get(metric)
-        if not step.compared_with or (change and change.text == NOT_COMPARED):
+        if not step.compared_with or (change and not change.is_compared):
             break
         if change is not None:
             changes.append(change)

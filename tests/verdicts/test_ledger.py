@@ -105,6 +105,14 @@ class TestCompounded:
         assert total.ratio is None
         assert total.text == "today: lost 0.5 to 1 over 2 acceptances since night-1"
 
+    def test_two_values_have_their_unit(self) -> None:
+        """A share is told as everywhere else: in parts of the time."""
+        share = "under_min_isr_rate"
+        steps = [entry("1", ""), entry("2", "1", **{share: None})]
+        (total,) = ledger.compounded(steps)
+        assert total.change == "50 to 100 % of time"
+        assert steps[1].lines() == [f"today: {share} 50 to 100 % of time (ok)"]
+
     def test_what_has_no_ratio_comes_first(self) -> None:
         """A rise from zero is more than any factor."""
         steps = [entry("1", ""), entry("2", "1", up=9.0, lost=None)]

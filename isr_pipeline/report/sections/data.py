@@ -37,5 +37,5 @@ def body(_: Page, data: NightData) -> str:
     listed = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
     )
-    link = f'<p><a href="{escape(docs.as_uri())}">Data Docs of this night</a></p>'
+    link = f'<p><a href="{escape((docs / "index.html").as_uri())}">Data Docs of this night</a></p>'
     return f"<dl>{listed}</dl>{link}"
