@@ -1039,8 +1039,9 @@ def ui() -> None:
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow."""
     from isr_pipeline.host.doctor import examine  # noqa: PLC0415
+    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
-    findings = examine()
+    findings = examine(load_settings)
     if as_json:
         _print_json([{"part": one.part, "good": one.good, "text": one.text} for one in findings])
     else:

@@ -50,13 +50,17 @@ class Finding:
     text: str
 
 
-def examine() -> list[Finding]:
-    """Ask for every part."""
+def examine(read_settings: Callable[[], object]) -> list[Finding]:
+    """Ask for every part.
+
+    Args:
+        read_settings: reads what verdicts are made by, and raises where it cannot be used.
+    """
     home = Home.from_environment()
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("Python", _python),
         ("home", lambda: _home(home)),
-        ("config", _config),
+        ("config", lambda: _config(read_settings)),
         ("Spark", _spark),
         ("Java", lambda: _java(home)),
         ("Spark master", _master),
@@ -86,14 +90,12 @@ def _home(home: Home) -> str:
     return f"{home.path}; what nights make in {home.made}" if home.store else str(home.path)
 
 
-def _config() -> str:
+def _config(read_settings: Callable[[], object]) -> str:
     folder = config_dir() / "experiments"
     names = sorted(file.stem for file in folder.glob("*.yaml"))
     if not names:
         raise Refused(f"ISR_PIPELINE_CONFIG: no experiment in {folder}; allowed: a folder with one")
-    from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415 - only here
-
-    load_settings()
+    read_settings()
     return f"{config_dir()}: {', '.join(names)}"
 
 

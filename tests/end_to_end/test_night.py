@@ -276,7 +276,7 @@ class TestMistakes:
             ),
             (
                 ["night", "run", "--panel-size", "0"],
-                "--panel-size: 0; allowed: 1 or more",
+                "--panel-size: 0; allowed: 1..100000",
             ),
             (["night", "prune", "--keep", "0"], "--keep: 0; allowed: 1 or more"),
         ],

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.doctor import examine, overwritten
+from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,13 +82,21 @@ class TestDoctor:
         assert text in said
         assert "secret" not in said
 
+    def test_settings_of_the_verdicts(self, tmp_path: Path) -> None:
+        """What a night is judged by is read, too."""
+        config = tmp_path / "config"
+        shutil.copytree(REPOSITORY / "config", config)
+        (config / "verdicts.yaml").write_text("ratio_min: abc\n")
+        _, found = doctor(tmp_path, ISR_PIPELINE_CONFIG=str(config))
+        assert found["config"] == (False, "verdicts.yaml: ratio_min: abc; allowed: a number > 1")
+
     def test_password_of_mlflow_is_not_shown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Neither where the store is good."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "databricks://user:secret@profile")
-        assert all("secret" not in one.text for one in examine())
+        assert all("secret" not in one.text for one in examine(load_settings))
 
 
 class TestOverwritten:
