@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
-from isr_pipeline.verdicts.ledger import Absorbed, Changes, absorbed
+from isr_pipeline.verdicts.ledger import AbsorbedMetrics, absorbed
 from isr_pipeline.verdicts.look import call
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from isr_pipeline.verdicts.model import NightVerdict
 
 
-def changes(
+def absorbed_by(
     plan: Plan,
     verdict: NightVerdict,
     outcomes: pd.DataFrame,
     chosen: Sequence[Configuration],
     baseline: Baseline | None,
-) -> tuple[str, Changes]:
+) -> tuple[str, dict[str, AbsorbedMetrics]]:
     """What accepting some configurations of a night changes of the baseline.
 
     Args:
@@ -49,7 +49,7 @@ def changes(
         ``accepted_at`` of the baseline's newest acceptance, empty if there is none of this panel;
         and configuration -> metric -> its change.
     """
-    nothing: Changes = {one.name: {} for one in chosen}
+    nothing: dict[str, AbsorbedMetrics] = {one.name: {} for one in chosen}
     if baseline is None or baseline.record.panel_digest != verdict.panel_digest:
         return "", nothing
     newest = baseline.record.note().latest_at
@@ -75,9 +75,7 @@ def changes(
     return newest, nothing | found
 
 
-def _as_judged(
-    found: dict[str, Absorbed], verdict: NightVerdict, config_id: str
-) -> dict[str, Absorbed]:
+def _as_judged(found: AbsorbedMetrics, verdict: NightVerdict, config_id: str) -> AbsorbedMetrics:
     """The same changes with the statuses of the night's verdict, which further scenarios made."""
     judged = {one.metric: one.status for one in verdict.configuration(config_id).metrics}
     return {

@@ -27,7 +27,7 @@ from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.published import file_named, replacing
 from isr_pipeline.verdicts import ledger
-from isr_pipeline.verdicts.absorbing import changes
+from isr_pipeline.verdicts.absorbing import absorbed_by
 from isr_pipeline.verdicts.baseline import (
     PANELS,
     RECORD,
@@ -200,7 +200,7 @@ def _entry(
     whole: bool,
 ) -> Entry:
     """The ledger's line of an acceptance."""
-    compared_with, absorbed = changes(
+    compared_with, absorbed = absorbed_by(
         plan, verdict, outcomes, chosen, _loaded_or_none(plan.experiment)
     )
     removed: tuple[str, ...] = ()

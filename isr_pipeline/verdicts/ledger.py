@@ -155,11 +155,11 @@ def path(experiment: str) -> Place:
     return Home.from_environment().baseline_dir(experiment).with_name(f"{experiment}.ledger.jsonl")
 
 
-Changes = dict[str, dict[str, Absorbed]]
-"""Configuration -> metric -> its change."""
+AbsorbedMetrics = dict[str, Absorbed]
+"""Metric -> its change, of one configuration."""
 
 
-def absorbed(metrics: Iterable[MetricVerdict]) -> dict[str, Absorbed]:
+def absorbed(metrics: Iterable[MetricVerdict]) -> AbsorbedMetrics:
     """Metric -> its change, of those that changed."""
     return {
         metric.metric: Absorbed(
