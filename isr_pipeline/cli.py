@@ -1073,10 +1073,11 @@ def _known(experiment: str | None) -> str:
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.night.status import nights  # noqa: PLC0415
 
-    having = {name for name, _ in nights()}
-    name = experiment or (having.pop() if len(having) == 1 else DEFAULT_EXPERIMENT)
-    load_experiment(name)
-    return name
+    if experiment is None:
+        having = {name for name, _ in nights()}
+        experiment = having.pop() if len(having) == 1 else DEFAULT_EXPERIMENT
+    load_experiment(experiment)
+    return experiment
 
 
 def _refuse_unknown(experiment: str | None) -> None:

@@ -41,7 +41,7 @@ def begin(
         File of the plan, and the names of the shards.
 
     Raises:
-        InputError: the experiment file cannot be used.
+        InputError: the experiment file or ``config/verdicts.yaml`` cannot be used.
     """
     from isr_pipeline.experiment.plan import make_plan  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415 - reads pydantic

@@ -20,6 +20,9 @@ RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 KILLED = "its run was killed; run it again to have it whole"
 """Reason of a night that was being written by a run of which nothing is left."""
 
+PANEL_SIZE_MAX = 100_000
+"""Scenarios of a regression panel that a run may be asked for."""
+
 _NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -50,10 +53,6 @@ def check_night(text: str, where: str = "--night") -> str:
         return date.fromisoformat(text).isoformat()
     except ValueError:
         raise InputError(where, "", text or "empty", "a date, YYYY-MM-DD") from None
-
-
-PANEL_SIZE_MAX = 100_000
-"""Scenarios of a regression panel that a run may be asked for."""
 
 
 def write_status(experiment: str, night: str, status: Status) -> None:

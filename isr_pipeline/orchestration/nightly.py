@@ -12,8 +12,9 @@ which configuration got worse, and how sure that is.
   `confirm` and all up to `decide` are skipped (pink) when nothing differs, or all that differs is
   decided: that is the good case. `extend_1` and `extend_2` go on where the confirm panel did not
   settle it, within the experiment's budget.
-* **`plan` failed**: the experiment file has a mistake; the exception in the log names file, field,
-  value and what is allowed. Or another program is writing a night: the line says which.
+* **`plan` failed**: the experiment file or `config/verdicts.yaml` has a mistake; the exception in
+  the log names file, field, value and what is allowed. Or another program is writing a night: the
+  line says which.
 * **`validate_…` failed**: data was refused, nothing was judged. The log names the expectation and
   the rows; Data Docs are in `.state/data_docs/<experiment>/<night>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear

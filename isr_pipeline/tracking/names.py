@@ -38,6 +38,9 @@ RUN_NAME_CHARACTERS = 120
 NAMES_MAX = 3
 """Configurations that a run's name lists."""
 
+WORSE_MAX = 10
+"""Lines of a night's description on what got worse."""
+
 
 def metric_name(column: str) -> str:
     """Name of an outcome column in MLflow, unit included."""
@@ -59,10 +62,6 @@ def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
         "version": plan.version,
         "dag_run_id": dag_run_id,
     }
-
-
-WORSE_MAX = 10
-"""Lines of a night's description on what got worse."""
 
 
 def night_name(verdict: NightVerdict) -> str:

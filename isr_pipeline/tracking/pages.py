@@ -40,28 +40,32 @@ def remember(experiment: str, night: str, *, experiment_id: str, run_id: str) ->
 
 def run_page(experiment: str, night: str) -> str | None:
     """Address of the night's parent run; None if the night was not logged."""
-    place = _run(experiment, night)
-    return f"{place}?{VIEW}" if place else None
-
-
-def _run(experiment: str, night: str) -> str | None:
-    try:
-        kept = json.loads(_file(experiment, night).read_text())
-        place = f"#/experiments/{kept['experiment_id']}/runs/{kept['run_id']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return f"{server()}/{place}"
+    known = _remembered(experiment, night)
+    return f"{_run(*known)}?{VIEW}" if known else None
 
 
 def report_page(experiment: str, night: str) -> str | None:
     """Address of the night's report in MLflow, which shows it; None if it was not logged."""
-    run = _run(experiment, night)
-    return f"{run}/artifacts/report.html?{VIEW}" if run else None
+    known = _remembered(experiment, night)
+    return report_of(*known) if known else None
 
 
 def report_of(experiment_id: str, run_id: str) -> str:
     """Address of the report among the files of a night's parent run."""
-    return f"{server()}/#/experiments/{experiment_id}/runs/{run_id}/artifacts/report.html?{VIEW}"
+    return f"{_run(experiment_id, run_id)}/artifacts/report.html?{VIEW}"
+
+
+def _run(experiment_id: str, run_id: str) -> str:
+    return f"{server()}/#/experiments/{experiment_id}/runs/{run_id}"
+
+
+def _remembered(experiment: str, night: str) -> tuple[str, str] | None:
+    """MLflow's ids of the experiment and of the night's parent run; None if it was not logged."""
+    try:
+        kept = json.loads(_file(experiment, night).read_text())
+        return str(kept["experiment_id"]), str(kept["run_id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def runs_of(experiment: str, night: str) -> str | None:
@@ -76,12 +80,10 @@ def runs_of(experiment: str, night: str) -> str | None:
     folder = Home.from_environment().night_dir(experiment, night).parent
     logged = sorted((file.parent.name for file in folder.glob(f"*/{FILE}")), reverse=True)
     for other in logged:
-        try:
-            known = json.loads(_file(experiment, other).read_text())["experiment_id"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        wanted = quote(f"tags.night = '{night}'")
-        return f"{server()}/#/experiments/{known}/runs?searchFilter={wanted}&{VIEW}"
+        known = _remembered(experiment, other)
+        if known:
+            wanted = quote(f"tags.night = '{night}'")
+            return f"{server()}/#/experiments/{known[0]}/runs?searchFilter={wanted}&{VIEW}"
     return None
 
 
@@ -89,10 +91,10 @@ def logged_experiments() -> dict[str, str]:
     """Name -> MLflow's id of every experiment of which a night was logged."""
     found: dict[str, str] = {}
     for file in Home.from_environment().nights.glob(f"*/*/{FILE}"):
-        try:
-            found[file.parent.parent.name] = str(json.loads(file.read_text())["experiment_id"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+        experiment, night = file.parent.parent.name, file.parent.name
+        known = _remembered(experiment, night)
+        if known:
+            found[experiment] = known[0]
     return dict(sorted(found.items()))
 
 

@@ -69,9 +69,11 @@ def absorbed_by(
         old.select(tuple(known[one] for one in ids)),
         load_settings(),
     )
-    found = {asked[one]: absorbed(metrics) for one, metrics in zip(ids, called, strict=True)}
-    if verdict.baseline is not None and verdict.baseline.latest_at == newest:
-        found = {asked[one]: _as_judged(found[asked[one]], verdict, one) for one in ids}
+    is_judged = verdict.baseline is not None and verdict.baseline.latest_at == newest
+    found = {}
+    for config_id, metrics in zip(ids, called, strict=True):
+        change = absorbed(metrics)
+        found[asked[config_id]] = _as_judged(change, verdict, config_id) if is_judged else change
     return newest, nothing | found
 
 

@@ -111,7 +111,7 @@ def accept(
         if before is None
         else _beside(before, plan, chosen, accepted, outcomes)
     )
-    entry = _entry(plan, accepted, verdict, chosen, outcomes, whole=before is None)
+    entry = _entry(plan, accepted, verdict, chosen, outcomes, before=before)
     record = _write(replace(writing, record=writing.record.model_copy(update={"entry": entry})))
     ledger.append(experiment, entry)
     return record
@@ -197,16 +197,15 @@ def _entry(
     chosen: tuple[Configuration, ...],
     outcomes: pd.DataFrame,
     *,
-    whole: bool,
+    before: Baseline | None,
 ) -> Entry:
-    """The ledger's line of an acceptance."""
-    compared_with, absorbed = absorbed_by(
-        plan, verdict, outcomes, chosen, _loaded_or_none(plan.experiment)
-    )
+    """The ledger's line of an acceptance; ``before`` is what some configurations are added to."""
+    in_force = before or _loaded_or_none(plan.experiment)
+    compared_with, absorbed = absorbed_by(plan, verdict, outcomes, chosen, in_force)
     removed: tuple[str, ...] = ()
-    if whole and (before := _shown_or_none(verdict.experiment)) is not None:
-        kept = set(before.partners(plan.configurations).values())
-        removed = tuple(one.name for one in before.configurations if one.config_id not in kept)
+    if before is None and (record := _shown_or_none(plan.experiment)) is not None:
+        kept = set(record.partners(plan.configurations).values())
+        removed = tuple(one.name for one in record.configurations if one.config_id not in kept)
     return Entry(
         **accepted.model_dump(exclude={"source"}),
         panel_digest=verdict.panel_digest,
