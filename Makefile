@@ -12,6 +12,7 @@ RUN := $(BIN)/python -I -X utf8 isr_pipeline/host/surroundings.py
 # Values of a night; empty = the default (tonight, the experiment `operators`, Spark on this machine).
 NIGHT ?=
 EXPERIMENT ?=
+PANEL_SIZE ?=
 SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
@@ -38,9 +39,10 @@ setup:  ## install everything into this checkout (.venv, .tools, .state)
 finding: setup  ## what the lag limit gains and costs, simulated here in minutes (FINDING=stuck-read for the other)
 	@$(RUN) $(BIN)/python -m benchmarks.findings $(FINDING)
 
-nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, demo-cluster, smoke), SPARK_MASTER=
+nightly: setup  ## run the DAG isr_nightly once: NIGHT=, EXPERIMENT= (operators, proposals, history, demo-cluster, smoke), PANEL_SIZE=, SPARK_MASTER=
 	@$(RUN) $(BIN)/isr-pipeline night run $(if $(NIGHT),--night "$$NIGHT") \
-	  $(if $(EXPERIMENT),--experiment "$$EXPERIMENT") $(if $(SPARK_MASTER),--spark-master "$$SPARK_MASTER")
+	  $(if $(EXPERIMENT),--experiment "$$EXPERIMENT") \
+	  $(if $(PANEL_SIZE),--panel-size "$$PANEL_SIZE") $(if $(SPARK_MASTER),--spark-master "$$SPARK_MASTER")
 
 ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 	@exec $(RUN) $(BIN)/isr-pipeline ui

@@ -1037,11 +1037,12 @@ def ui() -> None:
 
 @app.command(rich_help_panel=HERE)
 def doctor(*, as_json: AsJson = False) -> None:
-    """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow."""
+    """Say what is wrong with this installation: Java, Spark, Airflow, home, MLflow, baselines."""
     from isr_pipeline.host.doctor import examine  # noqa: PLC0415
+    from isr_pipeline.verdicts import baseline  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
-    findings = examine(load_settings)
+    findings = examine(load_settings, baseline.examined)
     if as_json:
         _print_json([{"part": one.part, "good": one.good, "text": one.text} for one in findings])
     else:

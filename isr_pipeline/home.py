@@ -105,9 +105,14 @@ class Home:
         """Data Docs of one night."""
         return self.made / "data_docs" / experiment / night
 
+    @property
+    def baselines(self) -> Place:
+        """Folders of all accepted baselines, by experiment."""
+        return self.made / "baselines"
+
     def baseline_dir(self, experiment: str) -> Place:
         """The accepted baseline of an experiment: its outcomes and who accepted it."""
-        return self.made / "baselines" / experiment
+        return self.baselines / experiment
 
 
 def _default_home() -> Path:

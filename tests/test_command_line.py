@@ -120,7 +120,8 @@ class TestRefused:
         words = ["night", "run", "--experiment", "smoke", "--in-process"]
         done = self.run(words, tmp_path, ISR_PIPELINE_CONFIG=str(config))
         assert done.returncode == 2
-        assert done.stderr.strip() == "verdicts.yaml: ratio_min: abc; allowed: a number > 1"
+        line = f"{config}/verdicts.yaml: ratio_min: abc; allowed: a number > 1"
+        assert done.stderr.strip() == line
         assert not (tmp_path / "home" / "nights").exists()
 
     def run(self, words: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.files.checks import Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import LONG_MAX
@@ -273,13 +273,13 @@ def load_experiment(
         InputError: the first thing in one of the files that cannot be used.
     """
     path = _find("experiments", str(name_or_path))
-    where = _where(path)
+    where = said_path(path)
     written = validated(ExperimentFile, _raw(path, where), where)
     cluster_path = find_named(where, "cluster", "clusters", written.cluster)
     faults_path = find_named(where, "faults", "faults", written.faults)
-    profile = load_profile(_raw(faults_path, _where(faults_path)), _where(faults_path))
+    profile = load_profile(_raw(faults_path, said_path(faults_path)), said_path(faults_path))
     profile = reshared(profile, written.shares, f"{where}: shares")
-    cluster_where = _where(cluster_path)
+    cluster_where = said_path(cluster_path)
     cluster = validated(ClusterFile, read_cluster(cluster_path, cluster_where), cluster_where)
     experiment = Experiment(
         name=path.stem,
@@ -299,7 +299,7 @@ def load_experiment(
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy = healthy_scenario(experiment, _where(cluster_path))
+    healthy = healthy_scenario(experiment, said_path(cluster_path))
     kept = reduction or written.reduction
     if kept is not None:
         experiment = _reduced(experiment, healthy, kept)
@@ -316,7 +316,7 @@ def written_reduction(name_or_path: str | Path) -> ReductionEntry | None:
         InputError: the first thing in the file that cannot be used.
     """
     path = _find("experiments", str(name_or_path))
-    return validated(ExperimentFile, _raw(path, _where(path)), _where(path)).reduction
+    return validated(ExperimentFile, _raw(path, said_path(path)), said_path(path)).reduction
 
 
 def _reduced(experiment: Experiment, healthy: Scenario, kept: ReductionEntry) -> Experiment:
@@ -404,14 +404,6 @@ def _check_budget(experiment: Experiment) -> None:
 
 
 # ---------------------------------------------------------------------------- places
-
-
-def _where(path: Path) -> str:
-    """Say a path as a person would: relative to where they are, if below."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
 
 
 def _raw(path: Path, where: str) -> dict[str, Any]:

@@ -232,3 +232,11 @@ class _Composer:
 
 def _line(event: Any) -> str:
     return f"line {event.start_mark.line + 1}"
+
+
+def said_path(path: Path) -> str:
+    """Say a path as a person would: relative to where they are, if below."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ CLIENT = "pyspark-client"
 PROVIDER = "apache-airflow-providers-apache-spark"
 _NAMED_MAX = 3
 
+FREE_BYTES_MIN = 2**30
+"""Below this a volume is called nearly full. A night takes far less, but others fill it too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -50,17 +54,21 @@ class Finding:
     text: str
 
 
-def examine(read_settings: Callable[[], object]) -> list[Finding]:
+def examine(
+    read_settings: Callable[[], object], read_baselines: Callable[[], str]
+) -> list[Finding]:
     """Ask for every part.
 
     Args:
         read_settings: reads what verdicts are made by, and raises where it cannot be used.
+        read_baselines: reads and names the accepted baselines, and raises where one is damaged.
     """
     home = Home.from_environment()
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("Python", _python),
         ("home", lambda: _home(home)),
         ("config", lambda: _config(read_settings)),
+        ("baselines", read_baselines),
         ("Spark", _spark),
         ("Java", lambda: _java(home)),
         ("Spark master", _master),
@@ -87,6 +95,12 @@ def _python() -> str:
 
 def _home(home: Home) -> str:
     ground.check_places(home)
+    free = shutil.disk_usage(home.path).free
+    if free < FREE_BYTES_MIN:
+        raise Refused(
+            f"ISR_PIPELINE_HOME: {home.path} has {free / 2**20:.0f} MiB free; "
+            f"allowed: {FREE_BYTES_MIN / 2**20:.0f} MiB or more, for nights and for Spark"
+        )
     return f"{home.path}; what nights make in {home.made}" if home.store else str(home.path)
 
 

@@ -13,13 +13,12 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
-    FAILED,
-    INTERRUPTED,
-    RUNNING,
+    WITHOUT_VERDICT,
     check_night,
     find_experiment,
     nights,
     read_status,
+    run_ids_of,
 )
 from isr_pipeline.storage.places import remove_tree
 
@@ -77,7 +76,7 @@ def accept_baseline(
     night = check_night(night)
     refuse_if_claimed(Home.from_environment())
     find_experiment(night, experiment)
-    if read_status(experiment, night).state in (RUNNING, FAILED, INTERRUPTED):
+    if read_status(experiment, night).state in WITHOUT_VERDICT:
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
     record = acceptance.accept(
@@ -192,8 +191,7 @@ def remove(experiment: str, night: str) -> None:
     from isr_pipeline.tracking.prune import delete_night  # noqa: PLC0415 - reads MLflow
 
     home = Home.from_environment()
-    run_id = read_status(experiment, night).dag_run_id
-    if run_id:
+    for run_id in run_ids_of(experiment, night):
         logs = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
         shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)

@@ -23,8 +23,10 @@ from isr_pipeline.night.status import (
     check_night,
     folder_of,
     nights,
+    note_run,
     noted_status,
     read_status,
+    run_ids_of,
     write_status,
 )
 from isr_pipeline.storage.places import Place, remove_tree
@@ -49,6 +51,7 @@ def begin(
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
+    note_run(experiment, night, dag_run_id)
     folder.mkdir(parents=True, exist_ok=True)
     stale_files = ("verdict.json", "strata.json", "changed.json", "answer.json", "report.html")
     for stale in (*stale_files, "mlflow.json"):
@@ -140,6 +143,23 @@ def run_ended(dag_run_id: str) -> str:
             return _run_note(experiment, night)
     release_night(Home.from_environment(), owner=dag_run_id)
     return ""
+
+
+def replaced_by(dag_run_id: str) -> list[str]:
+    """Ids of earlier runs whose results in MLflow a DAG run has replaced: their links lead nowhere.
+
+    Returns:
+        Oldest first; none if the run wrote no night, or did not come as far as MLflow.
+    """
+    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
+
+    for experiment, night in nights():
+        if noted_status(experiment, night).dag_run_id != dag_run_id:
+            continue
+        if pages.run_page(experiment, night) is None:
+            return []
+        return [one for one in run_ids_of(experiment, night) if one != dag_run_id]
+    return []
 
 
 SHOWS_REPORT = frozenset({"report", "gate"})

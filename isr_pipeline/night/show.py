@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import Refused, TableMissing
 from isr_pipeline.home import Home
-from isr_pipeline.night.status import read_status
+from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
 from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         (report, data_docs, mlflow). Of a night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.headline import without_advice  # noqa: PLC0415 - reads pydantic
 
     home = Home.from_environment()
     folder = home.night_dir(experiment, night)
@@ -54,7 +55,10 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     if (folder / "plan.json").is_file():
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
-        shown |= {"configs": _configurations(plan), "headline": headline_of(experiment, night)}
+        headline = headline_of(experiment, night)
+        if status.state in WITHOUT_VERDICT:
+            headline = without_advice(headline)
+        shown |= {"configs": _configurations(plan), "headline": headline}
         shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
         shown |= {"answer": _answer(experiment, night)}
     return shown

@@ -74,12 +74,6 @@ def serve() -> int:
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(None))
     ports = {name: stack.ui_port(name) for name in stack.UI_PORTS}
-    for name, port in ports.items():
-        if stack.port_in_use(port):
-            variable = f"ISR_PIPELINE_{name.upper()}_PORT"
-            raise Refused(
-                f"port {port} for {name} is in use; choose another: {variable}={port + 1} make ui"
-            )
     lock = AirflowLock(home)
     if not lock.try_hold("make ui", ports=ports):
         holder = lock.holder()
@@ -91,6 +85,7 @@ def serve() -> int:
     programs: list[Program] = []
     spark: SharedSpark | None = None
     try:
+        _check_ports(ports)
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
         spark = SharedSpark(home, variables)
         variables |= spark.variables
@@ -124,6 +119,20 @@ def serve() -> int:
         if programs:
             _print_line("stopped")
         lock.release()
+
+
+def _check_ports(ports: dict[str, int]) -> None:
+    """Ask whether both programs can listen.
+
+    Raises:
+        Refused: another program does.
+    """
+    for name, port in ports.items():
+        if stack.port_in_use(port):
+            variable = f"ISR_PIPELINE_{name.upper()}_PORT"
+            raise Refused(
+                f"port {port} for {name} is in use; choose another: {variable}={port + 1} make ui"
+            )
 
 
 def _migrate(home: Home, variables: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ try:
         AirflowNotFoundException,
         AirflowRescheduleException,
         AirflowSkipException,
+        AirflowTaskTimeout,
     )
 except ImportError:  # 3.1
     from airflow.exceptions import (
@@ -22,6 +23,7 @@ except ImportError:  # 3.1
         AirflowNotFoundException,
         AirflowRescheduleException,
         AirflowSkipException,
+        AirflowTaskTimeout,
     )
     from airflow.timetables.trigger import CronTriggerTimetable
 
@@ -31,5 +33,6 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowRescheduleException",
     "AirflowSkipException",
+    "AirflowTaskTimeout",
     "CronTriggerTimetable",
 ]

@@ -19,8 +19,10 @@ from isr_pipeline.night.keep import Submit
 from isr_pipeline.orchestration.connections import spark_connection
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
+    SAID,
     SETTINGS,
     Tag,
+    check_params,
     night_of,
     one_line_errors,
 )
@@ -48,6 +50,7 @@ with DAG(
         """Pin the night and write down who, when and why."""
         from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
 
+        check_params(context, ACCEPT_PARAMS)
         params, run = context["params"], context["dag_run"]
         who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"
         lines = accept_baseline(
@@ -60,6 +63,7 @@ with DAG(
         )
         for line in lines:
             print(line)  # noqa: T201 - into the task's log
+        context["ti"].xcom_push(key=SAID, value="\n".join(lines))
         return lines[0]
 
     accept()

@@ -224,7 +224,7 @@ class _Night:
                 continue
             self._say(f"{name:<34} success  {time.monotonic() - began:.1f} s")
             return
-        self._broken.append(f"{name} failed")
+        self._broken.append(f"{name} failed: {reason}")
         self._say(f"{name:<34} failed  {time.monotonic() - began:.1f} s")
         self._say(f"    {reason}")
         self._say(f"    log: {self._home.path / LOG}")

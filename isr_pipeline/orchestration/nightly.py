@@ -19,9 +19,9 @@ which configuration got worse, and how sure that is.
   the rows; Data Docs are in `.state/data_docs/<experiment>/<night>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
   the shard to try once more: the tasks after it follow.
-* **`gate` failed**: the exception in its log says why. A *confirmed regression* is news about the
-  rules or the code, not about the pipeline: read the night's report. If the change is meant, accept
-  the night as the new baseline with the DAG `isr_baseline_accept`.
+* **`gate` failed**: the exception in its log says which task failed and why. A *confirmed
+  regression* is news about the rules or the code, not about the pipeline: read the night's report.
+  If the change is meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
 * **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
   need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.
@@ -47,6 +47,7 @@ from isr_pipeline.orchestration.wiring import (
     Tag,
     broken_tasks,
     check_ground,
+    check_params,
     claim,
     claim_and_limit,
     claim_if_open,
@@ -78,6 +79,7 @@ with DAG(
         """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
         from isr_pipeline.night.life import begin  # noqa: PLC0415
 
+        check_params(context, NIGHT_PARAMS)
         check_ground()
         claim(context)
         params = context["params"]

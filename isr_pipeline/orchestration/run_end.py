@@ -1,8 +1,10 @@
-"""Airflow plugin: what is done when a run of `isr_nightly` ends, however it ends.
+"""Airflow plugin: what is done when a run of our DAGs ends, however it ends.
 
-* The pages of the run and of its gate say the headline, what got worse by how much, and link to
-  MLflow and the report (their notes).
+* The pages of a night's run and of its gate say the headline, what got worse by how much, and link
+  to MLflow and the report (their notes).
+* The notes of earlier runs of the same night lose their links, which lead nowhere from now on.
 * A run that was ended by hand, so that its gate never ran, gives the tables back.
+* The page of an acceptance says what it absorbs, or why it was refused.
 
 Airflow finds the plugin by the entry point in pyproject.toml, and calls it where the run's state
 changes: in the scheduler, or in the server whose user marked the run. Tasks are forked from the
@@ -12,6 +14,7 @@ of ours is imported here, another process is asked.
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -19,16 +22,26 @@ from typing import Any
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
+from sqlalchemy import select
 from sqlalchemy.orm import object_session
 
 DAG_ID, GATE = "isr_nightly", "gate"
+ACCEPT_DAG_ID, ACCEPT = "isr_baseline_accept", "accept"
 SECONDS_MAX = 30.0
+NOTE_CHARACTERS = 1_000
+"""As much as Airflow's database keeps of a note."""
+
+SAID, WHY = "said", "why"
+"""Keys under which the task `accept` leaves what it says, or why it failed."""
 
 ASK = """
-import sys
-from isr_pipeline.night.life import run_ended
-sys.stdout.write(run_ended(sys.argv[1]))
+import json, sys
+from isr_pipeline.night.life import replaced_by, run_ended
+run = sys.argv[1]
+json.dump({"note": run_ended(run), "replaced": replaced_by(run)}, sys.stdout)
 """
+
+AGAIN = "This night was run again since: "
 
 
 @hookimpl
@@ -44,8 +57,13 @@ def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow
 
 
 def _ended(dag_run: Any) -> None:
-    if dag_run.dag_id != DAG_ID:
-        return
+    if dag_run.dag_id == DAG_ID:
+        _night_ended(dag_run)
+    elif dag_run.dag_id == ACCEPT_DAG_ID:
+        _note_acceptance(dag_run)
+
+
+def _night_ended(dag_run: Any) -> None:
     try:
         asked = subprocess.run(
             [sys.executable, "-c", ASK, dag_run.run_id],
@@ -54,12 +72,46 @@ def _ended(dag_run: Any) -> None:
             timeout=SECONDS_MAX,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError) as error:
+        told = json.loads(asked.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         logging.getLogger(__name__).warning("run %s has no note: %s", dag_run.run_id, error)
         return
-    if asked.stdout:
-        dag_run.note = asked.stdout
-        _note_gate(dag_run, asked.stdout)
+    if told["note"]:
+        dag_run.note = told["note"]
+        _note_gate(dag_run, told["note"])
+    _take_links(dag_run, told["replaced"])
+
+
+def _take_links(dag_run: Any, replaced: list[str]) -> None:
+    """Take the links off the notes of earlier runs of the night, and name the run that has them."""
+    session = object_session(dag_run)
+    if session is None or not replaced:
+        return
+    runs = type(dag_run)
+    asked = select(runs).where(runs.dag_id == DAG_ID, runs.run_id.in_(replaced))
+    for earlier in session.scalars(asked):
+        note = str(earlier.note or "")
+        if "](" not in note:
+            continue
+        paragraphs = [one for one in note.split("\n\n") if "](" not in one]
+        text = "\n\n".join([*paragraphs, f"{AGAIN}`{dag_run.run_id}`"])[:NOTE_CHARACTERS]
+        earlier.note = text
+        _note_gate(earlier, text)
+
+
+def _note_acceptance(dag_run: Any) -> None:
+    """Say what was accepted and what that absorbs, or why it was refused."""
+    session = object_session(dag_run)
+    task = dag_run.get_task_instance(ACCEPT, session=session) if session is not None else None
+    if task is None:
+        return
+    for key in (SAID, WHY):
+        said = task.xcom_pull(task_ids=ACCEPT, key=key, session=session)
+        if isinstance(said, str):
+            first, *more = said.splitlines()
+            text = "\n".join([f"**{first}**", "", *(f"* {line.strip()}" for line in more)])
+            dag_run.note = text.strip()[:NOTE_CHARACTERS]
+            return
 
 
 def _note_gate(dag_run: Any, text: str) -> None:

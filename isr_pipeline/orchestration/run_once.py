@@ -84,7 +84,7 @@ def main() -> int:
         _fail_run(options.give_up)
         return 0
     now = datetime.now(UTC)
-    run_id = f"manual__{now.isoformat()}"
+    run_id = _name_of_run(options.conf, now)
     signal.signal(signal.SIGTERM, _raise_stopped)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -103,6 +103,11 @@ def main() -> int:
         return 130
     finally:
         _end_children()
+
+
+def _name_of_run(conf: dict[str, Any], now: datetime) -> str:
+    """Id of the run, which Airflow's list of runs shows: when, of which experiment, which night."""
+    return f"manual__{now.isoformat()}_{conf['experiment']}_{conf['night']}"
 
 
 def _raise_stopped(*_: object) -> None:

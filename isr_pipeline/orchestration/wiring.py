@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import importlib
@@ -21,7 +22,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from isr_pipeline.errors import USER_ERRORS, Refused, shortened
+from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
@@ -31,6 +32,7 @@ from isr_pipeline.orchestration.airflow_names import (
     AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
+    AirflowTaskTimeout,
 )
 from isr_pipeline.orchestration.connections import (
     SparkConnection,
@@ -53,6 +55,9 @@ into_environment(SETTINGS)
 
 GATE_MAY_SKIP = frozenset({"confirm", "look_1", "extend_1", "look_2", "extend_2", "look_3"})
 """Tasks that a good night may leave out."""
+
+WHY_CHARACTERS = 400
+"""As much of a reason as the note of a run has room for."""
 
 
 class Tag(StrEnum):
@@ -92,7 +97,8 @@ NIGHT_PARAMS = {
         type=["null", "string"],
         format="date",
         title="Night",
-        description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date.",
+        description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date. "
+        "Leave it empty in a backfill, whose runs are the nights of their dates.",
     ),
     "experiment": EXPERIMENT,
     "panel_size": Param(
@@ -146,6 +152,21 @@ ACCEPT_PARAMS = {
 }
 
 
+def check_params(context: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse parameters that the DAG does not have: Airflow's API takes any name.
+
+    Args:
+        context: of a task.
+        known: parameters of the DAG.
+
+    Raises:
+        InputError: one is misspelt.
+    """
+    unknown = sorted(set(context["params"]) - set(known))
+    if unknown:
+        raise InputError("params", "", unknown[0], f"the parameters {', '.join(sorted(known))}")
+
+
 def night_of(context: Mapping[str, Any]) -> str:
     """Return a run's night: its param, else its logical date, else its run-after date (UTC).
 
@@ -164,22 +185,54 @@ def night_of(context: Mapping[str, Any]) -> str:
     return moment.astimezone(datetime.UTC).date().isoformat()
 
 
+WHY = "why"
+"""Key under which a task that failed leaves its reason for the gate and for the run's note."""
+
+SAID = "said"
+"""Key under which an acceptance leaves what it says, for the run's note."""
+
+
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Say what a person can fix as the exception in the log, and do not retry."""
+    """Say what a person can fix as the exception in the log, and do not retry.
+
+    Why a task failed is kept under the key :data:`WHY`, where the gate finds it.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except USER_ERRORS as error:
+            _keep_why(str(error), args, kwargs)
             raise AirflowFailException(str(error)) from None
+        except (AirflowRescheduleException, AirflowSkipException):
+            raise
+        except AirflowTaskTimeout:
+            _keep_why("it took longer than its time limit", args, kwargs)
+            raise
         except Exception as error:
             full = disk_full(error)
+            said = str(error) if isinstance(error, AirflowException) else cause(error)
+            _keep_why(full or said, args, kwargs)
             if not full:
                 raise
             raise AirflowFailException(full) from None
 
     return wrapped
+
+
+def _keep_why(reason: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Leave a reason for the gate, if a task's context is among a function's arguments.
+
+    A task of ours has it as its keywords, an operator as an argument or as ``context``.
+    """
+    candidates = (kwargs, kwargs.get("context"), *args)
+    context = next((one for one in candidates if isinstance(one, Mapping) and "ti" in one), None)
+    if context is None:
+        return
+    # What Airflow cannot keep, as on a full disk, stands in the task's log all the same.
+    with contextlib.suppress(Exception):
+        context["ti"].xcom_push(key=WHY, value=shortened(reason, WHY_CHARACTERS))
 
 
 def plan_of(context: Mapping[str, Any]) -> Any:
@@ -377,7 +430,7 @@ class SparkJob(SparkSubmitOperator):
 
 
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
-    """Return ``simulate_2 failed`` for every task of this run that did not end well.
+    """Return ``simulate_2 failed: why`` for every task of this run that did not end well.
 
     Tasks that never came to run because of another are left out if there is such another.
 
@@ -385,11 +438,11 @@ def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]
         context: of the gate.
         tasks: ids of every task the gate answers for.
     """
-    run = context["dag_run"]
-    states: dict[str, str] = (
-        context["ti"].get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(run.run_id, {})
+    run, instance = context["dag_run"], context["ti"]
+    states: dict[str, str] = instance.get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(
+        run.run_id, {}
     )
-    broken = []
+    causes, never_ran = [], []
     seen = set()
     for name, state in sorted(states.items()):
         task = name if name in tasks else name.rpartition("_")[0]
@@ -397,8 +450,26 @@ def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]
             continue
         seen.add(task)
         allowed = {"success", "skipped"} if task in GATE_MAY_SKIP else {"success"}
-        if state not in allowed:
-            broken.append(f"{name} {state or 'never ran'}")
-    broken += [f"{task} never ran" for task in sorted(tasks - seen)]
-    causes = [text for text in broken if not text.endswith(("upstream_failed", "never ran"))]
-    return causes or broken
+        if state in allowed:
+            continue
+        if state in (None, "upstream_failed"):
+            never_ran.append(f"{name} {state or 'never ran'}")
+        else:
+            causes.append(f"{name} {state}{_why(instance, task, name)}")
+    never_ran += [f"{task} never ran" for task in sorted(tasks - seen)]
+    return causes or never_ran
+
+
+def _why(instance: Any, task: str, name: str) -> str:
+    """The reason that a task left, after a colon; empty if it left none, as when it was killed.
+
+    Args:
+        instance: the gate's.
+        task: id.
+        name: of the task's instance: the id, and the number of the shard if it has any.
+    """
+    number = name.removeprefix(task).removeprefix("_")
+    reason = instance.xcom_pull(
+        task_ids=task, map_indexes=int(number) if number else -1, key=WHY, default=None
+    )
+    return f": {reason}" if isinstance(reason, str) else ""

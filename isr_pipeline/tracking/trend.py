@@ -1,8 +1,9 @@
 """One run per configuration that lives from night to night: its metrics are curves over nights.
 
 ``trend: <configuration>`` holds a point per night, so that MLflow's own charts draw it. Another
-panel begins other trends. A night that is logged again replaces its points. Nights that are pruned
-keep theirs: a few numbers, which say how a configuration came to where it is.
+panel begins other trends, and those of the panel before it name their panel from then on. A night
+that is logged again replaces its points. Nights that are pruned keep theirs: a few numbers, which
+say how a configuration came to where it is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ REGRESSED = "regressed"
 
 MOST_POINTS = 1_000
 """What MLflow takes in one batch."""
+
+DIGEST_CHARACTERS = 8
+"""As much of a panel's digest as tells two of them apart."""
 
 SECONDS_PER_DAY = 86_400
 MS_PER_DAY = 1_000 * SECONDS_PER_DAY
@@ -74,6 +78,7 @@ def log_trends(
         values: config_id -> MLflow metric -> value over the regression panel. The verdict's own may
             be of further scenarios, which no other night has.
     """
+    _name_apart(client, verdict)
     runs: dict[str, Run] = {}
     replaced = []
     # newest first: what an attempt that was cut off left behind is removed
@@ -111,6 +116,22 @@ def log_trends(
     remove_runs(client, replaced)
 
 
+def _name_apart(client: MlflowClient, verdict: NightVerdict) -> None:
+    """Name the panel in the names of trends of any other panel than the night's."""
+    for run in find_runs(client, verdict.experiment, kind=KIND):
+        panel = run.data.tags["panel_digest"]
+        name = _name(run.data.tags["config_name"])
+        if panel != verdict.panel_digest:
+            name += f" (panel {panel[:DIGEST_CHARACTERS]})"
+        if run.info.run_name != name:
+            client.update_run(run.info.run_id, name=name)
+
+
+def _name(configuration: str) -> str:
+    """Name of a configuration's trend."""
+    return f"trend: {configuration}"
+
+
 def _first_day(client: MlflowClient, trend: Run | None, day: int) -> int:
     """Day of the step 0, the same one for all configurations: told by any point of a trend."""
     points = [] if trend is None else _history(client, trend, REGRESSED)
@@ -120,7 +141,7 @@ def _first_day(client: MlflowClient, trend: Run | None, day: int) -> int:
 def _write(client: MlflowClient, known: str, tags: dict[str, str], points: list[Metric]) -> None:
     """Make the trend of a configuration; it counts once its tag says `complete`."""
     run = client.create_run(
-        known, run_name=f"trend: {tags['config_name']}", tags={**tags, "status": names.WRITING}
+        known, run_name=_name(tags["config_name"]), tags={**tags, "status": names.WRITING}
     )
     for start in range(0, len(points), MOST_POINTS):
         client.log_batch(run.info.run_id, metrics=points[start : start + MOST_POINTS])

@@ -25,7 +25,7 @@ from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import files_named
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.model import BaselineNote
+from isr_pipeline.verdicts.model import BaselineNote, accept_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -298,6 +298,25 @@ def content_digest(content: bytes) -> str:
 def as_json(overrides: Any) -> dict[str, Any]:
     """Overrides as JSON gives them back (a tuple becomes a list)."""
     return dict(json.loads(json.dumps(dict(overrides))))
+
+
+def examined() -> str:
+    """Read every baseline there is, and say which.
+
+    Raises:
+        Refused: the first that is damaged, and how to have a whole one.
+    """
+    accepted = []
+    found = Home.from_environment().baselines.glob("*")
+    for experiment in sorted(one.name for one in found if not one.name.startswith(".")):
+        try:
+            baseline = load(experiment)
+        except BaselineDamaged as damage:
+            again = accept_command(experiment, "NIGHT")
+            raise Refused(f"{experiment}: {damage}; accept a night again: {again}") from None
+        if baseline is not None:
+            accepted.append(f"{experiment} of {baseline.record.night}")
+    return ", ".join(accepted) or "none accepted yet"
 
 
 def forget(experiment: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from isr_pipeline.verdicts.model import (
@@ -12,6 +13,9 @@ from isr_pipeline.verdicts.model import (
     accept_command,
 )
 from isr_pipeline.verdicts.quantities import label
+
+ADVICE = "; accept this night: "
+"""Before the command that accepts a night, where no baseline can be compared with it."""
 
 
 def headline(
@@ -38,8 +42,13 @@ def headline(
     line = "; ".join(part for part in parts if part)
     if counts[Status.BASELINE] == total:
         accept = accept_command(experiment, night)
-        line = f"no baseline accepted yet ({total} configurations); accept this night: {accept}"
+        line = f"no baseline accepted yet ({total} configurations){ADVICE}{accept}"
     return line
+
+
+def without_advice(line: str) -> str:
+    """The headline of a night that is not whole: it cannot be accepted."""
+    return re.sub(rf"{ADVICE}[^)]*", "", line)
 
 
 def _beside(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
-from isr_pipeline.verdicts.headline import headline
+from isr_pipeline.verdicts.headline import ADVICE, headline
 from isr_pipeline.verdicts.look import Power, call, finite
 from isr_pipeline.verdicts.model import (
     RED,
@@ -120,7 +120,7 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]
         if ours != theirs:
             return None, (
                 f"baseline of night {baseline.record.night} is of another {name} panel "
-                f"({theirs[:12]}, tonight {ours[:12]}); accept this night: "
+                f"({theirs[:12]}, tonight {ours[:12]}){ADVICE}"
                 f"{accept_command(plan.experiment, plan.night)}"
             )
     return baseline, None

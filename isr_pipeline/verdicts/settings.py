@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
-from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.home import config_dir
 from isr_pipeline.worlds.columns import METRICS
 
@@ -98,11 +98,12 @@ def load_settings(path: Path | None = None) -> VerdictSettings:
         InputError: the file is missing, not YAML, or holds an unknown key or a value out of range.
     """
     path = path or config_dir() / "verdicts.yaml"
+    where = said_path(path)
     try:
         given = read_mapping(path)
     except InputError as error:
-        raise InputError(path.name, error.field, error.given, error.allowed) from None
-    return parse_settings(given, path.name)
+        raise InputError(where, error.field, error.given, error.allowed) from None
+    return parse_settings(given, where)
 
 
 def parse_settings(given: dict[str, Any], where: str) -> VerdictSettings:

@@ -16,6 +16,7 @@ import pytest
 from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import task_limit_s
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import STAGE_PANELS
@@ -23,16 +24,24 @@ from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
+from isr_pipeline.orchestration.airflow_names import (
+    AirflowRescheduleException,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
+    NIGHT_PARAMS,
     SparkJob,
     Tag,
     broken_tasks,
     check_ground,
+    check_params,
     claim_and_limit,
     claim_if_open,
     experiment_names,
     night_of,
+    one_line_errors,
 )
 
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
@@ -271,9 +280,14 @@ class TestGate:
 
     TASKS = frozenset({"plan", "simulate", "confirm", "report"})
 
-    def broken(self, states: dict[str, str | None]) -> list[str]:
-        """Ask the gate about a run with these task states."""
-        instance = SimpleNamespace(get_task_states=lambda **_: {"r": states})
+    def broken(
+        self, states: dict[str, str | None], why: dict[tuple[str, int], str] | None = None
+    ) -> list[str]:
+        """Ask the gate about a run with these task states, and reasons by task and shard."""
+        instance = SimpleNamespace(
+            get_task_states=lambda **_: {"r": states},
+            xcom_pull=lambda task_ids, map_indexes, **_: (why or {}).get((task_ids, map_indexes)),
+        )
         run = SimpleNamespace(dag_id="isr_nightly", run_id="r")
         return broken_tasks({"ti": instance, "dag_run": run}, self.TASKS)
 
@@ -296,6 +310,15 @@ class TestGate:
         states = self.good() | {"simulate_1": "failed", "report": "upstream_failed"}
         assert self.broken(states) == ["simulate_1 failed"]
 
+    def test_why_a_task_failed(self) -> None:
+        """The reason that a task or a shard left stands behind it."""
+        states = self.good() | {"simulate_1": "failed", "report": "failed"}
+        why = {("simulate", 1): "memory was short", ("report", -1): "no space left"}
+        assert self.broken(states, why) == [
+            "report failed: no space left",
+            "simulate_1 failed: memory was short",
+        ]
+
     def test_skipped_shard(self) -> None:
         """A skipped shard is a hole in the data."""
         assert self.broken(self.good() | {"simulate_0": "skipped"}) == ["simulate_0 skipped"]
@@ -309,6 +332,82 @@ class TestGate:
     def test_state_missing(self) -> None:
         """A task without a state did not run."""
         assert self.broken(self.good() | {"report": None}) == ["report never ran"]
+
+
+class TestWhyATaskFailed:
+    """The reason of a failure, left for the gate."""
+
+    def kept(self, failure: BaseException) -> list[str]:
+        """What a task that fails so leaves."""
+        left = []
+
+        @one_line_errors
+        def work(**_: Any) -> None:
+            raise failure
+
+        instance = SimpleNamespace(xcom_push=lambda key, value: left.append(f"{key}: {value}"))
+        with pytest.raises(BaseException):  # noqa: B017, PT011 - which one, other tests say
+            work(ti=instance)
+        return left
+
+    def test_of_a_person(self) -> None:
+        """The one line that says what to do."""
+        assert self.kept(Refused("no baseline")) == ["why: no baseline"]
+
+    @pytest.mark.parametrize("by_keyword", [False, True])
+    def test_of_an_operator(self, by_keyword: bool) -> None:
+        """Airflow gives an operator the context as an argument of either sort."""
+        left = []
+
+        @one_line_errors
+        def execute(_operator: object, context: Any) -> None:
+            raise AirflowException(f"spark-submit was killed with {len(context)} argument")
+
+        context = {"ti": SimpleNamespace(xcom_push=lambda **given: left.append(given["value"]))}
+        given = ((self,), {"context": context}) if by_keyword else ((self, context), {})
+        with pytest.raises(AirflowException, match="killed"):
+            execute(*given[0], **given[1])
+        assert left == ["spark-submit was killed with 1 argument"]
+
+    def test_of_a_defect(self) -> None:
+        """The error and what it says."""
+        assert self.kept(ValueError("x is 3")) == ["why: ValueError: x is 3"]
+
+    def test_of_a_limit(self) -> None:
+        """Airflow ends a task whose time is over."""
+        assert self.kept(AirflowTaskTimeout()) == ["why: it took longer than its time limit"]
+
+    def test_putting_off_and_skipping_are_no_failures(self) -> None:
+        """Nothing is left."""
+        assert self.kept(AirflowSkipException("nothing is open")) == []
+        assert self.kept(AirflowRescheduleException(datetime.now(UTC))) == []
+
+    def test_where_nothing_can_be_kept(self) -> None:
+        """On a full disk the reason stands in the log, and is not replaced by another."""
+
+        @one_line_errors
+        def work(**_: Any) -> None:
+            raise Refused("no baseline")
+
+        with pytest.raises(AirflowFailException, match=r"^no baseline$"):
+            work(ti=SimpleNamespace())
+
+
+class TestNamesOfParams:
+    """What a run may be asked for: Airflow's API takes any name."""
+
+    def test_a_misspelt_one(self) -> None:
+        """It is named, with those that there are."""
+        with pytest.raises(InputError) as refused:
+            check_params({"params": {"nigth": "2026-11-19"}}, NIGHT_PARAMS)
+        assert str(refused.value) == (
+            "params: nigth; allowed: the parameters experiment, fail_on_regression, night, "
+            "panel_size"
+        )
+
+    def test_the_dags_own(self) -> None:
+        """All of them are taken."""
+        check_params({"params": dict.fromkeys(NIGHT_PARAMS)}, NIGHT_PARAMS)
 
 
 class TestSparkJobThatCannotStart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
@@ -83,6 +84,7 @@ class TestWholeNight:
         """Airflow has the run as a success."""
         assert dag_runs(site)[0] == "success"
         assert first["dag_run_id"].startswith("manual__")
+        assert first["dag_run_id"].endswith(f"_{EXPERIMENT}_{NIGHT}")
 
     def test_leaves_report_and_data_docs(self, site: Site, first: dict[str, Any]) -> None:
         """The report and the checks' pages are there."""
@@ -205,9 +207,8 @@ class TestBrokenShard:
             killer.join()
         told = site.show(self.BROKEN)
         assert told["status"] == "failed"
-        assert told["reason"].startswith(
-            f"night {self.BROKEN} of {EXPERIMENT} has no verdict: simulate_"
-        )
+        began = f"night {self.BROKEN} of {EXPERIMENT} has no verdict: simulate_"
+        assert re.match(rf"{began}\d+ failed: .*killed", told["reason"])
         assert told["reason"] in said
         assert set(told["tables"]) == {"scenarios"}
         assert dag_runs(site)[-1] == "failed"

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -77,10 +78,18 @@ class TestUi:
         assert re.search(r"user admin, password \w+", started.said())
 
     def test_a_second_one_is_refused(self, served: tuple[Site, Started]) -> None:
-        """A port in use is said in one line, with what to do."""
+        """On the same home other ports would not help: who runs there is named."""
+        site, _ = served
+        assert re.fullmatch(
+            r"make ui \(process \d+\) runs Airflow on this home; wait until it ends\n",
+            site.run("ui", status=1),
+        )
+
+    def test_a_port_in_use(self, served: tuple[Site, Started], tmp_path: Path) -> None:
+        """On another home the port is said in one line, with what to do."""
         site, _ = served
         port = site.variables["ISR_PIPELINE_AIRFLOW_PORT"]
-        assert site.run("ui", status=1) == (
+        assert site.run("ui", status=1, more={"ISR_PIPELINE_HOME": str(tmp_path)}) == (
             f"port {port} for airflow is in use; choose another: "
             f"ISR_PIPELINE_AIRFLOW_PORT={int(port) + 1} make ui\n"
         )

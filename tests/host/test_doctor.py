@@ -16,13 +16,14 @@ import pytest
 
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.doctor import examine, overwritten
+from isr_pipeline.verdicts import baseline
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PARTS = [
-    *("Python", "home", "config", "Spark", "Java", "Spark master", "Spark workers"),
+    *("Python", "home", "config", "baselines", "Spark", "Java", "Spark master", "Spark workers"),
     *("MLflow", "Airflow"),
 ]
 
@@ -88,7 +89,20 @@ class TestDoctor:
         shutil.copytree(REPOSITORY / "config", config)
         (config / "verdicts.yaml").write_text("ratio_min: abc\n")
         _, found = doctor(tmp_path, ISR_PIPELINE_CONFIG=str(config))
-        assert found["config"] == (False, "verdicts.yaml: ratio_min: abc; allowed: a number > 1")
+        line = f"{config}/verdicts.yaml: ratio_min: abc; allowed: a number > 1"
+        assert found["config"] == (False, line)
+
+    def test_a_damaged_baseline(self, tmp_path: Path) -> None:
+        """It is found before the night that would have no verdict, with what to do."""
+        (tmp_path / "home" / "baselines" / "smoke").mkdir(parents=True)
+        _, found = doctor(tmp_path / "home")
+        assert found["baselines"] == (
+            False,
+            (
+                "smoke: baseline is damaged: baseline.json is missing; accept a night again: "
+                "isr-pipeline baseline accept NIGHT --experiment smoke --why 'REASON'"
+            ),
+        )
 
     def test_password_of_mlflow_is_not_shown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -96,7 +110,7 @@ class TestDoctor:
         """Neither where the store is good."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "databricks://user:secret@profile")
-        assert all("secret" not in one.text for one in examine(load_settings))
+        assert all("secret" not in one.text for one in examine(load_settings, baseline.examined))
 
 
 class TestOverwritten:

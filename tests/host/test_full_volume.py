@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,11 @@ from isr_pipeline import cli
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import ground
+from isr_pipeline.host.doctor import examine
 from isr_pipeline.night import life
 from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
 from isr_pipeline.orchestration.in_process import _Filter
+from isr_pipeline.verdicts.settings import load_settings
 
 NIGHT = "2026-11-20"
 RUN = "in-process__1"
@@ -55,6 +58,13 @@ class TestFull:
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: {volume}/home: no space left on device; free some, and try again"
         )
+
+    def test_a_volume_that_is_nearly_full(self, volume: Path) -> None:
+        """`doctor` says how much is free, and how much it asks for."""
+        found = {one.part: one for one in examine(load_settings, str)}
+        assert not found["home"].good
+        free = r"\d+ MiB free; allowed: 1024 MiB or more"
+        assert re.search(f"^ISR_PIPELINE_HOME: {volume}/home has {free}", found["home"].text)
 
     def test_the_reason_of_a_broken_night_stays(self, volume: Path) -> None:
         """What broke is said, although its status cannot be noted; the night reads interrupted."""

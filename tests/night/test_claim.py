@@ -21,8 +21,8 @@ from isr_pipeline.night.claim import (
     holds_claim,
     release_night,
 )
-from isr_pipeline.night.life import interrupt, made_by, run_ended
-from isr_pipeline.night.status import Status, read_status, write_status
+from isr_pipeline.night.life import interrupt, made_by, replaced_by, run_ended
+from isr_pipeline.night.status import Status, note_run, read_status, write_status
 from isr_pipeline.tracking.pages import remember
 
 NIGHT = "2026-11-19"
@@ -211,6 +211,16 @@ class TestRunEnded:
         said = run_ended("first")
         assert len(said) <= 1000
         assert said.partition("\n")[0].endswith("xxx failed**")
+
+    def test_runs_that_were_replaced(self, home: Home) -> None:
+        """Earlier runs of the night, once the last one has written to MLflow."""
+        for run in ("first", "second", "second"):
+            note_run("smoke", NIGHT, run)
+        write_status("smoke", NIGHT, Status("ok", dag_run_id="second"))
+        assert replaced_by("second") == []
+        remember("smoke", NIGHT, experiment_id="7", run_id="abc")
+        assert replaced_by("second") == ["first"]
+        assert replaced_by("first") == []
 
     def test_another_run_has_written_the_night_since(self, home: Home) -> None:
         """There is nothing to say of a run whose night is another one's now."""

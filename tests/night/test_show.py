@@ -13,6 +13,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.errors import Refused
 from isr_pipeline.night.status import Status, find_experiment, write_status
 from isr_pipeline.verdicts import acceptance
+from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import verdict_path
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
@@ -84,6 +85,23 @@ def test_stages_and_scenarios(told: dict[str, Any]) -> None:
     (stage,) = told["stages"]
     assert (stage["panel"], stage["scenarios"]) == ("confirm", 120)
     assert told["scenarios_used"] == 240
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize("panel", ["a" * 64, "c" * 64])
+def test_a_night_that_is_not_whole_is_not_to_be_accepted(panel: str) -> None:
+    """It was judged before it was stopped: what was found is said, and no advice to accept it."""
+    if panel.startswith("a"):
+        forget("smoke")
+    judge_night(World(experiment="smoke", panel_digest=panel).write(LATER))
+    said = {}
+    for state in ("baseline", "interrupted"):
+        write_status("smoke", LATER, Status(state))
+        done = CliRunner().invoke(app, ["night", "show", LATER, "--experiment", "smoke", "--json"])
+        said[state] = json.loads(done.stdout)["headline"]
+    assert "accept this night: isr-pipeline" in said["baseline"]
+    assert "accept" not in said["interrupted"].replace("accepted", "")
+    assert said["interrupted"].count("(") == said["interrupted"].count(")")
 
 
 @pytest.mark.usefixtures("told")

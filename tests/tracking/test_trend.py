@@ -67,6 +67,19 @@ class TestTrends:
         assert len(notes) == 1
         assert NIGHT in notes.pop()
 
+    def test_another_panel_names_the_trends_of_the_one_before(self, client: MlflowClient) -> None:
+        """Of two trends of one configuration, the one without a panel is that of the last night."""
+        logged(NIGHT)
+        logged(LATER, world=World(panel_digest="c" * 64))
+        names = {run.data.tags["panel_digest"][0]: run.info.run_name for run in trends(client)}
+        assert {name.partition(" (")[2] for name in names.values()} == {"panel aaaaaaaa)", ""}
+        assert names["a"].endswith("(panel aaaaaaaa)")
+        logged(LAST)
+        (run,) = trends(client, config_name="today", panel_digest="a" * 64)
+        assert run.info.run_name == "trend: today"
+        (run,) = trends(client, config_name="today", panel_digest="c" * 64)
+        assert run.info.run_name == "trend: today (panel cccccccc)"
+
     def test_the_night_links_to_them(self, client: MlflowClient) -> None:
         """The parent's note links to all trends, a child's to its own."""
         logged(NIGHT)

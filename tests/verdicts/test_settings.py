@@ -103,7 +103,14 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, line: s
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refusal:
         load_settings(path)
-    assert str(refusal.value) == f"verdicts.yaml: {line}"
+    assert str(refusal.value) == f"{path}: {line}"
+
+
+def test_a_file_is_named_as_a_person_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the folder one is in, the path from there."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^config/verdicts\.yaml: no such file"):
+        load_settings(tmp_path / "config" / "verdicts.yaml")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -111,5 +118,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         load_settings(tmp_path / "verdicts.yaml")
     assert str(refusal.value) == (
-        "verdicts.yaml: no such file or directory; allowed: a readable YAML or JSON file"
+        f"{tmp_path}/verdicts.yaml: no such file or directory; "
+        "allowed: a readable YAML or JSON file"
     )
