@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -20,6 +21,7 @@ from tests.end_to_end.test_night import dag_runs
 
 NIGHTS = ("2026-11-15", "2026-11-14")
 SECONDS_MAX = 900
+RUN = "by-hand"
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,23 @@ def note(site: Site, run_id: str) -> str:
             (run_id,),
         ).fetchone()
     return str(found[0]) if found else ""
+
+
+def triggered(site: Site, dag_id: str, conf: dict[str, str], run: str = RUN) -> str:
+    """State in which a run ends that was triggered with some parameters."""
+    site.run("airflow", "dags", "unpause", dag_id)
+    site.run(
+        *("airflow", "dags", "trigger", dag_id, "--run-id", run, "--conf", json.dumps(conf)),
+    )
+    limit = time.monotonic() + SECONDS_MAX
+    while True:
+        with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
+            asked = "select state from dag_run where run_id = ?"
+            (state,) = database.execute(asked, (run,)).fetchone()
+        if state in ("success", "failed"):
+            return str(state)
+        assert time.monotonic() < limit, state
+        time.sleep(1)
 
 
 class TestUi:
@@ -140,6 +159,20 @@ class TestUi:
         assert_one_after_the_other(site, later["dag_run_id"], earlier["dag_run_id"])
         for told in (later, earlier):
             assert note(site, told["dag_run_id"]).startswith(f"**{told['headline']}**")
+
+    def test_an_acceptance_has_a_note(self, served: tuple[Site, Started]) -> None:
+        """Accepted in Airflow's form: the page of the run says who accepted what, and why."""
+        site, _ = served
+        conf = {"night": NIGHTS[0], "experiment": EXPERIMENT, "why": "meant", "who": "Ada"}
+        assert triggered(site, "isr_baseline_accept", conf) == "success"
+        said = f"**night {NIGHTS[0]} is the baseline of {EXPERIMENT}, accepted by Ada: meant"
+        assert note(site, RUN).startswith(said)
+
+    def test_a_misspelt_parameter_is_refused(self, served: tuple[Site, Started]) -> None:
+        """The note of the failed run says which, and which there are."""
+        site, _ = served
+        assert triggered(site, "isr_nightly", {"nigth": NIGHTS[0]}, run="misspelt") == "failed"
+        assert "plan failed: params: nigth; allowed: the parameters " in note(site, "misspelt")
 
     def test_one_ctrl_c_ends_both(self, served: tuple[Site, Started]) -> None:
         """Exit status 0, and no process is left."""
