@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, shortened
+from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
 from isr_pipeline.host.pasted import COMMANDS, PROGRAM, pasted
 from isr_pipeline.host.surroundings import enter
@@ -1075,8 +1075,10 @@ def _known(experiment: str | None) -> str:
     from isr_pipeline.night.status import nights  # noqa: PLC0415
 
     if experiment is None:
-        having = {name for name, _ in nights()}
-        experiment = having.pop() if len(having) == 1 else DEFAULT_EXPERIMENT
+        having = sorted({name for name, _ in nights()})
+        if len(having) > 1 and DEFAULT_EXPERIMENT not in having:
+            raise Refused(f"there are nights of {', '.join(having)}: name one with --experiment")
+        experiment = having[0] if len(having) == 1 else DEFAULT_EXPERIMENT
     load_experiment(experiment)
     return experiment
 

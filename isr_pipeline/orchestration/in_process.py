@@ -88,12 +88,14 @@ def run_in_process(
     lock = AirflowLock(home)
     stack.stop_on_signals()
     one = _Night(home, master, experiment, night, panel_size)
+    begun = False
     try:
         # Where `make ui` runs Airflow, its nights and this one know of each other by the claim.
         wait_for_turn(lock, experiment, night, wait=wait)
         os.environ.update(stack.environment(home, spark_master=master))
         os.environ[SUPERVISOR_VARIABLE] = str(os.getpid())
         one.claim(wait=wait)
+        begun = True
         print_line("starting Spark (some seconds) …")
         spark = SharedSpark(home, os.environ)
         try:
@@ -103,9 +105,8 @@ def run_in_process(
             spark.end()  # nobody writes any more
     except KeyboardInterrupt:
         life.interrupt(experiment, night, one.run_id)
-        raise Interrupted(
-            f"night {night} of {experiment} stopped; run it again to have it whole"
-        ) from None
+        stopped = f"night {night} of {experiment} stopped; run it again to have it whole"
+        raise Interrupted(stopped if begun else "stopped while waiting") from None
     finally:
         lock.release()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
@@ -30,8 +30,9 @@ from isr_pipeline.verdicts.choice import (
     kind_of,
 )
 from isr_pipeline.verdicts.judge import panel_rows
+from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.panel import PanelOutcomes, partitions_in
-from isr_pipeline.verdicts.quantities import PRODUCE, label
+from isr_pipeline.verdicts.quantities import PRODUCE, UNDER_MIN, label
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ FILE = "answer.json"
 
 ASKED_SHOWN = 8
 """Asked configurations that the answer tells in words; the table has all."""
+
+MIN_ISR = "min.insync.replicas"
 
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
@@ -66,6 +69,7 @@ class Answer:
         sure: from how many scenarios, how sure to be the best.
         decides: which scenarios and assumptions decide it.
         asked: what each setting or release that was asked about gains and costs.
+        asked_each: the same, one item for each, then whom the question did not change.
         rivals: what published advice does here.
         releases: what another release would change.
         proposals: what a proposal that no broker has would change.
@@ -81,6 +85,7 @@ class Answer:
     sure: str
     decides: str
     asked: str
+    asked_each: tuple[str, ...]
     rivals: str
     releases: str
     proposals: str
@@ -175,11 +180,12 @@ class _Words:
             setting="" if keeps else self._setting(chosen),
             keeps=keeps,
             first=self._first(choice, chosen),
-            gains="" if measured is None else _gains(measured),
-            price="" if measured is None else _price(measured, self.ratio_min),
+            gains="" if measured is None else _gains(self._comparable(measured)),
+            price="" if measured is None else _price(self._comparable(measured), self.ratio_min),
             sure=self._sure(choice),
-            decides="" if choice is None or measured is None else self._decides(choice),
+            decides=self._decides(choice, measured),
             asked=self._asked(chosen),
+            asked_each=(*self._told(chosen), *self._kept()),
             rivals=self._rivals(),
             releases=self._another(self.choices.release, "Another release"),
             proposals=self._another(self.choices.proposal, "What no released broker has"),
@@ -198,10 +204,10 @@ class _Words:
                 f"{_change(choice.measured.changes[PRODUCE])} of {name}'s, "
                 f"{how_sure} sure that it is better."
             )
-        if choice.measured is None and choice.probability_best < SURE:
-            return f"Keep {name}: {_none_of(choice.candidates)} surely better."
         if choice.measured is None:
-            return f"Keep {name}: {_none_of(choice.candidates)} better."
+            surely = "surely " if choice.probability_best < SURE else ""
+            unless = " without losing more acknowledged records" if choice.losing else ""
+            return f"Keep {name}: {_none_of(choice.candidates)} {surely}better{unless}."
         best = self.by_id[choice.best]
         return (
             f"Keep {name}: nothing else is surely better. {best.name} looked best on one half of "
@@ -231,14 +237,20 @@ class _Words:
         """How sure it is that none is better: the other half may see it otherwise."""
         sure = _percent(choice.probability_best)
         if choice.most_often in (choice.best, *choice.alike):
-            return f"{sure} sure that none is better."
+            of = " that loses no more records" if choice.losing else ""
+            return f"{sure} sure that none{of} is better."
         return (
             f"On these, {self.by_id[choice.most_often].name} is the best in "
             f"{_percent(choice.probability_most_often)} of bootstrap draws, "
             f"{self.reference.name} in {sure}: larger panels would tell."
         )
 
-    def _decides(self, choice: Choice) -> str:
+    def _decides(self, choice: Choice | None, measured: Measured | None) -> str:
+        """Which scenarios and assumptions decide it, and what was left out for losing records."""
+        if choice is None:
+            return ""
+        if measured is None:
+            return self._left_out(choice)
         said = []
         if choice.deciding:
             said.append(f"Decided most by {', '.join(choice.deciding)}.")
@@ -250,25 +262,38 @@ class _Words:
             said.append(f"It would be {'; '.join(changed)}.")
         else:
             said.append("It stands if the weight of any one fault kind is halved or doubled.")
+        return " ".join([*said, *filter(None, [self._left_out(choice)])])
+
+    def _left_out(self, choice: Choice) -> str:
+        """Which lose more acknowledged records than the reference, and so were never chosen."""
+        if not choice.losing:
+            return ""
+        if len(choice.losing) > 1:
+            said = f"{len(choice.losing)} of {choice.candidates} lose more acknowledged records "
+            said += f"than {self.reference.name} and were left out."
+        else:
+            said = f"{self.by_id[choice.losing[0]].name} loses more acknowledged records than "
+            said += f"{self.reference.name} and was left out."
         if choice.lossy is not None:
             name, lost = self.by_id[choice.lossy[0]].name, choice.lossy[1]
-            said.append(
-                f"{name} would gain more, but loses acknowledged records "
-                f"({lost:.3g} more a scenario on average): left out."
-            )
-        return " ".join(said)
+            said += f" {name} would gain most, and loses {lost:.3g} more a scenario on average."
+        return said
 
     def _asked(self, chosen: Configuration) -> str:
         """What was asked about and is not advised, each with its gain and its price.
 
         Whom the question did not change is said of the advised one too.
         """
+        told = self._told(chosen)
+        said = [f"You asked, against {self.reference.name}: {'; '.join(told)}."] if told else []
+        return " ".join([*said, *self._kept()])
+
+    def _told(self, chosen: Configuration) -> list[str]:
+        """What was asked about and is not advised, an item for each."""
         others = [one for one in self.choices.asked if one.config_id != chosen.config_id]
         told = [self._asked_one(one) for one in others[:ASKED_SHOWN]]
-        said = [f"You asked, against {self.reference.name}: {'; '.join(told)}."] if told else []
-        if len(others) > len(told):
-            said.append(f"The table has {len(others) - len(told)} more.")
-        return " ".join([*said, *self._kept()])
+        more = len(others) - len(told)
+        return [*told, f"{more} more, which the table has"] if more else told
 
     def _kept(self) -> list[str]:
         """Who has a value of its own for what was asked about, and keeps it: sentences."""
@@ -283,11 +308,22 @@ class _Words:
         name = self.by_id[measured.config_id].name
         first = measured.changes[PRODUCE]
         said = f"{name}{self._takes(measured.config_id)} {_change(first)}"
+        comparable = self._comparable(measured)
         rest = ""
         for word, better in (("better", True), ("worse", False)):
-            moved = [one for one in _moved(measured, better=better) if one is not first]
+            moved = [one for one in _moved(comparable, better=better) if one is not first]
             rest += f", {word}: {_listed(moved)}" if moved else ""
-        return said + (rest or ", nothing else surely better or worse")
+        return said + _lost(measured) + (rest or ", nothing else surely better or worse")
+
+    def _comparable(self, measured: Measured) -> Measured:
+        """Without the time under min ISR, where min ISR itself is another: the bar was moved."""
+        theirs, ours = (
+            one.params.get(MIN_ISR) for one in (self.by_id[measured.config_id], self.reference)
+        )
+        if theirs == ours:
+            return measured
+        kept = {name: one for name, one in measured.changes.items() if name != UNDER_MIN}
+        return replace(measured, changes=kept)
 
     def _takes(self, config_id: str) -> str:
         """What it takes to have a configuration, where that is more than a setting."""
@@ -327,7 +363,8 @@ class _Words:
             f"{title}: {best.name} is the best of {choice.candidates}, {sure} than "
             f"{self.reference.name} ({_percent(choice.measured.better)}); {first}."
         )
-        parts = (said, _gains(choice.measured), _price(choice.measured, self.ratio_min))
+        measured = self._comparable(choice.measured)
+        parts = (said, _gains(measured), _price(measured, self.ratio_min))
         return " ".join(part for part in parts if part)
 
     def _backing(self, chosen: Configuration) -> str:
@@ -373,6 +410,14 @@ def _price(measured: Measured, ratio_min: float) -> str:
     return f"{said} Perhaps worse: {_listed(perhaps)}." if perhaps else said
 
 
+def _lost(measured: Measured) -> str:
+    """That more acknowledged records are lost, however seldom; nothing if not."""
+    lost = measured.changes[LOST]
+    if lost.value <= lost.reference_value:
+        return ""
+    return f", loses {lost.value:.3g} acknowledged records a scenario ({lost.reference_value:.3g})"
+
+
 def _listed(changes: list[Change]) -> str:
     return ", ".join(map(_change, changes))
 
@@ -395,7 +440,8 @@ def _shows(one: Change, *, better: bool) -> bool:
         return (one.value < one.reference_value) is better
     if abs(one.ratio - 1.0) < MENTIONED_FROM:
         return False
-    return one.high < 1.0 if better else one.low > 1.0
+    # As printed: an end that reads 1.00 says that there may be nothing.
+    return round(one.high, 2) < 1.0 if better else round(one.low, 2) > 1.0
 
 
 def _change(one: Change) -> str:
@@ -403,7 +449,9 @@ def _change(one: Change) -> str:
 
 
 def _ratio(one: Change) -> str:
-    """``0.31 × (0.19 to 0.44)`` or, where there is no ratio, ``0 to 4.2e-05``."""
+    """``0.31 × (0.19 to 0.44)`` or, where one side has nothing, ``0 to 4.2e-05``."""
+    if one.value == 0 and one.reference_value > 0:
+        return f"{one.reference_value:.3g} to none"
     if not math.isfinite(one.ratio):
         return f"{one.reference_value:.3g} to {one.value:.3g}"
     return f"{one.ratio:.2f} × ({one.low:.2f} to {one.high:.2f})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -34,6 +35,9 @@ FOUND = ("regressed", "suspect", "improved")
 
 FOUND_MAX = 12
 EVENTS_MAX = 60
+NAME_CHARACTERS = 11
+"""Width of what names a line or paragraph."""
+
 CHANGES_MAX = 12
 NAMES_MAX = 3
 
@@ -49,9 +53,8 @@ def print_night(shown: dict[str, Any]) -> None:
             # Not wrapped: a command stays in one piece.
             console.print(Text(pasted(words.reason(line))), soft_wrap=True)
     if shown.get("answer"):
-        console.print(Text(f"answer     {shown['answer']['short']}"))
-        if asked := shown["answer"].get("asked"):
-            console.print(Text(f"           {asked}"))
+        for name, text in _answer(shown["answer"]):
+            console.print(Text(_wrapped(name, text, console.width)), soft_wrap=True)
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):
@@ -64,6 +67,34 @@ def print_night(shown: dict[str, Any]) -> None:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
+
+
+def _answer(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a night answers, named: which setting, what decides it, what was asked, what backs it.
+
+    Of a night that chose no setting, nothing needs backing.
+    """
+    asked = answer.get("asked_each") or [text for text in (answer.get("asked"),) if text]
+    backing = answer.get("backing", "").removeprefix("Behind its rules: ")
+    parts = [("answer", answer["short"]), ("decided by", answer.get("decides", ""))]
+    parts += [("asked" if not at else "", one) for at, one in enumerate(asked)]
+    parts += [
+        ("advice", answer.get("rivals", "")),
+        ("backed by", backing if answer["sure"] else ""),
+    ]
+    return [(name, text) for name, text in parts if text]
+
+
+def _wrapped(name: str, text: str, width: int) -> str:
+    """A named paragraph whose further lines begin below the first one's text."""
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=f"{name:<{NAME_CHARACTERS}}",
+        subsequent_indent=" " * NAME_CHARACTERS,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _stages(shown: dict[str, Any]) -> list[str]:

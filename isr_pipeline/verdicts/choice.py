@@ -13,6 +13,9 @@ The rule: whoever has the least produce unavailability. Those that are worse tha
 what matters (`ratio_min`) count as equally good on it; among them the axes of the Pareto front
 decide, by the sum of the logarithms of their ratios. What loses more acknowledged records than the
 reference is never chosen.
+
+Where somebody asked about settings, these are what is chosen from: whoever asks for a lag limit is
+not told to set four other keys. Published advice is then measured beside the choice alone.
 """
 
 from __future__ import annotations
@@ -131,6 +134,7 @@ class Choice:
         sensitivity: (fault kind, factor) -> what would be best under that weight, if another.
         lossy: what would have been best, but loses more acknowledged records; and how many more
             a scenario, on average. None if there is no such.
+        losing: config_ids of all that lose more acknowledged records, and were left out for it.
     """
 
     kind: Kind
@@ -146,6 +150,7 @@ class Choice:
     deciding: tuple[str, ...]
     sensitivity: dict[tuple[str, float], str]
     lossy: tuple[str, float] | None
+    losing: tuple[str, ...] = ()
 
     @property
     def is_advised(self) -> bool:
@@ -165,8 +170,8 @@ class Choices:
     Attributes:
         chosen_on: scenarios of the half that chose.
         measured_on: scenarios of the other half.
-        setting: the best that a broker of the reference's release can be given; None if the
-            experiment has no such.
+        setting: the best that a broker of the reference's release can be given, among those that
+            were asked about if any was; None if the experiment has no such.
         release, proposal: likewise of other releases, and of what no released broker has.
         asked: whatever was asked about, of every kind, measured like the best.
         rivals: the settings that others advise, likewise.
@@ -207,12 +212,14 @@ def choose(plan: Plan, panel: PanelOutcomes, settings: VerdictSettings) -> Choic
     kinds = {
         kind: [one for one in others if kind_of(by_id[one], reference) is kind] for kind in Kind
     }
+    rivals = [one for one in kinds[Kind.SETTING] if by_id[one].group == ADVICE]
+    if about := [one for one in kinds[Kind.SETTING] if by_id[one].group == ASKED]:
+        kinds[Kind.SETTING] = about
     found = {
         kind: _choose(kind, (reference.config_id, *ids), panel, halves, settings) if ids else None
         for kind, ids in kinds.items()
     }
     asked = [one for one in others if by_id[one].group == ASKED]
-    rivals = [one for one in kinds[Kind.SETTING] if by_id[one].group == ADVICE]
     return Choices(
         chosen_on=len(halves[0].scenario_ids),
         measured_on=len(halves[1].scenario_ids),
@@ -360,6 +367,7 @@ def _choose(
         deciding=deciding,
         sensitivity=_sensitivity(rule, safe, at),
         lossy=None if safe[boldest] else (every[boldest], float(more_lost[boldest])),
+        losing=tuple(one for one, is_safe in zip(every, safe, strict=True) if not is_safe),
     )
 
 

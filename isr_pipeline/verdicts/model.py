@@ -340,9 +340,7 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
     try:
         return NightVerdict.model_validate_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        msg = (
-            f"experiment {experiment}, night {night}: not judged; run `make nightly NIGHT={night}`"
-        )
+        msg = f"experiment {experiment}, night {night}: not judged; {run_again(experiment, night)}"
         raise Refused(msg) from None
     except ValueError:
         msg = (

@@ -143,7 +143,11 @@ COLUMNS: tuple[Column, ...] = (
         lambda m: (m.unavailable + m.cell[at.G_UNAVAILABLE]) / m.partition_time,
         tested=True,
     ),
-    _per_hour("isr_shrinks", "Removals from the ISR by a leader.", at.G_SHRINKS),
+    _per_hour(
+        "isr_shrinks",
+        "ISR changes by which a leader removed replicas, however many at once.",
+        at.G_SHRINKS,
+    ),
     _per_hour("isr_expands", "Returns to the ISR by a leader's leave.", at.G_EXPANDS, worse=0),
     _per_hour(
         "isr_flaps",
@@ -153,7 +157,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _per_hour(
         "spurious_shrinks",
-        "Removals of a follower that no fault touched: the in-sync rule's false positives.",
+        "Replicas removed that no fault touched: the in-sync rule's false positives.",
         at.G_SPURIOUS,
     ),
     _mean(

@@ -99,6 +99,17 @@ class TestStopped:
         assert site.processes() == []
         assert site.debris() == []
 
+    def test_ctrl_c_while_it_waits_for_another(self, site: Site) -> None:
+        """Nothing of it was begun, so nothing needs to be run again."""
+        writing = self.start(site)
+        command = ("night", "run", "--experiment", EXPERIMENT, "--night", "2026-10-06")
+        waiting = site.start(*command, "--in-process")
+        waiting.wait_for("another night is running")
+        assert waiting.interrupt() == 130
+        assert waiting.said().splitlines()[-1] == "stopped while waiting"
+        assert writing.interrupt() == 130
+        assert "2026-10-06" not in site.run("night", "list")
+
     def test_kill_9(self, site: Site) -> None:
         """Nobody notes it; the night is interrupted all the same, and is run again."""
         started = self.start(site)

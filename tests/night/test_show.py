@@ -105,6 +105,20 @@ def test_a_night_that_is_not_whole_is_not_to_be_accepted(panel: str) -> None:
 
 
 @pytest.mark.usefixtures("told")
+def test_an_accepted_night_says_so() -> None:
+    """It was a first night when it was judged; it is no longer advised to accept it."""
+    forget("smoke")
+    world = World(experiment="smoke")
+    judge_night(world.write(NIGHT))
+    acceptance.accept("smoke", NIGHT, "Ada", "first", version=world.code_version)
+    write_status("smoke", NIGHT, Status("baseline"))
+    done = CliRunner().invoke(app, ["night", "show", NIGHT, "--experiment", "smoke", "--json"])
+    assert json.loads(done.stdout)["headline"] == (
+        "no baseline accepted yet (3 configurations); this night is the baseline now"
+    )
+
+
+@pytest.mark.usefixtures("told")
 def test_an_experiment_without_nights() -> None:
     """A name that was mistyped: the experiments that have nights are named."""
     with pytest.raises(Refused) as refusal:

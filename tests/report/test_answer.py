@@ -16,7 +16,7 @@ from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.observations import SHIPPED, load_observations
 from isr_pipeline.night import steps
 from isr_pipeline.night.show import show
-from isr_pipeline.report.answer import _moved, _price, read_answer, write_answer
+from isr_pipeline.report.answer import _change, _moved, _price, read_answer, write_answer
 from isr_pipeline.report.backing import _facts, backing, where_it_ends
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
@@ -280,10 +280,56 @@ class TestWords:
         gains = scaled(UNAVAILABLE, 0.2, "other"), scaled(UNAVAILABLE, 0.5, "lag-20s")
         found = answered(*gains, loses)
         assert found["configuration"] == "lag-20s"
-        assert (
-            "other would gain more, but loses acknowledged records (2.5 more a scenario"
-            in found["decides"]
+        assert found["decides"].endswith(
+            "other loses more acknowledged records than today and was left out. "
+            "other would gain most, and loses 2.5 more a scenario on average."
         )
+
+    def test_what_is_left_out_is_said_of_a_reference_that_is_kept(self) -> None:
+        """All that would gain loses records: nobody reads that nothing would gain."""
+
+        def loses(panel: str, name: str, columns: dict[str, np.ndarray], _: object) -> None:
+            del panel
+            if name != "today":
+                columns["records_lost"] = columns["records_lost"] + 2.5
+
+        gains = scaled(UNAVAILABLE, 0.2, "other"), scaled(UNAVAILABLE, 0.5, "lag-20s")
+        plan = World(names=NAMES).write(NIGHT, alike_but(*gains, loses))
+        found = answered_of(plan)
+        assert found["first"] == (
+            "Keep today: none of 2 others is better without losing more acknowledged records."
+        )
+        assert found["decides"] == (
+            "2 of 2 lose more acknowledged records than today and were left out. "
+            "other would gain most, and loses 2.5 more a scenario on average."
+        )
+        assert "sure that none that loses no more records is better" in found["sure"]
+        assert (
+            ", loses 2.5 acknowledged records a scenario (0)"
+            in answered_of(asked_third(plan))["asked"]
+        )
+
+    def test_time_under_another_min_isr_is_not_compared(self) -> None:
+        """A lower bar is no gain: what clients feel of it, produce unavailability says."""
+        min_isr = {"lag-20s": {"min.insync.replicas": 1}, "other": {"min.insync.replicas": 2}}
+        world = World(names=NAMES, values=min_isr)
+        under = "under_min_isr_rate"
+        plan = world.write(NIGHT, alike_but(scaled(under, 0.1, "other", "lag-20s")))
+        assert "under min ISR" not in answered_of(asked_third(plan))["asked"]
+        second = plan.configurations[1].model_copy(update={"group": "asked"})
+        several = (plan.configurations[0], second, plan.configurations[2])
+        found = answered_of(plan.model_copy(update={"configurations": several}))
+        assert "better: time under min ISR 0.10 ×" in found["asked"]
+
+    def test_an_end_that_reads_1_is_not_sure(self) -> None:
+        """1.003 is printed as 1.00: a price that may be nothing is not called sure."""
+        change = choice.Change(FLAPS, 1.76, 1.0, 1.76, 1.003, 3.61, worse=0.02, better=0.98)
+        assert _moved(choice.Measured("a", {FLAPS: change}, 0.99), better=False) == []
+
+    def test_what_falls_to_nothing_has_no_ratio(self) -> None:
+        """`0.00 × (0.00 to 0.00)` claims more than scenarios without any can say."""
+        change = choice.Change(FLAPS, 0.0, 0.5, 0.0, 0.0, 0.0, worse=1.0, better=0.0)
+        assert _change(change) == "ISR flaps 0.5 to none"
 
     def test_a_night_without_others_answers_nothing(self) -> None:
         """One configuration alone: there is nothing to choose."""
@@ -351,7 +397,10 @@ class TestShown:
         shown = show("synthetic", NIGHT)
         assert json.loads(json.dumps(shown))["answer"] == kept
         print_night(shown)
-        assert " ".join(kept["short"].split()) in " ".join(capsys.readouterr().out.split())
+        printed = " ".join(capsys.readouterr().out.split())
+        for part in ("short", "decides", "backing"):
+            assert kept[part]
+            assert " ".join(kept[part].removeprefix("Behind its rules: ").split()) in printed
         page = render(read_night(plan))
         assert kept["first"].replace("'", "&#x27;") in page
         assert kept["backing"].replace("'", "&#x27;") in page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -83,6 +83,14 @@ def chosen(panel: PanelOutcomes, home: object, **values: dict[str, object]) -> C
 
 class TestLosses:
     """What loses acknowledged records is no choice."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def of_its_own(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        """A state folder for all examples: plans are written."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ISR_PIPELINE_HOME", str(tmp_path_factory.mktemp("home")))
+            patch.delenv("ISR_PIPELINE_ROOT", raising=False)
+            yield
 
     @given(seed=st.integers(0, 2**32 - 1))
     @settings(max_examples=30, deadline=None)
@@ -353,6 +361,23 @@ class TestChoice:
         assert found is not None
         assert [one.config_id for one in found.asked] == ["id-a", "id-b"]
         assert found.asked[0].changes[UNAVAILABLE].ratio == pytest.approx(0.5)
+
+    def test_who_asks_is_answered_about_that(self, home: object) -> None:
+        """A rival may be better still: it stands beside the choice, and is not chosen."""
+        del home
+        plan = World(names=("today", "a", "b")).plan(NIGHT)
+        groups = {"a": "asked", "b": "published-advice"}
+        several = tuple(
+            one.model_copy(update={"group": groups.get(one.name, one.group)})
+            for one in plan.configurations
+        )
+        plan = plan.model_copy(update={"configurations": several})
+        found = choose(plan, self.better(a=0.5, b=0.2), few_flips())
+        assert found is not None
+        assert found.setting is not None
+        assert (found.setting.config_id, found.setting.candidates) == ("id-a", 1)
+        assert [one.config_id for one in found.rivals] == ["id-b"]
+        assert found.rivals[0].changes[UNAVAILABLE].ratio == pytest.approx(0.2)
 
     def test_one_fault_kind_may_decide(self, home: object) -> None:
         """Better under crashes, worse under pauses: doubling the pauses changes the choice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from isr_pipeline.report import charts
+from isr_pipeline.report.answer import Answer
 from isr_pipeline.report.data import (
     NightData,
 )
@@ -55,11 +56,19 @@ def _answer(data: NightData) -> str:
         return "<p>Nothing stands beside the reference.</p>"
     parts = (
         ("What decides it", answer.decides),
-        ("What was asked", answer.asked),
         ("Published advice", answer.rivals),
         ("Another release", answer.releases),
         ("Proposals", answer.proposals),
         ("How far real brokers back it", answer.backing),
     )
     listed = "".join(f"<dt>{title}</dt><dd>{escape(text)}</dd>" for title, text in parts if text)
-    return f"<blockquote>{escape(answer.short)}</blockquote><dl>{listed}</dl>"
+    return f"<blockquote>{escape(answer.short)}</blockquote>{_asked(data, answer)}<dl>{listed}</dl>"
+
+
+def _asked(data: NightData, answer: Answer) -> str:
+    """What was asked about, one line each."""
+    if not answer.asked_each:
+        return ""
+    items = "".join(f"<li>{escape(one)}</li>" for one in answer.asked_each)
+    against = escape(data.plan.reference)
+    return f"<p>What was asked, against <strong>{against}</strong>:</p><ul>{items}</ul>"
