@@ -26,6 +26,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.host.spark_session import spark_session
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place
     from isr_pipeline.storage.published import Draft, Stored
@@ -53,6 +55,12 @@ PRELOADED = "isr_pipeline.outcomes.pairs"
 
 TASKS_PER_CORE = 6
 """Enough for even cores at the end and a progress line that moves; each has its price."""
+
+LONG_PAIR_SECONDS = 1.0
+"""Core-seconds of a pair by brute force, from which on tasks are cut by time."""
+
+SECONDS_PER_TASK = 20.0
+"""Core-seconds of a task then: who watches sees how far it is."""
 
 ROWS_PER_FILE = 200_000
 
@@ -192,7 +200,9 @@ def simulate_part(
         raise Refused(msg)
     cores = spark.sparkContext.defaultParallelism
     # A process of its own for each task of another kernel: seconds to start.
-    wanted = cores if other else TASKS_PER_CORE * cores
+    wanted = (
+        cores if other else tasks_wanted(plan.definition, cores, len(costs) * len(configurations))
+    )
     tasks = pairs.plan_tasks(list(costs.values()), len(configurations), wanted)
     count = sum(task.pairs for task in tasks)
     print_line(
@@ -226,6 +236,20 @@ def simulate_part(
         remove_tree(raw)
         config_ids = [c.config_id for c in configurations]
         store.write_lineage(draft.own, parts.part_lineage(plan, panel, config_ids))
+
+
+def tasks_wanted(experiment: Experiment, cores: int, pairs: int) -> int:
+    """About how many tasks a part is cut into.
+
+    Args:
+        experiment: its cluster says how long a pair takes by brute force.
+        cores: of Spark.
+        pairs: of the part.
+    """
+    by_cores = TASKS_PER_CORE * cores
+    if core_seconds(experiment, 1) < LONG_PAIR_SECONDS:
+        return by_cores
+    return max(by_cores, math.ceil(core_seconds(experiment, pairs) / SECONDS_PER_TASK))
 
 
 def scenario_costs(plan: Plan, panel: str) -> dict[int, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.cost import core_seconds
+from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.jobs import generate_scenarios, simulate, summarize
 from isr_pipeline.jobs.progress import Progress
@@ -125,6 +128,21 @@ class TestNight:
             simulate.run(spark, simulate.parse(arguments))
             summarize.run(spark, summarize.parse(arguments))
         assert other.digests() == night.digests()
+
+
+class TestTasks:
+    """Into how many tasks a part is cut."""
+
+    def test_short_pairs_are_cut_by_cores(self) -> None:
+        """Every task has its price."""
+        assert simulate.tasks_wanted(load_experiment("operators"), 2, 4400) == 12
+
+    def test_long_pairs_are_cut_by_time(self) -> None:
+        """A task has 20 core-seconds, so that who watches sees how far it is."""
+        experiment = load_experiment("operators").model_copy(update={"horizon_ms": 3_600_000})
+        many = math.ceil(core_seconds(experiment, 100) / simulate.SECONDS_PER_TASK)
+        assert simulate.tasks_wanted(experiment, 2, 100) == many > 12
+        assert simulate.tasks_wanted(experiment, 2, 1) == 12
 
 
 class TestParts:
