@@ -52,15 +52,23 @@ class Assumptions:
             return str(self.add("release", RELEASE, "no source tells it; --release does"))
         return str(self.add("release", hint[0], f"{hint[1]}; --release says better"))
 
-    def controller(self, release: str) -> str:
-        """Assume who elects leaders."""
+    def controller(self, release: str, hint: str | None = None) -> str:
+        """Assume who elects leaders.
+
+        Args:
+            release: of Kafka, assumed or not.
+            hint: who the listing looks like, if it looks like one.
+        """
         version = version_of(release) or (4,)
         if version >= (4,):
             return "kraft"
         if version < (2, 8):
             return "zookeeper"
         why = f"no source tells it; {release} has both"
-        return str(self.add("controller", "kraft" if version >= (3, 3) else "zookeeper", why))
+        if hint is not None:
+            why = "no source tells it; the listing looks as under ZooKeeper"
+        likely = hint or ("kraft" if version >= (3, 3) else "zookeeper")
+        return str(self.add("controller", likely, why))
 
     def eligible_leader_replicas(self, release: str, controller: str) -> int | None:
         """Assume whether KIP-966 is on; None where the release does not have it."""
@@ -101,10 +109,22 @@ class Assumptions:
         )
         self.add("topics.*.settings", "the topics' own", why)
 
-    def batches(self) -> None:
-        """Assume how many records a request holds."""
-        why = f"no source tells batches; at most {BATCHES_PER_S} a second a partition"
-        self.add("topics.*.produce.records_per_batch", "records_per_s / 20, rounded up", why)
+    def batches(self, *, rated: bool, unrated: bool) -> None:
+        """Assume how many records a request holds.
+
+        Args:
+            rated: whether a topic has rates that some source tells.
+            unrated: whether a topic has the assumed rate.
+        """
+        ones, shared = "one batch a second", f"at most {BATCHES_PER_S} batches a second a partition"
+        value: int | str = RECORDS_PER_S
+        if rated:
+            value = f"the rate of a topic's busiest partition / {BATCHES_PER_S}, rounded up"
+        if rated and unrated:
+            value = f"{value}; {RECORDS_PER_S} in topics without rates"
+        said = [*([shared] if rated else []), *([ones] if unrated else [])]
+        why = f"no source tells batches; {', '.join(said) or 'every topic is idle'}"
+        self.add("topics.*.produce.records_per_batch", value, why)
         self.add("topics.*.produce.record_bytes", RECORD_BYTES, "no source tells sizes")
 
     def service(self, controller: str) -> None:

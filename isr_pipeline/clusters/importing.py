@@ -12,12 +12,13 @@ from isr_pipeline.clusters.facts import Facts
 from isr_pipeline.clusters.live import RATE_S, RATE_S_MAX, read_live
 from isr_pipeline.clusters.merge import merge
 from isr_pipeline.clusters.recognise import facts_of, read_source
+from isr_pipeline.clusters.replaced import replaced
 from isr_pipeline.clusters.show import as_json
 from isr_pipeline.clusters.write import write_cluster
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import text
 from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import one_line, shown
+from isr_pipeline.files.words import counted, one_line, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.cluster_file import (
     BYTES_MAX,
@@ -57,7 +58,8 @@ def import_cluster(
         draw: which of them.
 
     Returns:
-        All that the file says, as ``cluster show --json``, and the ``file``.
+        All that the file says, as ``cluster show --json``, and the ``file``; where the name was
+        another import's, also what is ``replaced``.
 
     Raises:
         InputError: the first thing that cannot be used; nothing is written then.
@@ -65,7 +67,8 @@ def import_cluster(
     """
     _check_name(name)
     path = out if out is not None else config_dir() / "clusters" / f"{name}.yaml"
-    _check_place(path, sources, chosen=out is not None)
+    former = _check_place(path, sources, chosen=out is not None)
+    before = None if former is None else replaced(former, path)
     facts = read_all(sources, command_config, rate_s)
     if anonymous:
         anonymise(facts)
@@ -79,8 +82,10 @@ def import_cluster(
         merged = _reduced(merged, reduction)
         file = checked_cluster(merged, str(path))
     kinds = ", ".join(dict.fromkeys(one.kind for one in facts))
-    write_cluster(merged, path, description=f"Imported from {kinds}.")
-    return {"file": str(path), **as_json(file)}
+    description = f"Imported from {kinds}."
+    write_cluster(merged, path, description=description)
+    seen = {"file": str(path), **as_json(file), "description": description}
+    return seen if before is None else {**seen, "replaced": before.as_json()}
 
 
 def _reduced(merged: Mapping[str, Any], reduction: Reduction) -> dict[str, Any]:
@@ -100,7 +105,8 @@ def _reduced(merged: Mapping[str, Any], reduction: Reduction) -> dict[str, Any]:
         else broker
         for broker in merged["brokers"]
     ]
-    left_out = [*merged["left_out"], reduction.sentence]
+    fewer = f"{counted(reduction.of - len(reduction.weights), 'partition')}: {reduction.sentence}"
+    left_out = [*merged["left_out"], *([fewer] if reduction.sentence else [])]
     return {**merged, "topics": topics, "brokers": brokers, "left_out": left_out}
 
 
@@ -144,21 +150,26 @@ def _check_name(name: str) -> None:
         raise InputError("--name", "", shown(name), NAME.allowed) from None
 
 
-def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> None:
-    """Refuse to write over what is being imported, and, unless told to, what was not imported."""
+def _check_place(path: Path, sources: Sequence[str], *, chosen: bool) -> dict[str, Any] | None:
+    """Refuse to write over what is being imported, and, unless told to, what was not imported.
+
+    Returns:
+        What the file of an earlier import says; None if there is none, or if the place was chosen.
+    """
     if not path.parent.is_dir():
         raise InputError(str(path), "", "no such folder", "a file in a folder that exists")
     if not path.exists():
-        return
+        return None
     if any(Path(one).exists() and path.samefile(one) for one in sources):
         option = "--out" if chosen else "--name"
         raise InputError(option, "", shown(path.name), "another file than the sources")
     if chosen:
-        return
+        return None
     try:
-        imported = "values_from" in read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
+        former = read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
     except InputError:
-        imported = False
-    if not imported:
+        former = {}
+    if "values_from" not in former:
         allowed = "another --name: this cluster file was not imported"
         raise InputError("--name", "", path.stem, allowed)
+    return former

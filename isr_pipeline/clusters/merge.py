@@ -19,14 +19,18 @@ from isr_pipeline.clusters.assume import (
     is_internal,
 )
 from isr_pipeline.clusters.facts import PLATFORM, Facts, PartitionFacts, TopicFacts
+from isr_pipeline.clusters.topics_text import WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.scalars import scalar
+from isr_pipeline.files.words import few
 from isr_pipeline.kafka.broker_config import KEYS, resolve
 from isr_pipeline.kafka.release_numbers import NUMBERS, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
 
 CONFLICTS_LISTED = 50
+OURS_MIN = 2
+"""Known brokers whose own files make that of an unknown one a new broker's."""
 LAST_WITH_ZOOKEEPER = "3.9"
 KNOWN_FEATURES = (
     "metadata.version",
@@ -166,6 +170,8 @@ class _Merge:
             return str(told)
         hints = [facts.release_hint for facts in self.sources if facts.release_hint]
         newest = max(hints, key=lambda hint: version_of(hint[0]) or (0,), default=None)
+        if newest is not None and self._under_kraft() and newest == WITHOUT_ELR:
+            newest = WITHOUT_ELR_KRAFT
         zookeeper = any(facts.controller == "zookeeper" for facts in self.sources)
         if zookeeper and (newest is None or (version_of(newest[0]) or ()) >= (4,)):
             newest = (LAST_WITH_ZOOKEEPER, "the last release that runs under ZooKeeper")
@@ -177,7 +183,14 @@ class _Merge:
         if told == "zookeeper" and version >= (4,):
             source = self.values_from["controller"]
             raise InputError(source, "controller", "zookeeper", f"kraft: the release is {release}")
-        return str(told) if told else self.assumed.controller(release)
+        if told:
+            return str(told)
+        hinted = any(facts.release_hint == WITHOUT_ELR for facts in self.sources)
+        return self.assumed.controller(release, "zookeeper" if hinted else None)
+
+    def _under_kraft(self) -> bool:
+        """Whether a source says that KRaft's controllers elect leaders."""
+        return any(facts.controller == "kraft" for facts in self.sources)
 
     def _features(self, release: str, controller: str) -> dict[str, Any]:
         names = sorted({name for facts in self.sources for name in facts.features})
@@ -461,7 +474,8 @@ class _Merge:
                 f"log dirs of {self.unplaced} replicas, which are known by id only "
                 "(kafka-log-dirs.sh --describe has their paths)"
             )
-        self.assumed.batches()
+        produced = [t["partitions"] for t in written if not is_internal(t["name"])]
+        self.assumed.batches(rated=len(produced) > len(without), unrated=bool(without))
         return written
 
     @staticmethod
@@ -526,7 +540,7 @@ def _refuse_two_clusters(sources: Sequence[Facts]) -> None:
 
     Raises:
         InputError: other cluster ids, other ids of the same topics, brokers that have nothing in
-            common, or replicas that mostly differ.
+            common, replicas that mostly differ, or a broker that the cluster does not have.
     """
     for i, other in enumerate(sources):
         for one in sources[:i]:
@@ -534,6 +548,37 @@ def _refuse_two_clusters(sources: Sequence[Facts]) -> None:
             if why:
                 allowed = f"sources of one cluster: {one.source} {why[1]}"
                 raise InputError(other.source, "", why[0], allowed)
+    _refuse_strange_brokers(sources)
+
+
+def _refuse_strange_brokers(sources: Sequence[Facts]) -> None:
+    """Refuse a source of one broker that no source with partitions knows.
+
+    Beside the sources of several brokers that are known, it is a new broker, still empty.
+
+    Raises:
+        InputError: the source, its broker, and the brokers that are known.
+    """
+    whole = [facts for facts in sources if _has_replicas(facts)]
+    known = {broker for facts in whole for broker in _brokers_of(facts)}
+    alone = [
+        (broker, facts)
+        for facts in sources
+        for broker in _brokers_of(facts)
+        if len(_brokers_of(facts)) == 1
+    ]
+    ours = {broker for broker, _ in alone if broker in known}
+    strange = [(broker, facts) for broker, facts in alone if known and broker not in known]
+    if len(ours) >= OURS_MIN and len(ours) > len({broker for broker, _ in strange}):
+        return
+    for broker, facts in strange:
+        allowed = f"sources of one cluster: {whole[0].source} has {few(known)}"
+        raise InputError(facts.source, "", f"broker {broker}", allowed)
+
+
+def _has_replicas(facts: Facts) -> bool:
+    """Whether a source says which brokers hold partitions."""
+    return any(p.replicas for topic in facts.topics.values() for p in topic.partitions.values())
 
 
 def _differ(one: Facts, other: Facts) -> tuple[str, str] | None:
@@ -541,9 +586,9 @@ def _differ(one: Facts, other: Facts) -> tuple[str, str] | None:
     if one.cluster_id and other.cluster_id and one.cluster_id != other.cluster_id:
         return f"cluster id {other.cluster_id}", f"has {one.cluster_id}"
     mine, its = _brokers_of(one), _brokers_of(other)
-    alone = len(mine) == 1 or len(its) == 1  # server.properties: one broker's
+    alone = len(mine) == 1 or len(its) == 1  # see _refuse_strange_brokers
     if mine and its and not mine & its and not alone:
-        return f"brokers {_few(its)}", f"has {_few(mine)}"
+        return f"brokers {few(its)}", f"has {few(mine)}"
     compared = differ = 0
     for name in one.topics.keys() & other.topics.keys():
         a, b = one.topics[name], other.topics[name]
@@ -565,11 +610,6 @@ def _brokers_of(facts: Facts) -> set[int]:
         for partition in topic.partitions.values():
             found |= set(partition.replicas or ())
     return found
-
-
-def _few(values: set[int]) -> str:
-    listed = sorted(values)
-    return ", ".join(str(v) for v in listed[:5]) + (", ..." if len(listed) > 5 else "")
 
 
 # ---------------------------------------------------------------------------- small things

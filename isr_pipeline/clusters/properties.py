@@ -6,6 +6,7 @@ import re
 
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, broker_id
 from isr_pipeline.clusters.secrets import of_a_broker
+from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 
 KIND = "server.properties"
@@ -19,6 +20,13 @@ _TELLING = re.compile(
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WHOLE = (re.compile(r"[+-]?[0-9]+"), "a whole number")
+_KINDS = {
+    "int": _WHOLE,
+    "long": _WHOLE,
+    "bool": (re.compile("true|false", re.IGNORECASE), "true or false"),
+}
+"""What Kafka's ConfigDef reads, by the type of a key."""
 _PLACEHOLDER = re.compile(r"\$\{|\{\{|%\(|\$\(")
 """Begins what a template has where a value belongs."""
 
@@ -44,7 +52,7 @@ def read(source: Source) -> Facts:
     """Read the file of one broker, or of a controller.
 
     Raises:
-        InputError: a line of something else, or no broker's id.
+        InputError: a line of something else, a value that Kafka cannot read, or no broker's id.
     """
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
@@ -53,6 +61,7 @@ def read(source: Source) -> Facts:
         if found is None:
             source.refuse(number, line.strip(), _ALLOWED)
         pairs[found[1]] = unescaped(found[2].strip())
+        _check_kind(source, number, found[1], pairs[found[1]])
     roles = {role.strip() for role in pairs.get("process.roles", "broker").split(",")}
     number_of = pairs.get("node.id", pairs.get("broker.id", ""))
     if "broker" in roles and number_of in ("", "-1"):
@@ -65,6 +74,20 @@ def read(source: Source) -> Facts:
         if broker is not None or not of_a_broker(key) or key in OF_CONTROLLERS:
             broker_setting(facts, broker, key, value)
     return facts
+
+
+def _check_kind(source: Source, line: int, key: str, value: str) -> None:
+    """Refuse a value that keeps a broker from starting; a template's placeholder is none.
+
+    Raises:
+        InputError: a text where Kafka takes a whole number, or true or false.
+    """
+    kind = KEYS[key].type if key in KEYS else ""
+    if kind not in _KINDS or _PLACEHOLDER.search(value):
+        return
+    pattern, allowed = _KINDS[kind]
+    if not pattern.fullmatch(value):
+        source.refuse(line, f"{key}={value}", f"{key} with {allowed}")
 
 
 def unescaped(value: str) -> str:

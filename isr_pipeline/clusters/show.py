@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.clusters.replaced import replaced_line
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import shown
+from isr_pipeline.files.words import counted, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.cluster_file import (
     ClusterFile,
@@ -66,6 +67,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
         for topic in file.topics
     ]
     return {
+        "description": file.description,
         "release": file.release,
         "controller": file.controller,
         "features": dict(file.features),
@@ -105,17 +107,20 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
     if said["assumed"]:
         yield "assumed, as no source tells it:"
         for one in said["assumed"]:
-            yield f"  {one['what']}: {shown(one['value'])} ({one['why']})"
+            yield from _assumed(one)
     for title in ("conflicts", "left_out"):
         if said[title]:
             yield f"{title.replace('_', ' ')}:"
             for one in said[title]:
                 yield f"  {_conflict(one) if isinstance(one, dict) else one}"
-    racks = sorted({broker["rack"] for broker in said["brokers"] if broker["rack"]})
+    racks = {broker["rack"] for broker in said["brokers"] if broker["rack"]}
+    in_racks = counted(len(racks), "rack")
     yield (
-        f"{name}: Kafka {said['release']}, {said['controller']}, {len(said['brokers'])} brokers"
-        f"{f' in {len(racks)} racks' if racks else ''}, {len(said['topics'])} topics, "
-        f"{len(partitions)} partitions{_stand_for(partitions)}"
+        f"{name}: Kafka {said['release']}, {said['controller']}, "
+        f"{counted(len(said['brokers']), 'broker')}"
+        f"{f' in {in_racks}' if racks else ''}, "
+        f"{counted(len(said['topics']), 'topic')}, "
+        f"{counted(len(partitions), 'partition')}{_stand_for(partitions)}"
     )
     for key, value in said["settings"].items():
         yield f"  {key}: {shown(value)}"
@@ -128,6 +133,19 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
             f"  broker {broker['id']}{rack}: {held} replicas, leads {led}, "
             f"log dirs {', '.join(broker['log_dirs']) or 'unknown'}{f'; {own}' if own else ''}"
         )
+    if "replaced" in said:
+        yield replaced_line(said["replaced"], name)
+
+
+def _assumed(one: dict[str, Any]) -> Iterator[str]:
+    """Write one thing that was assumed; of several values each has a line."""
+    value = one["value"]
+    if not isinstance(value, dict):
+        yield f"  {one['what']}: {shown(value)} ({one['why']})"
+        return
+    yield f"  {one['what']} ({one['why']}):"
+    for name, each in value.items():
+        yield f"    {name}: {shown(each)}"
 
 
 def _stand_for(partitions: list[dict[str, Any]]) -> str:

@@ -41,6 +41,10 @@ _STYLES = (
     ("4.1", "it names eligible leader replicas, as 3.8 and later do"),
     ("3.9", "its brokers know no eligible leader replicas (N/A), as under ZooKeeper"),
 )
+WITHOUT_ELR = _STYLES[-1]
+"""The hint of such a listing: brokers of 3.7 and later know them, but under ZooKeeper."""
+WITHOUT_ELR_KRAFT = ("3.6", "its brokers know no eligible leader replicas (N/A), as before 3.7")
+"""What the same listing hints at where another source says KRaft."""
 _ELR, _NO_ELR = 3, 4
 """Of the styles, those of 3.8 and later: N/A is what the tool prints where a broker cannot say."""
 

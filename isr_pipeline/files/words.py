@@ -46,6 +46,12 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def few(numbers: Iterable[int]) -> str:
+    """List the first five numbers in order; dots stand for the rest."""
+    listed = sorted(numbers)
+    return ", ".join(str(one) for one in listed[:5]) + (", ..." if len(listed) > 5 else "")
+
+
 def kind_of(value: object) -> str:
     """Name the kind of a value in words."""
     kinds = {dict: "a mapping", list: "a list", str: "a text", bool: "a boolean"}

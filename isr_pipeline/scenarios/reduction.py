@@ -65,10 +65,13 @@ class Reduction:
 
     @property
     def sentence(self) -> str:
-        """Say what was left out."""
+        """Say who stands for all; empty where all are kept."""
+        kept = len(self.weights)
+        if kept == self.of:
+            return ""
         return (
-            f"{self.of - len(self.weights)} of {self.of} partitions: {len(self.weights)} stand for "
-            f"all ({self.classes} classes, {self.joined}; draw {self.draw})"
+            f"{kept} of {self.of} partitions stand for all "
+            f"({self.classes} classes, {self.joined}; draw {self.draw})"
         )
 
 

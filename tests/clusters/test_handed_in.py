@@ -157,10 +157,34 @@ class TestProperties:
         assert found.brokers[1].rack is None
         assert found.left_out == [f"broker.rack={value} (F): a placeholder, no value"]
 
+    @pytest.mark.parametrize(
+        ("line", "allowed"),
+        [
+            ("num.io.threads=sixteen", "num.io.threads with a whole number"),
+            ("num.io.threads=", "num.io.threads with a whole number"),
+            ("replica.lag.time.max.ms=1.5", "replica.lag.time.max.ms with a whole number"),
+            (
+                "auto.leader.rebalance.enable=yes",
+                "auto.leader.rebalance.enable with true or false",
+            ),
+        ],
+    )
+    def test_a_value_that_keeps_a_broker_from_starting(self, line: str, allowed: str) -> None:
+        """Kafka's own parser refuses it; so does the import, by file and line."""
+        head = BROKER.format(1)
+        place = f"F: line {head.count(chr(10)) + 1}"
+        assert refusal(f"{head}{line}\n") == f"{place}: {line}; allowed: {allowed}"
+
+    @pytest.mark.parametrize("value", ["${THREADS}", "+16", "99999"])
+    def test_a_value_that_kafka_reads_is_no_mistake(self, value: str) -> None:
+        """A placeholder, a sign, and more than the simulator takes."""
+        assert facts(f"{BROKER.format(1)}num.io.threads={value}\n")
+
     def test_of_a_broker_that_is_not_registered(self, tmp_path: Path) -> None:
-        """The metadata log names every broker; another one is said."""
+        """The metadata log names every broker; another one beside its brokers' files is said."""
         log = sorted(RECORDED.glob("*.checkpoint")) + sorted(RECORDED.glob("*.log"))
-        seen = imported(tmp_path, *log, more=BROKER.format(77))
+        ours = {"one": BROKER.format(1), "two": BROKER.format(2)}
+        seen = imported(tmp_path, *log, **ours, more=BROKER.format(77))
         assert any(
             line.startswith("broker 77 is named by other sources") for line in seen["left_out"]
         )

@@ -101,6 +101,29 @@ class TestMerge:
         out = CliRunner().invoke(app, ["cluster", "show", str(seen["file"])]).stdout
         assert out.startswith("assumed, as no source tells it:\n  release: ")
 
+    def test_batches_of_an_assumed_rate(self, files: dict[str, str]) -> None:
+        """What is said of batches is what the file has: one batch a second."""
+        seen = imported(files, "topics")
+        said = next(one for one in seen["assumed"] if one["what"].endswith("records_per_batch"))
+        [stream] = seen["topics"][0]["produce"]
+        assert said["value"] == stream["records_per_batch"] == 10
+        assert said["why"] == "no source tells batches; one batch a second"
+
+    def test_a_listing_as_under_zookeeper(self, files: dict[str, str]) -> None:
+        """Release and controller are assumed of the same sign, N/A for eligible replicas."""
+        Path(files["topics"]).write_text(samples.WITHOUT_ELR)
+        seen = imported(files, "topics")
+        assert (seen["release"], seen["controller"]) == ("3.9", "zookeeper")
+        why = next(one["why"] for one in seen["assumed"] if one["what"] == "controller")
+        assert why == "no source tells it; the listing looks as under ZooKeeper"
+
+    def test_the_same_listing_under_kraft(self, files: dict[str, str]) -> None:
+        """Where another source says KRaft, the brokers are older: 3.7 and later know them."""
+        Path(files["topics"]).write_text(samples.WITHOUT_ELR)
+        Path(files["server"]).write_text("node.id=3\nprocess.roles=broker\n")
+        seen = imported(files, "topics", "server")
+        assert (seen["release"], seen["controller"]) == ("3.6", "kraft")
+
     def test_who_is_believed(self, files: dict[str, str]) -> None:
         """A tool is believed more than a file of properties, and the conflict is listed."""
         text = Path(files["server"]).read_text().replace("broker.id=3", "broker.id=1")
@@ -150,6 +173,22 @@ class TestMerge:
         assert refusal(files, "topics", "dirs") == (
             "dirs.txt: brokers 11, 12, 13; allowed: sources of one cluster: topics.txt has 1, 2, 3"
         )
+
+    def test_a_broker_of_another_cluster(self, files: dict[str, str]) -> None:
+        """The settings of one broker that the listing does not have are not this cluster's."""
+        text = Path(files["server"]).read_text().replace("broker.id=3", "broker.id=104")
+        Path(files["server"]).write_text(text)
+        assert refusal(files, "topics", "server") == (
+            "server.txt: broker 104; allowed: sources of one cluster: topics.txt has 1, 2, 3"
+        )
+
+    def test_a_new_broker_beside_the_others(self, files: dict[str, str]) -> None:
+        """Beside the files of two known brokers that of a third is a new broker's, still empty."""
+        for number, name in ((1, "configs"), (2, "dirs"), (4, "server")):
+            Path(files[name]).write_text(f"node.id={number}\nprocess.roles=broker\n")
+        assert "broker 4; allowed" in refusal(files, "topics", "configs", "server")
+        seen = imported(files, "topics", "configs", "dirs", "server")
+        assert [broker["id"] for broker in seen["brokers"]] == [1, 2, 3, 4]
 
     def test_another_topic_of_the_same_name(self, files: dict[str, str]) -> None:
         """Topic ids tell clusters apart that look alike."""
@@ -232,12 +271,14 @@ class TestFile:
         assert [one["weight"] for one in topic["partitions"]] == [5] * 12
         assert [one["id"] for one in kept["brokers"]] == [1, 2, 3]
         assert kept["left_out"][-1] == (
-            "48 of 60 partitions: 12 stand for all (3 classes, none joined; draw 3)"
+            "48 partitions: 12 of 60 partitions stand for all (3 classes, none joined; draw 3)"
         )
         assert "client_request_us" in kept["brokers"][0]["service"]
         again = show(kept["file"])
         assert again["topics"] == kept["topics"]
         assert "60" in next(line for line in lines(again, "mine") if line.startswith("mine:"))
+        whole = imported(files, "topics", "configs", partitions=60)
+        assert not [one for one in whole["left_out"] if "stand for all" in one]
 
     def test_too_few_partitions(self, files: dict[str, str]) -> None:
         """No fewer than three for each broker that leads, if there are as many."""
@@ -257,6 +298,46 @@ class TestFile:
         (folder / "clusters" / "hand.yaml").write_text("cluster: {}")
         with pytest.raises(InputError, match="this cluster file was not imported"):
             import_cluster([files["topics"]], "hand")
+
+    def test_what_an_import_replaces_is_said(
+        self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Brokers and partitions of the former cluster, and the experiments that use its name."""
+        folder = Path(files["topics"]).parent
+        monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(folder))
+        (folder / "clusters").mkdir()
+        (folder / "experiments").mkdir()
+        for name, cluster in (("lag", "mine"), ("else", "theirs")):
+            (folder / "experiments" / f"{name}.yaml").write_text(f"cluster: {cluster}")
+        first = import_cluster([files["topics"]], "mine")
+        assert "replaced" not in first
+        again = import_cluster([files["topics"]], "mine")
+        assert again["replaced"] == {"brokers": (1, 2, 3), "partitions": 2, "experiments": ("lag",)}
+        assert [*lines(again, "mine")][-1] == (
+            "replaced: mine was a cluster of 3 brokers (1, 2, 3) and 2 partitions, "
+            "used by 1 experiment (lag)"
+        )
+
+    def test_the_description_is_shown(self, files: dict[str, str]) -> None:
+        """JSON has it as every other field of the file."""
+        seen = imported(files, "topics", "dirs")
+        assert show(seen["file"])["description"] == seen["description"]
+        assert seen["description"] == (
+            "Imported from kafka-topics.sh --describe, kafka-log-dirs.sh --describe."
+        )
+
+    def test_assumed_service_times_are_shown_whole(self, files: dict[str, str]) -> None:
+        """Each has a line of its own; none is cut."""
+        said = [*lines(imported(files, "topics"), "mine")]
+        at = said.index("  service (no source tells service times; these are the simulator's):")
+        assert said[at + 1] == "    handler_read_us: 80"
+        assert "    network_rtt_ms: 0.5" in said
+        assert not any(" ... " in line for line in said)
+
+    def test_one_of_a_kind(self, files: dict[str, str]) -> None:
+        """One rack is no racks, one topic no topics."""
+        said = [*lines(imported(files, "topics", "server"), "mine")]
+        assert "mine: Kafka 3.7, kraft, 3 brokers in 1 rack, 1 topic, 2 partitions" in said
 
     def test_secrets(self, files: dict[str, str]) -> None:
         """No password comes into the file or onto the screen."""

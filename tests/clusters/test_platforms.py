@@ -95,7 +95,11 @@ class TestCruiseControl:
         first, second = seen["topics"][0]["partitions"]
         assert (first["records_per_s"], second["records_per_s"]) == (123.457, 0)
         assert seen["topics"][0]["produce"][0]["records_per_batch"] == 7
-        assert "topics.*.partitions.records_per_s" not in [a["what"] for a in seen["assumed"]]
+        assumed = {one["what"]: one["value"] for one in seen["assumed"]}
+        assert "topics.*.partitions.records_per_s" not in assumed
+        assert assumed["topics.*.produce.records_per_batch"] == (
+            "the rate of a topic's busiest partition / 20, rounded up"
+        )
 
     def test_unhealthy_partitions_only(self) -> None:
         """Without verbose=true most partitions are missing."""
