@@ -24,7 +24,7 @@ from benchmarks import verdict_example
 from benchmarks.detection import draw
 from benchmarks.findings.question import question
 from isr_pipeline.blame import both_ways, case, culprit
-from isr_pipeline.clusters import assume, live
+from isr_pipeline.clusters import live
 from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.file import Experiment, load_experiment
@@ -572,7 +572,6 @@ def _files() -> Iterable[Claim]:
         live.ANSWER_S_MAX, live.CONNECT_S_MAX,
     )  # fmt: skip
     yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
-    yield now(page, "sends more than {} batches a second", assume.BATCHES_PER_S)
     yield now(page, "{} scenarios at most", asking.FULL)
     yield from given(
         page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"

@@ -136,10 +136,10 @@ def new_experiment(
         count = len(configurations(experiment))
         whole_s = _seconds_a_pair(experiment)
         kept, pair_s = _reduction(draft, today, whole_s, count)
-        left_out = [kept.reduced] if kept.reduced else []
+        first = [kept.reduced] if kept.reduced else []
         scenarios = _panel(experiment, pair_s, count)
         if scenarios is None:
-            left_out.append(f"published advice ({len(rivals)} configurations)")
+            first.append(f"published advice is left out ({len(rivals)} configurations)")
             rivals, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
         size = _Size(scenarios, kept.partitions)
@@ -151,7 +151,7 @@ def new_experiment(
         *_compared(today, asked, rivals),
         *(f"{one}; left out" for one in (*found.left_out, *not_here)),
         *own_values(today, [one.overrides for one in asked]),
-        *(f"left out for the first answer: {one}" for one in left_out),
+        *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: make nightly EXPERIMENT={name}",
     ]

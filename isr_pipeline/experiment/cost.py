@@ -75,18 +75,18 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
     if experiment.cluster.hourly_load:
         how += "; it follows the hour, and this is the average one"
     return [
-        *([f"partitions: {experiment.reduced}"] if experiment.reduced else []),
+        *([f"reduced: {experiment.reduced}"] if experiment.reduced else []),
         f"load: {how}",
-        f"cost: at most {_rounded(events)} events a pair, {_rounded(events * pairs)} for {pairs} "
-        f"pairs: {_rounded(core_seconds(experiment, pairs))} s of a core at "
-        f"{_rounded(EVENTS_PER_CORE_S)} a second"
+        f"cost: at most {rounded(events)} events a pair, {rounded(events * pairs)} for {pairs} "
+        f"pairs: {rounded(core_seconds(experiment, pairs))} s of a core at "
+        f"{rounded(EVENTS_PER_CORE_S)} a second"
         + (", before jumps and shared runs" if load.period_us > 0 else ", before shared runs"),
     ]
 
 
-def _rounded(number: float) -> str:
-    """Two digits that mean something, in thousands, millions or milliards: ``3.2 million``."""
-    for unit, word in ((1e9, " thousand million"), (1e6, " million"), (1e4, "")):
+def rounded(number: float) -> str:
+    """Two digits that mean something, in thousands, millions or billions: ``3.2 million``."""
+    for unit, word in ((1e9, " billion"), (1e6, " million"), (1e4, "")):
         if number >= unit:
             if not word:
                 return f"{float(f'{number:.2g}'):,.0f}".replace(",", " ")

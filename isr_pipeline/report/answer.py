@@ -369,7 +369,7 @@ class _Words:
 
     def _backing(self, chosen: Configuration) -> str:
         reduced = self.definition.reduced
-        left_out = f" Not simulated: {reduced}." if reduced else ""
+        left_out = f" Reduced: {reduced}." if reduced else ""
         ends = where_it_ends(*self.size)
         return f"Behind its rules: {backing(chosen, self.reference)}. {ends}{left_out}"
 

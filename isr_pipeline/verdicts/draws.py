@@ -77,7 +77,7 @@ class Draws:
         found = self.contradictions
         answer = "contradict each other" if found else "agree"
         yield f"two draws {answer}, on {self.scenarios} scenarios"
-        for sentence in self.reduced:
+        for sentence in filter(None, self.reduced):
             yield f"  {sentence}"
         yield (
             f"of {len(self.calls)} comparisons with the reference {same} are called the same, "

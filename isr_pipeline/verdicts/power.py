@@ -239,9 +239,9 @@ def findable(
         )
     elif known is None:
         lines.append(
-            f"an alarm takes one of {reach.scenarios} scenarios that differs, and {reach.least} of "
-            f"{reach.further} further ones that got worse; how large a rise that is, is known "
-            "after a night, or by --simulate"
+            f"an alarm takes a difference in at least one of {reach.scenarios} scenarios, and a "
+            f"rise in at least {reach.least} of {reach.further} further ones; how small a ratio "
+            "that finds is known after a night, or by --simulate"
         )
     if known is not None:
         lines.append(f"smallest ratio found 19 times in 20, by the outcomes of {known.where}:")

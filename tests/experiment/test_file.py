@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.cost import cost_lines
+from isr_pipeline.experiment.cost import cost_lines, rounded
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
@@ -365,3 +365,9 @@ def test_a_load_of_any_rate_is_read(edit: Edit) -> None:
     load, cost = cost_lines(experiment, 5)
     assert load == "load: has no common period of at most 1 s; every event is simulated"
     assert cost.endswith("before shared runs")
+
+
+def test_how_a_large_number_of_events_is_said() -> None:
+    """Two digits and one word."""
+    said = [rounded(number) for number in (7.2, 46_123.0, 1.24e6, 2.34e10)]
+    assert said == ["7.2", "46 000", "1.2 million", "23 billion"]

@@ -88,12 +88,12 @@ class TestWords:
         """The answer about a reduced cluster says how many partitions stood for all."""
         world = World(names=NAMES)
         plan = world.write(NIGHT, alike_but(scaled(UNAVAILABLE, 0.5, "lag-20s")))
-        sentence = "4500 of 5000 partitions: 500 stand for all (40 classes, none joined; draw 1)"
+        sentence = "500 of 5000 partitions stand for all (40 classes, none joined; draw 1)"
         definition = plan.definition.model_copy(update={"reduced": sentence})
         write_answer(plan.model_copy(update={"definition": definition}))
         found = read_answer("synthetic", NIGHT)
         assert found is not None
-        assert found["backing"].endswith(f" Not simulated: {sentence}.")
+        assert found["backing"].endswith(f" Reduced: {sentence}.")
 
     def test_other_gains_are_said(self) -> None:
         """Offline time that surely falls is named beside the unavailability."""

@@ -124,6 +124,7 @@ class TestWhoIsKept:
         reduction = kept(LARGE, 500)
         assert set(reduction.weights.values()) == {1}
         assert not reduction.service
+        assert reduction.sentence == "", "nothing is reduced, so nothing is said"
 
     def test_what_is_reduced_already(self) -> None:
         """A reduction of a reduction stands for the same whole."""

@@ -73,7 +73,8 @@ class TestLines:
         experiment = load_experiment("smoke")
         (line,) = findable(experiment, list(configurations(experiment)), SETTINGS)
         assert line.startswith(
-            "an alarm takes one of 8 scenarios that differs, and 10 of 392 further ones"
+            "an alarm takes a difference in at least one of 8 scenarios, "
+            "and a rise in at least 10 of 392 further ones; how small a ratio that finds is known"
         )
 
     def test_before_any_night_the_panel_can_be_simulated(self) -> None:

@@ -22,8 +22,8 @@ def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
     reach = reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
     lead = (
-        f"An alarm about one configuration takes one of {reach.scenarios} scenarios that differs, "
-        f"and {reach.least} of {reach.further} further ones that got worse."
+        f"An alarm about one configuration takes a difference in at least one of {reach.scenarios} "
+        f"scenarios, and a rise in at least {reach.least} of {reach.further} further ones."
         if reach.decides
         else f"The budget has {reach.further} further scenarios; an alarm takes {reach.least}."
     )
