@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import optimize
 
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import planned_stages
+from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.outcomes.panel_here import simulate_panel
+from isr_pipeline.outcomes.panel_here import ANY_NIGHT, REGRESSION, simulate_panel
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.panels import panel_digest
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
@@ -138,25 +145,50 @@ class Known:
     uniform: Mapping[str, Mapping[str, float]]
 
 
-def known_outcomes(experiment: str, scenarios: int, settings: VerdictSettings) -> Known | None:
-    """The baseline's outcomes, else the last night's, of a panel of that size; None without any."""
+def known_outcomes(
+    experiment: Experiment, configurations: Sequence[Configuration], settings: VerdictSettings
+) -> Known | None:
+    """The baseline's outcomes, else the last night's, if their panel is this very one.
+
+    Args:
+        experiment: as read.
+        configurations: all of it; those with other values than then have no outcomes.
+        settings: which metrics count.
+
+    Returns:
+        None if neither is of the same scenarios with one of the configurations.
+    """
+    names = {one.config_id: one.name for one in configurations}
+    size, ours = experiment.panels.regression, ""
+    for where, panel, outcomes in _kept_outcomes(experiment.name):
+        ours = ours or _panel_of(experiment)
+        if panel == ours:
+            known = _known(where, outcomes(), names, size, settings)
+            if known.above:
+                return known
+    return None
+
+
+def _kept_outcomes(experiment: str) -> Iterator[tuple[str, str, Callable[[], pd.DataFrame]]]:
+    """Whose outcomes are kept, the digest of their regression panel, and what reads them."""
     try:
         baseline = baselines.load(experiment)
     except baselines.BaselineDamaged:
         baseline = None
     if baseline is not None:
-        names = {one.config_id: one.name for one in baseline.record.configurations}
-        where = f"the baseline (night {baseline.record.night})"
-        known = _known(where, baseline.outcomes, names, scenarios, settings)
-        if known.above:
-            return known
-    for night in reversed(store.list_nights(experiment, table="summary")):
-        rows = store.read_table("summary", experiment, night)
-        names = dict(zip(rows["config_id"], rows["config_name"], strict=True))
-        outcomes = store.read_table("outcomes", experiment, night)
-        known = _known(f"night {night}", outcomes, names, scenarios, settings)
-        return known if known.above else None
-    return None
+        record, outcomes = baseline.record, baseline.outcomes
+        yield f"the baseline (night {record.night})", record.panel_digest, lambda: outcomes
+    for night in store.list_nights(experiment, table="summary")[-1:]:
+        plan = Home.from_environment().night_dir(experiment, night) / "plan.json"
+        with contextlib.suppress(InputError):  # of a night that nobody can tell, nothing is used
+            panel = Plan.load(plan).panel_digest
+            read = functools.partial(store.read_table, "outcomes", experiment, night)
+            yield f"night {night}", panel, read
+
+
+def _panel_of(experiment: Experiment) -> str:
+    """The digest of an experiment's regression panel."""
+    return panel_digest(draw_panel(experiment.source, REGRESSION, ANY_NIGHT))
 
 
 def simulated_outcomes(
@@ -230,7 +262,7 @@ def findable(
         known: outcomes of its panel; looked for among baseline and nights if None.
     """
     reach = reach_of(experiment.panels.model_dump(), experiment.budget, settings)
-    known = known or known_outcomes(experiment.name, reach.scenarios, settings)
+    known = known or known_outcomes(experiment, configurations, settings)
     lines = []
     if not reach.decides:
         lines.append(
@@ -253,7 +285,7 @@ def findable(
 def _ratios(known: Known, name: str, reach: Reach, settings: VerdictSettings) -> str:
     above = known.above.get(name)
     if above is None:
-        return "not part of that night"
+        return "not part of that night, with these values"
     uniform = known.uniform[name]
     return ", ".join(
         f"{metric} {smallest_words(count, uniform.get(metric), reach, settings)}"

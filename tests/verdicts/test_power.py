@@ -7,9 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from isr_pipeline.experiment.file import Panels, load_experiment
-from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
+from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.experiment.stages import Budget
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.panels import panel_digest
+from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import (
     Reach,
     findable,
@@ -19,7 +22,7 @@ from isr_pipeline.verdicts.power import (
     uniform_ratio,
 )
 from isr_pipeline.verdicts.settings import load_settings
-from tests.verdicts.synthetic import World
+from tests.verdicts.synthetic import NIGHT, World
 from tests.verdicts.test_judge import accepted
 
 SETTINGS = load_settings()
@@ -62,6 +65,23 @@ def test_a_short_latency_must_rise_by_more() -> None:
     assert factor > 1.15
     assert uniform_ratio(values, weights, 0.0, 1.1) == pytest.approx(1.1)
     assert uniform_ratio(np.zeros(3), weights, 1.0, 1.1) == np.inf
+
+
+def _of_size(scenarios: int) -> Experiment:
+    """The smoke experiment with panels of so many scenarios."""
+    panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
+    return load_experiment("smoke").model_copy(update={"panels": panels})
+
+
+def _as_synthetic(experiment: Experiment) -> list[Configuration]:
+    """Its configurations with the ids that synthetic nights have by name."""
+    every = configurations(experiment)
+    return [one.model_copy(update={"config_id": f"id-{one.name}"}) for one in every]
+
+
+def _panel_of(experiment: Experiment) -> str:
+    """The digest of its regression panel."""
+    return panel_digest(draw_panel(experiment.source, "regression", NIGHT))
 
 
 @pytest.mark.usefixtures("home")
@@ -113,12 +133,27 @@ class TestLines:
 
     def test_by_the_baseline_a_ratio_for_each_metric(self) -> None:
         """An accepted night says where each configuration has some of each metric."""
-        world = accepted(World(experiment="smoke"))
-        panels = Panels(regression=world.scenarios, confirm=world.scenarios, fresh=0)
-        experiment = load_experiment("smoke").model_copy(update={"panels": panels})
-        lines = findable(experiment, list(configurations(experiment)), SETTINGS)
+        experiment = _of_size(120)
+        accepted(World(experiment="smoke", panel_digest=_panel_of(experiment)))
+        lines = findable(experiment, _as_synthetic(experiment), SETTINGS)
         assert lines[0].endswith("by the outcomes of the baseline (night 2026-11-19):")
         assert lines[1].startswith("  today: offline_partition_rate 1.")
         assert "commit_latency_p99_ms 1.1" in lines[1]
         assert "records_lost from none only" in lines[1]
-        assert lines[2] == "  today-without-lock: not part of that night"
+        assert lines[2] == "  today-without-lock: not part of that night, with these values"
+
+    @pytest.mark.parametrize("kept", ["baseline", "night"])
+    def test_outcomes_of_other_scenarios_say_nothing(self, kept: str) -> None:
+        """After the cluster file was replaced, as before any night; so many scenarios are alike."""
+        experiment = _of_size(120)
+        world = World(experiment="smoke", panel_digest="e" * 64)
+        accepted(world) if kept == "baseline" else judge_night(world.write(NIGHT))
+        (line,) = findable(experiment, _as_synthetic(experiment), SETTINGS)
+        assert line.startswith("an alarm takes a difference in at least one of 120 scenarios")
+
+    def test_outcomes_of_other_values_say_nothing(self) -> None:
+        """A configuration that has its name and other values has no outcomes."""
+        experiment = _of_size(120)
+        accepted(World(experiment="smoke", panel_digest=_panel_of(experiment)))
+        (line,) = findable(experiment, list(configurations(experiment)), SETTINGS)
+        assert line.startswith("an alarm takes a difference")
