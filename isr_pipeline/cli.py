@@ -176,10 +176,27 @@ def _refuse_usage(error: Any) -> None:
     if not message or "\n" in message:  # a group without a command: its help was printed
         return
     path = context.command_path if context is not None else PROGRAM
+    allowed = _number_allowed(error)
+    if allowed:
+        (option, *_), given = error.param.opts, error.__cause__.errors()[0]["input"]
+        _refuse(str(InputError(path, option, given, allowed)))
+        return
     text = message[:1].lower() + message[1:].rstrip(".")
     if text == "option '--json' requires an argument":
         text += " here: a file, or - for standard output"
     _refuse(f"{path}: {text}; {path} --help says what may stand there")
+
+
+def _number_allowed(error: Any) -> str:
+    """Say which numbers an option takes, if it was given something else; empty if not."""
+    reasons = getattr(error.__cause__, "errors", None)  # of pydantic, which reads what is typed
+    if reasons is None or getattr(error, "param", None) is None:
+        return ""
+    (first, *_) = reasons()
+    if "ge" in first.get("ctx", {}):
+        return f"{first['ctx']['ge']} or more"
+    kinds = {"int": "a whole number", "float": "a number"}
+    return kinds.get(first["type"].partition("_")[0], "")
 
 
 def _refuse(text: str) -> None:
