@@ -596,8 +596,12 @@ def experiment_new(
     """Write an experiment that asks for settings of a cluster."""
     _check_home()
     from isr_pipeline.experiment.asking import new_experiment  # noqa: PLC0415
+    from isr_pipeline.host.progress import stages  # noqa: PLC0415
 
-    answer = new_experiment(name, cluster, faults, asks, override_topics=override_topics)
+    with stages(f"experiment {name}") as say:
+        answer = new_experiment(
+            name, cluster, faults, asks, override_topics=override_topics, say=say
+        )
     if as_json:
         _print_json(
             {

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,16 +37,19 @@ from isr_pipeline.experiment.file import (
     healthy_scenario,
     load_experiment,
 )
-from isr_pipeline.experiment.grid import configurations, effective, resolved_params
+from isr_pipeline.experiment.grid import SWITCHED_BY, configurations
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.experiment.own_values import everyone, own_values
+from isr_pipeline.experiment.reads import switched_off, why_not
+from isr_pipeline.experiment.replicas import KEY as MIN_ISR
+from isr_pipeline.experiment.replicas import check_replicas, short_of_replicas
+from isr_pipeline.experiment.rivals import rivals_of
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
-from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
@@ -60,6 +63,9 @@ from isr_pipeline.scenarios.model import (
 from isr_pipeline.scenarios.reduction import fewest_kept
 from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 from isr_pipeline.worlds.run import run
+
+Say = Callable[[str], object]
+"""Told what is being done."""
 
 ASKED_RELEASE = "release"
 FIRST_ANSWER_S = 480
@@ -102,7 +108,13 @@ class Answer:
 
 
 def new_experiment(
-    name: str, cluster: str, faults: str, asks: Sequence[str], *, override_topics: bool = False
+    name: str,
+    cluster: str,
+    faults: str,
+    asks: Sequence[str],
+    *,
+    override_topics: bool = False,
+    say: Say = lambda _: None,
 ) -> Answer:
     """Write an experiment that asks for settings of a cluster.
 
@@ -112,10 +124,12 @@ def new_experiment(
         faults: name of a file in ``config/faults``.
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
         override_topics: ask a key also of topics that set it for themselves.
+        say: told what is being done, in a few words.
 
     Raises:
-        InputError: a name or key that is none, a value that the key cannot have, or a key that
-            brokers of the release do not have or that nobody here takes from the cluster.
+        InputError: a name or key that is none, a value that the key cannot have or that no
+            partition has replicas for, or a key that brokers of the release do not have, that
+            nothing reads here or that nobody here takes from the cluster.
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
@@ -123,19 +137,22 @@ def new_experiment(
     find_named("experiment new", "--faults", "faults", faults)
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
+        say("reading the cluster")
         write_whole(draft, _text(cluster, faults, [Asked(TODAY, {})], [], _Size(FULL)))
         today = healthy_scenario(load_experiment(draft), str(path))
+        say("telling configurations apart")
         wanted = list(_product(asks, today, override_topics=override_topics))
-        rivals, not_here = _rivals(today)
-        found = distinct(wanted, rivals, today)
+        overridden = _of_topics(wanted)
+        advised = rivals_of(PUBLISHED, today, overridden)
+        found = distinct(wanted, advised.followed, today)
         asked, rivals = found.asked, found.rivals
         if not asked:
             raise Refused(_nothing(found.left_out[: len(wanted)]))
         write_whole(draft, _text(cluster, faults, asked, rivals, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
-        whole_s = _seconds_a_pair(experiment)
-        kept, pair_s = _reduction(draft, today, whole_s, count)
+        whole_s = _seconds_a_pair(experiment, say)
+        kept, pair_s = _reduction(draft, today, whole_s, count, say)
         first = [kept.reduced] if kept.reduced else []
         scenarios = _panel(experiment, pair_s, count)
         if scenarios is None:
@@ -147,15 +164,17 @@ def new_experiment(
     finally:
         draft.unlink(missing_ok=True)
     write_whole(path, text)
+    names = (TODAY, *(one.name for one in (*asked, *rivals)))
     lines = [
         *_compared(today, asked, rivals),
-        *(f"{one}; left out" for one in (*found.left_out, *not_here)),
-        *own_values(today, [one.overrides for one in asked]),
+        *(f"{one}; left out" for one in (*found.left_out, *advised.left_out)),
+        *(one for one in advised.in_part if one.partition(":")[0] in names),
+        *own_values(today, [one.overrides for one in (*asked, *rivals)]),
+        *short_of_replicas(today, [one.overrides for one in asked]),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: make nightly EXPERIMENT={name}",
     ]
-    names = (TODAY, *(one.name for one in (*asked, *rivals)))
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
@@ -175,7 +194,7 @@ def _place(name: str) -> Path:
 
 def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> Iterator[Asked]:
     """Every combination of the asked values."""
-    read_by = [today, *_under_asked_releases(asks, today)]
+    read_by = [today, *_under_what_is_asked(asks, today)]
     axes = [_axis(one, read_by, override_topics=override_topics) for one in asks]
     keys = [key for key, _ in axes]
     if not axes:
@@ -204,21 +223,35 @@ def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
         yield asked
 
 
-def _under_asked_releases(asks: Sequence[str], today: Scenario) -> Iterator[Scenario]:
-    """The cluster under each release that is asked: a key may decide something only there.
+def _under_what_is_asked(asks: Sequence[str], today: Scenario) -> Iterator[Scenario]:
+    """The cluster under each asked release and switch: a key may decide something only there.
 
     A release that this cluster cannot have is left out here; its combinations say why.
     """
-    for ask in asks:
-        key, _, values = ask.partition("=")
-        for value in values.split(",") if key == ASKED_RELEASE else ():
-            one = Asked(value, {RELEASE: _release(value.strip())})
-            under = laid_over(today, one)
-            try:
-                check(under, "--ask")
-            except InputError:
-                continue
-            yield under
+    axes = [_deciding(ask) for ask in asks]
+    for point in itertools.product(*(axis for axis in axes if axis)):
+        under = laid_over(today, Asked("asked", dict(point)))
+        try:
+            check(under, "--ask")
+        except InputError:
+            continue
+        yield under
+
+
+def _deciding(ask: str) -> list[tuple[str, Any]]:
+    """What of a question decides whether other keys are read: releases, or a switch that is on."""
+    key, _, values = ask.partition("=")
+    parts = [part.strip() for part in values.split(",")]
+    if key == ASKED_RELEASE:
+        return [(RELEASE, _release(part)) for part in parts]
+    return [(key, True)] if key in SWITCHED_BY.values() and "true" in parts else []
+
+
+def _of_topics(wanted: Sequence[Asked]) -> set[str]:
+    """Keys that are also asked of topics that set them for themselves."""
+    prefix = f"{TOPICS}."
+    named = (key for one in wanted for key in one.overrides)
+    return {key.removeprefix(prefix) for key in named if key.startswith(prefix)}
 
 
 def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tuple[str, list[Any]]:
@@ -226,7 +259,7 @@ def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tu
 
     Args:
         ask: ``KEY=V1,V2``.
-        read_by: the cluster today, then under each asked release.
+        read_by: the cluster today, then under each asked release and switch.
         override_topics: whether topics that set the key take the values too.
     """
     key, equals, values = ask.partition("=")
@@ -240,7 +273,10 @@ def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tu
     _check_key(key, read_by)
     _check_takers(key, read_by[0], override_topics=override_topics)
     read = [parse_value(part, f"--ask {key}") for part in parts]
-    return key, [check_overrides({key: one}, "--ask", "")[key] for one in read]
+    checked = [check_overrides({key: one}, "--ask", "")[key] for one in read]
+    if key == MIN_ISR:
+        check_replicas(checked, read_by[0], override_topics=override_topics)
+    return key, checked
 
 
 def _release(text: str) -> str:
@@ -258,15 +294,19 @@ def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
 
     Args:
         key: of Kafka.
-        read_by: the cluster today, then under each asked release: one that reads it suffices.
+        read_by: the cluster today, then under each asked release and switch: one that reads it
+            suffices.
     """
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
         allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
         raise InputError("--ask", key, "unknown key", allowed)
-    reasons = [_why_not(key, one) for one in read_by]
+    reasons = [why_not(key, one) for one in read_by]
     if all(reasons):
-        raise InputError("--ask", key, reasons[0], "a key that decides something in this cluster")
+        switch = switched_off(key, read_by[0])
+        also = f", or --ask {switch}=true as well" if switch else ""
+        allowed = f"a key that decides something in this cluster{also}"
+        raise InputError("--ask", key, reasons[0], allowed)
 
 
 def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
@@ -281,49 +321,6 @@ def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
     if who:
         given = f"every {who} has its own value, and keeps it"
         raise InputError("--ask", key, given, instead[who])
-
-
-def _why_not(key: str, today: Scenario) -> str:
-    """Why a key decides nothing in this cluster, if so."""
-    cluster = today.cluster
-    if key in PROPOSALS:
-        return "a key of a proposal, which no released broker takes"
-    if key in UNREAD:
-        return "a key that no simulated rule reads"
-    params = resolved_params(today)
-    if key not in effective(params):
-        return (
-            f"a key that {cluster.release.split(' ')[0]} under {cluster.controller} does not read"
-        )
-    if key == "eligible.leader.replicas.version" and not rule_set_of(cluster.release).has_elr:
-        return "a feature that the release does not have"
-    return ""
-
-
-def _rivals(today: Scenario) -> tuple[list[Asked], list[str]]:
-    """Published advice that this cluster could follow; of the rest, why it could not."""
-    rivals, left_out = [], []
-    for advice in PUBLISHED:
-        one = Asked(advice.name, dict(advice.settings), advice.why)
-        reason = _cannot(one, today)
-        if reason:
-            left_out.append(f"{one.name}: {reason}")
-        else:
-            rivals.append(one)
-    return rivals, left_out
-
-
-def _cannot(one: Asked, today: Scenario) -> str:
-    """Why a configuration is none of this cluster, if so."""
-    for key in one.overrides:
-        reason = _why_not(key, today)
-        if reason:
-            return f"{key} is {reason}"
-    try:
-        check(laid_over(today, one), one.name)
-    except InputError as error:
-        return f"does not go with {error.field}={error.given} of this cluster"
-    return ""
 
 
 def _named(overrides: Mapping[str, Any]) -> str:
@@ -347,16 +344,23 @@ def hash_of(text: str) -> int:
 # ---------------------------------------------------------------------------- how much of it
 
 
-def _seconds_a_pair(experiment: Experiment) -> float:
+def _seconds_a_pair(experiment: Experiment, say: Say) -> float:
     """Measure what a scenario of the panel takes under today's settings.
 
     In processor time: what else the machine does while this is asked says nothing about the night.
     """
     source = experiment.source
+    of_whom = (
+        f"with {experiment.reduced.partition(' (')[0]}"
+        if experiment.reduced
+        else "the whole cluster"
+    )
+    say(f"simulating a first scenario, {of_whom}; a new kernel is compiled before")
     first = scenario_from_json(draw_scenario(source, "regression", "2026-01-01", 0).scenario_json)
     run(first)
     begin, done = time.process_time(), 0
     for index in range(SAMPLE):
+        say(f"simulating scenario {index + 1} of {SAMPLE}, {of_whom}")
         row = draw_scenario(source, "regression", "2026-01-01", index * FULL // SAMPLE)
         run(scenario_from_json(row.scenario_json), events=True)
         done += 1
@@ -381,7 +385,9 @@ class _Size:
     partitions: int | None = None
 
 
-def _reduction(draft: Path, today: Scenario, whole_s: float, count: int) -> tuple[_Kept, float]:
+def _reduction(
+    draft: Path, today: Scenario, whole_s: float, count: int, say: Say
+) -> tuple[_Kept, float]:
     """Keep fewer partitions until the wanted scenarios fit, or no fewer can be kept.
 
     Returns:
@@ -393,8 +399,9 @@ def _reduction(draft: Path, today: Scenario, whole_s: float, count: int) -> tupl
     kept, pair_s, reduced = partitions, whole_s, ""
     while pair_s > fits_s and kept > least:
         kept = max(least, _two_digits(0.9 * kept * fits_s / pair_s))
+        say(f"choosing {kept} of {partitions} partitions")
         smaller = load_experiment(draft, ReductionEntry(partitions=kept))
-        pair_s, reduced = _seconds_a_pair(smaller), smaller.reduced
+        pair_s, reduced = _seconds_a_pair(smaller, say), smaller.reduced
     return _Kept(kept if reduced else None, reduced), pair_s
 
 

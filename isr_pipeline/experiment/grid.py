@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from isr_pipeline.errors import InputError
@@ -43,6 +44,15 @@ MAIN_PARAMS = (
 """Parameters that are shown for every configuration, varied or not."""
 
 CONFIGURATIONS_MAX = 5000
+
+SWITCHED_BY: Mapping[str, str] = MappingProxyType(
+    {
+        "leader.imbalance.check.interval.seconds": "auto.leader.rebalance.enable",
+        "leader.imbalance.per.broker.percentage": "auto.leader.rebalance.enable",
+        "rules.check_from_imbalance": "auto.leader.rebalance.enable",
+    }
+)
+"""What rules read only while another key is true -> that key."""
 
 
 class Configuration(Strict):
@@ -235,6 +245,7 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
         kip501 = "none"
     kraft = controller == "kraft"
     unread = set(UNREAD) | {"follower.fetch.pending.reads.insync.enable"}
+    unread |= {key for key, switch in SWITCHED_BY.items() if not params[switch]}
     if kip501 != "s2":
         unread |= {"follower.fetch.process.time.max.ms", "rules.s2_cooldown_ms"}
     if not rule_set.message_lag:
@@ -249,6 +260,8 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
         unread |= {"rules.registration_backs_off", "rules.check_from_imbalance"}
     if not rule_set.async_isr:
         unread.add("service.alter_partition_ms")
+    if rule_set.backoff_none:
+        unread.add("replica.fetch.backoff.ms")
     if not rule_set.response_limit:
         unread.add("replica.fetch.response.max.bytes")
     kept = {key: value for key, value in params.items() if key not in unread}

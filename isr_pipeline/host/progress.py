@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.console import Console
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 5.0
 """Work that is done sooner says nothing where nobody watches."""
+
+Say = Callable[[str], None]
+"""Told which part of some work is being done."""
 
 BAR_CELLS = 24
 _PAIRS = re.compile(r"pairs (\d+)/(\d+)")
@@ -150,6 +154,33 @@ def watched(
         thread.join()
 
     return end
+
+
+@contextlib.contextmanager
+def stages(what: str, *, out: TextIO | None = None, seconds: float = 1.0) -> Iterator[Say]:
+    """Note which part of some work is being done, and that it goes on, until all of it is over.
+
+    Args:
+        what: the work.
+        out: where to; standard error if None.
+        seconds: between two looks at a part that takes long.
+
+    Yields:
+        What is told the part, in a few words.
+    """
+    part = "begins"
+    with Progress(what, out=out) as progress:
+
+        def say(text: str) -> None:
+            nonlocal part
+            part = text
+            progress.note(text)
+
+        end = watched(progress, lambda: part, seconds)
+        try:
+            yield say
+        finally:
+            end()
 
 
 class PassingLine:

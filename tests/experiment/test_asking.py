@@ -21,6 +21,8 @@ from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply
 
+AUTO, INTERVAL = "auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"
+
 CLUSTER = """
 release: 3.9.1
 controller: kraft
@@ -35,6 +37,9 @@ ALL_TOPICS = CLUSTER.replace(
     "partitions: 2, replication_factor: 3",
     "partitions: 2, replication_factor: 3, settings: {min.insync.replicas: 2}",
 )
+
+
+NO_REBALANCE = CLUSTER.replace("settings: {", f"settings: {{{AUTO}: false, ", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +143,65 @@ class TestSuccess:
             "  conduktor-throughput: replica.lag.time.max.ms=30000",
         )
 
+    def test_fewer_replicas_than_asked(self, config: Path) -> None:
+        """Of a value above the replication factor of some, the answer counts their partitions."""
+        text = CLUSTER.replace(
+            "partitions: 2, replication_factor: 3", "partitions: 2, replication_factor: 2"
+        )
+        (config / "clusters" / "mine.yaml").write_text(text)
+        line = "min.insync.replicas=3: more than the replicas of 2 partitions"
+        assert line in ask("min.insync.replicas=2,3", override_topics=True).lines
+
+    def test_advice_is_asked_of_topics_too(self, config: Path) -> None:
+        """What is asked of topics that set it, published advice sets there too."""
+        (config / "clusters" / "mine.yaml").write_text(
+            ALL_TOPICS.replace("min.insync.replicas: 2", "min.insync.replicas: 3")
+        )
+        ask("min.insync.replicas=1", override_topics=True)
+        found = {one.name: one.overrides for one in configurations(load_experiment("q"))}
+        assert found["conduktor-durability"]["topics.min.insync.replicas"] == 2
+
+    def test_advice_whose_key_every_topic_has(self, config: Path) -> None:
+        """The rest of the advice is measured, without a key that nobody takes; that is said."""
+        (config / "clusters" / "mine.yaml").write_text(ALL_TOPICS)
+        answer = ask("replica.lag.time.max.ms=5000")
+        found = {one.name: one.overrides for one in configurations(load_experiment("q"))}
+        assert "min.insync.replicas" not in found["conduktor-durability"]
+        assert (
+            "conduktor-durability: without min.insync.replicas, "
+            "a key of which every topic has its own value"
+        ) in answer.lines
+
+    def test_advice_that_nothing_reads(self, config: Path) -> None:
+        """A key behind a switch that is off is left out of the advice, and that is said."""
+        (config / "clusters" / "mine.yaml").write_text(NO_REBALANCE)
+        answer = ask("replica.lag.time.max.ms=5000")
+        found = {one.name: one.overrides for one in configurations(load_experiment("q"))}
+        assert INTERVAL not in found["conduktor-latency"]
+        line = (
+            f"conduktor-latency: without {INTERVAL}, a key that nothing reads while {AUTO} is false"
+        )
+        assert line in answer.lines
+
+    def test_a_key_whose_switch_is_asked_too(self, config: Path) -> None:
+        """The switch that is on lets the key in; where it is off the value is dropped."""
+        (config / "clusters" / "mine.yaml").write_text(NO_REBALANCE)
+        answer = ask(f"{AUTO}=true,false", f"{INTERVAL}=60,300")
+        assert len([line for line in answer.lines if line.startswith(f"{AUTO}=false")]) == 2
+        asked = [one for one in configurations(load_experiment("q")) if one.group == "asked"]
+        assert [one.overrides for one in asked] == [
+            {},
+            {AUTO: True, INTERVAL: 60},
+            {AUTO: True, INTERVAL: 300},
+        ]
+
+    def test_what_is_being_done_is_told(self) -> None:
+        """A large cluster takes minutes; each scenario that is tried is told."""
+        told: list[str] = []
+        new_experiment("q", "mine", "smoke", ["replica.lag.time.max.ms=5000"], say=told.append)
+        assert told[:2] == ["reading the cluster", "telling configurations apart"]
+        assert told[-1] == "simulating scenario 6 of 6, the whole cluster"
+
     def test_override_topics(self) -> None:
         """Asked everywhere, the topics' own values give way."""
         ask("min.insync.replicas=3", override_topics=True)
@@ -149,7 +213,7 @@ class TestSuccess:
 
     def test_what_fits_into_ten_minutes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Slower scenarios make smaller panels; the answer says what the full one takes."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda _: 2.0)
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 2.0)
         answer = ask("replica.lag.time.max.ms=5000")
         count = len(configurations(load_experiment("q")))
         size = int(480 * 2 / (2.0 * count))
@@ -162,7 +226,7 @@ class TestSuccess:
 
     def test_what_does_not_fit_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Then the published advice is left out first, and that is said."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda _: 60.0)
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 60.0)
         answer = ask("replica.lag.time.max.ms=5000")
         left_out = "for the first answer published advice is left out (4 configurations)"
         assert left_out in answer.lines
@@ -177,7 +241,7 @@ class TestSuccess:
         """
         text = CLUSTER.replace("name: plain, partitions: 2,", "name: plain, partitions: 5997,")
         (config / "clusters" / "mine.yaml").write_text(text)
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda one: _simulated(one) / 1000)
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda one, _say: _simulated(one) / 1000)
         answer = ask("replica.lag.time.max.ms=5000,20000,30000")
         experiment = load_experiment("q")
         count = len(configurations(experiment))
@@ -194,7 +258,7 @@ class TestSuccess:
 
     def test_a_small_cluster_is_never_reduced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Five partitions stay five, however long a pair takes."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda _: 30.0)
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 30.0)
         ask("replica.lag.time.max.ms=5000")
         assert not load_experiment("q").reduced
 
@@ -230,10 +294,6 @@ class TestLeftOut:
             (
                 ["replica.lag.time.max.ms=5000,5000.0"],
                 "replica.lag.time.max.ms=5000: does the same as lag.time.max.ms-5000",
-            ),
-            (
-                ["min.insync.replicas=3,4"],
-                "min.insync.replicas=4: does the same as min.insync.replicas-3",
             ),
             (
                 ["replica.lag.time.max.ms=30000"],
@@ -351,6 +411,10 @@ class TestRefused:
                 "follower.fetch.process.time.max.ms=9",
                 "--ask: follower.fetch.process.time.max.ms: a key of a proposal",
             ),
+            (
+                "min.insync.replicas=1,4",
+                "--ask: min.insync.replicas: 4; allowed: 1..3, the highest replication factor",
+            ),
             ("background.threads=3", "--ask: background.threads: a key that no simulated rule"),
             ("release=9.9", "--ask: release: "),
             ("release=2.2", "--ask: cluster.controller: kraft; allowed: zookeeper"),
@@ -386,6 +450,14 @@ class TestRefused:
             f"--ask: nothing to compare: {reasons}; allowed: a value that changes something"
         )
         assert sorted((config / "experiments").iterdir()) == before
+
+    def test_a_key_whose_switch_is_off(self, config: Path) -> None:
+        """Nothing reads it in this cluster; the line says what to ask as well."""
+        (config / "clusters" / "mine.yaml").write_text(NO_REBALANCE)
+        assert refusal(f"{INTERVAL}=60") == (
+            f"--ask: {INTERVAL}: a key that nothing reads while {AUTO} is false; allowed: "
+            f"a key that decides something in this cluster, or --ask {AUTO}=true as well"
+        )
 
     def test_a_key_that_no_asked_release_reads(self) -> None:
         """Asking for releases besides does not let it in."""

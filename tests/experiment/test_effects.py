@@ -39,6 +39,7 @@ ALL_OWN = (
 )
 SOME_OWN = "{3: {replica.lag.time.max.ms: 5000}}"
 LAG, MIN_ISR, RELEASE = "replica.lag.time.max.ms", "min.insync.replicas", "cluster.release"
+AUTO = "auto.leader.rebalance.enable"
 KRAFT_3_9 = str(rule_set_text("3.9"))
 
 
@@ -63,8 +64,12 @@ class TestEqual:
             ({"brokers": ALL_OWN}, {}, {LAG: 4000}),
             ({"release": "3.9"}, {MIN_ISR: 3}, {MIN_ISR: 4}),
             ({}, {}, {"broker.session.timeout.ms": 9000}),
+            ({}, {AUTO: False}, {AUTO: False, "leader.imbalance.check.interval.seconds": 1}),
         ],
-        ids=["release", "topics", "asked of topics", "brokers", "replication factor", "default"],
+        ids=[
+            *("release", "topics", "asked of topics", "brokers", "replication factor", "default"),
+            "switched off",
+        ],
     )
     def test_equal_effects_are_equal_outcomes(
         self, tmp_path: Path, given: dict[str, str], one: dict[str, Any], other: dict[str, Any]

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from isr_pipeline.host import progress
 from isr_pipeline.host.progress import PassingLine, Progress, watched
 
 
@@ -41,10 +42,10 @@ class TestElsewhere:
     def test_every_few_seconds(self, clock: Clock) -> None:
         """A line after five seconds, with what is left at the pace so far; none in between."""
         out = io.StringIO()
-        with Progress("compared", 10, out=out, now=clock) as progress:
+        with Progress("compared", 10, out=out, now=clock) as shown:
             for _ in range(10):
                 clock.seconds += 2
-                progress.step()
+                shown.step()
         assert out.getvalue().splitlines() == [
             "compared: 3 of 10, 14 s left",
             "compared: 6 of 10, 8 s left",
@@ -54,28 +55,28 @@ class TestElsewhere:
     def test_short_work_says_nothing(self, clock: Clock) -> None:
         """What is done within five seconds needs no line."""
         out = io.StringIO()
-        with Progress("compared", 3, out=out, now=clock) as progress:
+        with Progress("compared", 3, out=out, now=clock) as shown:
             for _ in range(3):
-                progress.step()
+                shown.step()
         assert out.getvalue() == ""
 
     def test_with_results(self, clock: Clock) -> None:
         """A result is always said, with how far the work is; how many there are may come late."""
         out = io.StringIO()
-        with Progress("trials", out=out, now=clock) as progress:
+        with Progress("trials", out=out, now=clock) as shown:
             clock.seconds = 4
-            progress.step("a key alone")
-            progress.expect(2)
-            progress.step("all but it")
+            shown.step("a key alone")
+            shown.expect(2)
+            shown.step("all but it")
         assert out.getvalue() == "a key alone (1 done)\nall but it (2 of 3, 2 s left)\n"
 
     def test_without_parts(self, clock: Clock) -> None:
         """What cannot be counted says how far it is, and how long it has taken."""
         out = io.StringIO()
-        with Progress("fetching", out=out, now=clock) as progress:
+        with Progress("fetching", out=out, now=clock) as shown:
             clock.seconds = 7
-            progress.note("40 MB")
-            progress.note("41 MB")
+            shown.note("40 MB")
+            shown.note("41 MB")
         assert out.getvalue() == "fetching: 40 MB, 7 s so far\n"
 
     def test_watched(self, clock: Clock) -> None:
@@ -88,14 +89,38 @@ class TestElsewhere:
             clock.seconds += 6
             return f"{len(looks)} MB"
 
-        with Progress("fetching", out=out, now=clock) as progress:
-            end = watched(progress, look, seconds=0.001)
+        with Progress("fetching", out=out, now=clock) as shown:
+            end = watched(shown, look, seconds=0.001)
             while len(looks) < 2:
                 pass
             end()
         seen = len(looks)
         assert out.getvalue().startswith("fetching: 1 MB, 6 s so far\n")
         assert len(looks) == seen
+
+
+class TestStages:
+    """Work whose parts are told."""
+
+    def test_a_long_part_is_told_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A line names the part and says how long all of it takes so far; none comes later."""
+        monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+        out = io.StringIO()
+        with progress.stages("experiment q", out=out, seconds=0.001) as say:
+            say("reading")
+            while out.getvalue().count("\n") < 3:
+                pass
+        seen = out.getvalue()
+        assert seen.startswith("experiment q: ")
+        assert seen.count("experiment q: reading, 0 s so far\n") >= 2
+        assert out.getvalue() == seen
+
+    def test_short_work_says_nothing(self) -> None:
+        """Where nobody watches, only what takes long is told."""
+        out = io.StringIO()
+        with progress.stages("experiment q", out=out) as say:
+            say("reading")
+        assert out.getvalue() == ""
 
 
 class TestTerminal:
@@ -106,9 +131,9 @@ class TestTerminal:
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("COLUMNS", "100")
         out = Terminal()
-        with Progress("compared", 4, out=out) as progress:
-            progress.step("one [result]")
-            progress.step()
+        with Progress("compared", 4, out=out) as shown:
+            shown.step("one [result]")
+            shown.step()
         text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
         assert "one [result]\n" in text
         assert "compared" in text
