@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from plotly.offline import get_plotlyjs
 
 from isr_pipeline.report import charts
+from isr_pipeline.report.names import with_short_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +32,10 @@ def drawing(drawn: Mapping[str, charts.Chart]) -> str:
     """The elements that draw the charts of a page, by the id of their place; none without any."""
     if not drawn:
         return ""
+    named = {place: with_short_names(chart) for place, chart in drawn.items()}
     return (
         "<noscript><p>The charts need JavaScript; every number is in the tables.</p></noscript>"
-        f'<script type="application/json" id="charts">{charts.as_json(dict(drawn))}</script>'
+        f'<script type="application/json" id="charts">{charts.as_json(named)}</script>'
         f'<script type="text/plain" id="plotly">{packed_plotly()}</script>'
         f"<script>{asset('page.js')}</script>"
     )

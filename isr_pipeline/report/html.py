@@ -10,6 +10,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.report import words
 from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.data import NightData, read_night
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, fold
 from isr_pipeline.report.sections import Section, sections
 from isr_pipeline.report.sections.answer import headline
@@ -74,7 +75,7 @@ def _header(data: NightData) -> str:
         )
     return (
         f"<header><div><p class=where>{escape(verdict.experiment)} · night "
-        f"{escape(verdict.night)}</p><h1>{escape(headline(data))}</h1>"
+        f"{escape(verdict.night)}</p><h1>{breakable(headline(data))}</h1>"
         f'<ul class="counts" aria-label="Configurations by verdict">{chips}</ul>'
         f"<p class=where>{escape(words.reason(verdict.headline))}.{compared}</p></div></header>"
     )

@@ -27,15 +27,11 @@
     }, given);
   }
 
-  // Long names would leave a phone no room for the chart; hovering still gives them whole.
-  function shorten(yaxis, traces) {
-    const names = [...new Set(traces.flatMap((trace) => trace.y || []))];
-    if (yaxis.type !== "category" || !names.some((name) => String(name).length > 20)) { return; }
-    yaxis.tickvals = names;
-    yaxis.ticktext = names.map((name) => {
-      const text = String(name);
-      return text.length > 20 ? text.slice(0, 7) + "…" + text.slice(-12) : text;
-    });
+  // What a chart has otherwise on a phone: shorter names, fewer of them.
+  function onPhone(chart, layout) {
+    const narrow = chart.narrow || {};
+    (narrow.data || []).forEach((given, index) => Object.assign(chart.data[index], given));
+    for (const name of Object.keys(narrow.layout || {})) { Object.assign(layout[name], narrow.layout[name]); }
   }
 
   // A long legend above the lanes would leave a phone no room for them: it goes below.
@@ -56,14 +52,14 @@
       font: { family: "system-ui, sans-serif", size: narrow.matches ? 11 : 13,
               color: style.getPropertyValue("--ink").trim() },
       margin: { l: 54, r: 12, t: 12, b: 48 },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, itemsizing: "constant" },
     }, chart.layout);
     layout.font = Object.assign({}, chart.layout.font, { color: style.getPropertyValue("--ink").trim() });
     for (const name of Object.keys(layout)) {
       if (/^[xy]axis\d*$/.test(name)) { layout[name] = axis(layout[name], style); }
     }
     if (narrow.matches) {
-      shorten(layout.yaxis, chart.data);
+      onPhone(chart, layout);
       underneath(layout, element);
       for (const trace of chart.data) { if (trace.colorbar) { trace.showscale = false; } }
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from isr_pipeline.report.names import breakable
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
 
@@ -60,7 +61,7 @@ def strata_table(metric: MetricVerdict) -> str:
         return ""
     name = metric.metric
     rows = [
-        f'<tr><th scope="row">{escape(one.stratum)}</th><td>{badge(one.status)}</td>'
+        f'<tr><th scope="row">{breakable(one.stratum)}</th><td>{badge(one.status)}</td>'
         f'<td class="n">{100 * one.share:.3g} %</td>'
         f'<td class="n">{quantities.amount(name, one.baseline_value)}</td>'
         f'<td class="n">{quantities.amount(name, one.value)}</td>'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.lanes import draw, queues
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import fold
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS
@@ -74,7 +75,8 @@ def write_page(
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
         '<a class="skip" href="#main">Skip to the lanes</a>'
-        f"<header><div><p class=where>{_what(scenario)}</p><h1>{title}</h1></div></header>"
+        f"<header><div><p class=where>{_what(scenario)}</p>"
+        f"<h1>{breakable(scenario.scenario_id)}</h1></div></header>"
         '<main id="main" tabindex="-1"><figure>'
         f"<figcaption>{LEGEND}{_no_queue(samples)}</figcaption>"
         f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
@@ -120,7 +122,7 @@ def _measure(name: str) -> str:
     """A column's name in words, and as tables and experiment files have it."""
     if name not in METRICS:
         return name.replace("_", " ")
-    return f"{escape(quantities.label(name))}<br><small><code>{name}</code></small>"
+    return f"{escape(quantities.label(name))}<br><small><code>{breakable(name)}</code></small>"
 
 
 def _value(name: str, value: Any) -> str:

@@ -401,7 +401,7 @@ class TestShown:
         for part in ("short", "decides", "backing"):
             assert kept[part]
             assert " ".join(kept[part].removeprefix("Behind its rules: ").split()) in printed
-        page = render(read_night(plan))
+        page = render(read_night(plan)).replace("<wbr>", "")
         assert kept["first"].replace("'", "&#x27;") in page
         assert kept["backing"].replace("'", "&#x27;") in page
         verdict = load_verdict("synthetic", NIGHT)
@@ -412,7 +412,8 @@ class TestShown:
         """Nothing to compare with is not what who asked for a setting wants to read first."""
         data = read_night(self.night().plan(NIGHT))
         assert data.answer is not None
-        assert f"<h1>{escape(data.answer.first.rstrip('.'))}</h1>" in render(data)
+        page = render(data).replace("<wbr>", "")
+        assert f"<h1>{escape(data.answer.first.rstrip('.'))}</h1>" in page
 
     @pytest.mark.parametrize("damage", ["", "[1]", '{"first": '])
     def test_a_damaged_file_is_no_answer(self, damage: str) -> None:

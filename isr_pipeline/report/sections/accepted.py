@@ -6,6 +6,7 @@ from html import escape
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.quantities import LABELS
@@ -35,7 +36,7 @@ def _totals(entries: list[ledger.Entry]) -> str:
     if not totals:
         return "<p class=lead>No accepted night changed a metric.</p>"
     rows = [
-        f'<tr><th scope="row">{escape(one.config)}</th>'
+        f'<tr><th scope="row">{breakable(one.config)}</th>'
         f"<td>{escape(LABELS.get(one.metric, one.metric))}</td>"
         f'<td class="n">{escape(one.change)}</td>'
         f'<td class="n">{one.acceptances}</td><td>{escape(one.since)}</td></tr>'
@@ -55,7 +56,7 @@ def _totals(entries: list[ledger.Entry]) -> str:
 def _newest(entries: list[ledger.Entry]) -> str:
     """Who accepted what last, and why."""
     rows = [
-        f'<tr><th scope="row">{escape(one.night)}</th><td>{escape(_subject(one))}</td>'
+        f'<tr><th scope="row">{escape(one.night)}</th><td>{breakable(_subject(one))}</td>'
         f"<td>{escape(one.accepted_by)}</td><td>{escape(one.accepted_at)}</td>"
         f"<td>{escape(one.why)}</td></tr>"
         for one in reversed(entries[-ENTRIES_MAX:])

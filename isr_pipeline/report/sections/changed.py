@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts.changes import Change, read_changes
 
@@ -47,6 +48,6 @@ def body(page: Page, data: NightData) -> str:
 
 def _row(name: str, change: Change) -> str:
     return (
-        f'<tr><th scope="row">{escape(name)}</th><td>{WORDS.get(change.kind, change.kind)}</td>'
+        f'<tr><th scope="row">{breakable(name)}</th><td>{WORDS.get(change.kind, change.kind)}</td>'
         f"<td>{escape(change.text)}</td></tr>"
     )

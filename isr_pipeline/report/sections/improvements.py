@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.verdicts.model import ConfigVerdict, Status
 
@@ -28,7 +27,7 @@ def body(page: Page, data: NightData) -> str:
 
 
 def _improvement(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    parts = [f"<h3>{escape(one.name)} {badges(one)}</h3>"]
+    parts = [f"<h3>{breakable(one.name)} {badges(one)}</h3>"]
     for metric in one.metrics:
         if metric.status is not Status.IMPROVED:
             continue

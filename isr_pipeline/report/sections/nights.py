@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts.drift import NIGHTS_MIN
 from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, label
@@ -49,7 +48,7 @@ def _drift(data: NightData) -> str:
     if not points:
         return f"<p>No drift in {nights} nights of the fresh panel.</p>"
     rows = [
-        f'<tr><th scope="row">{escape(one.config_name)}</th><td>{label(one.metric)}</td>'
+        f'<tr><th scope="row">{breakable(one.config_name)}</th><td>{label(one.metric)}</td>'
         f"<td>{one.since}</td>"
         f'<td class="n">{one.before:.3g} → {one.after:.3g}</td><td class="n">{one.q:.2g}</td></tr>'
         for one in points[:DRIFTS_SHOWN]

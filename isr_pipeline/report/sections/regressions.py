@@ -7,6 +7,7 @@ from html import escape
 from isr_pipeline.report import scenario, words
 from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, fold
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, Status
@@ -26,7 +27,7 @@ def body(page: Page, data: NightData) -> str:
 
 
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    parts = [f"<h3>{escape(one.name)} {badges(one)}</h3>"]
+    parts = [f"<h3>{breakable(one.name)} {badges(one)}</h3>"]
     worse = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
     for index, metric in enumerate(worse):
         found = "".join(

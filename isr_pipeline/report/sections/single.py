@@ -6,6 +6,7 @@ from html import escape
 
 from isr_pipeline.report import scenario, words
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
@@ -36,7 +37,7 @@ def _told(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict
     drawn = data.deciding(one, metric.metric, metric.alone[:1])
     name = escape(quantities.label(metric.metric))
     return (
-        f"<h3>{escape(one.name)} {badges(one)}</h3><p>{escape(_sentence(data, one, metric))}</p>"
+        f"<h3>{breakable(one.name)} {badges(one)}</h3><p>{escape(_sentence(data, one, metric))}</p>"
         f"<p class=lead>{name} in all: {escape(words.reason(metric.reason))}.</p>"
         + "".join(scenario.shown(page, data, each) for each in drawn)
     )

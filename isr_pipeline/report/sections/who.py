@@ -6,6 +6,7 @@ from html import escape
 
 from isr_pipeline.report import words
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, table
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import (
@@ -67,7 +68,7 @@ def _matrix(one: ConfigVerdict, metrics: list[MetricVerdict]) -> str:
     head = [("stratum", ""), ("of the population", "n")]
     head += [(quantities.label(name), "n") for name in by_stratum]
     caption = f"{one.name}: tonight against the baseline by stratum"
-    return f"<h3>{escape(one.name)} {badges(one)}</h3>{table(caption, head, rows)}"
+    return f"<h3>{breakable(one.name)} {badges(one)}</h3>{table(caption, head, rows)}"
 
 
 def _rank(parts: list[StratumVerdict | None]) -> tuple[int, int]:

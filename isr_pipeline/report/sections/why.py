@@ -12,6 +12,7 @@ from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.lanes import draw
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
 
 
 def _explained(page: Page, data: NightData, name: str) -> str:
-    heading = f"<h3>{escape(name)}</h3>"
+    heading = f"<h3>{breakable(name)}</h3>"
     found = explanation(page, data, name)
     if isinstance(found, str):
         return f"{heading}<p class=lead>{escape(found)}</p>"
