@@ -12,15 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from isr_pipeline.report.data import (
-    DETECTION_DELAY,
-    SPURIOUS,
-    Deciding,
-    NightData,
-)
+from isr_pipeline.report.data import Deciding, NightData
+from isr_pipeline.report.names import WIDE, shortened
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import ConfigVerdict
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, in_unit, label, unit
+from isr_pipeline.verdicts.quantities import in_unit, unit
 
 Chart = dict[str, Any]
 
@@ -28,6 +24,9 @@ ACCENT, WARM, MUTED, INK = "var(--accent)", "var(--warm)", "var(--muted)", "var(
 LINES = (ACCENT, WARM, "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(--line-6)")
 
 ROW_HEIGHT = 22
+SHARE_MIN = 1.0
+"""Percent of a metric's total from which on a kind has a column."""
+
 RATIO_RANGE = (1e-3, 1e3)
 RATIO_TICKS = (0.001, 0.01, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 100.0, 1000.0)
 
@@ -71,7 +70,7 @@ def heat(data: NightData, metric: str) -> Chart | None:
                 "reversescale": True,
                 "xgap": 2,
                 "ygap": 2,
-                "colorbar": {"thickness": 10, "outlinewidth": 0},
+                "colorbar": {"thickness": 10, "outlinewidth": 0, "exponentformat": "none"},
                 "hovertemplate": f"%{{x}}, %{{y}}: %{{z:.4g}} {unit(metric)}<extra></extra>",
             }
         ],
@@ -84,50 +83,6 @@ def heat(data: NightData, metric: str) -> Chart | None:
                 "showgrid": False,
             },
             "height": 150 + 46 * len(rows),
-        },
-    }
-
-
-def pareto(data: NightData, between: Between) -> Chart:
-    """Offline rate against flaps; the size is the commit latency."""
-    means = {name: between.panel.means(name) * in_unit(name) for name in (OFFLINE, FLAPS, LATENCY)}
-    latency = means[LATENCY]
-    spread = float(np.ptp(latency)) or 1.0
-    sizes = 9 + 22 * (latency - latency.min()) / spread
-    ids = np.array(between.panel.config_ids)
-    groups = (
-        ("beaten by another", ~np.isin(ids, between.front), MUTED, "circle"),
-        ("on the Pareto front", np.isin(ids, between.front), ACCENT, "circle"),
-        (f"reference: {data.plan.reference}", ids == between.reference, WARM, "x"),
-    )
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": label,
-                "x": numbers(means[OFFLINE][chosen]),
-                "y": numbers(means[FLAPS][chosen]),
-                "text": [data.name(one) for one in ids[chosen]],
-                "customdata": numbers(latency[chosen]),
-                "marker": {
-                    "size": 12 if symbol == "x" else numbers(sizes[chosen]),
-                    "color": colour,
-                    "symbol": symbol,
-                    "opacity": 0.8,
-                    "line": {"width": 1, "color": "var(--paper)"},
-                },
-                "hovertemplate": (
-                    "<b>%{text}</b><br>offline %{x:.3g} % of time<br>flaps %{y:.3g}"
-                    "<br>commit p99 %{customdata:.4g} ms<extra></extra>"
-                ),
-            }
-            for label, chosen, colour, symbol in groups
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": f"{label(OFFLINE)}, {unit(OFFLINE)}"}},
-            "yaxis": {"title": {"text": f"{label(FLAPS)}, {unit(FLAPS)}"}},
-            "height": 440,
         },
     }
 
@@ -258,66 +213,44 @@ def differences(data: NightData, one: ConfigVerdict, metric: str) -> Chart | Non
 
 
 def causes(data: NightData, metric: str, by: str) -> Chart | None:
-    """Share of a metric's weighted total by fault kind or stratum, per configuration.
+    """Share of a metric's weighted total by fault kind or stratum: a row per configuration.
 
-    None where one kind stands for everything, or there is nothing.
+    Kinds that stand for less than 1 % under every configuration are left out. None where one kind
+    stands for everything, or there is nothing.
     """
     kinds, totals = data.causes(metric, by)
     if np.count_nonzero(totals.sum(axis=1)) < 2:
         return None
-    whole = np.maximum(totals.sum(axis=0, keepdims=True), 1e-300)
+    shares = 100 * totals / np.maximum(totals.sum(axis=0, keepdims=True), 1e-300)
+    seen = shares.max(axis=1) >= SHARE_MIN
     names = [data.short[one] for one in data.panel.config_ids]
     return {
         "data": [
             {
                 "type": "heatmap",
-                "x": names,
-                "y": kinds,
-                "z": numbers(100 * totals / whole),
+                "x": [kind for kind, shown in zip(kinds, seen, strict=True) if shown],
+                "y": names,
+                "z": numbers(shares[seen].T),
                 "zmin": 0,
+                "xgap": 1,
+                "ygap": 1,
+                "texttemplate": "%{z:.0f}",
                 "colorscale": "Cividis",
                 "reversescale": True,
-                "colorbar": {"thickness": 10, "ticksuffix": " %", "outlinewidth": 0},
-                "hovertemplate": "%{x}<br>%{y}: %{z:.1f} %<extra></extra>",
+                "showscale": False,
+                "hovertemplate": "%{y}<br>%{x}: %{z:.1f} %<extra></extra>",
             }
         ],
+        "narrow": {"data": [{"texttemplate": ""}]},
         "layout": {
-            "xaxis": {"type": "category", "tickangle": -60, "automargin": True, "showgrid": False},
-            "yaxis": {"type": "category", "automargin": True, "showgrid": False},
-            "height": 240 + ROW_HEIGHT * len(kinds),
-        },
-    }
-
-
-def detector(data: NightData, between: Between) -> Chart:
-    """The in-sync rule as a failure detector: false positives against detection delay."""
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": numbers(between.panel.means(DETECTION_DELAY)),
-                "y": numbers(between.panel.means(SPURIOUS)),
-                "text": [data.name(one) for one in between.panel.config_ids],
-                "marker": {
-                    "size": 11,
-                    "opacity": 0.8,
-                    "color": [
-                        WARM if one == between.reference else ACCENT
-                        for one in between.panel.config_ids
-                    ],
-                },
-                "hovertemplate": (
-                    "<b>%{text}</b><br>late by %{x:.4g} ms a scenario"
-                    "<br>%{y:.3g} spurious removals per partition-hour<extra></extra>"
-                ),
-            }
-        ],
-        "layout": {
-            "xaxis": {"title": {"text": "detection delay, ms a scenario"}},
-            "yaxis": {"title": {"text": "spurious removals / partition-hour"}},
-            "height": 400,
-            "showlegend": False,
+            "xaxis": {"type": "category", "tickangle": -45, "automargin": True, "showgrid": False},
+            "yaxis": {
+                "type": "category",
+                "automargin": True,
+                "showgrid": False,
+                "autorange": "reversed",
+            },
+            "height": 130 + ROW_HEIGHT * len(names),
         },
     }
 
@@ -405,11 +338,12 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
     rows = rows[rows["metric"] == metric]
     rows = rows.assign(value=rows["value"] * in_unit(metric))
     lines = []
+    short = shortened(config_names, WIDE)
     for index, name in enumerate(config_names):
         lines.append(
             _line(
                 rows[(rows["config_name"] == name) & (rows["panel"] == "regression")],
-                name,
+                short[name],
                 LINES[index % len(LINES)],
                 "solid",
             )

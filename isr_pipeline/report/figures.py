@@ -17,6 +17,7 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
+from isr_pipeline.report.scatter import sizes
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
 DPI = 130
+AREA = 0.3
+"""Of a circle, in square points for each square pixel of its diameter on the page."""
 
 
 def write_figures(plan: Plan) -> list[Place]:
@@ -104,7 +107,7 @@ def _pareto(data: NightData, between: Between) -> Figure:
     on_front = np.isin(between.panel.config_ids, between.front)
     for chosen, colour, label in ((~on_front, MUTED, "beaten"), (on_front, ACCENT, "Pareto front")):
         axes.scatter(
-            offline[chosen], flaps[chosen], s=20 + 180 * _share(latency)[chosen], c=colour,
+            offline[chosen], flaps[chosen], s=AREA * sizes(latency)[chosen] ** 2, c=colour,
             alpha=0.75, label=label,
         )  # fmt: skip
     at = between.panel.column(between.reference)
@@ -115,11 +118,6 @@ def _pareto(data: NightData, between: Between) -> Figure:
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def _share(values: np.ndarray) -> np.ndarray:
-    spread = float(np.ptp(values))
-    return (values - values.min()) / spread if spread else np.zeros_like(values)
 
 
 def _forest(data: NightData, between: Between) -> Figure:

@@ -14,7 +14,7 @@ from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.worlds.results import Result
-from tests.report.browser import PHONE, chromium, grave_faults, open_everything, opened
+from tests.report.browser import DESK, PHONE, chromium, grave_faults, open_everything, opened
 from tests.report.test_trace import EVENT, SCENARIO
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -36,6 +36,26 @@ def report(home: Path) -> Path:
     judge_night(world.write(NIGHT))
     acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
     plan = world.write(LATER, scaled("isr_flaps_per_partition_hour", 2.0, "lag-20s"))
+    judge_night(plan)
+    decided(plan)
+    return Path(str(write_report(plan)))
+
+
+LONG = [
+    f"lag.time.max.ms-{limit}_min.insync.replicas-{least}"
+    for limit in (5000, 10000)
+    for least in (1, 2)
+]
+LONG_KEY = "leader.imbalance.check.interval.seconds"
+
+
+@pytest.fixture
+def long_names(home: Path) -> Path:
+    """The page of a first night whose configurations and keys have long names."""
+    del home
+    values = {LONG[3]: {LONG_KEY: 60, "replica.lag.time.max.ms": 10_000}}
+    world = World(names=("today", *LONG), values=values, scenarios=60)
+    plan = world.write(NIGHT, scaled("produce_unavailable_rate", 0.3, LONG[3]))
     judge_night(plan)
     decided(plan)
     return Path(str(write_report(plan)))
@@ -64,6 +84,63 @@ class TestReport:
         with opened(browser, report, PHONE) as page:
             open_everything(page)
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+    def test_long_names_fit_a_phone(self, browser: Browser, long_names: Path) -> None:
+        """A heading that names a long key breaks; no line of text is wider than its box."""
+        with opened(browser, long_names, PHONE) as page:
+            open_everything(page)
+            assert LONG_KEY in page.locator("h1").inner_text()
+            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+    def test_names_in_tables_break_after_signs(self, browser: Browser, long_names: Path) -> None:
+        """Each word of a name stands on one line, on a phone too."""
+        lines = """(cell) => {
+            const text = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+            const cut = [];
+            while (text.nextNode()) {
+                for (const word of text.currentNode.data.matchAll(/[^\\W_]+/g)) {
+                    const range = document.createRange();
+                    range.setStart(text.currentNode, word.index);
+                    range.setEnd(text.currentNode, word.index + word[0].length);
+                    if (range.getClientRects().length > 1) { cut.push(word[0]); }
+                }
+            }
+            return cut;
+        }"""
+        for size in (DESK, PHONE):
+            with opened(browser, long_names, size) as page:
+                open_everything(page)
+                for cell in page.query_selector_all("#configurations :is(th, td)"):
+                    assert cell.evaluate(lines) == []
+
+    @pytest.mark.parametrize("size", [DESK, PHONE])
+    def test_rows_of_charts_have_names_of_their_own(
+        self, browser: Browser, long_names: Path, size: dict[str, int]
+    ) -> None:
+        """No two labels of an axis are alike, and none takes half of the chart."""
+        with opened(browser, long_names, size) as page:
+            open_everything(page)
+            charts = page.query_selector_all("#recommendation .pair .chart, #causes .chart")
+            assert len(charts) > 4
+            for chart in charts:
+                labels = chart.query_selector_all(".ytick text")
+                told = [label.text_content() for label in labels]
+                assert len(told) == len(set(told)) >= len(LONG)
+                widths = [box["width"] for label in labels if (box := label.bounding_box())]
+                whole = chart.bounding_box()
+                assert whole
+                assert max(widths) < whole["width"] / 2
+
+    @pytest.mark.parametrize("size", [DESK, PHONE])
+    def test_no_link_of_the_navigation_is_hidden(
+        self, browser: Browser, report: Path, size: dict[str, int]
+    ) -> None:
+        """Each stands whole on the screen, without scrolling sideways."""
+        with opened(browser, report, size) as page:
+            for link in page.query_selector_all("nav a"):
+                box = link.bounding_box()
+                assert box
+                assert 0 <= box["x"] <= box["x"] + box["width"] <= size["width"]
 
     def test_goes_by_keyboard(self, browser: Browser, report: Path) -> None:
         """The first stop skips to the answer; stops go on to the page's end, each to be seen."""
@@ -130,3 +207,12 @@ class TestTrace:
         with opened(browser, trace, PHONE) as page:
             open_everything(page)
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+    def test_units_are_seen_on_a_phone(self, browser: Browser, tmp_path: Path) -> None:
+        """The outcome's table, with its longest names, is no wider than its box."""
+        outcome = {"spurious_shrinks_per_partition_hour": 20.9, "any_offline": 1.0}
+        run = Result(outcome=outcome, events=[])
+        file = write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html")
+        with opened(browser, file, PHONE) as page:
+            box = page.locator('.scroll[aria-label="Outcome"]')
+            assert box.evaluate("(one) => one.scrollWidth <= one.clientWidth")

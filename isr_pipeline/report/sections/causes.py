@@ -14,12 +14,15 @@ FOLDED = True
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    lead = "Share of each configuration's weighted total; a scenario of two kinds counts for both."
+    lead = (
+        "Percent of each configuration's weighted total. A scenario of two kinds counts for both. "
+        f"What stands for less than {charts.SHARE_MIN:g} % everywhere is left out."
+    )
     figures = "".join(
         page.figure(
-            charts.causes(data, metric, by), f"<strong>{LABELS[metric]}</strong> by {words}"
+            charts.causes(data, metric, by), f"<strong>{LABELS[metric]}</strong> by {words}, %"
         )
         for metric in (PRODUCE, OFFLINE, FLAPS)
         for by, words in (("fault_kinds", "fault kind"), ("strata", "stratum"))
     )
-    return f"<p class=lead>{lead}</p>{figures}" if figures else ""
+    return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>' if figures else ""

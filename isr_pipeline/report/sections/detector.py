@@ -1,14 +1,14 @@
-"""The in-sync rule judged as a failure detector."""
+"""The in-sync rule as a failure detector: whom it removes without a fault, whom too late."""
 
 from __future__ import annotations
 
-from isr_pipeline.report import charts
+from isr_pipeline.report import scatter
 from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page
 
-TITLE = "Failure detector"
+TITLE = "Wrong and late removals"
 ORDER = 60
 FOLDED = True
 
@@ -18,8 +18,9 @@ def body(page: Page, data: NightData) -> str:
     if data.between is None:
         return "<p class=lead>The reference has no data tonight.</p>"
     lead = (
-        "The in-sync rule judged as a failure detector: followers removed although no fault "
-        "touched them, against the time that faulty followers stayed in the ISR past the limit."
+        "Does the in-sync rule remove the right followers? A removal is spurious if no fault "
+        "touched the follower. The detection delay is the time that a follower with a fault "
+        "stayed in the ISR past the lag limit."
     )
     caption = "<strong>Spurious removals against detection delay</strong>; lower left is better"
-    return f"<p class=lead>{lead}</p>" + page.figure(charts.detector(data, data.between), caption)
+    return f"<p class=lead>{lead}</p>" + page.figure(scatter.detector(data, data.between), caption)

@@ -10,15 +10,28 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.quantities import LABELS, PRODUCE
+from isr_pipeline.verdicts.between import Between
+from isr_pipeline.verdicts.quantities import (
+    FLAPS,
+    LABELS,
+    LATENCY,
+    OFFLINE,
+    PRODUCE,
+    TABLE,
+    label,
+    quantity,
+)
 
 TITLE = "Which setting"
 ORDER = 30
 
+SAME = 1.01
+"""Values within that ratio of each other are said to be the same."""
+
 
 def short(data: NightData) -> str:
     """What the top of the page says of it; nothing if there is nothing to compare."""
-    return "" if data.answer is None else f"<p>{escape(data.answer.short)}</p>"
+    return "" if data.answer is None else f"<p>{breakable(data.answer.short)}</p>"
 
 
 def body(page: Page, data: NightData) -> str:
@@ -32,21 +45,48 @@ def body(page: Page, data: NightData) -> str:
     )
     forests = "".join(
         page.figure(
-            charts.forest(data, between, name), f"<strong>{LABELS.get(name, name)}</strong>"
+            charts.forest(data, between, name),
+            f"<strong>{LABELS.get(name, name)}</strong>{_beside(between, name)}",
         )
         for name in dict.fromkeys((PRODUCE, *data.settings.pareto))
         if name in between.versus.metrics
     )
-    front = ", ".join(escape(data.name(one)) for one in between.front)
+    front = ", ".join(breakable(data.name(one)) for one in between.front)
     return (
         _answer(data)
-        + page.figure(
-            charts.pareto(data, between),
-            "<strong>Offline rate, flaps and commit latency</strong> (size); lower left is better",
-        )
+        + page.figure(scatter.pareto(data, between), _circles(between))
         + f"<p>On the Pareto front: {front}.</p><p class=lead>{lead}</p>"
         + f'<div class="pair">{forests}</div>'
     )
+
+
+def _circles(between: Between) -> str:
+    """What the scatter plot shows, and whether a circle's size says anything."""
+    if scatter.alike(between.panel.means(LATENCY)):
+        name = f"{label(OFFLINE)} and {label(FLAPS)}"
+        return f"<strong>{name}</strong>; lower left is better; {label(LATENCY)} is alike"
+    name = f"{label(OFFLINE)}, {label(FLAPS)} and {label(LATENCY)}"
+    return f"<strong>{name}</strong> (a circle's area); lower left is better"
+
+
+def _beside(between: Between, metric: str) -> str:
+    """Why a latency that is the same everywhere decides nothing, and what to look at instead."""
+    if metric != LATENCY or not _same(between, LATENCY):
+        return ""
+    differing = [name for name in TABLE if not _same(between, name)]
+    if not differing:
+        return ""
+    value = quantity(LATENCY, float(between.panel.means(LATENCY)[0]))
+    return (
+        f": {value} everywhere, because a fault touches too few batches to reach the slowest "
+        f"hundredth; look at {label(differing[0])} instead"
+    )
+
+
+def _same(between: Between, metric: str) -> bool:
+    """Whether every configuration has the same of a metric, within 1 %."""
+    means = between.panel.means(metric)
+    return bool(np.max(means) <= SAME * np.min(means))
 
 
 def _answer(data: NightData) -> str:
@@ -61,14 +101,14 @@ def _answer(data: NightData) -> str:
         ("Proposals", answer.proposals),
         ("How far real brokers back it", answer.backing),
     )
-    listed = "".join(f"<dt>{title}</dt><dd>{escape(text)}</dd>" for title, text in parts if text)
-    return f"<blockquote>{escape(answer.short)}</blockquote>{_asked(data, answer)}<dl>{listed}</dl>"
+    listed = "".join(f"<dt>{title}</dt><dd>{breakable(text)}</dd>" for title, text in parts if text)
+    return f"<blockquote>{breakable(answer.short)}</blockquote>{_asked(data, answer)}<dl>{listed}</dl>"
 
 
 def _asked(data: NightData, answer: Answer) -> str:
     """What was asked about, one line each."""
     if not answer.asked_each:
         return ""
-    items = "".join(f"<li>{escape(one)}</li>" for one in answer.asked_each)
+    items = "".join(f"<li>{breakable(one)}</li>" for one in answer.asked_each)
     against = escape(data.plan.reference)
     return f"<p>What was asked, against <strong>{against}</strong>:</p><ul>{items}</ul>"
