@@ -136,6 +136,31 @@ class TestDriftAndPower:
         assert "nothing" in page
 
 
+class TestWords:
+    """Headings and limits in plain words."""
+
+    def test_a_zero_says_what_it_does_not_prove(self, home: Path) -> None:
+        """The page says how many further scenarios may have some; no rule is cited."""
+        del home
+        world = World(names=NAMES)
+        none = scaled(FLAPS, 0.0, "today")
+        judge_night(world.write(NIGHT, none))
+        page = render(read_night(world.plan(NIGHT)))
+        assert "A zero means that none of 120 scenarios has any. Further scenarios may" in page
+        assert re.search(r"0<small class=limit>at most [\d.]+ % of scenarios</small>", page)
+        for unclear in ("rule of three", "in ≤", "Failure detector", "main keys"):
+            assert unclear not in page
+
+    def test_what_a_kind_of_fault_causes_has_a_row_per_configuration(
+        self, regressed: World
+    ) -> None:
+        """Names stand beside rows, in the order of the file; kinds are columns."""
+        chart = charts.causes(read_night(regressed.plan(LATER)), FLAPS, "fault_kinds")
+        assert chart is not None
+        assert chart["data"][0]["y"] == list(NAMES)
+        assert np.array(chart["data"][0]["z"]).sum(axis=1) == pytest.approx([100] * 4, abs=0.1)
+
+
 class TestPage:
     """One self-contained HTML file."""
 

@@ -10,6 +10,7 @@ from isr_pipeline.blame.why import Explanation
 from isr_pipeline.home import IN_CHECKOUT
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.report.sections import recommendation
 from isr_pipeline.report.sections.why import explanation
@@ -87,7 +88,9 @@ def _worse(page: Page, data: NightData) -> str:
         said.append(f"<p>Nothing.{_undecided(data)}</p>")
     better = [one.name for one in verdict.configurations if one.metrics_with(Status.IMPROVED)]
     if better:
-        said.append(f'<p><a href="#improvements">Better</a>: {escape(words.listed(better))}.</p>')
+        said.append(
+            f'<p><a href="#improvements">Better</a>: {breakable(words.listed(better))}.</p>'
+        )
     return "".join(said)
 
 
@@ -97,7 +100,7 @@ def _undecided(data: NightData) -> str:
 
 
 def _named(one: ConfigVerdict) -> str:
-    return f"<strong>{escape(one.name)}</strong> {badges(one)}"
+    return f"<strong>{breakable(one.name)}</strong> {badges(one)}"
 
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
@@ -107,7 +110,7 @@ def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
     ]
     if len(metrics) > SHOWN:
         told.append(f"and {len(metrics) - SHOWN} more metrics")
-    listed = "".join(f"<li>{escape(line)}</li>" for line in told)
+    listed = "".join(f"<li>{breakable(line)}</li>" for line in told)
     return f"<p>{_named(one)}:</p><ul>{listed}</ul><p>{_why(page, data, one)}</p>"
 
 
@@ -139,8 +142,8 @@ def how_sure(one: ConfigVerdict) -> str:
     metric = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])[0]
     said = _again(metric) or _on_further_scenarios(metric)
     return (
-        f"<p>{escape(one.name)}: {quantities.label(metric.metric)} is worse in {metric.risen} of "
-        f"{metric.scenarios} scenarios and better in {metric.fallen}; {said}.</p>"
+        f"<p>{breakable(one.name)}: {quantities.label(metric.metric)} is worse in "
+        f"{metric.risen} of {metric.scenarios} scenarios and better in {metric.fallen}; {said}.</p>"
     )
 
 
@@ -184,7 +187,7 @@ def _sure_of_nothing(data: NightData) -> str:
         )
     if counts[Status.UNDECIDED]:
         parts.append(f"{counts[Status.UNDECIDED]} are not decided: the budget is spent.")
-    parts.append('How small a change is found: <a href="#power">Power</a>.')
+    parts.append('<a href="#power">How small a change is found</a>.')
     return " ".join(parts)
 
 

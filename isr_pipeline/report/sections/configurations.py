@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.report import words
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
@@ -39,15 +40,27 @@ def body(_: Page, data: NightData) -> str:
     lead = (
         "<p class=lead>Below their headings, the worst verdict first. Values are of the regression "
         "panel. × is the ratio to the baseline that was judged. Where further scenarios decided, "
-        "it is theirs, and n says how many they are. A zero means that none of "
-        f"{len(data.panel.scenario_ids)} scenarios has any, "
-        f"{words.zero_limit(data.panel)}: upper 95 % limit, rule of three, by weight.</p>"
+        "it is theirs, and n says how many they are. "
+        f"{_zero_allows(data)}</p>"
     )
     drawn = "".join(
         _group(data, name, members, opened=index < GROUPS_OPEN or members[0].status not in QUIET)
         for index, (name, members) in enumerate(groups)
     )
     return lead + drawn + _stages(data) + _backing(data)
+
+
+def _zero_allows(data: NightData) -> str:
+    """What a zero of the whole panel proves, and what it does not."""
+    none = f"A zero means that none of {len(data.panel.scenario_ids)} scenarios has any."
+    limit = words.share_at_most(data.panel.weights)
+    if limit >= 1.0:
+        return f"{none} So few scenarios say nothing of others."
+    return (
+        f"{none} Further scenarios may still have some: at most "
+        f"{quantities.plain(100 * limit)} % of all, with 95 % confidence. Each stratum counts "
+        "by its share of the population."
+    )
 
 
 def _group(data: NightData, name: str, members: list[ConfigVerdict], *, opened: bool) -> str:
@@ -63,7 +76,7 @@ def _group(data: NightData, name: str, members: list[ConfigVerdict], *, opened: 
     ]
     rows = [_row(data, one) for one in members]
     drawn = table(f"{name}: {len(members)} configurations", head, rows)
-    return fold(f"<h3>{escape(name)}</h3> {counted}", drawn, opened=opened)
+    return fold(f"<h3>{breakable(name)}</h3> {counted}", drawn, opened=opened)
 
 
 def _row(data: NightData, one: ConfigVerdict) -> str:
@@ -77,15 +90,16 @@ def _row(data: NightData, one: ConfigVerdict) -> str:
     if one.status not in QUIET:
         reason = escape(words.reason(one.reason))
         why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{reason}</td></tr>'
+    name = breakable(words.short_name(configuration))
     return (
-        f'<tr><th scope="row">{escape(words.short_name(configuration))}{_about(configuration)}</th>'
+        f'<tr><th scope="row">{name}{_about(configuration)}</th>'
         f"<td>{badges(one)}</td>{cells}</tr>{why}"
     )
 
 
 def _about(one: Configuration) -> str:
     """What a configuration is there for, below its name."""
-    return f"<br><small>{escape(one.why)}</small>" if one.why else ""
+    return f"<br><small>{breakable(one.why)}</small>" if one.why else ""
 
 
 def _value(data: NightData, one: Configuration, name: str, metric: MetricVerdict | None) -> str:
@@ -96,7 +110,8 @@ def _value(data: NightData, one: Configuration, name: str, metric: MetricVerdict
     value = quantities.amount(name, mean)
     if mean == 0:
         limit = words.share_at_most(data.panel.weights)
-        value = f"0 <small>in ≤ {quantities.plain(100 * limit)} %</small>" if limit < 1 else "0"
+        at_most = f"at most {quantities.plain(100 * limit)} % of scenarios"
+        value = f"0<small class=limit>{at_most}</small>" if limit < 1 else "0"
     if metric.ratio is None or metric.status is Status.UNCHANGED:
         return value
     behind = f", n {metric.scenarios}" if metric.scenarios else ""
@@ -133,7 +148,7 @@ def _backing(data: NightData) -> str:
         groups.setdefault(backing(one, data.reference), []).append(one.name)
     rows = [
         f'<tr><th scope="row">{escape(source)}</th><td class="n">{len(names)}</td>'
-        f'<td class="why">{escape(", ".join(names))}</td></tr>'
+        f'<td class="why">{breakable(", ".join(names))}</td></tr>'
         for source, names in groups.items()
     ]
     head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]

@@ -1,4 +1,4 @@
-"""The reference's release over the keys that vary most."""
+"""The reference's release by the values of two keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, unit
 
-TITLE = "Over the main keys"
+TITLE = "Two keys together"
 ORDER = 50
 FOLDED = True
 
@@ -26,5 +26,8 @@ def body(page: Page, data: NightData) -> str:
     ]
     if not any(figures):
         return f"<p class=lead>{why_not}</p>"
-    lead = "Mean over the configurations of the reference's release that share both values."
+    lead = (
+        "Each field is the mean of the configurations that have both values. Releases other than "
+        "the reference's are left out."
+    )
     return f'<p class=lead>{lead}</p><div class="pair">{"".join(figures)}</div>'

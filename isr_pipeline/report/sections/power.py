@@ -13,7 +13,7 @@ from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.power import Reach, reach_of, smallest_words, uniform_ratio
 from isr_pipeline.verdicts.quantities import amount, label, unit
 
-TITLE = "Power"
+TITLE = "How small a change is found"
 ORDER = 90
 FOLDED = True
 
