@@ -21,7 +21,7 @@ TOGETHER_PX = 8.0
 """Points as close as that share one name."""
 
 NAMED_TOGETHER = 2
-"""Names that are told of points at one place; of others, how many there are."""
+"""Names that are told of points at one place if they fit; of others, how many there are."""
 
 
 def placed(
@@ -45,10 +45,11 @@ def placed(
     told = [("", "middle right")] * len(points)
     taken: list[Box] = []
     for members in _together(points):
-        text = _text([short[names[at]] for at in members])
         others = [circles[at] for at in range(len(points)) if at not in members]
         first = max(members, key=lambda at: radii[at])
-        for place, box in _boxes(points[first], radii[first], text):
+        for text, place, box in _ways(
+            points[first], radii[first], [short[names[at]] for at in members]
+        ):
             if _inside(box, size) and not any(_overlap(box, one) for one in (*others, *taken)):
                 told[first] = text, place
                 taken.append(box)
@@ -70,10 +71,12 @@ def _together(points: Sequence[Point]) -> list[list[int]]:
     return groups
 
 
-def _text(names: list[str]) -> str:
+def _ways(point: Point, radius: float, names: list[str]) -> list[tuple[str, str, Box]]:
+    """What may be written where, the fullest text and the best place first."""
+    texts = [f"{names[0]} and {len(names) - 1} more"] if len(names) > 1 else []
     if len(names) <= NAMED_TOGETHER:
-        return ", ".join(names)
-    return f"{names[0]} and {len(names) - 1} more"
+        texts.insert(0, ", ".join(names))
+    return [(text, place, box) for text in texts for place, box in _boxes(point, radius, text)]
 
 
 def _boxes(point: Point, radius: float, text: str) -> list[tuple[str, Box]]:

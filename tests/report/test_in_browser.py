@@ -113,6 +113,15 @@ class TestReport:
                 for cell in page.query_selector_all("#configurations :is(th, td)"):
                     assert cell.evaluate(lines) == []
 
+    def test_a_phone_shows_a_value_beside_each_name(
+        self, browser: Browser, long_names: Path
+    ) -> None:
+        """The table of configurations begins with name, verdict and the first metric."""
+        with opened(browser, long_names, PHONE) as page:
+            box = page.locator("#configurations tbody td.n").first.bounding_box()
+            assert box
+            assert box["x"] + box["width"] <= PHONE["width"]
+
     @pytest.mark.parametrize("size", [DESK, PHONE])
     def test_rows_of_charts_have_names_of_their_own(
         self, browser: Browser, long_names: Path, size: dict[str, int]
