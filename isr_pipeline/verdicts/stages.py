@@ -122,7 +122,7 @@ def call_open(
 
     What is decided stays as it is, but for what was `ok` or `unchanged`: the scenarios are there,
     and the look's correction counts all metrics of an open configuration. So what they show to be
-    worse is called, too.
+    worse is called, too, and what they no longer rule out is open again.
 
     Args:
         called: verdicts of some configurations so far.
@@ -189,12 +189,19 @@ def _called_again(
 def _is_worse_now(
     before: MetricVerdict, seen: MetricVerdict, level: float, settings: VerdictSettings
 ) -> bool:
-    """Whether a look shows what no panel before it did: a rise, or what must never happen."""
+    """Whether a look shows what no panel before it did: a rise, or what must never happen.
+
+    A rise need not be sure. A small stratum of which few scenarios differ may show nothing in one
+    panel; what was `ok` there is open again where more scenarios show a rise that matters, and no
+    longer rule it out.
+    """
     if before.status not in {Status.OK, Status.UNCHANGED}:
         return False
-    return _is_confirmed(seen, level, settings) or (
-        seen.status is Status.SUSPECT and bool(seen.newly)
-    )
+    if _is_confirmed(seen, level, settings):
+        return True
+    if seen.status is Status.SUSPECT and seen.newly:
+        return True
+    return seen.status in OPEN and _rises(seen, settings)
 
 
 def _is_confirmed(seen: MetricVerdict, level: float, settings: VerdictSettings) -> bool:

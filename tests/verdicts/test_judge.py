@@ -447,7 +447,7 @@ class TestBaseline:
             acceptance.accept("synthetic", NIGHT, "Ada", "first")
         assert str(refusal.value) == (
             "experiment synthetic, night 2026-11-19: not judged; "
-            "run `make nightly NIGHT=2026-11-19`"
+            "run it again: make nightly NIGHT=2026-11-19 EXPERIMENT=synthetic"
         )
 
     def test_reason_is_owed(self) -> None:

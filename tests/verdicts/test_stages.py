@@ -117,11 +117,11 @@ class TestSeenLater:
 
     LOOK = stages.Look(("confirm", "further-1"), 200, 1.0, is_last=True)
 
-    def called(self, metric: str, worse: int) -> MetricVerdict:
+    def called(self, metric: str, worse: int, rise: float = 3.0) -> MetricVerdict:
         """The verdict on a metric that differs in some scenarios behind the first twenty."""
         old = panel(np.ones((200, 1)))
         new = replace(old, values={name: matrix.copy() for name, matrix in old.values.items()})
-        new.values[metric][50 : 50 + worse] += 3.0
+        new.values[metric][50 : 50 + worse] += rise
         before, _ = call(first(new, 20), first(old, 20), SETTINGS)
         assert {one.status for one in before[0]} == {Status.UNCHANGED}
         (after,) = stages.call_open(before, new, old, SETTINGS, look=self.LOOK)
@@ -139,9 +139,15 @@ class TestSeenLater:
         found = self.called(LOST, 1)
         assert (found.status, found.newly) == (Status.SUSPECT, ("0050",))
 
-    def test_what_is_not_certain_changes_nothing(self) -> None:
-        """The metric was not asked about, so what is open about it stays out of the night."""
+    def test_what_does_not_matter_changes_nothing(self) -> None:
+        """A rise of 4.5 % in three scenarios, which nobody had asked about."""
         assert self.called(FLAPS, 3).status is Status.UNCHANGED
+
+    def test_a_rise_that_is_not_certain_opens_the_question(self) -> None:
+        """Four scenarios that rise by a quarter of all rule out nothing, and prove nothing."""
+        found = self.called(FLAPS, 4, 12.0)
+        assert found.status is Status.UNDECIDED
+        assert "on 200 further scenarios" in found.reason
 
 
 class TestError:

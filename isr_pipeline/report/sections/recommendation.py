@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import charts
+import numpy as np
+
+from isr_pipeline.report import charts, scatter
 from isr_pipeline.report.answer import Answer
-from isr_pipeline.report.data import (
-    NightData,
-)
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.quantities import (
@@ -102,7 +103,9 @@ def _answer(data: NightData) -> str:
         ("How far real brokers back it", answer.backing),
     )
     listed = "".join(f"<dt>{title}</dt><dd>{breakable(text)}</dd>" for title, text in parts if text)
-    return f"<blockquote>{breakable(answer.short)}</blockquote>{_asked(data, answer)}<dl>{listed}</dl>"
+    return (
+        f"<blockquote>{breakable(answer.short)}</blockquote>{_asked(data, answer)}<dl>{listed}</dl>"
+    )
 
 
 def _asked(data: NightData, answer: Answer) -> str:
