@@ -415,6 +415,14 @@ class TestShown:
         page = render(data).replace("<wbr>", "")
         assert f"<h1>{escape(data.answer.first.rstrip('.'))}</h1>" in page
 
+    def test_a_first_night_that_keeps_today_says_how_to_ask_more(self) -> None:
+        """Nobody is surely better: twice as many scenarios may tell."""
+        command = f"night run --experiment synthetic --night {NIGHT} --panel-size 240"
+        assert command not in render(read_night(self.night().plan(NIGHT)))
+        plan = World(names=NAMES).write(NIGHT, alike_but())
+        judge_night(plan)
+        assert command in render(read_night(plan))
+
     @pytest.mark.parametrize("damage", ["", "[1]", '{"first": '])
     def test_a_damaged_file_is_no_answer(self, damage: str) -> None:
         """Who shows a night shows it without one."""

@@ -8,6 +8,7 @@ from html import escape
 
 from isr_pipeline.blame.why import Explanation
 from isr_pipeline.home import IN_CHECKOUT
+from isr_pipeline.night.status import PANEL_SIZE_MAX
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
@@ -196,8 +197,8 @@ def _do(data: NightData) -> str:
     accept = accept_command(plan.experiment, plan.night)
     match verdict.status:
         case Status.BASELINE:
-            said = "<p>Look at the page; if it is right, accept it.</p>"
-            return f"{said}{_command(accept)}{_where()}"
+            said = f"<p>Look at the page; if it is right, accept it.</p>{_command(accept)}"
+            return f"{said}{_ask_more(data)}{_where()}"
         case Status.REGRESSED | Status.SUSPECT:
             name = shlex.quote(data.flagged[0].name)
             of = f"{plan.night} {name} --experiment {plan.experiment}"
@@ -214,6 +215,19 @@ def _do(data: NightData) -> str:
             return f"<p>If the gain is meant, accept it.</p>{_command(accept)}{_where()}"
         case _:
             return "<p>Nothing.</p>"
+
+
+def _ask_more(data: NightData) -> str:
+    """How to be surer which setting is best, where none was surely better."""
+    if data.answer is None or not data.answer.keeps or not data.answer.sure:
+        return ""
+    plan = data.plan
+    more = min(2 * plan.panels["regression"], PANEL_SIZE_MAX)
+    of = f"--experiment {plan.experiment} --night {plan.night} --panel-size {more}"
+    return (
+        "<p>To be surer which setting is best, ask twice as many scenarios:</p>"
+        f"{_command(f'isr-pipeline night run {of}')}"
+    )
 
 
 def _where() -> str:
