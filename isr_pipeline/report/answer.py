@@ -235,10 +235,12 @@ class _Words:
 
     def _sure_to_keep(self, choice: Choice) -> str:
         """How sure it is that none is better: the other half may see it otherwise."""
+        if len(choice.losing) == choice.candidates:
+            return f"Each of the others loses more acknowledged records than {self.reference.name}."
         sure = _percent(choice.probability_best)
         if choice.most_often in (choice.best, *choice.alike):
             of = " that loses no more records" if choice.losing else ""
-            return f"{sure} sure that none{of} is better."
+            return f"It is {sure} sure that none{of} is better."
         return (
             f"On these, {self.by_id[choice.most_often].name} is the best in "
             f"{_percent(choice.probability_most_often)} of bootstrap draws, "
@@ -269,8 +271,10 @@ class _Words:
         if not choice.losing:
             return ""
         if len(choice.losing) > 1:
-            said = f"{len(choice.losing)} of {choice.candidates} lose more acknowledged records "
-            said += f"than {self.reference.name} and were left out."
+            said = (
+                f"{len(choice.losing)} of {choice.candidates} others lose more acknowledged "
+                f"records than {self.reference.name} and were left out."
+            )
         else:
             said = f"{self.by_id[choice.losing[0]].name} loses more acknowledged records than "
             said += f"{self.reference.name} and was left out."

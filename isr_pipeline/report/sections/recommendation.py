@@ -31,8 +31,15 @@ SAME = 1.01
 
 
 def short(data: NightData) -> str:
-    """What the top of the page says of it; nothing if there is nothing to compare."""
-    return "" if data.answer is None else f"<p>{breakable(data.answer.short)}</p>"
+    """What the top of the page says of it; nothing if there is nothing to compare.
+
+    Where today's setting is kept, what was left out is said here too: who asked would take it.
+    """
+    answer = data.answer
+    if answer is None:
+        return ""
+    left_out = f"<p>{breakable(answer.decides)}</p>" if answer.keeps and answer.decides else ""
+    return f"<p>{breakable(answer.short)}</p>{left_out}"
 
 
 def body(page: Page, data: NightData) -> str:
