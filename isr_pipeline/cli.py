@@ -261,8 +261,9 @@ def night_run(
     """Run the Airflow DAG isr_nightly once, and show the night."""
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.stages import PANEL_SIZE_MAX  # noqa: PLC0415
     from isr_pipeline.night.show import show  # noqa: PLC0415
-    from isr_pipeline.night.status import PANEL_SIZE_MAX, check_night  # noqa: PLC0415
+    from isr_pipeline.night.status import check_night  # noqa: PLC0415
     from isr_pipeline.report.terminal import print_night  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 

@@ -16,6 +16,9 @@ from pydantic import Field
 from isr_pipeline.files.checks import number, whole
 from isr_pipeline.files.models import Strict
 
+PANEL_SIZE_MAX = 100_000
+"""Scenarios of a regression panel that a run may be asked for."""
+
 CONFIRM = "confirm"
 FURTHER = ("further-1", "further-2")
 """Stages beyond the confirm panel, each at most; their names are those of their panels."""

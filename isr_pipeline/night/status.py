@@ -25,9 +25,6 @@ RUNS = "runs.json"
 KILLED = "its run was killed; run it again to have it whole"
 """Reason of a night that was being written by a run of which nothing is left."""
 
-PANEL_SIZE_MAX = 100_000
-"""Scenarios of a regression panel that a run may be asked for."""
-
 _NIGHT = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 

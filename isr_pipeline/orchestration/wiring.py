@@ -23,10 +23,10 @@ from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
-from isr_pipeline.night.status import PANEL_SIZE_MAX
 from isr_pipeline.orchestration.airflow_names import (
     AirflowException,
     AirflowFailException,

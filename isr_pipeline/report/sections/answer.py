@@ -7,8 +7,8 @@ import shlex
 from html import escape
 
 from isr_pipeline.blame.why import Explanation
+from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import IN_CHECKOUT
-from isr_pipeline.night.status import PANEL_SIZE_MAX
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
