@@ -70,8 +70,6 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(highlight=False, soft_wrap=True)
     try:
         asked = question(given.name)
-        if given.scenarios is not None and given.scenarios < 1:
-            raise InputError("--scenarios", "", given.scenarios, "1 or more")
         experiment = asked.experiment.resized(given.scenarios)
     except InputError as error:
         print(error, file=sys.stderr)

@@ -250,9 +250,15 @@ class Experiment(Strict):
         return hashlib.sha256(line.encode()).hexdigest()
 
     def resized(self, size: int | None) -> Experiment:
-        """Give the experiment with other panel sizes: the fresh one is never made larger."""
+        """Give the experiment with other panel sizes: the fresh one is never made larger.
+
+        Raises:
+            InputError: no scenario, or too few for the strata.
+        """
         if size is None:
             return self
+        if size < 1:
+            raise InputError(self.where, "panel size", size, "1 or more")
         fresh = min(size, self.panels.fresh)
         panels = Panels(regression=size, confirm=size, fresh=fresh)
         changed = self.model_copy(update={"panels": panels})

@@ -247,9 +247,10 @@ def tasks_wanted(experiment: Experiment, cores: int, pairs: int) -> int:
         pairs: of the part.
     """
     by_cores = TASKS_PER_CORE * cores
-    if core_seconds(experiment, 1) < LONG_PAIR_SECONDS:
+    seconds = core_seconds(experiment, pairs)
+    if seconds < LONG_PAIR_SECONDS * pairs:
         return by_cores
-    return max(by_cores, math.ceil(core_seconds(experiment, pairs) / SECONDS_PER_TASK))
+    return max(by_cores, math.ceil(seconds / SECONDS_PER_TASK))
 
 
 def scenario_costs(plan: Plan, panel: str) -> dict[int, float]:

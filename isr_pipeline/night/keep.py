@@ -179,10 +179,9 @@ def _accepted_nights(experiment: str) -> frozenset[str]:
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
     try:
-        record = baseline.show(experiment)
+        return baseline.accepted_nights(experiment)
     except baseline.BaselineDamaged as damage:
         raise Refused(f"{experiment}: {damage}; nothing was removed") from None
-    return record.nights if record else frozenset()
 
 
 def remove(experiment: str, night: str) -> None:

@@ -137,12 +137,20 @@ def run_ended(dag_run_id: str) -> str:
         Markdown: its one line, and where to look further; empty if it wrote no night, or another
         run has written that night since.
     """
-    for experiment, night in nights():
-        if read_status(experiment, night).dag_run_id == dag_run_id:
-            interrupt(experiment, night, dag_run_id)
-            return _run_note(experiment, night)
-    release_night(Home.from_environment(), owner=dag_run_id)
-    return ""
+    written = _written_by(dag_run_id)
+    if written is None:
+        release_night(Home.from_environment(), owner=dag_run_id)
+        return ""
+    interrupt(*written, dag_run_id)
+    return _run_note(*written)
+
+
+def _written_by(dag_run_id: str) -> tuple[str, str] | None:
+    """Experiment and night that a run was the last to write; None if there is no such night."""
+    return next(
+        (one for one in nights() if noted_status(*one).dag_run_id == dag_run_id),
+        None,
+    )
 
 
 def replaced_by(dag_run_id: str) -> list[str]:
@@ -153,13 +161,10 @@ def replaced_by(dag_run_id: str) -> list[str]:
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    for experiment, night in nights():
-        if noted_status(experiment, night).dag_run_id != dag_run_id:
-            continue
-        if pages.run_page(experiment, night) is None:
-            return []
-        return [one for one in run_ids_of(experiment, night) if one != dag_run_id]
-    return []
+    written = _written_by(dag_run_id)
+    if written is None or pages.run_page(*written) is None:
+        return []
+    return [one for one in run_ids_of(*written) if one != dag_run_id]
 
 
 SHOWS_REPORT = frozenset({"report", "gate"})
@@ -175,11 +180,11 @@ def made_by(task: str, dag_run_id: str) -> str:
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    for experiment, night in nights():
-        if noted_status(experiment, night).dag_run_id == dag_run_id:
-            report = pages.report_page(experiment, night) if task in SHOWS_REPORT else None
-            return report or pages.runs_of(experiment, night) or ""
-    return ""
+    written = _written_by(dag_run_id)
+    if written is None:
+        return ""
+    report = pages.report_page(*written) if task in SHOWS_REPORT else None
+    return report or pages.runs_of(*written) or ""
 
 
 NOTE_CHARACTERS = 1_000

@@ -56,25 +56,25 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         headline = headline_of(experiment, night)
+        found = without_advice(headline)
         if status.state in WITHOUT_VERDICT:
-            headline = without_advice(headline)
-        elif night in _accepted(experiment) and without_advice(headline) != headline:
-            headline = f"{without_advice(headline)}; this night is the baseline now"
+            headline = found
+        elif found != headline and _is_accepted(experiment, night):
+            headline = f"{found}; this night is the baseline now"
         shown |= {"configs": _configurations(plan), "headline": headline}
         shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
         shown |= {"answer": _answer(experiment, night)}
     return shown
 
 
-def _accepted(experiment: str) -> frozenset[str]:
-    """Nights that the baseline is made of; none where it is damaged, which others say."""
+def _is_accepted(experiment: str, night: str) -> bool:
+    """Whether the baseline is made of a night; no where it is damaged, which others say."""
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
     try:
-        record = baseline.show(experiment)
+        return night in baseline.accepted_nights(experiment)
     except baseline.BaselineDamaged:
-        return frozenset()
-    return record.nights if record else frozenset()
+        return False
 
 
 def _stages(experiment: str, night: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.replicas import KEY as MIN_ISR
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kafka.release_numbers import stands_for
@@ -48,8 +49,6 @@ FILE = "answer.json"
 
 ASKED_SHOWN = 8
 """Asked configurations that the answer tells in words; the table has all."""
-
-MIN_ISR = "min.insync.replicas"
 
 SURELY, MENTIONED_FROM = 0.05, 0.005
 """One-sided p below which, and change of a ratio from which, a metric is gained or paid."""
@@ -175,17 +174,19 @@ class _Words:
         chosen = self.reference if choice is None else self.by_id[choice.config_id]
         keeps = chosen is self.reference
         measured = None if choice is None or keeps else choice.measured
+        comparable = None if measured is None else self._comparable(measured)
+        told, kept = self._told(chosen), self._kept()
         return Answer(
             configuration=chosen.name,
             setting="" if keeps else self._setting(chosen),
             keeps=keeps,
             first=self._first(choice, chosen),
-            gains="" if measured is None else _gains(self._comparable(measured)),
-            price="" if measured is None else _price(self._comparable(measured), self.ratio_min),
+            gains="" if comparable is None else _gains(comparable),
+            price="" if comparable is None else _price(comparable, self.ratio_min),
             sure=self._sure(choice),
             decides=self._decides(choice, measured),
-            asked=self._asked(chosen),
-            asked_each=(*self._told(chosen), *self._kept()),
+            asked=self._asked(told, kept),
+            asked_each=(*told, *kept),
             rivals=self._rivals(),
             releases=self._another(self.choices.release, "Another release"),
             proposals=self._another(self.choices.proposal, "What no released broker has"),
@@ -264,7 +265,7 @@ class _Words:
             said.append(f"It would be {'; '.join(changed)}.")
         else:
             said.append("It stands if the weight of any one fault kind is halved or doubled.")
-        return " ".join([*said, *filter(None, [self._left_out(choice)])])
+        return " ".join(filter(None, [*said, self._left_out(choice)]))
 
     def _left_out(self, choice: Choice) -> str:
         """Which lose more acknowledged records than the reference, and so were never chosen."""
@@ -283,24 +284,23 @@ class _Words:
             said += f" {name} would gain most, and loses {lost:.3g} more a scenario on average."
         return said
 
-    def _asked(self, chosen: Configuration) -> str:
-        """What was asked about and is not advised, each with its gain and its price.
-
-        Whom the question did not change is said of the advised one too.
-        """
-        told = self._told(chosen)
+    def _asked(self, told: list[str], kept: list[str]) -> str:
+        """What was asked about as one paragraph; see `_told` and `_kept`."""
         said = [f"You asked, against {self.reference.name}: {'; '.join(told)}."] if told else []
-        return " ".join([*said, *self._kept()])
+        return " ".join([*said, *kept])
 
     def _told(self, chosen: Configuration) -> list[str]:
-        """What was asked about and is not advised, an item for each."""
+        """What was asked about and is not advised, each with its gain and its price."""
         others = [one for one in self.choices.asked if one.config_id != chosen.config_id]
         told = [self._asked_one(one) for one in others[:ASKED_SHOWN]]
         more = len(others) - len(told)
         return [*told, f"{more} more, which the table has"] if more else told
 
     def _kept(self) -> list[str]:
-        """Who has a value of its own for what was asked about, and keeps it: sentences."""
+        """Who has a value of its own for what was asked about, and keeps it: sentences.
+
+        It is said of the advised one too.
+        """
         asked = [self.by_id[one.config_id] for one in self.choices.asked]
         if not asked:
             return []

@@ -78,11 +78,14 @@ def log_trends(
         values: config_id -> MLflow metric -> value over the regression panel. The verdict's own may
             be of further scenarios, which no other night has.
     """
-    _name_apart(client, verdict)
+    trends = find_runs(client, verdict.experiment, kind=KIND)
+    _name_apart(client, trends, verdict.panel_digest)
     runs: dict[str, Run] = {}
     replaced = []
     # newest first: what an attempt that was cut off left behind is removed
-    for run in find_runs(client, verdict.experiment, kind=KIND, panel_digest=verdict.panel_digest):
+    for run in trends:
+        if run.data.tags["panel_digest"] != verdict.panel_digest:
+            continue
         whole = run.data.tags.get("status") == names.COMPLETE
         if not whole or runs.setdefault(run.data.tags["config_name"], run) is not run:
             replaced.append(run.info.run_id)
@@ -116,12 +119,18 @@ def log_trends(
     remove_runs(client, replaced)
 
 
-def _name_apart(client: MlflowClient, verdict: NightVerdict) -> None:
-    """Name the panel in the names of trends of any other panel than the night's."""
-    for run in find_runs(client, verdict.experiment, kind=KIND):
+def _name_apart(client: MlflowClient, trends: list[Run], tonight: str) -> None:
+    """Name the panel in the names of trends of any other panel than the night's.
+
+    Args:
+        client: of the store.
+        trends: all of the experiment.
+        tonight: digest of the night's panel, whose trends are named by the configuration alone.
+    """
+    for run in trends:
         panel = run.data.tags["panel_digest"]
         name = _name(run.data.tags["config_name"])
-        if panel != verdict.panel_digest:
+        if panel != tonight:
             name += f" (panel {panel[:DIGEST_CHARACTERS]})"
         if run.info.run_name != name:
             client.update_run(run.info.run_id, name=name)

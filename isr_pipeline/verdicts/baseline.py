@@ -212,6 +212,16 @@ def show(experiment: str) -> BaselineRecord | None:
     return _record(experiment, kept_files(_folder(experiment), [RECORD]))
 
 
+def accepted_nights(experiment: str) -> frozenset[str]:
+    """Nights that the baseline is made of; none without one.
+
+    Raises:
+        BaselineDamaged: nobody can tell which nights.
+    """
+    record = show(experiment)
+    return record.nights if record else frozenset()
+
+
 def _folder(experiment: str) -> Place:
     return Home.from_environment().baseline_dir(experiment)
 

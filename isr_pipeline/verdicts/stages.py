@@ -140,7 +140,7 @@ def call_open(
     return [
         tuple(
             _called_again(metric, seen, look, level, settings)
-            if metric.status in OPEN or _is_worse_now(metric, seen, level, settings)
+            if metric.status in OPEN or _opens_again(metric, seen, level, settings)
             else metric
             for metric, seen in zip(metrics, looked, strict=True)
         )
@@ -186,10 +186,10 @@ def _called_again(
     return seen.model_copy(update=update)
 
 
-def _is_worse_now(
+def _opens_again(
     before: MetricVerdict, seen: MetricVerdict, level: float, settings: VerdictSettings
 ) -> bool:
-    """Whether a look shows what no panel before it did: a rise, or what must never happen.
+    """Whether a look calls again what was decided: it shows a rise, or what must never happen.
 
     A rise need not be sure. A small stratum of which few scenarios differ may show nothing in one
     panel; what was `ok` there is open again where more scenarios show a rise that matters, and no

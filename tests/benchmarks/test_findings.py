@@ -88,6 +88,7 @@ class TestQuestions:
         ("arguments", "said"),
         [
             (["lag"], "finding: lag; allowed: lag-limit, stuck-read"),
+            (["lag-limit", "--scenarios", "0"], "panel size: 0; allowed: 1 or more"),
             (
                 ["lag-limit", "--scenarios", "3"],
                 "panel size: 3; allowed: at least 15 (one scenario of every stratum)",
