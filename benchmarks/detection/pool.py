@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import Source, read_package
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
+from isr_pipeline.scenarios.model import Scenario, apply, canonical_json, scenario_from_json
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
 from isr_pipeline.verdicts.materiality import is_latency
@@ -174,40 +176,58 @@ def _tasks(
 
 
 def _simulate(task: _Task) -> int:
-    """Run the missing chunks of one task."""
-    if task.mutant is None:
-        return _simulate_here(task)
-    with Kernel(_source(task.mutant), f"the mutant {task.mutant.name}") as kernel:
-        for start, stop, arm, path in task.missing:
-            rows = []
+    """Run the missing chunks of one task.
+
+    All arms of a scenario follow one another: it is drawn once, and what they share is kept for
+    one scenario alone (a chunk of everything is gigabytes).
+    """
+    source = task.experiment.source  # one, for what a drawing keeps is kept by source
+    chunks: dict[tuple[int, int], list[tuple[Arm, Path]]] = {}
+    for start, stop, arm, path in task.missing:
+        chunks.setdefault((start, stop), []).append((arm, path))
+    with _simulator(task.mutant) as outcomes_of:
+        for (start, stop), wanted in chunks.items():
+            rows: dict[Path, list[dict[str, Any]]] = {path: [] for _, path in wanted}
             for index in range(start, stop):
-                asked = json.loads(_drawn(task.experiment, index))
-                if arm.anew:
-                    asked["seed"] = _another(asked["seed"])
-                ran = kernel.run(asked, arm.overrides, events=False)
-                rows.append(ran.outcome if not ran.problem else {"failed": 1})
-            _write(path, rows)
+                drawn = draw_scenario(source, PANEL, NIGHT, index).scenario_json
+                for anew in sorted({arm.anew for arm, _ in wanted}):
+                    scenario = scenario_from_json(drawn)
+                    if anew:
+                        scenario = refactored(scenario, "phases-redrawn")
+                    these = [(arm, path) for arm, path in wanted if arm.anew is anew]
+                    found = outcomes_of(scenario, [arm for arm, _ in these])
+                    for (_, path), outcome in zip(these, found, strict=True):
+                        rows[path].append(outcome)
+            for path, some in rows.items():
+                _write(path, some)
     return len(task.missing)
 
 
-def _simulate_here(task: _Task) -> int:
-    """Run one chunk of all arms by the present kernel.
+Simulator = Callable[[Scenario, Sequence[Arm]], list[dict[str, Any]]]
+"""Gives the outcomes of one scenario under some arms."""
 
-    All arms of a scenario follow one another, so that what they share is kept for one scenario
-    alone: a chunk of everything is gigabytes.
-    """
-    chunks: dict[Path, list[dict[str, Any]]] = {path: [] for _, _, _, path in task.missing}
-    ((start, stop),) = {(start, stop) for start, stop, _, _ in task.missing}
-    for index in range(start, stop):
-        for anew in sorted({arm.anew for _, _, arm, _ in task.missing}):
-            scenario = _scenario(task.experiment, index, anew=anew)
-            shared = Simulations()
-            for _, _, arm, path in task.missing:
-                if arm.anew is anew:
-                    chunks[path].append(shared.result_for(apply(scenario, arm.overrides))[0])
-    for path, rows in chunks.items():
-        _write(path, rows)
-    return len(chunks)
+
+@contextmanager
+def _simulator(mutant: Mutant | None) -> Iterator[Simulator]:
+    """What simulates arms without a mutant (this process), or one mutant's (one of its own)."""
+    if mutant is None:
+        yield _outcomes_here
+        return
+    with Kernel(_source(mutant), f"the mutant {mutant.name}") as kernel:
+        yield partial(_outcomes_there, kernel)
+
+
+def _outcomes_here(scenario: Scenario, wanted: Sequence[Arm]) -> list[dict[str, Any]]:
+    shared = Simulations()
+    return [shared.result_for(apply(scenario, arm.overrides))[0] for arm in wanted]
+
+
+def _outcomes_there(
+    kernel: Kernel, scenario: Scenario, wanted: Sequence[Arm]
+) -> list[dict[str, Any]]:
+    written = json.loads(canonical_json(scenario))
+    ran = [kernel.run(written, arm.overrides, events=False) for arm in wanted]
+    return [one.outcome if not one.problem else {"failed": 1} for one in ran]
 
 
 def _source(mutant: Mutant) -> Source:
@@ -216,15 +236,6 @@ def _source(mutant: Mutant) -> Source:
     name = f"kafka/{mutant.file}"
     text = mutated(whole.files[name].decode(), mutant)
     return replace(whole, files={**whole.files, name: text.encode()})
-
-
-def _scenario(experiment: Experiment, index: int, *, anew: bool) -> Scenario:
-    scenario = scenario_from_json(_drawn(experiment, index))
-    return refactored(scenario, "phases-redrawn") if anew else scenario
-
-
-def _drawn(experiment: Experiment, index: int) -> str:
-    return draw_scenario(experiment.source, PANEL, NIGHT, index).scenario_json
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
