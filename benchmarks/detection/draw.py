@@ -6,9 +6,9 @@ regression panel, and further scenarios for what that leaves open, in the strata
 Every configuration of a night draws its own scenarios: twenty-two configurations then have as many
 independent chances to go wrong, where a real night's share one panel.
 
-Where nothing was planted, tonight and the baseline change places in half of the scenarios: one draw
-of phases is as good as another, and what a pool of a few thousand shows between two of them is
-chance, no effect.
+Where phases are drawn anew, tonight has one draw of them and the baseline the other, by chance in
+each scenario: one draw is as good as another, and what a pool of some thousand shows between the
+two is chance, no effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Drawn:
 
     Attributes:
         rows: (n, c) places in the pool.
-        swapped: (n, c) where tonight and the baseline change places.
+        swapped: (n, c) where tonight has the phases as drawn and the baseline those drawn anew.
     """
 
     rows: Ints
@@ -94,12 +94,12 @@ def draw(
     pool: Pool, arms: tuple[Arm, ...], counts: Mapping[str, int], random: np.random.Generator
 ) -> dict[str, Drawn]:
     """Draw scenarios for every configuration, each from the whole pool of its stratum."""
-    harmless = np.array([arm.plant == NOTHING for arm in arms])
+    anew = np.array([arm.anew for arm in arms])
     found = {}
     for name, count in counts.items():
         members = pool.strata[name]
         rows = members[random.integers(len(members), size=(count, len(arms)))]
-        swapped = (random.random(rows.shape) < 0.5) & harmless
+        swapped = (random.random(rows.shape) < 0.5) & anew
         found[name] = Drawn(rows, swapped)
     return found
 
@@ -142,15 +142,15 @@ def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn]) -> Pair
     counts = {name: len(one.rows) for name, one in drawn.items()}
     weight = stratum_weights(pool.panel_strata, counts)
     weights = np.array([weight[name] for name in strata])
+    compared = [pool.pairs(arm) for arm in arms]
     sides: tuple[dict[str, Floats], dict[str, Floats]] = ({}, {})
     for name in pool.of(arms[0]):
         new, old = np.empty(rows.shape), np.empty(rows.shape)
-        for column, arm in enumerate(arms):
-            after = pool.of(arm)[name][rows[:, column]]
-            before = pool.of(pool.before(arm))[name][rows[:, column]]
-            turned = swapped[:, column]
-            new[:, column] = np.where(turned, before, after)
-            old[:, column] = np.where(turned, after, before)
+        for column, pairs in enumerate(compared):
+            for turned, (after, before) in zip((False, True), pairs, strict=False):
+                at = np.flatnonzero(swapped[:, column] == turned)
+                new[at, column] = pool.of(after)[name][rows[at, column]]
+                old[at, column] = pool.of(before)[name][rows[at, column]]
         sides[0][name], sides[1][name] = new, old
     found = tuple(
         PanelOutcomes(
@@ -176,10 +176,9 @@ def _past(
     counts = allocation(pool.panel_strata, REGRESSION)
     weight = {place.stratum: place.weight for place in places(pool.panel_strata, REGRESSION)}
     weights = np.concatenate([np.full(counts[name], weight[name]) for name in pool.strata])
-    anew = {one.host: one for one in pool.harmless}
     past = {name: np.empty((PAST_NIGHTS, len(arms))) for name in metrics}
     for column, arm in enumerate(arms):
-        sides = (pool.before(arm), anew[arm.host])
+        sides = [pool.arm(arm.host, NOTHING, anew=anew) for anew in (False, True)]
         for night in range(PAST_NIGHTS):
             drawn = draw(pool, (arm,), counts, random)
             rows = np.concatenate([one.rows[:, 0] for one in drawn.values()])
