@@ -33,6 +33,9 @@ Pair = tuple[PanelOutcomes, PanelOutcomes]
 REGRESSION = 200
 """Scenarios of the shipped experiments' panels."""
 
+FIRST, FURTHER = "regression", "further"
+"""How scenarios are named: ``regression/offline/3``, by panel, stratum and rank."""
+
 PAST_NIGHTS = 30
 """Nights that rivals who look at history are given, each on fresh scenarios."""
 
@@ -61,6 +64,7 @@ class Night:
     Attributes:
         arms: what each configuration became since the baseline.
         regression: (new, old) outcomes on the regression panel.
+        first: stratum -> its scenarios.
         stages: within the budget.
         confirm: stratum -> scenarios of the confirm panel, which is the first stage.
         shares: stratum -> share of the panels.
@@ -71,6 +75,7 @@ class Night:
 
     arms: tuple[Arm, ...]
     regression: Pair
+    first: dict[str, Drawn]
     stages: tuple[Stage, ...]
     confirm: dict[str, int]
     shares: dict[str, float]
@@ -81,7 +86,13 @@ class Night:
     def further(self, strata: Mapping[str, int]) -> Pair:
         """(new, old) outcomes on the first so many further scenarios of each stratum."""
         drawn = {name: self.sequences[name].first(count) for name, count in strata.items()}
-        return _pair(self.pool, self.arms, drawn)
+        return _pair(self.pool, self.arms, drawn, FURTHER)
+
+    def place(self, name: str, column: int) -> tuple[int, bool]:
+        """Place in the pool of a configuration's scenario, and whether its sides are swapped."""
+        panel, stratum, rank = name.split("/")
+        drawn = (self.first if panel == FIRST else self.sequences)[stratum]
+        return int(drawn.rows[int(rank), column]), bool(drawn.swapped[int(rank), column])
 
 
 def stages_of(pool: Pool) -> tuple[Stage, ...]:
@@ -119,12 +130,12 @@ def draw_night(
         random: source of chance.
     """
     stages = stages_of(pool)
+    first = draw(pool, arms, allocation(pool.panel_strata, REGRESSION), random)
     most = dict.fromkeys(pool.strata, stages[-1].end)
     return Night(
         arms=arms,
-        regression=_pair(
-            pool, arms, draw(pool, arms, allocation(pool.panel_strata, REGRESSION), random)
-        ),
+        regression=_pair(pool, arms, first, FIRST),
+        first=first,
         stages=stages,
         confirm=allocation(pool.panel_strata, stages[0].end),
         shares={name: one.sample for name, one in pool.panel_strata.items()},
@@ -134,12 +145,15 @@ def draw_night(
     )
 
 
-def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn]) -> Pair:
+def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn], panel: str) -> Pair:
     """Arrange draws as a night's outcomes: row i of every column is of the same stratum."""
     rows = np.concatenate([one.rows for one in drawn.values()])
     swapped = np.concatenate([one.swapped for one in drawn.values()])
     strata = tuple(name for name, one in drawn.items() for _ in one.rows)
     counts = {name: len(one.rows) for name, one in drawn.items()}
+    names = tuple(
+        f"{panel}/{name}/{rank}" for name, count in counts.items() for rank in range(count)
+    )
     weight = stratum_weights(pool.panel_strata, counts)
     weights = np.array([weight[name] for name in strata])
     compared = [pool.pairs(arm) for arm in arms]
@@ -154,7 +168,7 @@ def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn]) -> Pair
         sides[0][name], sides[1][name] = new, old
     found = tuple(
         PanelOutcomes(
-            scenario_ids=tuple(f"place-{index:05d}" for index in range(len(rows))),
+            scenario_ids=names,
             config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
             weights=weights,
             exposure_s=np.full(len(rows), pool.exposure_s),

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.detection.arms import CONTESTANTS, SWITCHED_OFF, Alarms, series
+from benchmarks.detection.again import confirmed
+from benchmarks.detection.arms import (
+    CONTESTANTS,
+    OWN,
+    SWITCHED_OFF,
+    Alarms,
+    alarms_of,
+    series,
+    verdicts_of,
+)
 from benchmarks.detection.contest import Size, load_contest
 from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.pool import Pool, load_pool
@@ -190,12 +199,19 @@ def _play(task: tuple[Kind, int]) -> Played:
     pool, settings = _kept[0].pool, _kept[0].settings
     kind, number = task
     night = night_of(pool, kind, number, list(settings.metrics))
-    said = {
+    called, tests = verdicts_of(night, settings)
+    said = {OWN: alarms_of(called, tests)}
+    said |= {
         name: ask(night, settings)
         for name, ask in CONTESTANTS.items()
-        if name not in SWITCHED_OFF or number % EVERY == 0
+        if name != OWN and (name not in SWITCHED_OFF or number % EVERY == 0)
     }
-    return told(kind, number, said, settings)
+    played = told(kind, number, said, settings)
+    if kind.plant:
+        again = confirmed(night, 0, called[0], settings)
+        found = [name for name in settings.metrics if name in {*played.found[OWN], *again}]
+        played.found[OWN] = found
+    return played
 
 
 def told(kind: Kind, number: int, said: dict[str, Alarms], settings: VerdictSettings) -> Played:

@@ -235,7 +235,7 @@ def _simulator(mutant: Mutant | None) -> Iterator[Simulator]:
     if mutant is None:
         yield _outcomes_here
         return
-    with Kernel(_source(mutant), f"the mutant {mutant.name}") as kernel:
+    with Kernel(source_of_mutant(mutant), f"the mutant {mutant.name}") as kernel:
         yield partial(_outcomes_there, kernel)
 
 
@@ -252,7 +252,7 @@ def _outcomes_there(
     return [one.outcome if not one.problem else {"failed": 1} for one in ran]
 
 
-def _source(mutant: Mutant) -> Source:
+def source_of_mutant(mutant: Mutant) -> Source:
     """The package's sources with one line changed."""
     whole = read_package()
     name = f"kafka/{mutant.file}"
@@ -277,11 +277,12 @@ def refactored(scenario: Scenario, change: str) -> Scenario:
             tick that looks for lagging followers, produce, metadata) under the same faults.
     """
     if change == "phases-redrawn":
-        return scenario.model_copy(update={"seed": _another(scenario.seed)})
+        return scenario.model_copy(update={"seed": another_seed(scenario.seed)})
     return scenario
 
 
-def _another(seed: int) -> int:
+def another_seed(seed: int) -> int:
+    """The seed of the other draw of a scenario's phases."""
     digest = hashlib.blake2b(f"{seed}|again".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 

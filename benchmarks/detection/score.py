@@ -209,17 +209,14 @@ def _contestant(
 def _never(
     name: str, planted: list[Played], truths: Mapping[Kind, Truth], sort: str
 ) -> list[float]:
-    """What newly happens in one scenario of a hundred or more: the share that is suspected.
-
-    What confirms it, the draw of other phases, is not played.
-    """
+    """What newly happens in one scenario of a hundred or more: the share of its nights."""
     found: dict[tuple[Kind, str], list[bool]] = {}
     for one in planted:
-        if sort_of(one.kind) != sort or name not in one.flagged:
+        if sort_of(one.kind) != sort or name not in one.found:
             continue
         for metric, share in truths[one.kind].appears.items():
             if share >= SEEN_SHARE:
-                found.setdefault((one.kind, metric), []).append(metric in one.flagged[name])
+                found.setdefault((one.kind, metric), []).append(metric in one.found[name])
     return [sum(hits) / len(hits) for hits in found.values()]
 
 

@@ -27,7 +27,7 @@ COLUMNS = {
 }
 MORE = {
     "p99_shift": "p99 + 2 ms and × 2, half of the population",
-    "never": "must never happen (suspected)",
+    "never": "must never happen",
 }
 
 

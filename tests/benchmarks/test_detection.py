@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.detection import score, tell
+from benchmarks.detection.again import _amount_here, confirmed
 from benchmarks.detection.arms import (
     CONTESTANTS,
     OWN,
@@ -26,7 +27,14 @@ from benchmarks.detection.arms import (
     without_confirmation,
 )
 from benchmarks.detection.contest import FILE, NOTHING, Arm, arms, load_contest, plants
-from benchmarks.detection.draw import PAST_NIGHTS, REGRESSION, draw, draw_night
+from benchmarks.detection.draw import (
+    PAST_NIGHTS,
+    REGRESSION,
+    Drawn,
+    Night,
+    draw,
+    draw_night,
+)
 from benchmarks.detection.nights import (
     CONFIGURATIONS,
     Kind,
@@ -37,7 +45,7 @@ from benchmarks.detection.nights import (
     read_kept,
     told,
 )
-from benchmarks.detection.pool import Pool, _source, refactored
+from benchmarks.detection.pool import NIGHT, PANEL, Pool, refactored, source_of_mutant
 from benchmarks.detection.score import (
     ANEW,
     missed,
@@ -53,12 +61,14 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts import look
+from isr_pipeline.verdicts.model import MetricVerdict, Status
 from isr_pipeline.verdicts.settings import load_settings
 
 SIZE = 2_100
 SETTINGS = load_settings()
 METRICS = list(SETTINGS.metrics)
 OFFLINE, FLAPS = "offline_partition_rate", "isr_flaps_per_partition_hour"
+UNCLEAN = "unclean.leader.election.enable"
 WORSE = Kind("one", "worse", anew=True, configurations=CONFIGURATIONS)
 
 
@@ -158,7 +168,7 @@ class TestFile:
         """Its sources are the package's but for the line."""
         mutant = plants(load_contest(), 4)[3].mutant
         assert mutant is not None
-        ours, theirs = read_package().files, _source(mutant).files
+        ours, theirs = read_package().files, source_of_mutant(mutant).files
         assert {name for name in ours if ours[name] != theirs[name]} == {f"kafka/{mutant.file}"}
 
     def test_phases_drawn_anew_keep_the_faults(self) -> None:
@@ -308,6 +318,63 @@ class TestContestants:
         assert found.shape == (len(METRICS), 2, PAST_NIGHTS + 1)
         tonight = new.weights @ new.values[FLAPS] / new.weights.sum()
         assert found[METRICS.index(FLAPS), :, -1].tolist() == pytest.approx(tonight.tolist())
+
+
+class TestAgain:
+    """What must never happen, drawn again by the kernels that simulated the pool."""
+
+    LOST = MetricVerdict(metric="records_lost", status=Status.SUSPECT, reason="", newly=("x",))
+
+    def night(self, pool: Pool, plant: dict[str, object]) -> Night:
+        """A night whose first scenario of `offline` may lose records by unclean elections."""
+        every = tuple(
+            Arm("one", name, anew, overrides)
+            for name, overrides in ((NOTHING, {}), ("worse", plant))
+            for anew in (False, True)
+        )
+        real = replace(pool, arms=every, outcomes={})
+        rows = np.array([[self.losing_row(pool)]])
+        first = {"offline": Drawn(rows, np.zeros((1, 1), bool))}
+        arm = real.arm("one", "worse", anew=True)
+        return Night((arm,), None, first, (), {}, {}, {}, real, {})  # type: ignore[arg-type]
+
+    def losing_row(self, pool: Pool) -> int:
+        """The first scenario of the pool that loses records by unclean elections."""
+        source = pool.experiment.source
+        for row in pool.strata["offline"]:
+            text = draw_scenario(source, PANEL, NIGHT, int(row)).scenario_json
+            scenario = json.loads(text)
+            if _amount_here(scenario, {UNCLEAN: True}, "records_lost"):
+                return int(row)
+        raise AssertionError("none loses records")
+
+    def test_a_loss_in_most_phases_is_confirmed(self, pool: Pool) -> None:
+        """Unclean elections lose records, and the baseline none."""
+        night = self.night(pool, {UNCLEAN: True})
+        lost = self.LOST.model_copy(update={"newly": ("regression/offline/0",)})
+        assert confirmed(night, 0, (lost,), SETTINGS) == ["records_lost"]
+
+    def test_a_plant_that_loses_nothing_is_not(self, pool: Pool) -> None:
+        """Both sides lose nothing in any phase."""
+        night = self.night(pool, {"num.replica.fetchers": 2})
+        lost = self.LOST.model_copy(update={"newly": ("regression/offline/0",)})
+        assert confirmed(night, 0, (lost,), SETTINGS) == []
+
+    def test_what_is_not_suspect_is_not_drawn(self, pool: Pool) -> None:
+        """Only what newly happens, and is not decided."""
+        night = self.night(pool, {UNCLEAN: True})
+        lost = self.LOST.model_copy(update={"newly": ()})
+        assert confirmed(night, 0, (lost,), SETTINGS) == []
+
+    def test_scenarios_are_named_by_their_place(self, pool: Pool) -> None:
+        """A name leads back to the row of the pool that a configuration has there."""
+        night = draw_night(pool, pool.harmless, METRICS, np.random.default_rng(7))
+        new, old = night.further({"offline": 5, "quiet": 2})
+        for place, name in enumerate(new.scenario_ids):
+            row, swapped = night.place(name, 0)
+            after, before = pool.pairs(pool.harmless[0])[int(swapped)]
+            assert new.values[FLAPS][place, 0] == pool.of(after)[FLAPS][row]
+            assert old.values[FLAPS][place, 0] == pool.of(before)[FLAPS][row]
 
 
 class TestNights:

@@ -164,9 +164,10 @@ def _again(metric: MetricVerdict) -> str:
     if not metric.redraws:
         return ""
     clearest = min(metric.redraws, key=lambda one: one.p)
+    some = f"more than {clearest.above:g}" if clearest.above else "some"
     return (
         f"drawn again in {clearest.draws} other phases, scenario {escape(clearest.scenario_id)} "
-        f"has some in {clearest.tonight}, in {clearest.before} before"
+        f"has {some} in {clearest.tonight}, in {clearest.before} before"
     )
 
 
