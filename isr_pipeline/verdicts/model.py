@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -13,6 +13,9 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.storage.places import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Status(StrEnum):
@@ -371,9 +374,10 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
         raise VerdictDamaged(msg) from None
 
 
-def accept_command(experiment: str, night: str) -> str:
-    """The command that accepts a night, its reason left to the person."""
-    return f"isr-pipeline baseline accept {night} --experiment {experiment} --why 'REASON'"
+def accept_command(experiment: str, night: str, only: Sequence[str] = ()) -> str:
+    """The command that accepts a night, or some configurations; its reason left to the person."""
+    alone = "".join(f" --config {name}" for name in only)
+    return f"isr-pipeline baseline accept {night} --experiment {experiment}{alone} --why 'REASON'"
 
 
 def run_again(experiment: str, night: str) -> str:
