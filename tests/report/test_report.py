@@ -275,12 +275,12 @@ class TestPage:
             assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
 
     def test_the_answer_says_which_stratum_is_hurt(self, regressed: World) -> None:
-        """The stratum stands beside the metric, with its own ratio and sizes."""
+        """The stratum stands beside the metric and its scenarios, with its own ratio and sizes."""
         page = render(read_night(regressed.plan(LATER)))
         answer = page.split('<section id="answer"')[1].split("</section>")[0]
         assert re.search(
-            r"ISR flaps 2 × \([\d.]+ to [\d.]+\); in the strata stratum-0 2 ×, from [\d.]+ to "
-            r"[\d.]+ a partition and hour and stratum-1 2 ×",
+            r"ISR flaps 2 × \([\d.]+ to [\d.]+\), \d+ scenarios; in the strata stratum-0 2 ×, from "
+            r"[\d.]+ to [\d.]+ a partition and hour and stratum-1 2 ×",
             answer,
         )
 
