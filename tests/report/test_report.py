@@ -86,6 +86,15 @@ def write_fresh_nights(world: World, level: float) -> None:
         store.write_table("summary", world.experiment, f"2026-10-{night:02d}", pd.DataFrame(rows))
 
 
+def single_scenario(name: str) -> None:
+    """Say of the later night that one scenario alone got much worse."""
+    file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
+    verdict = json.loads(file.read_text())
+    metric = verdict["configurations"][0]["metrics"][0]
+    metric.update(status="undecided", alone=[name])
+    file.write_text(json.dumps(verdict))
+
+
 class TestDriftAndPower:
     """What the page says beside the verdicts."""
 
@@ -218,17 +227,24 @@ class TestPage:
         )
         assert len(set(commands)) == 3
 
-    def test_a_loss_in_a_further_stage_is_named_and_not_drawn(self, regressed: World) -> None:
-        """A scenario that the regression panel lacks, as `alone` may have, breaks no page."""
+    def test_a_loss_in_a_further_stage_is_named_and_drawn(self, regressed: World) -> None:
+        """A scenario that the regression panel lacks, as `alone` may have, has its command too."""
         plan = regressed.plan(LATER)
-        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
-        verdict = json.loads(file.read_text())
-        metric = verdict["configurations"][0]["metrics"][0]
-        metric.update(status="undecided", alone=["confirm-00097"])
-        file.write_text(json.dumps(verdict))
+        single_scenario("confirm-0097")
+        single = render(read_night(plan)).split('<section id="single"')[1]
+        single = single.partition("</section>")[0]
+        assert "this scenario alone, weighted, rose by more than ten times what matters" in single
+        assert "In confirm-0097 " in single
+        assert "<strong>confirm-0097</strong>: " in single
+        assert "--scenario confirm-0097 --config today" in single
+
+    def test_a_scenario_that_nobody_ran_breaks_no_page(self, regressed: World) -> None:
+        """It is named, and not drawn."""
+        plan = regressed.plan(LATER)
+        single_scenario("confirm-99999")
         page = render(read_night(plan))
-        assert "this scenario alone, weighted, rose by more than ten times what matters" in page
-        assert "In confirm-00097 " in page
+        assert "In confirm-99999 " in page
+        assert "--scenario confirm-99999" not in page
 
     def test_a_single_scenario_stands_below_its_own_heading(self, regressed: World) -> None:
         """An `ok` configuration is not under what got worse; the rise has its metric and unit."""
