@@ -13,6 +13,7 @@ import numpy as np
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.deciding import Sides, deciding, hurt, on_all, on_regression
@@ -105,6 +106,14 @@ class Case:
         """Settings that the two do not have alike."""
         old, new = self.before.overrides, self.after.overrides
         return [key for key in {**old, **new} if old.get(key) != new.get(key)]
+
+    @property
+    def changed_things(self) -> int:
+        """Settings and functions of the code that are not alike, as far as these can be told."""
+        if self.same_code:
+            return len(self.changed_keys)
+        parts = changed_parts(self.before.source, self.after.source)
+        return len(self.changed_keys) + max(1, len(parts))
 
     def share(self, values: list[float | None], drawn: tuple[Drawn, ...]) -> float:
         """How much of the change some values have: 0 as the baseline, 1 as tonight.
