@@ -143,15 +143,18 @@ def _made(told: Mapping[str, Any]) -> str:
 
 def _missed(told: Mapping[str, Any]) -> str:
     """Bars that were missed, and what so small a contest cannot show."""
-    nights = min(null["nights"] for null in told["null"].values())
     small = []
     if told["planted"] < PLANTED_MIN:
         small.append(f"{told['planted']} regressions are planted, {PLANTED_MIN} are wanted.")
-    if nights < NULL_MIN:
-        small.append(f"The bar for null nights asks for {NULL_MIN}, and {nights} were run.")
+    small += [
+        f"{null['nights']} null nights of {size} configurations were run; "
+        f"the bar asks for {NULL_MIN}."
+        for size, null in told["null"].items()
+        if null["nights"] < NULL_MIN
+    ]
     said = [_bar(one) for one in told["missed"]]
     missed = [f"Bars that are missed: {'; '.join(said)}."] if said else []
-    return " ".join([*missed, *small]) or "Every bar is met."
+    return " ".join([*(missed or ["Every bar is met."]), *small])
 
 
 def _bar(missed: str) -> str:
