@@ -3,8 +3,9 @@
 A night of an experiment is accepted. Then nights follow in turns: a quiet one, in which nothing
 differs, and one in which a configuration has a smaller `replica.lag.time.max.ms`, which is decided
 by further scenarios. ``--before CHECKOUT`` adds a quiet night of an older checkout to each turn,
-in a home of its own. Processor seconds are of the night's program and all that it starts; on a busy
-machine the clock says little.
+in a home of its own; for code of before 2026-11-24 add ``--before-experiment nightly --dag``.
+Processor seconds are of the night's program and all that it starts; on a busy machine the clock
+says little.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def main() -> int:
     given = _arguments()
     console = Console()
     with tempfile.TemporaryDirectory(prefix="night-cost-") as scratch:
-        here = _Site(REPOSITORY, Path(scratch) / "here", given.experiment)
+        here = _Site(REPOSITORY, Path(scratch) / "here", given.experiment, dag=given.dag)
         sites = {"here": here}
         if given.before:
-            sites["before"] = _Site(given.before, Path(scratch) / "before", given.experiment)
+            older = given.before_experiment or given.experiment
+            sites["before"] = _Site(given.before, Path(scratch) / "before", older, dag=given.dag)
         for site in sites.values():
             site.night(ACCEPTED)
             site.accept()
@@ -77,16 +79,21 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--host", default="today", help="configuration that gets worse")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--before", type=Path, help="checkout of older code, set up")
+    parser.add_argument("--before-experiment", help="which of its experiments, if another")
+    parser.add_argument(
+        "--dag", action="store_true", help="by Airflow's DAG, as `make nightly` runs it"
+    )
     return parser.parse_args()
 
 
 class _Site:
     """A checkout with a home and a copy of its configuration."""
 
-    def __init__(self, checkout: Path, home: Path, experiment: str) -> None:
+    def __init__(self, checkout: Path, home: Path, experiment: str, *, dag: bool) -> None:
         self.checkout = checkout
         self.home = home
         self.experiment = experiment
+        self.way = () if dag else ("--in-process",)
         self.config = home / "config"
         home.mkdir(parents=True)
         source = SHIPPED / "config" if checkout == REPOSITORY else checkout / "config"
@@ -95,10 +102,10 @@ class _Site:
         self.file, self.text = file, file.read_text(encoding="utf-8")
 
     def night(self, night: str, worse: str = "") -> Spent:
-        """Run a night in one program."""
+        """Run a night."""
         self.file.write_text(with_lag_limit(self.text, worse) if worse else self.text)
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        self._run("night", "run", "--in-process", "--experiment", self.experiment, "--night", night)
+        self._run("night", "run", *self.way, "--experiment", self.experiment, "--night", night)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Spent(time.monotonic() - begun, used)

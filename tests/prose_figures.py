@@ -21,7 +21,7 @@ import yaml
 from scipy import stats
 
 from benchmarks import verdict_example
-from benchmarks.detection import draw
+from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
 from isr_pipeline.blame import both_ways, case, culprit
 from isr_pipeline.clusters import live
@@ -40,6 +40,7 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import layout
 from isr_pipeline.verdicts import choice, draws, halves, redraw
+from isr_pipeline.verdicts.model import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
@@ -403,6 +404,16 @@ def _verdicts() -> Iterable[Claim]:
         *_parts([_spent(seen / looks[-1]) for seen in looks]),
     )  # fmt: skip
     yield now(page, "in {} other phases", redraw.DRAWS)
+    yield now(page, "hint at a difference (p up to {}) are of too few", LEANS_P)
+    first, more = redraw.PARTS[1]
+    yield now(
+        page, "Then {} are drawn, of which {} against none are certain", redraw.MORE_DRAWS,
+        _redraws_needed(more * load_settings().confirm_p, redraw.MORE_DRAWS),
+    )  # fmt: skip
+    assert (first, more, *redraw.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
+    yield from given(page, "the rule's usual name", '(Poisson; at 5 % the "rule of three")')
+    yield now(page, "one of {} configurations regressed", nights.CONFIGURATIONS)
+    yield now(page, "played once among {} configurations", nights.TOGETHER)
     yield now(page, "within their strata, {} times", choice.DRAWS)
     yield now(page, "(at most {})", case.SCENARIOS_MAX)
     yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
@@ -411,12 +422,9 @@ def _verdicts() -> Iterable[Claim]:
     yield from _measured(page)
     yield from dated(
         page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
-        "found 93 % of the flaps (2026-11-25). It missed two of six nights of one plant. "
-        "Of its 214 alarms one at most was wrong",
-        "of ten. It led to the `ok` that is open again (step 6)",
-        "raise flaps in 22 of the pool's 462 scenarios and lower them in 14, by chance. "
-        "A night draws 635 to 819 times out of these 462",
-        "Seven alarms of 233 are wrong",
+        "(2026-11-26, 2100 scenarios): seven of its 233 alarms",
+        "raise flaps in 22 of that pool's 462 scenarios and lower them in 14. "
+        "A night drew 635 to 819 times out of these",
         "28 of 36 nights with a budget of 2000 scenarios. With 4000 it was 88 of 90",
         "800 scenarios of each stratum",
     )  # fmt: skip
@@ -454,7 +462,7 @@ def _levels(page: str) -> Iterable[Claim]:
         yield now(page, text, round(100 * halves.ONE_SIDED))
     yield now(
         page, "Against none before it takes {} of {} for one scenario.",
-        _redraws_needed(confirm), redraw.DRAWS,
+        _redraws_needed(redraw.PARTS[1][0] * confirm, redraw.DRAWS), redraw.DRAWS,
     )  # fmt: skip
     yield now(page, "in fewer than {} % of them, the reference is kept", round(100 * choice.SURE))
     yield now(
@@ -478,14 +486,14 @@ def _levels(page: str) -> Iterable[Claim]:
     yield from dated(page, "today", "verdicts/power.py says it", "finds 19 times in 20")
 
 
-def _redraws_needed(p_max: float) -> int:
-    """Of how many phase draws something has to happen to be certain, if it never did before."""
-    none = [0, redraw.DRAWS]
+def _redraws_needed(p_max: float, draws: int) -> int:
+    """In how many phase draws something has to happen to be certain, if it never did before."""
+    none = [0, draws]
     return next(
         count
-        for count in range(redraw.DRAWS + 1)
+        for count in range(draws + 1)
         if stats.fisher_exact(
-            [[count, redraw.DRAWS - count], none], alternative="greater"
+            [[count, draws - count], none], alternative="greater"
         ).pvalue < p_max
     )  # fmt: skip
 

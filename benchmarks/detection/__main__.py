@@ -22,9 +22,9 @@ from rich.progress import Progress
 
 from benchmarks.detection import otava
 from benchmarks.detection.contest import Contest, Size, load_contest
-from benchmarks.detection.nights import Kind, Played, columns_of, kinds, play, series_of
+from benchmarks.detection.nights import Played, columns_of, kinds, play, series_of
 from benchmarks.detection.pool import Pool, load_pool, make_pool
-from benchmarks.detection.score import missed, scored
+from benchmarks.detection.score import ANEW, missed, scored, sort_of
 from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_readme, write
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
@@ -75,12 +75,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--plants", type=int, help="the first so many regressions")
     parser.add_argument("--hosts", type=int, help="configurations that they are planted in")
     parser.add_argument("--nights", type=int, help="of each regression, of either sort of phases")
-    parser.add_argument("--null-nights", type=int, help="of each number of configurations")
     parser.add_argument(
-        "--null-configurations",
-        type=lambda text: tuple(map(int, text.split(","))),
-        metavar="N,N",
-        help="configurations of a null night",
+        "--nights-together", type=int, help="of each regression, among 41 configurations"
+    )
+    parser.add_argument(
+        "--null-nights",
+        type=_null_nights,
+        metavar="CONFIGURATIONS:NIGHTS,...",
+        help="such as 22:600,41:600",
     )
     parser.add_argument("--otava-nights", type=int, help="nights that Otava is asked about")
     parser.add_argument(
@@ -95,6 +97,10 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _null_nights(text: str) -> dict[int, int]:
+    return {int(many): int(nights) for many, nights in (one.split(":") for one in text.split(","))}
+
+
 def _size(contest: Contest, given: argparse.Namespace) -> Size:
     wanted = {
         name: getattr(given, name)
@@ -104,8 +110,8 @@ def _size(contest: Contest, given: argparse.Namespace) -> Size:
             "plants",
             "hosts",
             "nights",
+            "nights_together",
             "null_nights",
-            "null_configurations",
             "otava_nights",
             "as_drawn",
         )
@@ -135,7 +141,7 @@ def _watched(nights: Iterator[Played], total: int, console: Console) -> Iterator
 
 def _with_otava(pool: Pool, size: Size, played: list[Played], jobs: int) -> list[Played]:
     """Add what Otava says of some nights, one of each regression first, then null ones."""
-    first = [one for one in played if one.number == 0 and one.kind.plant and one.kind.anew]
+    first = [one for one in played if one.number == 0 and sort_of(one.kind) == ANEW]
     nulls = [one for one in played if not one.kind.plant]
     asked = [*first[: size.otava_nights], *nulls[: size.otava_nights // 2]]
     if not asked or not size.otava_nights:
@@ -155,10 +161,11 @@ def _record(
     contest: Contest, size: Size, pool: Pool, played: list[Played], given: argparse.Namespace
 ) -> dict[str, Any]:
     """One line of detection.jsonl."""
-    planted: list[Kind] = [kind for kind, _ in kinds(pool, size) if kind.plant and kind.anew]
+    planted = pool.planted(anew=True)
     told: dict[str, Any] = {
         "edition": EDITION,
         "quick": bool(given.quick),
+        "arguments": sys.argv[1:],
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": _commit(),
         "code_version": code_version(),
@@ -166,9 +173,9 @@ def _record(
         "seeds": {"tuned": contest.tuning_seed, "told": contest.seed},
         "pool": {"digest": pool.digest, "code_version": pool.made_by, "scenarios": pool.size},
         "planted": len(planted),
-        "hosts": len({kind.host for kind in planted}),
+        "hosts": len({arm.host for arm in planted}),
         "nights": size.nights,
-        "null_nights": size.null_nights,
+        "nights_together": size.nights_together,
         "budget": pool.budget,
         "shipped_budget": pool.experiment.budget.scenarios,
         **scored(pool, played, load_settings()),

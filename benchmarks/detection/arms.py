@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.detection.draw import Night, Pair
-from isr_pipeline.verdicts import look, stages
+from isr_pipeline.verdicts import look, looks
 from isr_pipeline.verdicts.allocation import allocate, variances
 from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
@@ -49,9 +49,28 @@ class Alarms:
 def own(
     night: Night, settings: VerdictSettings, *, most_looks: int = 99, as_one: bool = False
 ) -> Alarms:
-    """The method that nights are judged by, look after look until nothing is open.
+    """The method that nights are judged by; see :func:`verdicts_of`.
 
-    What must never happen is not drawn again in other phases here: it stays `suspect`.
+    What must never happen is drawn again, for a planted configuration, by
+    :mod:`benchmarks.detection.again`; here it stays `suspect`.
+    """
+    return alarms_of(*verdicts_of(night, settings, most_looks=most_looks, as_one=as_one))
+
+
+def alarms_of(called: list[tuple[MetricVerdict, ...]], tests: int) -> Alarms:
+    """What the verdicts on all configurations say."""
+    return Alarms(
+        confirmed=_having(called, (Status.REGRESSED,)),
+        flagged=_having(called, (Status.REGRESSED, Status.SUSPECT)),
+        undecided=_having(called, (Status.UNDECIDED,)),
+        tests=tests,
+    )
+
+
+def verdicts_of(
+    night: Night, settings: VerdictSettings, *, most_looks: int = 99, as_one: bool = False
+) -> tuple[list[tuple[MetricVerdict, ...]], int]:
+    """Verdicts on all configurations, look after look until nothing is open, and how many tests.
 
     Args:
         night: with its regression panel, and further scenarios of every stratum.
@@ -63,7 +82,7 @@ def own(
     new, old = seen(night.regression)
     allowed = _allowed(night, settings)
     called, power = look.call(new, old, settings, allowed=allowed)
-    planned = stages.looks(night.stages[:most_looks]) if most_looks else ()
+    planned = looks.looks(night.stages[:most_looks]) if most_looks else ()
     first = sum(map(_is_open, called))
     strata = dict(night.confirm)
     for number, one in enumerate(planned):
@@ -75,7 +94,7 @@ def own(
         pair = seen(night.further(strata))
         ids = tuple(new.config_ids[index] for index in asked)
         after, before = (panel.select(ids) for panel in pair)
-        decided = stages.call_open(
+        decided = looks.call_open(
             [called[index] for index in asked],
             after,
             before,
@@ -86,12 +105,7 @@ def own(
         )
         for index, metrics in zip(asked, decided, strict=True):
             called[index] = metrics
-    return Alarms(
-        confirmed=_having(called, (Status.REGRESSED,)),
-        flagged=_having(called, (Status.REGRESSED, Status.SUSPECT)),
-        undecided=_having(called, (Status.UNDECIDED,)),
-        tests=power.tests,
-    )
+    return called, power.tests
 
 
 def _further(

@@ -38,8 +38,8 @@ class Size(Strict):
         hosts: configurations that plants are put into, the first so many.
         as_drawn: whether plants are also tried with phases as drawn, not only drawn anew.
         nights: of each plant, of either sort of phases.
-        null_nights: of each number of configurations.
-        null_configurations: how many configurations a null night has.
+        nights_together: of each plant, among the configurations of several experiments.
+        null_nights: configurations of a null night -> how many such nights.
         otava_nights: nights that Otava is asked about: it is slow.
     """
 
@@ -49,8 +49,8 @@ class Size(Strict):
     hosts: int | None = None
     as_drawn: bool = True
     nights: int
-    null_nights: int
-    null_configurations: tuple[int, ...]
+    nights_together: int = 0
+    null_nights: dict[int, int]
     otava_nights: int
 
 
@@ -72,8 +72,8 @@ class Contest(Strict):
     seed: int
     scenarios: int
     nights: int
-    null_nights: int
-    null_configurations: tuple[int, ...]
+    nights_together: int
+    null_nights: dict[int, int]
     otava_nights: int
     quick: Size
     hosts: tuple[str, ...]
@@ -89,8 +89,8 @@ class Contest(Strict):
         return Size(
             scenarios=self.scenarios,
             nights=self.nights,
+            nights_together=self.nights_together,
             null_nights=self.null_nights,
-            null_configurations=self.null_configurations,
             otava_nights=self.otava_nights,
         )
 
@@ -197,7 +197,7 @@ def _mutants(contest: Contest) -> list[Plant]:
 
 
 def arms(contest: Contest, size: Size) -> tuple[Arm, ...]:
-    """Every arm that the pool simulates: hosts without a plant first, each twice."""
+    """Every arm that the pool simulates, each with both draws of phases: first without a plant."""
     experiment = load_experiment(contest.experiment)
     by_name = {one.name: one.overrides for one in configurations(experiment)}
     hosts = contest.hosts[: size.hosts]
@@ -205,10 +205,7 @@ def arms(contest: Contest, size: Size) -> tuple[Arm, ...]:
     for index, plant in enumerate(plants(contest, size.plants)):
         host = hosts[index % len(hosts)]
         overrides = {**by_name[host], **plant.overrides}
-        found += [
-            Arm(host, plant.name, anew, overrides, plant.mutant)
-            for anew in ((False, True) if size.as_drawn else (True,))
-        ]
+        found += [Arm(host, plant.name, anew, overrides, plant.mutant) for anew in (False, True)]
     return tuple(found)
 
 

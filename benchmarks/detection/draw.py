@@ -6,9 +6,9 @@ regression panel, and further scenarios for what that leaves open, in the strata
 Every configuration of a night draws its own scenarios: twenty-two configurations then have as many
 independent chances to go wrong, where a real night's share one panel.
 
-Where nothing was planted, tonight and the baseline change places in half of the scenarios: one draw
-of phases is as good as another, and what a pool of a few thousand shows between two of them is
-chance, no effect.
+Where phases are drawn anew, tonight has one draw of them and the baseline the other, by chance in
+each scenario: one draw is as good as another, and what a pool of some thousand shows between the
+two is chance, no effect.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ Pair = tuple[PanelOutcomes, PanelOutcomes]
 REGRESSION = 200
 """Scenarios of the shipped experiments' panels."""
 
+FIRST, FURTHER = "regression", "further"
+"""How scenarios are named: ``regression/offline/3``, by panel, stratum and rank."""
+
 PAST_NIGHTS = 30
 """Nights that rivals who look at history are given, each on fresh scenarios."""
 
@@ -43,7 +46,7 @@ class Drawn:
 
     Attributes:
         rows: (n, c) places in the pool.
-        swapped: (n, c) where tonight and the baseline change places.
+        swapped: (n, c) where tonight has the phases as drawn and the baseline those drawn anew.
     """
 
     rows: Ints
@@ -61,6 +64,7 @@ class Night:
     Attributes:
         arms: what each configuration became since the baseline.
         regression: (new, old) outcomes on the regression panel.
+        first: stratum -> its scenarios.
         stages: within the budget.
         confirm: stratum -> scenarios of the confirm panel, which is the first stage.
         shares: stratum -> share of the panels.
@@ -71,6 +75,7 @@ class Night:
 
     arms: tuple[Arm, ...]
     regression: Pair
+    first: dict[str, Drawn]
     stages: tuple[Stage, ...]
     confirm: dict[str, int]
     shares: dict[str, float]
@@ -81,7 +86,13 @@ class Night:
     def further(self, strata: Mapping[str, int]) -> Pair:
         """(new, old) outcomes on the first so many further scenarios of each stratum."""
         drawn = {name: self.sequences[name].first(count) for name, count in strata.items()}
-        return _pair(self.pool, self.arms, drawn)
+        return _pair(self.pool, self.arms, drawn, FURTHER)
+
+    def place(self, name: str, column: int) -> tuple[int, bool]:
+        """Place in the pool of a configuration's scenario, and whether its sides are swapped."""
+        panel, stratum, rank = name.split("/")
+        drawn = (self.first if panel == FIRST else self.sequences)[stratum]
+        return int(drawn.rows[int(rank), column]), bool(drawn.swapped[int(rank), column])
 
 
 def stages_of(pool: Pool) -> tuple[Stage, ...]:
@@ -94,12 +105,12 @@ def draw(
     pool: Pool, arms: tuple[Arm, ...], counts: Mapping[str, int], random: np.random.Generator
 ) -> dict[str, Drawn]:
     """Draw scenarios for every configuration, each from the whole pool of its stratum."""
-    harmless = np.array([arm.plant == NOTHING for arm in arms])
+    anew = np.array([arm.anew for arm in arms])
     found = {}
     for name, count in counts.items():
         members = pool.strata[name]
         rows = members[random.integers(len(members), size=(count, len(arms)))]
-        swapped = (random.random(rows.shape) < 0.5) & harmless
+        swapped = (random.random(rows.shape) < 0.5) & anew
         found[name] = Drawn(rows, swapped)
     return found
 
@@ -119,12 +130,12 @@ def draw_night(
         random: source of chance.
     """
     stages = stages_of(pool)
+    first = draw(pool, arms, allocation(pool.panel_strata, REGRESSION), random)
     most = dict.fromkeys(pool.strata, stages[-1].end)
     return Night(
         arms=arms,
-        regression=_pair(
-            pool, arms, draw(pool, arms, allocation(pool.panel_strata, REGRESSION), random)
-        ),
+        regression=_pair(pool, arms, first, FIRST),
+        first=first,
         stages=stages,
         confirm=allocation(pool.panel_strata, stages[0].end),
         shares={name: one.sample for name, one in pool.panel_strata.items()},
@@ -134,27 +145,30 @@ def draw_night(
     )
 
 
-def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn]) -> Pair:
+def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn], panel: str) -> Pair:
     """Arrange draws as a night's outcomes: row i of every column is of the same stratum."""
     rows = np.concatenate([one.rows for one in drawn.values()])
     swapped = np.concatenate([one.swapped for one in drawn.values()])
     strata = tuple(name for name, one in drawn.items() for _ in one.rows)
     counts = {name: len(one.rows) for name, one in drawn.items()}
+    names = tuple(
+        f"{panel}/{name}/{rank}" for name, count in counts.items() for rank in range(count)
+    )
     weight = stratum_weights(pool.panel_strata, counts)
     weights = np.array([weight[name] for name in strata])
+    compared = [pool.pairs(arm) for arm in arms]
     sides: tuple[dict[str, Floats], dict[str, Floats]] = ({}, {})
     for name in pool.of(arms[0]):
         new, old = np.empty(rows.shape), np.empty(rows.shape)
-        for column, arm in enumerate(arms):
-            after = pool.of(arm)[name][rows[:, column]]
-            before = pool.of(pool.before(arm))[name][rows[:, column]]
-            turned = swapped[:, column]
-            new[:, column] = np.where(turned, before, after)
-            old[:, column] = np.where(turned, after, before)
+        for column, pairs in enumerate(compared):
+            for turned, (after, before) in zip((False, True), pairs, strict=False):
+                at = np.flatnonzero(swapped[:, column] == turned)
+                new[at, column] = pool.of(after)[name][rows[at, column]]
+                old[at, column] = pool.of(before)[name][rows[at, column]]
         sides[0][name], sides[1][name] = new, old
     found = tuple(
         PanelOutcomes(
-            scenario_ids=tuple(f"place-{index:05d}" for index in range(len(rows))),
+            scenario_ids=names,
             config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
             weights=weights,
             exposure_s=np.full(len(rows), pool.exposure_s),
@@ -176,10 +190,9 @@ def _past(
     counts = allocation(pool.panel_strata, REGRESSION)
     weight = {place.stratum: place.weight for place in places(pool.panel_strata, REGRESSION)}
     weights = np.concatenate([np.full(counts[name], weight[name]) for name in pool.strata])
-    anew = {one.host: one for one in pool.harmless}
     past = {name: np.empty((PAST_NIGHTS, len(arms))) for name in metrics}
     for column, arm in enumerate(arms):
-        sides = (pool.before(arm), anew[arm.host])
+        sides = [pool.arm(arm.host, NOTHING, anew=anew) for anew in (False, True)]
         for night in range(PAST_NIGHTS):
             drawn = draw(pool, (arm,), counts, random)
             rows = np.concatenate([one.rows[:, 0] for one in drawn.values()])

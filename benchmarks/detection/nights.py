@@ -13,22 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.detection.arms import CONTESTANTS, SWITCHED_OFF, Alarms, series
-from benchmarks.detection.contest import Arm, Size, load_contest
+from benchmarks.detection.again import confirmed
+from benchmarks.detection.arms import (
+    CONTESTANTS,
+    OWN,
+    SWITCHED_OFF,
+    Alarms,
+    alarms_of,
+    series,
+    verdicts_of,
+)
+from benchmarks.detection.contest import Size, load_contest
 from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.pool import Pool, load_pool
 from isr_pipeline.home import Home
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 
-SEED = 501_2029
+SEED = 501_2030
 """Settings are tried on nights of other seeds: a night that was looked at is not fresh."""
 
 CONFIGURATIONS = 22
 """Of a night in which one configuration regressed: as many as `operators` has."""
 
+TOGETHER = 41
+"""Of a night of several experiments together."""
 
 EVERY = 3
-"""One null night of so many is played with a part switched off."""
+"""One night of so many of a kind is played with a part switched off as well."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +89,17 @@ def columns_of(settings: VerdictSettings) -> list[str]:
 
 def kinds(pool: Pool, size: Size) -> list[tuple[Kind, int]]:
     """Kinds of nights and how many of each."""
-    found = [
-        (Kind(arm.host, arm.plant, anew, CONFIGURATIONS if anew else 1), size.nights)
-        for anew in (False, True)
+    sorts = [(True, CONFIGURATIONS, size.nights), (True, TOGETHER, size.nights_together)]
+    if size.as_drawn:
+        sorts.append((False, 1, size.nights))
+    planted = [
+        (Kind(arm.host, arm.plant, anew, many), nights)
+        for anew, many, nights in sorts
         for arm in pool.planted(anew=anew)
+        if nights
     ]
-    nulls = [(Kind("", "", True, many), size.null_nights) for many in size.null_configurations]
-    return [*found, *nulls]
+    nulls = [(Kind("", "", True, many), nights) for many, nights in size.null_nights.items()]
+    return [*planted, *nulls]
 
 
 def random_of(kind: Kind, number: int) -> np.random.Generator:
@@ -99,17 +114,8 @@ def night_of(pool: Pool, kind: Kind, number: int, metrics: list[str]) -> Night:
     harmless = pool.harmless
     arms = [harmless[at] for at in random.integers(len(harmless), size=kind.configurations)]
     if kind.plant:
-        arms[0] = planted_arm(pool, kind)
+        arms[0] = pool.arm(kind.host, kind.plant, anew=kind.anew)
     return draw_night(pool, tuple(arms), metrics, random)
-
-
-def planted_arm(pool: Pool, kind: Kind) -> Arm:
-    """The arm that a kind of night is about."""
-    return next(
-        arm
-        for arm in pool.arms
-        if (arm.host, arm.plant, arm.anew) == (kind.host, kind.plant, kind.anew)
-    )
 
 
 def play(pool: Pool, size: Size, processes: int) -> Iterator[Played]:
@@ -193,12 +199,19 @@ def _play(task: tuple[Kind, int]) -> Played:
     pool, settings = _kept[0].pool, _kept[0].settings
     kind, number = task
     night = night_of(pool, kind, number, list(settings.metrics))
-    said = {
+    called, tests = verdicts_of(night, settings)
+    said = {OWN: alarms_of(called, tests)}
+    said |= {
         name: ask(night, settings)
         for name, ask in CONTESTANTS.items()
-        if kind.plant or name not in SWITCHED_OFF or number % EVERY == 0
+        if name != OWN and (name not in SWITCHED_OFF or number % EVERY == 0)
     }
-    return told(kind, number, said, settings)
+    played = told(kind, number, said, settings)
+    if kind.plant:
+        again = confirmed(night, 0, called[0], settings)
+        found = [name for name in settings.metrics if name in {*played.found[OWN], *again}]
+        played.found[OWN] = found
+    return played
 
 
 def told(kind: Kind, number: int, said: dict[str, Alarms], settings: VerdictSettings) -> Played:

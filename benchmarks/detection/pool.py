@@ -88,12 +88,29 @@ class Pool:
         """Outcomes of an arm."""
         return self.outcomes[arm.folder]
 
-    def before(self, arm: Arm) -> Arm:
-        """The arm's configuration with nothing planted and phases as drawn: its baseline."""
+    def arm(self, host: str, plant: str, *, anew: bool) -> Arm:
+        """The arm of a configuration, a plant (:data:`NOTHING`: none) and a sort of phases."""
         return next(
-            one
-            for one in self.arms
-            if (one.host, one.plant, one.anew) == (arm.host, NOTHING, False)
+            one for one in self.arms if (one.host, one.plant, one.anew) == (host, plant, anew)
+        )
+
+    def pairs(self, arm: Arm) -> tuple[tuple[Arm, Arm], ...]:
+        """What a night may compare for an arm: (tonight's, the baseline's), one as good as another.
+
+        Where phases are drawn anew, either draw of phases may be the baseline's. If it were
+        always the same one, what a pool of some thousand scenarios shows between the two draws
+        would look like an effect of the plant, night after night.
+        """
+        drawn, anew = (self.arm(arm.host, arm.plant, anew=anew) for anew in (False, True))
+        before, after = (self.arm(arm.host, NOTHING, anew=anew) for anew in (False, True))
+        return ((anew, before), (drawn, after)) if arm.anew else ((drawn, before),)
+
+    def alike(self, arm: Arm) -> tuple[tuple[Arm, Arm], ...]:
+        """The same, but both sides of a pair have the same phases: only the plant is between."""
+        phases = (True, False) if arm.anew else (False,)
+        return tuple(
+            (self.arm(arm.host, arm.plant, anew=anew), self.arm(arm.host, NOTHING, anew=anew))
+            for anew in phases
         )
 
     def planted(self, *, anew: bool) -> tuple[Arm, ...]:
@@ -105,22 +122,27 @@ class Pool:
         """Arms in which phases were drawn anew and nothing else."""
         return tuple(one for one in self.arms if one.plant == NOTHING and one.anew)
 
-    def ratio(self, arm: Arm, metric: str, settings: VerdictSettings) -> float:
+    def ratio(
+        self, arm: Arm, metric: str, settings: VerdictSettings, rows: Ints | None = None
+    ) -> float:
         """True effect of an arm's plant over the whole pool, as verdicts estimate it.
 
-        Both sides have the same phases, so that only the plant is between them.
+        Args:
+            arm: whose plant.
+            metric: name.
+            settings: with the metric's floor.
+            rows: of one stratum; the whole pool if None.
         """
-        plain = next(
-            one
-            for one in self.arms
-            if (one.host, one.plant, one.anew) == (arm.host, NOTHING, arm.anew)
-        )
-        new, old = self.of(arm)[metric], self.of(plain)[metric]
+        at = slice(None) if rows is None else rows
+        pairs = [
+            (self.of(new)[metric][at], self.of(old)[metric][at]) for new, old in self.alike(arm)
+        ]
+        weights = self.weights[at]
         if is_latency(metric):
             floor = settings.metrics[metric].floor
-            logarithms = np.log((new + floor) / (old + floor))
-            return float(np.exp(self.weights @ logarithms / self.weights.sum()))
-        after, before = float(self.weights @ new), float(self.weights @ old)
+            logarithms = [np.log((new + floor) / (old + floor)) for new, old in pairs]
+            return float(np.exp(weights @ np.mean(logarithms, axis=0) / weights.sum()))
+        after, before = (float(weights @ np.sum(side, axis=0)) for side in zip(*pairs, strict=True))
         if before == 0:
             return 1.0 if after == 0 else float("inf")
         return after / before
@@ -213,7 +235,7 @@ def _simulator(mutant: Mutant | None) -> Iterator[Simulator]:
     if mutant is None:
         yield _outcomes_here
         return
-    with Kernel(_source(mutant), f"the mutant {mutant.name}") as kernel:
+    with Kernel(source_of_mutant(mutant), f"the mutant {mutant.name}") as kernel:
         yield partial(_outcomes_there, kernel)
 
 
@@ -230,7 +252,7 @@ def _outcomes_there(
     return [one.outcome if not one.problem else {"failed": 1} for one in ran]
 
 
-def _source(mutant: Mutant) -> Source:
+def source_of_mutant(mutant: Mutant) -> Source:
     """The package's sources with one line changed."""
     whole = read_package()
     name = f"kafka/{mutant.file}"
@@ -255,11 +277,12 @@ def refactored(scenario: Scenario, change: str) -> Scenario:
             tick that looks for lagging followers, produce, metadata) under the same faults.
     """
     if change == "phases-redrawn":
-        return scenario.model_copy(update={"seed": _another(scenario.seed)})
+        return scenario.model_copy(update={"seed": another_seed(scenario.seed)})
     return scenario
 
 
-def _another(seed: int) -> int:
+def another_seed(seed: int) -> int:
+    """The seed of the other draw of a scenario's phases."""
     digest = hashlib.blake2b(f"{seed}|again".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 

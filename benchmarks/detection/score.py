@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.detection.arms import OWN
-from benchmarks.detection.nights import Kind, Played, planted_arm
-from benchmarks.detection.pool import Pool
-from isr_pipeline.verdicts.materiality import is_latency
+from benchmarks.detection.contest import Arm
+from benchmarks.detection.nights import CONFIGURATIONS, Kind, Played
+from benchmarks.detection.pool import Ints, Pool
 from isr_pipeline.verdicts.settings import VerdictSettings
 
 OFFLINE = "offline_partition_rate"
@@ -24,6 +24,14 @@ BINS = ((1.1, 1.25), (1.25, 1.5), (1.5, 2.0), (2.0, math.inf))
 
 SHIFT_MS = 2.0
 """A steady-state shift of p99: by so much and to twice as much, in half of the population."""
+
+ANEW, TOGETHER, AS_DRAWN = "anew", "together", "as_drawn"
+"""Sorts of nights with a regression: phases drawn anew, the same among the configurations of
+several experiments, phases as drawn."""
+
+SEEN_SHARE = 0.01
+"""What must never happen is asked for if it newly happens in so many of the scenarios: rarer ones
+may not be in a night at all."""
 
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
@@ -61,55 +69,63 @@ def share_of(values: Sequence[float]) -> dict[str, Any]:
 class Truth:
     """What an arm's plant truly does, over the whole pool, phases alike on both sides.
 
+    Where phases are drawn anew, both draws count.
+
     Attributes:
         ratio: metric -> ratio; infinite from none.
         worst_stratum: metric -> largest ratio of a stratum.
-        appears: metrics that must never happen and newly do, with how many scenarios show it.
+        appears: metrics that must never happen and newly do -> share of the scenarios.
         shifts: whether p99 shifts as :data:`SHIFT_MS` says, in strata of half of the population.
     """
 
     ratio: Mapping[str, float]
     worst_stratum: Mapping[str, float]
-    appears: Mapping[str, int]
+    appears: Mapping[str, float]
     shifts: bool
 
 
 def truth_of(pool: Pool, kind: Kind, settings: VerdictSettings) -> Truth:
     """The truth about the arm of a kind of night."""
-    arm = planted_arm(pool, kind)
-    plain = next(
-        one for one in pool.arms if (one.host, one.plant, one.anew) == (arm.host, "", arm.anew)
-    )
-    new, old = pool.of(arm), pool.of(plain)
+    arm = pool.arm(kind.host, kind.plant, anew=kind.anew)
     appears = {
-        name: int(((new[name] > 0) & (old[name] == 0)).sum())
+        name: float(np.mean([_newly(pool, name, *pair) for pair in pool.alike(arm)]))
         for name, one in settings.metrics.items()
         if one.never is True and not (one.unless and arm.overrides.get(one.unless))
     }
-    shifted = 0.0
     worst = dict.fromkeys(settings.metrics, 1.0)
+    shifted = 0.0
     for rows in pool.strata.values():
-        for name, one in settings.metrics.items():
-            after, before = new[name][rows], old[name][rows]
-            if is_latency(name):
-                here = float(np.exp(np.log((after + one.floor) / (before + one.floor)).mean()))
-                if here >= 2.0 and after.mean() - before.mean() >= SHIFT_MS:
-                    shifted += float(pool.weights[rows].sum()) if name == LATENCY else 0.0
-            else:
-                here = _ratio(float(after.sum()), float(before.sum()))
-            worst[name] = max(worst[name], here)
+        here = {name: pool.ratio(arm, name, settings, rows) for name in settings.metrics}
+        worst = {name: max(worst[name], ratio) for name, ratio in here.items()}
+        if here[LATENCY] >= 2.0 and _rise_ms(pool, arm, rows) >= SHIFT_MS:
+            shifted += float(pool.weights[rows].sum())
     return Truth(
         ratio={name: pool.ratio(arm, name, settings) for name in settings.metrics},
         worst_stratum=worst,
-        appears={name: count for name, count in appears.items() if count},
+        appears={name: share for name, share in appears.items() if share},
         shifts=shifted >= 0.5 * pool.weights.sum(),
     )
 
 
-def _ratio(after: float, before: float) -> float:
-    if before == 0:
-        return 1.0 if after == 0 else math.inf
-    return after / before
+def _newly(pool: Pool, metric: str, new: Arm, old: Arm) -> float:
+    """Share of the scenarios in which a metric is above zero that was not."""
+    return float(((pool.of(new)[metric] > 0) & (pool.of(old)[metric] == 0)).mean())
+
+
+def _rise_ms(pool: Pool, arm: Arm, rows: Ints) -> float:
+    """By how much p99 rises in some scenarios, on average."""
+    rises = [pool.of(new)[LATENCY][rows] - pool.of(old)[LATENCY][rows]
+             for new, old in pool.alike(arm)]  # fmt: skip
+    return float(np.mean(rises))
+
+
+def sort_of(kind: Kind) -> str:
+    """Which sort of night with a regression; empty for a null night."""
+    if not kind.plant:
+        return ""
+    if not kind.anew:
+        return AS_DRAWN
+    return ANEW if kind.configurations == CONFIGURATIONS else TOGETHER
 
 
 def scored(pool: Pool, played: Iterable[Played], settings: VerdictSettings) -> dict[str, Any]:
@@ -122,10 +138,8 @@ def scored(pool: Pool, played: Iterable[Played], settings: VerdictSettings) -> d
     return {
         "contestants": {name: _contestant(name, planted, nulls, truths) for name in contestants},
         "curve": {
-            sort: {
-                metric: _curve(planted, truths, metric, anew=anew) for metric in settings.metrics
-            }
-            for sort, anew in (("anew", True), ("as_drawn", False))
+            sort: {metric: _curve(planted, truths, metric, sort) for metric in settings.metrics}
+            for sort in (ANEW, TOGETHER, AS_DRAWN)
         },
         "null": _null(nulls),
         "plants": [
@@ -136,11 +150,8 @@ def scored(pool: Pool, played: Iterable[Played], settings: VerdictSettings) -> d
     }
 
 
-def _shares(
-    nights: list[Played], truths: Mapping[Kind, Truth], name: str, wanted: Mapping[Kind, set[str]]
-) -> list[float]:
+def _shares(nights: list[Played], name: str, wanted: Mapping[Kind, set[str]]) -> list[float]:
     """For each regression, the share of its nights in which a wanted metric had an alarm."""
-    del truths
     found: dict[tuple[Kind, str], list[bool]] = {}
     for one in nights:
         for metric in sorted(wanted.get(one.kind, set())):
@@ -150,13 +161,14 @@ def _shares(
 
 
 def _wanted(
-    truths: Mapping[Kind, Truth], metric: str, low: float, high: float = math.inf, *, anew: bool
+    truths: Mapping[Kind, Truth], sort: str, metric: str, low: float, high: float = math.inf
 ) -> dict[Kind, set[str]]:
     """Kinds of nights whose true ratio of a metric is within bounds."""
     return {
         kind: {metric}
         for kind, truth in truths.items()
-        if kind.anew is anew and low <= truth.ratio[metric] < (high if high < math.inf else 1e300)
+        if sort_of(kind) == sort
+        and low <= truth.ratio[metric] < (high if high < math.inf else 1e300)
     }
 
 
@@ -164,25 +176,29 @@ def _contestant(
     name: str, planted: list[Played], nulls: list[Played], truths: Mapping[Kind, Truth]
 ) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    for sort, anew in (("anew", True), ("as_drawn", False)):
+    for sort in (ANEW, TOGETHER, AS_DRAWN):
         wanted = {
-            "offline_1.5": _wanted(truths, OFFLINE, 1.5, anew=anew),
-            "flaps_1.25": _wanted(truths, FLAPS, 1.25, anew=anew),
-            "p99_1.25": _wanted(truths, LATENCY, 1.25, anew=anew),
+            "offline_1.5": _wanted(truths, sort, OFFLINE, 1.5),
+            "flaps_1.25": _wanted(truths, sort, FLAPS, 1.25),
+            "p99_1.25": _wanted(truths, sort, LATENCY, 1.25),
             "p99_shift": {
-                kind: {LATENCY} for kind, one in truths.items() if one.shifts and kind.anew is anew
+                kind: {LATENCY}
+                for kind, one in truths.items()
+                if one.shifts and sort_of(kind) == sort
             },
         }
         told[sort] = {
-            what: share_of(_shares(planted, truths, name, kinds)) for what, kinds in wanted.items()
+            what: share_of(_shares(planted, name, kinds)) for what, kinds in wanted.items()
         }
-        told[sort]["never"] = share_of(_never(name, planted, truths, anew=anew))
+        told[sort]["never"] = share_of(_never(name, planted, truths, sort))
+    # phases as drawn leave nothing to chance: their alarms are right, and would flatter
+    anew = [one for one in planted if one.kind.anew]
     right = [
         truths[one.kind].ratio[metric] > 1.0 or truths[one.kind].worst_stratum[metric] >= 1.1
-        for one in planted
+        for one in anew
         for metric in one.found.get(name, ())
     ]
-    wrong = sum(one.false.get(name, 0) for one in planted)
+    wrong = sum(one.false.get(name, 0) for one in anew)
     told["alarms"] = len(right) + wrong
     told["right"] = share_of([float(one) for one in right] + [0.0] * wrong)
     asked = [one for one in nulls if name in one.false]
@@ -191,32 +207,26 @@ def _contestant(
 
 
 def _never(
-    name: str, planted: list[Played], truths: Mapping[Kind, Truth], *, anew: bool
+    name: str, planted: list[Played], truths: Mapping[Kind, Truth], sort: str
 ) -> list[float]:
-    """What newly happens in one scenario of a hundred or more: the share that is suspected.
-
-    Rarer ones may not be in a night's scenarios at all. What confirms them, the draw of other
-    phases, is not played.
-    """
+    """What newly happens in one scenario of a hundred or more: the share of its nights."""
     found: dict[tuple[Kind, str], list[bool]] = {}
     for one in planted:
-        if one.kind.anew is not anew or name not in one.flagged:
+        if sort_of(one.kind) != sort or name not in one.found:
             continue
-        for metric, scenarios in truths[one.kind].appears.items():
-            if scenarios >= 20:
-                found.setdefault((one.kind, metric), []).append(metric in one.flagged[name])
+        for metric, share in truths[one.kind].appears.items():
+            if share >= SEEN_SHARE:
+                found.setdefault((one.kind, metric), []).append(metric in one.found[name])
     return [sum(hits) / len(hits) for hits in found.values()]
 
 
 def _curve(
-    planted: list[Played], truths: Mapping[Kind, Truth], metric: str, *, anew: bool
+    planted: list[Played], truths: Mapping[Kind, Truth], metric: str, sort: str
 ) -> list[dict[str, Any]]:
     return [
         {
             "from": low,
-            **share_of(
-                _shares(planted, truths, OWN, _wanted(truths, metric, low, high, anew=anew))
-            ),
+            **share_of(_shares(planted, OWN, _wanted(truths, sort, metric, low, high))),
         }
         for low, high in BINS
     ]
@@ -244,13 +254,13 @@ def _plant(kind: Kind, truth: Truth, nights: list[Played]) -> dict[str, Any]:
     return {
         "host": kind.host,
         "plant": kind.plant,
-        "anew": kind.anew,
+        "sort": sort_of(kind),
         "nights": len(nights),
         "true": {
             name: (round(value, 3) if math.isfinite(value) else None)
             for name, value in truth.ratio.items()
         },
-        "never": dict(truth.appears),
+        "never": {name: round(share, 4) for name, share in truth.appears.items()},
         "found": {name: sum(name in one.found[OWN] for one in nights) for name in truth.ratio},
     }
 

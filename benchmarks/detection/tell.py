@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.detection.arms import OWN
+from benchmarks.detection.score import ANEW, AS_DRAWN, TOGETHER
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
 
@@ -26,7 +27,14 @@ COLUMNS = {
 }
 MORE = {
     "p99_shift": "p99 + 2 ms and × 2, half of the population",
-    "never": "must never happen (suspected)",
+    "never": "must never happen",
+}
+
+
+SORTS = {
+    ANEW: "phases drawn anew",
+    TOGETHER: "the same, among 41 configurations",
+    AS_DRAWN: "phases as drawn",
 }
 
 
@@ -38,7 +46,7 @@ def last_line(file: Path = RESULTS) -> dict[str, Any]:
 
 def of_readme(told: Mapping[str, Any]) -> str:
     """README's table: every contestant, what it found and what was false."""
-    own = told["contestants"][OWN]["anew"]
+    own = told["contestants"][OWN][ANEW]
     columns = [f"{said} ({own[what]['of']} planted)" for what, said in COLUMNS.items()]
     head = ["found (`regressed`, or an alarm)", *columns, "alarms that are right"]
     lines = [
@@ -48,7 +56,7 @@ def of_readme(told: Mapping[str, Any]) -> str:
         f"|---|{'---:|' * (len(COLUMNS) + 2)}",
     ]
     for name, one in told["contestants"].items():
-        cells = [_percent(one["anew"][what]) for what in COLUMNS]
+        cells = [_percent(one[ANEW][what]) for what in COLUMNS]
         right = f"{_percent(one['right'])}"
         null = one["null_nights"]
         alarms = (
@@ -62,15 +70,16 @@ def of_readme(told: Mapping[str, Any]) -> str:
 def of_docs(told: Mapping[str, Any]) -> str:
     """The figures of docs/verdicts.md: bars, curve, null nights, every plant."""
     own = told["contestants"][OWN]
-    lines = [_made(told), "", "| isr-pipeline, `regressed` | phases drawn anew | as drawn |"]
-    lines.append("|---|---:|---:|")
+    played = {sort: said for sort, said in SORTS.items() if _was_played(told, sort)}
+    lines = [_made(told), "", f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |"]
+    lines.append(f"|---|{'---:|' * len(played)}")
     for what, said in {**COLUMNS, **MORE}.items():
-        cells = [_percent(own[sort][what], counted=True) for sort in ("anew", "as_drawn")]
+        cells = [_percent(own[sort][what], counted=True) for sort in played]
         lines.append(f"| {said} | {' | '.join(cells)} |")
     lines += ["", "Found by true ratio, phases drawn anew:", ""]
-    bins = [f"from × {one['from']:g}" for one in next(iter(told["curve"]["anew"].values()))]
+    bins = [f"from × {one['from']:g}" for one in next(iter(told["curve"][ANEW].values()))]
     lines += [f"| metric | {' | '.join(bins)} |", f"|---|{'---:|' * len(bins)}"]
-    for metric, curve in told["curve"]["anew"].items():
+    for metric, curve in told["curve"][ANEW].items():
         if any(one["of"] for one in curve):
             cells = [_percent(one, counted=True) for one in curve]
             lines.append(f"| {quantities.label(metric)} | {' | '.join(cells)} |")
@@ -90,14 +99,18 @@ def of_docs(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _was_played(told: Mapping[str, Any], sort: str) -> bool:
+    return any(one["sort"] == sort for one in told["plants"])
+
+
 def _plants(told: Mapping[str, Any]) -> list[str]:
-    metrics = list(told["curve"]["anew"])
+    metrics = list(told["curve"][ANEW])
     lines = [
         f"| planted | in | {' | '.join(quantities.label(name) for name in metrics)} |",
         f"|---|---|{'---:|' * len(metrics)}",
     ]
     for one in told["plants"]:
-        if not one["anew"]:
+        if one["sort"] != ANEW:
             continue
         cells = []
         for name in metrics:
@@ -112,15 +125,17 @@ def _plants(told: Mapping[str, Any]) -> list[str]:
 
 def _made(told: Mapping[str, Any]) -> str:
     """One paragraph: how much was simulated, where and when."""
-    quick = " with `--quick`" if told["quick"] else ""
+    given = f" with `{' '.join(told['arguments'])}`" if told["arguments"] else ""
+    more = told["nights_together"]
+    together = f", and {more} more among 41 configurations" if more else ""
     spent, shipped = told["budget"], told["shipped_budget"]
     less = f" A night may spend {spent} scenarios here, not the shipped {shipped}."
     budget = less if spent < shipped else ""
     return (
-        f"Made by `make contest`{quick} on {told['date'][:10]}, on {told['machine']}. "
+        f"Made by `make contest`{given} on {told['date'][:10]}, on {told['machine']}. "
         "The last line of `benchmarks/results/detection.jsonl` has it all. "
         f"{told['planted']} regressions were planted in {told['hosts']} configurations of "
-        f"`operators`, {told['nights']} nights each. "
+        f"`operators`, {told['nights']} nights each{together}. "
         f"Their true sizes are over {told['pool']['scenarios']} scenarios. "
         f"Intervals of 95 % take a regression as the unit.{budget}"
     )
@@ -128,15 +143,18 @@ def _made(told: Mapping[str, Any]) -> str:
 
 def _missed(told: Mapping[str, Any]) -> str:
     """Bars that were missed, and what so small a contest cannot show."""
-    nights = min(null["nights"] for null in told["null"].values())
     small = []
     if told["planted"] < PLANTED_MIN:
         small.append(f"{told['planted']} regressions are planted, {PLANTED_MIN} are wanted.")
-    if nights < NULL_MIN:
-        small.append(f"The bar for null nights asks for {NULL_MIN}, and {nights} were run.")
+    small += [
+        f"{null['nights']} null nights of {size} configurations were run; "
+        f"the bar asks for {NULL_MIN}."
+        for size, null in told["null"].items()
+        if null["nights"] < NULL_MIN
+    ]
     said = [_bar(one) for one in told["missed"]]
     missed = [f"Bars that are missed: {'; '.join(said)}."] if said else []
-    return " ".join([*missed, *small]) or "Every bar is met."
+    return " ".join([*(missed or ["Every bar is met."]), *small])
 
 
 def _bar(missed: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,12 @@ import numpy as np
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.between import deciding_scenarios
-from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
+from isr_pipeline.verdicts.deciding import Sides, deciding, hurt, on_all, on_regression
 from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.look import size_of
-from isr_pipeline.verdicts.materiality import is_latency, rise_matters
+from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
@@ -28,13 +28,9 @@ from isr_pipeline.verdicts.model import (
     load_verdict,
     run_again,
 )
-from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
-from isr_pipeline.verdicts.stages import both_sides
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import Baseline
 
@@ -85,7 +81,7 @@ class Case:
     Attributes:
         config: name of the configuration; ``metric``: the one that differs worst.
         status: of that metric.
-        deciding: scenarios that carry most of its change, the first most.
+        deciding: scenarios that carry most of its change, the first most; at least one.
         differing: scenarios in which it differs, `SCENARIOS_MAX` and the deciding ones at most,
             evenly chosen; of the further scenarios too where these decided.
     """
@@ -110,6 +106,14 @@ class Case:
         """Settings that the two do not have alike."""
         old, new = self.before.overrides, self.after.overrides
         return [key for key in {**old, **new} if old.get(key) != new.get(key)]
+
+    @property
+    def changed_things(self) -> int:
+        """Settings and functions of the code that are not alike, as far as these can be told."""
+        if self.same_code:
+            return len(self.changed_keys)
+        parts = changed_parts(self.before.source, self.after.source)
+        return len(self.changed_keys) + max(1, len(parts))
 
     def share(self, values: list[float | None], drawn: tuple[Drawn, ...]) -> float:
         """How much of the change some values have: 0 as the baseline, 1 as tonight.
@@ -169,10 +173,10 @@ def read_case(experiment: str, night: str, config: str) -> Case:
             f"{run_again(experiment, night)}"
         )
     after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
-    deciding, differing = _scenarios(plan, baseline, judged, verdict, metric)
+    first, differing = _scenarios(plan, baseline, judged, verdict, metric)
     return Case(
         experiment, night, chosen[0].name, metric.metric, str(metric.status), before, after,
-        deciding, differing,
+        first, differing,
     )  # fmt: skip
 
 
@@ -252,18 +256,6 @@ def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:
     return min(differing, key=rank)
 
 
-def _is_worse(asked: MetricVerdict) -> bool:
-    """Whether what is asked about got worse, as it was called; else by its ratio.
-
-    A latency's ratio is of what most scenarios feel, which one long stall that got shorter hides.
-    """
-    if asked.status in (Status.REGRESSED, Status.SUSPECT):
-        return True
-    if asked.status is Status.IMPROVED:
-        return False
-    return asked.ratio > 1.0 if asked.ratio is not None else (asked.delta or 0.0) > 0.0
-
-
 def _scenarios(
     plan: Plan,
     baseline: Baseline,
@@ -273,56 +265,36 @@ def _scenarios(
 ) -> tuple[tuple[Drawn, ...], tuple[Drawn, ...]]:
     """The deciding scenarios, and a choice of all that differ.
 
-    The first are of the regression panel, which the report draws. Among the second are those of
-    the further scenarios that decided: a trial over more of them is less a matter of chance. Where
-    the alarm is of strata, both are of these: what the others do by chance would hide it.
+    The first are those that the report draws. Among the second are those of the further scenarios
+    that decided: a trial over more of them is less a matter of chance. Where the alarm is of
+    strata, both are of these: what the others do by chance would hide it.
+
+    Raises:
+        Refused: none differs.
     """
-    assert verdict.baseline_config_id is not None, "checked by _baseline"
-    config_id, partner = verdict.config_id, verdict.baseline_config_id
-    rows = panel_rows("scenarios", plan.experiment, plan.night, "regression")
-    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
-    new = PanelOutcomes.from_frames(outcomes, rows, (config_id,))
-    old = baseline_panel(baseline, "regression", (partner,))
-    names = _deciding(new, old, asked)
+    regression = on_regression(plan, baseline, verdict)
+    everything = cache(lambda: on_all(plan, baseline, judged, verdict))
+    sides, found = deciding(asked, regression, everything)
     if asked.p_confirm is not None:
-        panels = ("regression", *(stage.panel for stage in judged.stages))
-        rows, new, old = both_sides(plan, baseline, {config_id: partner}, panels)
-    drawn = _drawn(rows, new, old, asked.metric)
-    strata = dict(zip(new.scenario_ids, new.strata, strict=True))
-    hurt = _hurt(asked)
-    differing = [name for name in drawn if not hurt or strata[name] in hurt] or list(drawn)
+        sides = everything() or sides
+    drawn = _drawn(sides, asked.metric)
+    names = [name for name in found if name in drawn]
+    if not names:
+        raise Refused(
+            f"night {plan.night} of {plan.experiment}: no scenario that both sides ran differs in "
+            f"{asked.metric} under {verdict.name}; {run_again(plan.experiment, plan.night)}"
+        )
+    strata = dict(zip(sides.new.scenario_ids, sides.new.strata, strict=True))
+    inside = hurt(asked)
+    differing = [name for name in drawn if not inside or strata[name] in inside] or list(drawn)
     step = max(1, math.ceil(len(differing) / SCENARIOS_MAX))
     chosen = dict.fromkeys([*differing[::step], *(name for name in names if name in differing)])
     return tuple(drawn[name] for name in names), tuple(drawn[name] for name in chosen)
 
 
-def _deciding(new: PanelOutcomes, old: PanelOutcomes, asked: MetricVerdict) -> tuple[str, ...]:
-    """Scenarios that carry most of the change: of the strata that an alarm is of, if some do."""
-    worse = _is_worse(asked)
-    inside = np.flatnonzero(np.isin(new.strata, list(_hurt(asked))))
-    names = deciding_scenarios(
-        new.rows(inside, new.weights[inside]),
-        old.rows(inside, old.weights[inside]),
-        asked.metric,
-        worse=worse,
-    )
-    names = names or deciding_scenarios(new, old, asked.metric, worse=worse)
-    return names or deciding_scenarios(new, old, asked.metric, worse=not worse)
-
-
-def _hurt(asked: MetricVerdict) -> frozenset[str]:
-    """Strata that an alarm is of; none if all together rose enough for one."""
-    settings = load_settings()
-    size = size_of(asked, asked.metric)
-    if not _is_worse(asked) or rise_matters(size, settings, settings.suspicion_share):
-        return frozenset()
-    return frozenset(one.stratum for one in asked.strata if one.status is asked.status)
-
-
-def _drawn(
-    rows: pd.DataFrame, new: PanelOutcomes, old: PanelOutcomes, metric: str
-) -> dict[str, Drawn]:
+def _drawn(sides: Sides, metric: str) -> dict[str, Drawn]:
     """Name -> scenario, of those that differ and that both sides ran."""
+    rows, new, old = sides.rows, sides.new, sides.old
     texts = dict(zip(rows["scenario_id"], rows["scenario_json"], strict=True))
     before, after = old.values[metric][:, 0], new.values[metric][:, 0]
     both = ~(new.unusable | old.unusable)[:, 0]

@@ -44,7 +44,8 @@ class Explanation:
     Attributes:
         drawn: the scenario; ``scenario``: the same under tonight's configuration.
         first: ``t_ms``, ``before`` and ``after`` (events; None where one has ended), ``text``.
-        decided_by: ``kind``, ``name``, ``text`` and, of a setting, ``before`` and ``after``.
+        decided_by: what decided that first difference, which need not be the cause of the change:
+            ``kind``, ``name``, ``text`` and, of a setting, ``before`` and ``after``.
         chain: events of tonight from there on, each with a ``text``.
         before, after: the two runs.
         libraries: which are not as they were when the baseline was accepted.
@@ -59,6 +60,24 @@ class Explanation:
     before: Ran
     after: Ran
     libraries: list[str]
+
+    @property
+    def part(self) -> str:
+        """What differs first: an event, or a sample where no event does."""
+        return "event" if _sides(self.first) else "sample"
+
+    @property
+    def command(self) -> str:
+        """What names the cause of the change, where more than one thing changed; else empty.
+
+        What decided the first difference may be noise, as phases that are drawn anew are, beside
+        what made the change.
+        """
+        case = self.case
+        if case.changed_things <= 1:
+            return ""
+        of = f"{case.night} {shlex.quote(case.config)} --experiment {case.experiment}"
+        return f"isr-pipeline blame {of}"
 
     def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -83,8 +102,10 @@ class Explanation:
         lines = [
             f"{case.config}: {case.metric} is {case.status}; {values}",
             _first_line(self.first),
-            f"decided by {self.decided_by['text']}",
+            f"first differing {self.part} decided by {self.decided_by['text']}",
         ]
+        if self.command:
+            lines.append(f"more than one thing changed: `{self.command}` names the cause")
         lines += [f"    {one['t_ms']:>12.3f} ms  {one['text']}" for one in self.chain]
         return [*lines, *(f"other library: {one}" for one in self.libraries)]
 
@@ -139,9 +160,14 @@ def _run(kernel: Kernel, drawn: Drawn, overrides: Mapping[str, Any]) -> Ran:
     return ran
 
 
+def _sides(first: Mapping[str, Any]) -> list[Event]:
+    """The events of a difference, tonight's first; none if it is one of samples."""
+    return [one for one in (first["after"], first["before"]) if isinstance(one, dict)]
+
+
 def _first_line(first: Mapping[str, Any]) -> str:
     """Where the runs first differ, and when that was decided if a side says so."""
-    sides = [one for one in (first["after"], first["before"]) if isinstance(one, dict)]
+    sides = _sides(first)
     what = "event" if sides else "sample"
     decided = [one["decided_ms"] for one in sides if one["t_ms"] == first["t_ms"]
                and one.get("decided_ms") is not None]  # fmt: skip
@@ -306,10 +332,7 @@ def _code(
     if not parts:
         return _unknown("changed code, no function of it alone")
     if not thorough or len(parts) > PARTS_TRIED_MAX:
-        of = f"{case.night} {shlex.quote(case.config)} --experiment {case.experiment}"
-        return _unknown(
-            f"one of the changed functions: {_listed(parts)}; `isr-pipeline blame {of}` says which"
-        )
+        return _unknown(f"one of the changed functions: {_listed(parts)}")
 
     def there(own: list[Part]) -> float | None:
         """1 if the runs differ at the same place with these functions as tonight, else 0."""

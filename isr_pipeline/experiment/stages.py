@@ -33,7 +33,7 @@ class Budget(Strict):
     """What a night may spend on what it cannot decide."""
 
     scenarios: Annotated[int, whole(1, 1_000_000)] = Field(
-        default=2_000,
+        default=4_000,
         description="Of one configuration over all its panels; at least the regression and the "
         "confirm panel together.",
     )

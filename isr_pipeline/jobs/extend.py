@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stage_strata import stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
+
+    from isr_pipeline.verdicts.baseline_side import BaselineSide
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,22 @@ def parse(arguments: list[str] | None = None) -> ExtendConfig:
 def run(spark: SparkSession, config: ExtendConfig) -> None:
     """Simulate the stage for every configuration that is not decided.
 
-    If the time limit ends on the way, the stage leaves no rows, and the verdict says so.
+    If the time limit ends on the way, or the baseline's code cannot be run where this job runs, the
+    stage leaves no rows, and the verdict says so.
     """
     plan, stage = config.plan, config.stage
     ids = load_verdict(plan.experiment, plan.night).awaits_confirm
     try:
+        sides = baseline_sides(plan, ids) if stage.panel != CONFIRM else ()
+    except Refused as refusal:
+        print_line(str(refusal))
+        stages.stop(plan, str(refusal))
+        return
+    try:
         if stage.panel != CONFIRM:
             print_line(f"{stage.panel}: {_said(plan_stage(plan, stage))}")
             _add_scenarios(plan, stage)
-        _simulate(spark, config, ids)
+        _simulate(spark, config, ids, sides)
     except OutOfTime as late:
         print_line(str(late))
         stages.stop(plan, stages.time_is_over(plan))
@@ -96,7 +105,12 @@ def _said(counts: Mapping[str, int]) -> str:
     return f"{sum(counts.values())} scenarios: {', '.join(parts)}"
 
 
-def _simulate(spark: SparkSession, config: ExtendConfig, ids: tuple[str, ...]) -> None:
+def _simulate(
+    spark: SparkSession,
+    config: ExtendConfig,
+    ids: tuple[str, ...],
+    sides: tuple[BaselineSide, ...],
+) -> None:
     """Simulate tonight's side, and the baseline's where it has no outcomes yet."""
     plan, stage = config.plan, config.stage
     until_s = stages.until_s(plan)
@@ -106,7 +120,6 @@ def _simulate(spark: SparkSession, config: ExtendConfig, ids: tuple[str, ...]) -
         if one.config_id in ids
     ]
     simulate_part(spark, plan, stage.panel, parts.WHOLE, tonight, until_s=until_s)
-    sides = baseline_sides(plan, ids) if stage.panel != CONFIRM else ()
     panel = stage.panel + BASELINE_SIDE
     for side in sides:
         for line in side.remarks:

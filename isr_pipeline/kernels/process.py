@@ -92,12 +92,8 @@ class Kernel:
             raise Refused(f"{name} cannot be run: {_one_line(first['error'])}")
 
     def other_libraries(self) -> list[str]:
-        """``numba 0.60.0 (accepted with 0.59.1)``: what is another version than it ran with."""
-        return [
-            f"{library} {self.libraries[library]} (it ran with {version})"
-            for library, version in sorted(self.source.libraries.items())
-            if self.libraries.get(library, version) != version
-        ]
+        """What is another version than it ran with; see :meth:`Source.other_libraries`."""
+        return self.source.other_libraries(self.libraries)
 
     def run(
         self,

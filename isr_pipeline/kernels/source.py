@@ -73,6 +73,18 @@ class Source:
         rooms = {name: text for name, text in self.files.items() if _room(name) in COMPILED_ROOMS}
         return Source(rooms)
 
+    def other_libraries(self, here: Mapping[str, str]) -> list[str]:
+        """``numba 0.60.0 (it ran with 0.59.1)``: what is another version than it ran with.
+
+        Args:
+            here: library -> version, of where it runs now.
+        """
+        return [
+            f"{library} {here[library]} (it ran with {version})"
+            for library, version in sorted(self.libraries.items())
+            if here.get(library, version) != version
+        ]
+
 
 def _room(name: str) -> str:
     return name.partition("/")[0]

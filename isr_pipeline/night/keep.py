@@ -97,20 +97,25 @@ def accept_baseline(
 
 
 def _absorbed(experiment: str, entry: Entry) -> list[str]:
-    """What is no longer called from now on, and what it adds up to with earlier acceptances."""
+    """What could not be compared, what is no longer called, and what it adds up to by now."""
     from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415 - reads pydantic
 
-    lines = [words.reason(line) for line in entry.lines()]
+    remarks = [words.reason(line) for line in entry.remarks]
+    lines = [words.reason(line) for line in entry.changes()]
     if not lines:
-        return []
+        return remarks
     more = len(lines) - LINES_MAX
     shown = ["absorbed, and not called again:", *(f"  {line}" for line in lines[:LINES_MAX])]
     if more > 0:
         shown.append(f"  and {more} more: isr-pipeline baseline ledger --experiment {experiment}")
     entries = ledger.read(experiment)
     summed = [one for one in ledger.compounded(entries) if one.acceptances > 1]
-    return [*shown, *(f"  in all, {words.reason(one.text)}" for one in summed[:LINES_MAX])]
+    return [
+        *remarks,
+        *shown,
+        *(f"  in all, {words.reason(one.text)}" for one in summed[:LINES_MAX]),
+    ]
 
 
 def simulate_confirm(

@@ -199,9 +199,10 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
-    """Metric -> status, value, ratio and its interval, and the same of each stratum that differs.
+    """Metric -> status, value, ratio, its interval, its scenarios, and the same of each stratum.
 
-    The values are those that were judged: where further scenarios decided, theirs.
+    Strata are those that differ. The values are those that were judged: where further scenarios
+    decided, theirs.
     """
     if verdict is None:
         return {}
@@ -213,6 +214,7 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
             "ratio": one.ratio,
             "interval": [one.ratio_low, one.ratio_high],
             "levels": [one.low_level, one.high_level],
+            "scenarios": one.scenarios,
             "traded": one.traded,
             "strata": {
                 part.stratum: {

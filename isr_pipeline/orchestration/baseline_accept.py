@@ -7,6 +7,8 @@ with the baseline and shown in every report.
 #### Triage notes
 * **Refused**: the night is not there, did not finish, or its data was refused. The exception in
   the log says which; run the night again first.
+* **Failed pairs**: a configuration has pairs that spent their event budget. Accept the others by
+  naming them under *Only these*.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import Answer, answer_of
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.between import Between, compare_configurations, deciding_scenarios
+from isr_pipeline.verdicts.between import Between, compare_configurations
+from isr_pipeline.verdicts.deciding import Sides, deciding, on_all
 from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.verdicts.stages import both_sides
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -52,7 +52,6 @@ DRAWN = (PRODUCE, OFFLINE, FLAPS, LATENCY)
 """Metrics that have charts of their own."""
 
 NIGHTS_SHOWN = 30
-TIMELINES = 3
 REGRESSIONS_SHOWN = 6
 
 
@@ -143,43 +142,45 @@ class NightData:
         before = baseline_panel(self.baseline, "regression", (one.baseline_config_id,))
         return self.panel.select((one.config_id,)), before
 
-    def _on_further(self, one: ConfigVerdict) -> tuple[PanelOutcomes, PanelOutcomes] | None:
-        """The same on the further scenarios; None if there were none."""
-        panels = [stage.panel for stage in self.verdict.stages]
-        if self.baseline is None or one.baseline_config_id is None or not panels:
+    def _on_all(self, one: ConfigVerdict) -> Sides | None:
+        """The same on all scenarios of the night; None if there were no further ones."""
+        if self.baseline is None or one.baseline_config_id is None:
             return None
-        partners = {one.config_id: one.baseline_config_id}
-        _, new, old = both_sides(self.plan, self.baseline, partners, panels)
-        return new, old
+        return on_all(self.plan, self.baseline, self.verdict, one)
 
     def deciding(
         self, one: ConfigVerdict, metric: str, chosen: tuple[str, ...] = ()
     ) -> tuple[Deciding, ...]:
-        """The scenarios that carry most of what got worse, or those chosen.
+        """The scenarios that decided on a metric, or those chosen, of any panel.
 
-        Only scenarios of the regression panel are drawn: a further stage's are left out.
+        A chosen one that a side never ran is left out.
         """
         pair = self.pair(one)
         if pair is None:
             return ()
-        new, old = pair
-        texts = dict(
-            zip(self.scenarios["scenario_id"], self.scenarios["scenario_json"], strict=True)
-        )
+        sides = Sides(self.scenarios, *pair)
+        if not chosen:
+            sides, chosen = deciding(one.metric(metric), sides, lambda: self._on_all(one))
+        elif not set(chosen) <= set(sides.new.scenario_ids):
+            sides = self._on_all(one) or sides
+        before, after = sides.old.natural(metric)[:, 0], sides.new.natural(metric)[:, 0]
         found = []
-        for scenario_id in chosen or deciding_scenarios(new, old, metric, worse=True)[:TIMELINES]:
-            if scenario_id not in new.scenario_ids:
+        for scenario_id in chosen:
+            if scenario_id not in sides.new.scenario_ids:
                 continue
-            row = new.scenario_ids.index(scenario_id)
+            row = sides.new.scenario_ids.index(scenario_id)
+            if not np.isfinite([before[row], after[row]]).all():
+                continue
+            text = sides.text(scenario_id)
             found.append(
                 Deciding(
                     config_id=one.config_id,
                     metric=metric,
                     scenario_id=scenario_id,
-                    before=float(old.natural(metric)[row, 0]),
-                    after=float(new.natural(metric)[row, 0]),
-                    scenario=json.loads(texts[scenario_id]),
-                    events=self.events(scenario_id, one.config_id),
+                    before=float(before[row]),
+                    after=float(after[row]),
+                    scenario=json.loads(text),
+                    events=self._events_of(scenario_id, one.config_id, text),
                 )
             )
         return tuple(found)
@@ -194,7 +195,8 @@ class NightData:
         """
         pair = self.pair(one)
         if pair is not None and scenario_id not in pair[0].scenario_ids:
-            pair = self._on_further(one)
+            sides = self._on_all(one)
+            pair = None if sides is None else (sides.new, sides.old)
         if pair is None or scenario_id not in pair[0].scenario_ids:
             return None
         new, old = pair
@@ -202,8 +204,8 @@ class NightData:
         values = float(old.values[metric][row, 0]), float(new.values[metric][row, 0])
         return values if np.isfinite(values).all() else None
 
-    def events(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
-        """Events of a pair, in order: as kept, else by simulating it again.
+    def _events_of(self, scenario_id: str, config_id: str, text: str) -> list[dict[str, Any]]:
+        """Events of a pair, in order: as kept, else by simulating it again, from the JSON.
 
         Empty if they were not kept and another kernel made the night.
         """
@@ -213,26 +215,24 @@ class NightData:
             rows = events[mine].sort_values("seq").to_dict("records")
             if rows:
                 return [{str(name): value for name, value in row.items()} for row in rows]
-        return self._again(scenario_id, config_id)
+        return self._again(text, config_id)
 
-    def _again(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
+    def _again(self, text: str, config_id: str) -> list[dict[str, Any]]:
         """Events of a pair, simulated again; empty if another kernel made the night."""
         if _kernel(self.plan.code_version) != _kernel(code_version()):
             return []
         from isr_pipeline.scenarios.model import apply, scenario_from_json  # noqa: PLC0415
         from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
 
-        chosen = self.scenarios[self.scenarios["scenario_id"] == scenario_id]
-        scenario = scenario_from_json(chosen["scenario_json"].iloc[0])
+        scenario = scenario_from_json(text)
         return run(apply(scenario, self.configuration(config_id).overrides), events=True).events
 
     @cached_property
     def _events(self) -> pd.DataFrame | None:
         try:
-            events = store.read_table("events", self.plan.experiment, self.plan.night)
+            return store.read_table("events", self.plan.experiment, self.plan.night)
         except TableMissing:
             return None
-        return events[events["panel"] == "regression"]
 
     @cached_property
     def heat_keys(self) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ FOUND = ("regressed", "suspect", "improved")
 """Statuses of a metric that are listed below the table, in this order."""
 
 FOUND_MAX = 12
+FOUND_WIDTH = 100
+"""Characters of such a line, as many as the table is wide; it goes on below its text."""
+
 EVENTS_MAX = 60
 NAME_CHARACTERS = 11
 """Width of what names a line or paragraph."""
@@ -62,7 +65,7 @@ def print_night(shown: dict[str, Any]) -> None:
     if shown["configs"]:
         console.print(_configurations(shown["configs"]))
         for line in _found(shown["configs"]):
-            console.print(line)
+            console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
     if shown["tables"]:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
@@ -95,6 +98,14 @@ def _wrapped(name: str, text: str, width: int) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _hanging(line: Text, width: int) -> Text:
+    """A named line that is wrapped as :func:`_wrapped` does, its name still in its colour."""
+    name, said = line.plain[:NAME_CHARACTERS], line.plain[NAME_CHARACTERS:]
+    whole = Text(_wrapped(name, said, width))
+    whole.stylize(COLOURS.get(name.strip(), ""), 0, NAME_CHARACTERS)
+    return whole
 
 
 def _stages(shown: dict[str, Any]) -> list[str]:
@@ -147,14 +158,14 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
 
 
 def _change(metric: str, decision: dict[str, Any]) -> str:
-    """``1.32 × (1.1 to 1.6)``, or from none to how much."""
+    """``1.32 × (1.1 to 1.6), 96 scenarios``, or from none to how much."""
     low, high = decision["interval"]
     return words.change_of(
         metric,
         decision["ratio"],
         (low, high),
-        decision["value"],
-        before=decision.get("baseline_value"),
+        (decision.get("baseline_value"), decision["value"]),
+        decision.get("scenarios"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, Status, number
 from isr_pipeline.verdicts.quantities import SHOWN, amount, label, plain, quantity
@@ -28,18 +29,22 @@ _NAMES = re.compile(rf"\b(?:{'|'.join(map(re.escape, METRICS))})\b")
 
 
 def change(metric: MetricVerdict) -> str:
-    """How much a metric changed: ``1.23 × (1.1 to 1.48)``, or from none to how much."""
-    ends = (metric.ratio_low, metric.ratio_high)
-    return change_of(metric.metric, metric.ratio, ends, metric.value, before=metric.baseline_value)
+    """How much a metric changed: ``1.23 × (1.1 to 1.48), 96 scenarios``, or from none to what."""
+    return change_of(
+        metric.metric,
+        metric.ratio,
+        (metric.ratio_low, metric.ratio_high),
+        (metric.baseline_value, metric.value),
+        metric.scenarios,
+    )
 
 
 def change_of(
     metric: str,
     ratio: float | None,
     ends: tuple[float | None, float | None],
-    value: float | None,
-    *,
-    before: float | None = None,
+    means: tuple[float | None, float | None],
+    scenarios: int | None,
 ) -> str:
     """The same of numbers, as `night show` reads them from JSON.
 
@@ -49,11 +54,22 @@ def change_of(
         metric: outcome column.
         ratio: to the baseline; None from zero.
         ends: of the ratio's interval.
-        value: weighted mean in the metric's own unit.
-        before: likewise of the baseline, if it is known.
+        means: weighted, of the baseline (None if it is not known) and of tonight.
+        scenarios: that the ratio was estimated from; None of a night of an older release.
     """
+    found = _size(metric, ratio, ends, means)
+    return found if scenarios is None else f"{found}, {counted(scenarios, 'scenario')}"
+
+
+def _size(
+    metric: str,
+    ratio: float | None,
+    ends: tuple[float | None, float | None],
+    means: tuple[float | None, float | None],
+) -> str:
+    before, after = means
     if ratio is None:
-        return f"from none to {quantity(metric, value)}"
+        return f"from none to {quantity(metric, after)}"
     if ratio == 0:
         return "to none" if before is None else f"from {quantity(metric, before)} to none"
     low, high = (number(end) for end in ends)

@@ -172,8 +172,8 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
         "",
         f"[its nights so far]({trend})",
         "",
-        "| metric | status | value | baseline | ratio (interval) | q |",
-        "|---|---|---:|---:|---:|---:|",
+        "| metric | status | value | baseline | ratio (interval) | scenarios | q |",
+        "|---|---|---:|---:|---:|---:|---:|",
     ]
     for metric in words.in_order(list(one.metrics)):
         interval = ""
@@ -185,7 +185,7 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
         )
         lines.append(
             f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
-            f"{number(metric.ratio)}{interval} | {number(metric.q)} |"
+            f"{number(metric.ratio)}{interval} | {metric.scenarios or '–'} | {number(metric.q)} |"
         )
     lines += ["", *_strata_lines(one)]
     return "\n".join(lines)[:NOTE_CHARACTERS]

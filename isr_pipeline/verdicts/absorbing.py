@@ -8,13 +8,15 @@ geometric means of latencies as well.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
-from isr_pipeline.verdicts.ledger import AbsorbedMetrics, absorbed
+from isr_pipeline.verdicts.ledger import OTHER_PANEL, Absorbed, AbsorbedMetrics, absorbed
 from isr_pipeline.verdicts.look import call
+from isr_pipeline.verdicts.model import Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
 
@@ -29,13 +31,29 @@ if TYPE_CHECKING:
     from isr_pipeline.verdicts.model import NightVerdict
 
 
+@dataclass(frozen=True)
+class Absorption:
+    """What accepting some configurations of a night changes of the baseline.
+
+    Attributes:
+        against: ``accepted_at`` of the baseline's newest acceptance; empty if there is none of this
+            panel.
+        metrics: configuration -> metric -> its change.
+        remark: why nothing could be compared, though there was a baseline; empty if it was.
+    """
+
+    against: str
+    metrics: dict[str, AbsorbedMetrics]
+    remark: str = ""
+
+
 def absorbed_by(
     plan: Plan,
     verdict: NightVerdict,
     outcomes: pd.DataFrame,
     chosen: Sequence[Configuration],
     baseline: Baseline | None,
-) -> tuple[str, dict[str, AbsorbedMetrics]]:
+) -> Absorption:
     """What accepting some configurations of a night changes of the baseline.
 
     Args:
@@ -44,14 +62,13 @@ def absorbed_by(
         outcomes: of the night.
         chosen: what is accepted.
         baseline: that is in force, None if there is none.
-
-    Returns:
-        ``accepted_at`` of the baseline's newest acceptance, empty if there is none of this panel;
-        and configuration -> metric -> its change.
     """
     nothing: dict[str, AbsorbedMetrics] = {one.name: {} for one in chosen}
-    if baseline is None or baseline.record.panel_digest != verdict.panel_digest:
-        return "", nothing
+    if baseline is None:
+        return Absorption("", nothing)
+    if baseline.record.panel_digest != verdict.panel_digest:
+        return Absorption("", nothing, OTHER_PANEL)
+    settings = load_settings()
     newest = baseline.record.note().latest_at
     known = baseline.record.partners(plan.configurations)
     asked = {one.config_id: one.name for one in chosen if one.config_id in known}
@@ -62,19 +79,23 @@ def absorbed_by(
     old = baseline_panel(baseline, "regression", tuple(known[one] for one in asked))
     broken = np.any(new.unusable | old.unusable, axis=0)
     ids = [one for column, one in enumerate(asked) if not broken[column]]
+    found: dict[str, AbsorbedMetrics] = {
+        name: {metric: Absorbed(status=Status.NO_DATA) for metric in settings.metrics}
+        for config_id, name in asked.items()
+        if config_id not in ids
+    }
     if not ids:
-        return newest, nothing
+        return Absorption(newest, nothing | found)
     called, _ = call(
         new.select(tuple(ids)),
         old.select(tuple(known[one] for one in ids)),
-        load_settings(),
+        settings,
     )
     is_judged = verdict.baseline is not None and verdict.baseline.latest_at == newest
-    found = {}
     for config_id, metrics in zip(ids, called, strict=True):
         change = absorbed(metrics)
         found[asked[config_id]] = _as_judged(change, verdict, config_id) if is_judged else change
-    return newest, nothing | found
+    return Absorption(newest, nothing | found)
 
 
 def _as_judged(found: AbsorbedMetrics, verdict: NightVerdict, config_id: str) -> AbsorbedMetrics:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from isr_pipeline.errors import InputError, Refused, TableMissing
 from isr_pipeline.experiment.plan import Plan, code_version
+from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.files.words import close_or_all
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
@@ -42,10 +43,11 @@ from isr_pipeline.verdicts.baseline import (
     load,
     show,
 )
+from isr_pipeline.verdicts.judge import panel_rows, unusable_pairs
 from isr_pipeline.verdicts.kept import source_file, source_name, source_of_acceptance
-from isr_pipeline.verdicts.ledger import Entry
+from isr_pipeline.verdicts.ledger import WAS_DAMAGED, Entry
 from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict, run_again
-from isr_pipeline.verdicts.panel import exposure_partition_s
+from isr_pipeline.verdicts.panel import PanelOutcomes, exposure_partition_s
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -83,9 +85,10 @@ def accept(
 
     Raises:
         InputError: ``why`` is empty, or the night has no such configuration.
-        Refused: the night is not whole, its tables changed since it was judged, its confirm
-            outcomes are missing and cannot be computed by the code that made the night, or there is
-            no baseline of the same panel that a configuration could be added to.
+        Refused: the night is not whole, its tables changed since it was judged, pairs of what is
+            accepted failed, its confirm outcomes are missing and cannot be computed by the code
+            that made the night, or there is no baseline of the same panel that a configuration
+            could be added to.
     """
     if not why.strip():
         raise InputError("baseline accept", "why", "empty", "a reason, in one line")
@@ -95,6 +98,7 @@ def accept(
     chosen = _chosen(plan, only)
     before = _to_be_replaced(plan, chosen) if only else None
     outcomes = _judged_outcomes(plan, verdict)
+    _refuse_failed(plan, outcomes, chosen)
     if _without_confirm(plan, outcomes, chosen):
         outcomes = _computed_confirm(plan, outcomes, chosen, simulate_confirm, version)
     accepted = Acceptance(
@@ -140,8 +144,7 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
     if baseline is None:
         raise Refused(f"{plan.experiment} has no baseline yet; {whole}")
     record = baseline.record
-    same = (record.panel_digest, record.confirm_digest) == (plan.panel_digest, plan.confirm_digest)
-    if not same:
+    if not _is_of_panels(record, plan):
         raise Refused(
             f"the baseline of {plan.experiment} (night {record.night}) is of another panel than "
             f"night {plan.night}; {whole}"
@@ -155,6 +158,12 @@ def _to_be_replaced(plan: Plan, chosen: tuple[Configuration, ...]) -> Baseline:
                     "accept both, or the whole night"
                 )
     return baseline
+
+
+def _is_of_panels(record: BaselineRecord, plan: Plan) -> bool:
+    """Whether a baseline has the scenarios of a night, so that configurations can be added."""
+    digests = (record.panel_digest, record.confirm_digest)
+    return digests == (plan.panel_digest, plan.confirm_digest)
 
 
 def _replaced(record: BaselineRecord, plan: Plan, chosen: tuple[Configuration, ...]) -> set[str]:
@@ -173,6 +182,38 @@ def _judged_outcomes(plan: Plan, verdict: NightVerdict) -> pd.DataFrame:
             f"{run_again(plan.experiment, plan.night)}"
         )
     return outcomes
+
+
+def _refuse_failed(plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configuration, ...]) -> None:
+    """Refuse configurations whose own pairs failed: every later night of theirs would be red.
+
+    Raises:
+        Refused: which they are, and how the others can be accepted.
+    """
+    failed = _failed(plan, outcomes, chosen, "regression")
+    if not failed:
+        return
+    record = _shown_or_none(plan.experiment)
+    others = tuple(one for one in chosen if one.name not in failed)
+    if others and record is not None and _is_of_panels(record, plan):
+        command = accept_command(plan.experiment, plan.night, [one.name for one in others])
+        advice = f"accept the others: {command}"
+    else:
+        again = run_again(plan.experiment, plan.night)
+        advice = f"change what fails, or take it out of the experiment, and {again}"
+    said = ", ".join(f"{name} ({problem})" for name, problem in failed.items())
+    raise Refused(f"night {plan.night}: failed pairs make no baseline: {said}; {advice}")
+
+
+def _failed(
+    plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configuration, ...], panel: str
+) -> dict[str, str]:
+    """Configuration -> which of its pairs of a panel failed; those of which some did."""
+    scenarios = panel_rows("scenarios", plan.experiment, plan.night, panel)
+    ids = tuple(one.config_id for one in chosen)
+    rows = PanelOutcomes.from_frames(outcomes[outcomes["panel"] == panel], scenarios, ids)
+    problems = {one.name: unusable_pairs(rows, one.config_id) for one in chosen}
+    return {name: problem for name, problem in problems.items() if problem}
 
 
 def _complete_ledger(experiment: str) -> None:
@@ -200,8 +241,11 @@ def _entry(
     before: Baseline | None,
 ) -> Entry:
     """The ledger's line of an acceptance; ``before`` is what some configurations are added to."""
-    in_force = before or _loaded_or_none(plan.experiment)
-    compared_with, absorbed = absorbed_by(plan, verdict, outcomes, chosen, in_force)
+    in_force, damage = before, ""
+    if before is None:
+        in_force, damage = _loaded(plan.experiment)
+    found = absorbed_by(plan, verdict, outcomes, chosen, in_force)
+    confirm = _of_confirm(plan, outcomes, chosen)
     removed: tuple[str, ...] = ()
     if before is None and (record := _shown_or_none(plan.experiment)) is not None:
         kept = set(record.partners(plan.configurations).values())
@@ -209,17 +253,32 @@ def _entry(
     return Entry(
         **accepted.model_dump(exclude={"source"}),
         panel_digest=verdict.panel_digest,
-        compared_with=compared_with,
-        absorbed=absorbed,
+        compared_with=found.against,
+        absorbed=found.metrics,
         removed=removed,
+        remarks=tuple(one for one in (damage, found.remark, *confirm) if one),
     )
 
 
-def _loaded_or_none(experiment: str) -> Baseline | None:
+def _loaded(experiment: str) -> tuple[Baseline | None, str]:
+    """The baseline in force; None, and what the ledger says of it, if it is damaged."""
     try:
-        return load(experiment)
+        return load(experiment), ""
     except BaselineDamaged:
-        return None
+        return None, WAS_DAMAGED
+
+
+def _of_confirm(
+    plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configuration, ...]
+) -> tuple[str, ...]:
+    """Configurations whose further scenarios will decide nothing, a line each.
+
+    Their nights are judged as long as nothing is open, so they can be accepted.
+    """
+    return tuple(
+        f"{name}: panel confirm has {problem}; what a night leaves open of it will be no-data"
+        for name, problem in _failed(plan, outcomes, chosen, CONFIRM).items()
+    )
 
 
 def _shown_or_none(experiment: str) -> BaselineRecord | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.kernels.source import kernel_of
+from isr_pipeline.kernels.source import kernel_of, libraries_here
 from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.model import accept_command, load_verdict
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -42,17 +42,31 @@ class BaselineSide:
 
 
 def without_code(plan: Plan, config_ids: tuple[str, ...]) -> dict[str, str]:
-    """Configurations whose side of the baseline cannot be simulated, and why."""
-    record = baselines.show(plan.experiment)
-    assert record is not None, "something was compared, so there was a baseline"
-    found = {}
-    for config_id, partner in _partners(plan, config_ids).items():
+    """Configurations whose side of the baseline cannot be simulated, and why.
+
+    Each older code is tried: it repeats a pair that the baseline has. That compiles its kernel,
+    before many processes need it.
+
+    Returns:
+        config_id -> one line that says what to do; no entry where nothing is in the way.
+    """
+    baseline = _accepted(plan)
+    found: dict[str, str] = {}
+    for members in _by_code(plan, baseline.record, config_ids).values():
+        first = next(iter(members.values()))
+        if _is_present(plan, baseline.record, first):
+            continue
         try:
-            if not _is_present(plan, record, partner):
-                source_of(record, partner)
+            _tried(plan, baseline, first)
         except Refused as refusal:
-            found[config_id] = str(refusal)
+            found |= dict.fromkeys(members, str(refusal))
     return found
+
+
+def _accepted(plan: Plan) -> Baseline:
+    baseline = baselines.load(plan.experiment)
+    assert baseline is not None, "something was compared, so there was a baseline"
+    return baseline
 
 
 def _partners(plan: Plan, config_ids: tuple[str, ...]) -> dict[str, str]:
@@ -70,22 +84,27 @@ def _is_present(plan: Plan, record: BaselineRecord, partner: str) -> bool:
     return kernel_of(record.acceptance(partner).code_version) == kernel_of(plan.code_version)
 
 
+def _by_code(
+    plan: Plan, record: BaselineRecord, config_ids: tuple[str, ...]
+) -> dict[str, dict[str, str]]:
+    """Code of the baseline -> config_id of tonight -> config_id in the baseline."""
+    found: dict[str, dict[str, str]] = {}
+    for config_id, partner in _partners(plan, config_ids).items():
+        code = kernel_of(record.acceptance(partner).code_version)
+        found.setdefault(code, {})[config_id] = partner
+    return found
+
+
 def baseline_sides(plan: Plan, config_ids: tuple[str, ...]) -> tuple[BaselineSide, ...]:
-    """Prepare the baseline's side of some configurations; compiles its kernels if need be.
+    """Prepare the baseline's side of some configurations, with each older code tried here as well.
 
     Raises:
         Refused: a code cannot be run here, or gives other numbers than were accepted.
     """
-    baseline = baselines.load(plan.experiment)
-    assert baseline is not None, "something was compared, so there was a baseline"
+    baseline = _accepted(plan)
     record = baseline.record
-    partners = _partners(plan, config_ids)
-    by_code: dict[str, dict[str, str]] = {}
-    for config_id, partner in partners.items():
-        code = kernel_of(record.acceptance(partner).code_version)
-        by_code.setdefault(code, {})[config_id] = partner
     sides = []
-    for code, members in by_code.items():
+    for code, members in _by_code(plan, record, config_ids).items():
         overrides = {
             config_id: record.configuration(partner).overrides
             for config_id, partner in members.items()
@@ -94,19 +113,34 @@ def baseline_sides(plan: Plan, config_ids: tuple[str, ...]) -> tuple[BaselineSid
         if _is_present(plan, record, first):
             sides.append(BaselineSide(code, overrides, None))
             continue
-        source = source_of(record, first)
-        sides.append(BaselineSide(code, overrides, source, _tried(plan, baseline, source, first)))
+        source = _tried(plan, baseline, first)
+        others = source.other_libraries(libraries_here())
+        remarks = tuple(f"the baseline's code runs with {one}" for one in others)
+        sides.append(BaselineSide(code, overrides, source, remarks))
     return tuple(sides)
 
 
-def _tried(plan: Plan, baseline: Baseline, source: Source, partner: str) -> tuple[str, ...]:
-    """Run a pair that the baseline has, which also compiles the kernel before many need it.
-
-    Returns:
-        Lines about libraries that are not those it was accepted with.
+def _tried(plan: Plan, baseline: Baseline, partner: str) -> Source:
+    """The sources of one configuration's side, once they gave again what was accepted.
 
     Raises:
-        Refused: the outcome is another.
+        Refused: they are not kept, cannot be run here, or give another outcome; what to do.
+    """
+    try:
+        source = source_of(baseline.record, partner)
+        _repeat(plan, baseline, source, partner)
+    except Refused as refusal:
+        command = accept_command(plan.experiment, "NIGHT")
+        advice = f"; accept a night of today's code: {command}"
+        raise Refused(f"{refusal}{'' if command in str(refusal) else advice}") from None
+    return source
+
+
+def _repeat(plan: Plan, baseline: Baseline, source: Source, partner: str) -> None:
+    """Run a pair that the baseline has by the code that it was accepted with.
+
+    Raises:
+        Refused: the code cannot be run here, or the outcome is another.
     """
     drawn = panel_rows("scenarios", plan.experiment, plan.night, "regression")
     cheapest = drawn.sort_values(["expected_cost", "scenario_id"]).iloc[0]
@@ -120,9 +154,9 @@ def _tried(plan: Plan, baseline: Baseline, source: Source, partner: str) -> tupl
     ].to_dict("records")
     given = {column_now(name): value for name, value in ran.outcome.items()}
     if ran.problem or any(given.get(name) != accepted[name] for name in METRICS):
-        other = f" ({', '.join(libraries)})" if libraries else ""
+        notes = [one for one in (ran.problem, *libraries) if one]
+        other = f" ({', '.join(notes)})" if notes else ""
         raise Refused(
             "the baseline's code does not give here what was accepted, in scenario "
             f"{cheapest['scenario_id']}{other}"
         )
-    return tuple(f"the baseline's code runs with {line}" for line in libraries)

@@ -133,7 +133,7 @@ def _without_baseline(
     reason = refusal or "no baseline accepted yet"
     return tuple(
         _refused(one.name, one.config_id, problem, settings)
-        if (problem := _unusable(tonight, one.config_id)) and refusal is None
+        if (problem := unusable_pairs(tonight, one.config_id)) and refusal is None
         else _unpaired(one.name, tonight, one.config_id, settings, status=status, reason=reason)
         for one in plan.configurations
     )
@@ -192,11 +192,11 @@ def _partnering(plan: Plan, tonight: PanelOutcomes, baseline: baselines.Baseline
     partners, refused = {}, {}
     for config_id in (one.config_id for one in plan.configurations):
         partner = matched.get(config_id)
-        problem = _unusable(tonight, config_id)
+        problem = unusable_pairs(tonight, config_id)
         if problem is None and partner is not None:
             if not same_scenarios:
                 problem = "baseline is damaged: its scenarios are not those of its panel"
-            elif trouble := _unusable(before, partner):
+            elif trouble := unusable_pairs(before, partner):
                 problem = f"baseline: {trouble}"
         if problem is not None:
             refused[config_id] = problem
@@ -217,7 +217,7 @@ def baseline_panel(
     return rows.select(config_ids)
 
 
-def _unusable(panel: PanelOutcomes, config_id: str) -> str | None:
+def unusable_pairs(panel: PanelOutcomes, config_id: str) -> str | None:
     """Why a configuration cannot be judged, or None."""
     column = panel.column(config_id)
     for name, mask in (

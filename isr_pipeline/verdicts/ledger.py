@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
     from isr_pipeline.storage.places import Place
 
+OTHER_PANEL = "the panel is another: nothing could be compared, the sums begin anew"
+"""Said of an acceptance that replaces a baseline of other scenarios."""
+
+WAS_DAMAGED = "the baseline before was damaged: nothing could be compared, the sums begin anew"
+"""Said of an acceptance that replaces one that cannot be read."""
+
 QUIET = frozenset({Status.UNCHANGED, Status.BASELINE})
 """Statuses of a metric that changes nothing."""
-
 
 NOT_COMPARED = "not compared"
 
@@ -72,6 +77,7 @@ class Entry(BaseModel):
         absorbed: configuration -> metric -> its change, for every configuration accepted; those
             without a change have no metrics.
         removed: configurations of the earlier baseline that were no longer part of the night.
+        remarks: what else whoever reads the sums must know, a line each.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -85,18 +91,26 @@ class Entry(BaseModel):
     compared_with: str = ""
     absorbed: dict[str, dict[str, Absorbed]]
     removed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
+        """What is said of the acceptance: remarks, then its changes."""
+        return [*self.remarks, *self.changes()]
+
+    def changes(self) -> list[str]:
         """What the acceptance changes, one line a configuration."""
         found = [
-            f"{name}: "
-            + ", ".join(
-                f"{metric} {one.text(metric)} ({one.status})" for metric, one in metrics.items()
-            )
-            for name, metrics in self.absorbed.items()
-            if metrics
+            f"{name}: {_changes(metrics)}" for name, metrics in self.absorbed.items() if metrics
         ]
         return [*found, *(f"{name}: removed from the experiment" for name in self.removed)]
+
+
+def _changes(metrics: AbsorbedMetrics) -> str:
+    """Every metric's change; one remark where pairs of the baseline before had failed."""
+    if all(one.status is Status.NO_DATA for one in metrics.values()):
+        return f"{NOT_COMPARED}, pairs of its baseline before had failed; its sums begin anew"
+    said = (f"{metric} {one.text(metric)} ({one.status})" for metric, one in metrics.items())
+    return ", ".join(said)
 
 
 class Compounded(BaseModel):

@@ -41,7 +41,8 @@ NAMED = 3
 """How many scenarios are named."""
 
 ALONE = 10.0
-"""Floors that a single scenario's weighted loss is shown from, whatever the p."""
+"""Floors that a single scenario's weighted loss is shown from, whatever the p. Of what must never
+happen: times as much as before, from which it counts as new."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,13 @@ def call(
     """
     look = _look(new, old, settings, share)
     never = _newly(new, old, settings, allowed)
+    had = {name: found & (old.values[name] > 0) for name, found in never.items()}
     called = [
         tuple(
-            look.verdict((row, column), never[look.found.metrics[row]][:, column])
-            for row in range(len(look.found.metrics))
+            look.verdict(
+                (row, column), never[name][:, column], had=bool(had[name][:, column].any())
+            )
+            for row, name in enumerate(look.found.metrics)
         )
         for column in range(len(new.config_ids))
     ]
@@ -130,15 +134,20 @@ def _newly(
     settings: VerdictSettings,
     allowed: frozenset[tuple[str, str]],
 ) -> dict[str, Bools]:
-    """Metric -> (n, c) where something newly happens that must never happen."""
+    """Metric -> (n, c) where something newly happens that must never happen.
+
+    What happened already is looked at again where it is ten times as much: a baseline that loses
+    one record does not excuse a million.
+    """
     labels = np.array(new.strata)
     found = {}
     for name, metric in settings.metrics.items():
-        appeared = (new.values[name] > 0) & (old.values[name] == 0)
+        appeared = new.values[name] > ALONE * old.values[name]
         appeared &= np.array([(name, one) not in allowed for one in new.config_ids])[None, :]
         if not metric.never:
             appeared[:] = False
         elif metric.never == NEVER_IN_STRATA:
+            appeared &= old.values[name] == 0
             for stratum in set(new.strata):
                 here = labels == stratum
                 appeared[here] &= (old.values[name][here] == 0).all(axis=0)[None, :]
@@ -205,17 +214,18 @@ class _Look:
     scenario_ids: tuple[str, ...]
     judged: Floats
 
-    def verdict(self, at: At, never: Bools) -> MetricVerdict:
+    def verdict(self, at: At, never: Bools, *, had: bool) -> MetricVerdict:
         """The verdict on one metric of one configuration.
 
         Args:
             at: of which.
             never: (n,) scenarios in which it newly happens and must not.
+            had: whether some of these had a tenth of it, or less, but not none.
         """
         found = self.found
         strata = self._strata(at)
         traded, risen, fallen = self._traded(at)
-        status, reason = self._called(at, strata, int(never.sum()))
+        status, reason = self._called(at, strata, int(never.sum()), had=had)
         if traded:
             reason += (
                 f"; traded: worse in {found.risen[at]} scenarios ({', '.join(risen)}), better in "
@@ -250,7 +260,9 @@ class _Look:
             strata=strata,
         )
 
-    def _called(self, at: At, strata: tuple[StratumVerdict, ...], never: int) -> tuple[Status, str]:
+    def _called(
+        self, at: At, strata: tuple[StratumVerdict, ...], never: int, *, had: bool
+    ) -> tuple[Status, str]:
         """Status of one metric before any further scenarios, and why."""
         if self.found.identical[at]:
             return Status.UNCHANGED, "bit-identical outcomes"
@@ -267,8 +279,10 @@ class _Look:
         if hurt:
             return Status.SUSPECT, f"{said} in all{where}; {AWAITS_CONFIRM}"
         if never:
-            scenarios = "scenario that had none" if never == 1 else "scenarios that had none"
-            return Status.SUSPECT, f"{said}, in {never} {scenarios}; {AWAITS_CONFIRM}"
+            scenarios = "scenario" if never == 1 else "scenarios"
+            before = "less than a tenth" if had else "none"
+            reason = f"{said}, in {never} {scenarios} that had {before}; {AWAITS_CONFIRM}"
+            return Status.SUSPECT, reason
         if better.significant(at) and fall_matters(size, settings):
             return Status.IMPROVED, f"{said}, q {better.q[at]:.2g}"
         p = float(self.ends.at_least_margin[0][at])

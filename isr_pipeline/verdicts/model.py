@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -13,6 +13,9 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.storage.places import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Status(StrEnum):
@@ -50,6 +53,9 @@ WORST_FIRST = (
 
 OPEN = frozenset({Status.SUSPECT, Status.UNDECIDED})
 """Statuses of a metric that further scenarios may decide."""
+
+LEANS_P = 0.2
+"""P of two counts of phases up to which more phases, or scenarios, are asked."""
 
 RED = frozenset({Status.NO_DATA, Status.REGRESSED})
 """Statuses that turn the gate red."""
@@ -99,6 +105,10 @@ class Redraw(_Record):
         tonight: in how many of them it happened with tonight's code and settings.
         before: likewise with the baseline's.
         p: one-sided p-value of Fisher's exact test of the two counts.
+        above: how much of it counts as happening: more than ten times what the baseline had in
+            the scenario itself, so more than 0 of what it had none of.
+        number: 1 if the scenario was among the first to be drawn again, 2 if it was found later.
+        level: below which the p is certain; 0 in a night of an older release.
     """
 
     scenario_id: str
@@ -106,6 +116,14 @@ class Redraw(_Record):
     tonight: int
     before: int
     p: float
+    above: float = 0.0
+    number: int = 1
+    level: float = 0.0
+
+    @property
+    def leans(self) -> bool:
+        """Whether the counts hint at a difference, certain or not."""
+        return self.p <= LEANS_P
 
 
 class MetricVerdict(_Record):
@@ -170,6 +188,13 @@ class MetricVerdict(_Record):
     strata: tuple[StratumVerdict, ...] = ()
     redraws: tuple[Redraw, ...] = ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether further scenarios could decide it."""
+        if self.redraws and not any(one.leans for one in self.redraws):
+            return False
+        return self.status in OPEN
+
 
 class ConfigVerdict(_Record):
     """One configuration: the worst of its metrics.
@@ -191,10 +216,10 @@ class ConfigVerdict(_Record):
     def is_open(self) -> bool:
         """Whether further scenarios could decide something of it.
 
-        What was drawn again in other phases is decided as far as it can be.
+        What was drawn again in other phases, and happens as often as before, is decided as far as
+        it can be.
         """
-        open_ = (one for one in self.metrics if one.status in OPEN and not one.redraws)
-        return not self.stopped and any(open_)
+        return not self.stopped and any(one.is_open for one in self.metrics)
 
     def metric(self, name: str) -> MetricVerdict:
         """Return the verdict on one metric.
@@ -349,9 +374,10 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
         raise VerdictDamaged(msg) from None
 
 
-def accept_command(experiment: str, night: str) -> str:
-    """The command that accepts a night, its reason left to the person."""
-    return f"isr-pipeline baseline accept {night} --experiment {experiment} --why 'REASON'"
+def accept_command(experiment: str, night: str, only: Sequence[str] = ()) -> str:
+    """The command that accepts a night, or some configurations; its reason left to the person."""
+    alone = "".join(f" --config {name}" for name in only)
+    return f"isr-pipeline baseline accept {night} --experiment {experiment}{alone} --why 'REASON'"
 
 
 def run_again(experiment: str, night: str) -> str:

@@ -23,9 +23,9 @@ from isr_pipeline.outcomes.panel_here import ANY_NIGHT, REGRESSION, simulate_pan
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.looks import looks
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
-from isr_pipeline.verdicts.stages import looks
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
 
 if TYPE_CHECKING:

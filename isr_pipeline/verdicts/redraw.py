@@ -3,7 +3,11 @@
 A scenario in which something newly happens is a fact, but one of a single draw of phases and
 jitters. So it is run again under :data:`DRAWS` other seeds, which change nothing of its faults,
 with tonight's code and settings and with the baseline's, and the two counts are compared by
-Fisher's exact test.
+Fisher's exact test. Counts that hint at a difference but are not certain are of too few phases:
+then :data:`MORE_DRAWS` are drawn in all. Scenarios that a later look finds are drawn again once.
+
+All these tests together may err as often as `confirm_p` says. Parts of it go to the first counts,
+to the larger ones, and to scenarios found later (Bonferroni).
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED
+from isr_pipeline.verdicts.look import ALONE, AWAITS_CONFIRM, NOT_CONFIRMED
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
 
 if TYPE_CHECKING:
@@ -33,12 +37,18 @@ if TYPE_CHECKING:
 DRAWS = 20
 """Phases drawn: 7 of 20 against none has a p of 0.004, 6 of 20 one of 0.0101."""
 
+MORE_DRAWS = 60
+"""Phases drawn where fewer hint at a difference: 9 of 60 against none has a p of 0.0014."""
+
 SCENARIOS = 3
-"""Scenarios of a metric that are drawn again, those that lose most."""
+"""Scenarios of a metric that are drawn again at a time, those that lose most."""
+
+PARTS = {1: (1 / 2, 1 / 4), 2: (1 / 8, 1 / 8)}
+"""Number of a redraw -> parts of the error for `DRAWS` phases and for `MORE_DRAWS`; 1 in all."""
 
 Scenario = Mapping[str, Any]
-Happened = Callable[[Scenario, Mapping[str, Any], str], bool]
-"""Whether a metric is above zero in a scenario under some overrides."""
+Amount = Callable[[Scenario, Mapping[str, Any], str], float]
+"""How much of a metric there is in a scenario under some overrides."""
 
 
 def phases(scenario: Scenario, draws: int = DRAWS) -> list[dict[str, Any]]:
@@ -60,34 +70,40 @@ def drawn_again(
     scenario: Scenario,
     metric: str,
     sides: tuple[Mapping[str, Any], Mapping[str, Any]],
-    happened: tuple[Happened, Happened],
+    amounts: tuple[Amount, Amount],
+    levels: tuple[float, float],
 ) -> Redraw:
     """Run a scenario in other phases, tonight and as it was, and compare the counts.
 
     Args:
         scenario: as its JSON has it.
-        metric: of which nothing may be.
+        metric: of which nothing may be, or nothing more.
         sides: overrides of tonight and of the baseline.
-        happened: how to run tonight's code and the baseline's.
+        amounts: how to run tonight's code and the baseline's.
+        levels: below which a p is certain, of :data:`DRAWS` phases and of :data:`MORE_DRAWS`.
     """
-    tonight, before = (
-        sum(run(one, overrides, metric) for one in phases(scenario))
-        for run, overrides in zip(happened, sides, strict=True)
-    )
-    counts = [[tonight, DRAWS - tonight], [before, DRAWS - before]]
-    p = float(stats.fisher_exact(counts, alternative="greater").pvalue)
-    return Redraw(
-        scenario_id=str(scenario["scenario_id"]),
-        draws=DRAWS,
-        tonight=tonight,
-        before=before,
-        p=p,
-    )
+    above = ALONE * amounts[1](scenario, sides[1], metric)
+    for draws, level in zip((DRAWS, MORE_DRAWS), levels, strict=True):
+        tonight, before = (
+            sum(run(one, overrides, metric) > above for one in phases(scenario, draws))
+            for run, overrides in zip(amounts, sides, strict=True)
+        )
+        counts = [[tonight, draws - tonight], [before, draws - before]]
+        found = Redraw(
+            scenario_id=str(scenario["scenario_id"]),
+            draws=draws,
+            tonight=tonight,
+            before=before,
+            p=float(stats.fisher_exact(counts, alternative="greater").pvalue),
+            above=above,
+            level=level,
+        )
+        if found.p < level or not found.leans:
+            break
+    return found
 
 
-def decided_by(
-    metric: MetricVerdict, redraws: tuple[Redraw, ...], settings: VerdictSettings
-) -> MetricVerdict:
+def decided_by(metric: MetricVerdict, redraws: tuple[Redraw, ...]) -> MetricVerdict:
     """A suspicion after its scenarios were drawn again: `regressed` if one of them is certain.
 
     Then its reason begins with that, and the suspicion of a stratum is one no longer either: a
@@ -95,14 +111,13 @@ def decided_by(
 
     Args:
         metric: `suspect` or `regressed`.
-        redraws: of its scenarios; the p that confirms is divided among them.
-        settings: with the p that confirms.
+        redraws: of its scenarios, beside those that it has.
     """
     if not redraws:
         return metric
-    worst = min(redraws, key=lambda one: (one.p, one.scenario_id))
-    certain = worst.p * len(redraws) < settings.confirm_p
-    if not certain:
+    worst = min(redraws, key=lambda one: (one.p / one.level, one.scenario_id))
+    redraws = (*metric.redraws, *redraws)
+    if worst.p >= worst.level:
         counts = _counts(worst, f"{worst.scenario_id}: in")
         return metric.model_copy(
             update={"redraws": redraws, "reason": f"{metric.reason}; {counts}"}
@@ -125,20 +140,30 @@ def decided_by(
 
 def _counts(one: Redraw, first: str, of: str = "") -> str:
     """``confirmed: in 20 of 20 phase draws of regression-00042, 0 of 20 before``."""
+    more = f" more than {one.above:g}" if one.above else ""
     return (
-        f"{first} {one.tonight} of {one.draws} phase draws{of}, {one.before} of {one.draws} before"
+        f"{first} {one.tonight} of {one.draws} phase draws{of}{more}, "
+        f"{one.before} of {one.draws} before"
     )
 
 
 def awaiting(one: ConfigVerdict) -> list[MetricVerdict]:
     """Metrics of a configuration whose scenarios must be drawn again."""
-    return [
-        metric
-        for metric in one.metrics
-        if metric.newly
-        and not metric.redraws
-        and metric.status in (Status.SUSPECT, Status.REGRESSED)
-    ]
+    return [metric for metric in one.metrics if _to_draw(metric)]
+
+
+def _to_draw(metric: MetricVerdict) -> tuple[str, ...]:
+    """Scenarios of a metric that must be drawn again: those found first, and once those later."""
+    asked = (Status.SUSPECT,) if metric.redraws else (Status.SUSPECT, Status.REGRESSED)
+    if metric.status not in asked or _number(metric) not in PARTS:
+        return ()
+    drawn = {one.scenario_id for one in metric.redraws}
+    return tuple(name for name in metric.newly if name not in drawn)[:SCENARIOS]
+
+
+def _number(metric: MetricVerdict) -> int:
+    """Which redraw of a metric would be the next, from 1."""
+    return 1 + max((one.number for one in metric.redraws), default=0)
 
 
 def redraw(
@@ -172,8 +197,8 @@ def redraw(
             mine = next(c.overrides for c in plan.configurations if c.config_id == one.config_id)
             try:
                 runs = (
-                    kernels.happened(_tonight(plan), "the night's code"),
-                    kernels.happened(source_of(record, partner), "the baseline's code"),
+                    kernels.amount(_tonight(plan), "the night's code"),
+                    kernels.amount(source_of(record, partner), "the baseline's code"),
                 )
                 sides = (mine, record.configuration(partner).overrides)
                 decided[one.config_id] = _redrawn(one, sides, scenarios, settings, runs)
@@ -195,13 +220,13 @@ class _Kernels:
     def __init__(self, stack: ExitStack, *, compiled: bool) -> None:
         self._stack = stack
         self._compiled = compiled
-        self._running: dict[str, Happened] = {}
+        self._running: dict[str, Amount] = {}
 
-    def happened(self, source: Source, name: str) -> Happened:
+    def amount(self, source: Source, name: str) -> Amount:
         """Ask the kernel of some sources, which is started if it does not run yet."""
         if source.kernel_digest not in self._running:
             kernel = self._stack.enter_context(Kernel(source, name, compiled=self._compiled))
-            self._running[source.kernel_digest] = _happened(kernel)
+            self._running[source.kernel_digest] = amount_by(kernel)
         return self._running[source.kernel_digest]
 
 
@@ -210,36 +235,47 @@ def _redrawn(
     sides: tuple[Mapping[str, Any], Mapping[str, Any]],
     scenarios: Mapping[str, str],
     settings: VerdictSettings,
-    runs: tuple[Happened, Happened],
+    runs: tuple[Amount, Amount],
 ) -> ConfigVerdict:
-    found = {
-        metric.metric: decided_by(
-            metric,
-            tuple(
-                drawn_again(json.loads(scenarios[name]), metric.metric, sides, runs)
-                for name in metric.newly[:SCENARIOS]
-            ),
-            settings,
-        )
-        for metric in awaiting(one)
-    }
+    found = {}
+    for metric in awaiting(one):
+        names, number = _to_draw(metric), _number(metric)
+        levels = levels_of(settings, number, len(names))
+        drawn = [
+            drawn_again(json.loads(scenarios[name]), metric.metric, sides, runs, levels)
+            for name in names
+        ]
+        redraws = tuple(one.model_copy(update={"number": number}) for one in drawn)
+        found[metric.metric] = decided_by(metric, redraws)
     return one.with_metrics(tuple(found.get(metric.metric, metric) for metric in one.metrics))
 
 
-def _happened(kernel: Kernel) -> Happened:
+def levels_of(settings: VerdictSettings, number: int, scenarios: int) -> tuple[float, float]:
+    """Below which p a scenario is certain, of `DRAWS` phases and of `MORE_DRAWS`.
+
+    Args:
+        settings: with the p that confirms.
+        number: which redraw of the metric, from 1.
+        scenarios: drawn again with it.
+    """
+    first, more = PARTS[number]
+    return settings.confirm_p * first / scenarios, settings.confirm_p * more / scenarios
+
+
+def amount_by(kernel: Kernel) -> Amount:
     """Ask a kernel, once for each scenario and overrides."""
     known: dict[str, dict[str, Any]] = {}
 
-    def happened(scenario: Scenario, overrides: Mapping[str, Any], metric: str) -> bool:
+    def amount(scenario: Scenario, overrides: Mapping[str, Any], metric: str) -> float:
         key = json.dumps([scenario["scenario_id"], scenario["seed"], dict(overrides)])
         if key not in known:
             ran = kernel.run(scenario, overrides, events=False)
             if ran.problem:
                 raise Refused(f"{kernel.name} refuses {scenario['scenario_id']}: {ran.problem}")
             known[key] = ran.outcome
-        return float(known[key].get(metric) or 0.0) > 0.0
+        return float(known[key].get(metric) or 0.0)
 
-    return happened
+    return amount
 
 
 def _not_drawn(one: ConfigVerdict, why: str) -> ConfigVerdict:

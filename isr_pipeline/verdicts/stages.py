@@ -1,18 +1,12 @@
-"""What a night cannot decide is simulated further: looks at more and more independent scenarios.
+"""What a night cannot decide is simulated further: the stages of a night, look after look.
 
-The regression panel says what is asked: a metric that is `suspect` or `undecided` there is open.
-The scenarios of the stages (:mod:`isr_pipeline.experiment.stages`) were not chosen by it, so what
-they say holds whatever was asked. After each stage all of them so far are looked at together, as
-one panel, and each open metric is called again. Looking again and again would find something by
-chance sooner or later; so each look may err a part only of what the whole night may, by a spending
-function of Lan and DeMets (1983), and the parts add up to it, whatever the looks have in common.
+How a look calls what is open, and what it may err, is in :mod:`.looks`; here are the night's files:
+which scenarios a look sees, what is drawn again in other phases, and what ends the stages.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,16 +17,14 @@ from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import baseline_side, judge
 from isr_pipeline.verdicts.changes import judged_at_s
-from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED, Power, call, size_of
-from isr_pipeline.verdicts.materiality import rise_matters
+from isr_pipeline.verdicts.look import Power
+from isr_pipeline.verdicts.looks import Look, call_open, looks
 from isr_pipeline.verdicts.model import (
     OPEN,
     ConfigVerdict,
-    MetricVerdict,
     NightVerdict,
     StageVerdict,
     Status,
-    StratumVerdict,
     load_verdict,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
@@ -43,186 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.experiment.stages import Stage
     from isr_pipeline.verdicts.baseline import Baseline
 
 ACCEPTED = ("regression", CONFIRM)
 """Panels whose outcomes a baseline has of its own."""
-
-FLIPS_PER_LOOK = 4
-"""Times more flips at a look than on the regression panel: its level is a part of the whole."""
-
-
-@dataclass(frozen=True)
-class Look:
-    """One look at all scenarios of some stages.
-
-    Attributes:
-        panels: of these stages.
-        scenarios: of all of them.
-        share: of the errors of all looks, what this one may make.
-        is_last: whether the budget is spent with it.
-    """
-
-    panels: tuple[str, ...]
-    scenarios: int
-    share: float
-    is_last: bool
-
-    def settings(self, whole: VerdictSettings, kept: float) -> VerdictSettings:
-        """The settings of a night as a look calls by them: what it finds worse is confirmed.
-
-        Args:
-            whole: of the night.
-            kept: see :func:`call_open`.
-        """
-        return whole.model_copy(
-            update={
-                "suspicion_rate": kept * whole.confirm_p,
-                "false_discovery_rate": kept * whole.false_discovery_rate,
-                "suspicion_share": 1.0,
-                "flips_max": FLIPS_PER_LOOK * whole.flips_max,
-            }
-        )
-
-
-def looks(stages: Sequence[Stage]) -> tuple[Look, ...]:
-    """The looks of a night, one after each stage; their shares sum to 1."""
-    most = stages[-1].end
-    found = []
-    before = 0.0
-    for number, stage in enumerate(stages, start=1):
-        total = spent(stage.end / most)
-        panels = tuple(one.panel for one in stages[:number])
-        found.append(Look(panels, stage.end, total - before, number == len(stages)))
-        before = total
-    return tuple(found)
-
-
-def spent(information: float) -> float:
-    """Share of all error that is spent when that share of all scenarios is in.
-
-    Lan and DeMets' function for boundaries like Pocock's (Biometrika 70, 1983, p. 659): early looks
-    get enough of it to decide large effects.
-    """
-    return math.log1p((math.e - 1.0) * information)
-
-
-def call_open(
-    called: Sequence[tuple[MetricVerdict, ...]],
-    new: PanelOutcomes,
-    old: PanelOutcomes,
-    settings: VerdictSettings,
-    *,
-    look: Look,
-    kept: float = 1.0,
-    allowed: frozenset[tuple[str, str]] = frozenset(),
-) -> list[tuple[MetricVerdict, ...]]:
-    """Call every open metric again by what a look sees.
-
-    What is decided stays as it is, but for what was `ok` or `unchanged`: the scenarios are there,
-    and the look's correction counts all metrics of an open configuration. So what they show to be
-    worse is called, too, and what they no longer rule out is open again.
-
-    Args:
-        called: verdicts of some configurations so far.
-        new: their outcomes on the look's scenarios, in the same order.
-        old: those of the baseline.
-        settings: of the night.
-        look: which one.
-        kept: share of the configurations of the first look that are still open. Those that are
-            not were chosen by what was seen, and still count in the correction.
-        allowed: (metric, config_id) of what must never happen in other configurations.
-    """
-    here = look.settings(settings, kept)
-    again, _ = call(new, old, here, share=look.share, allowed=allowed)
-    level = look.share * here.suspicion_rate
-    return [
-        tuple(
-            _called_again(metric, seen, look, level, settings)
-            if metric.status in OPEN or _opens_again(metric, seen, level, settings)
-            else metric
-            for metric, seen in zip(metrics, looked, strict=True)
-        )
-        for metrics, looked in zip(called, again, strict=True)
-    ]
-
-
-def _called_again(
-    before: MetricVerdict, seen: MetricVerdict, look: Look, level: float, settings: VerdictSettings
-) -> MetricVerdict:
-    """One open metric after a look.
-
-    A suspicion stays one only as long as the further scenarios show a rise as well, or if it is of
-    something that must never happen.
-    """
-    suspect = before.status is Status.SUSPECT
-    on = f"on {look.scenarios} further scenarios"
-    again = f"{seen.reason.removesuffix(f'; {AWAITS_CONFIRM}')}, {on}"
-    first = before.reason.partition(NOT_CONFIRMED)[0].removesuffix(f"; {AWAITS_CONFIRM}")
-    not_confirmed = f"{first}{NOT_CONFIRMED}{again}"
-    strata = tuple(_confirmed(one) for one in seen.strata)
-    if _is_confirmed(seen, level, settings):
-        status = Status.REGRESSED
-        again = seen.reason.replace(AWAITS_CONFIRM, f"confirmed {on}")
-    elif suspect and (before.newly or seen.status is Status.UNCHANGED):
-        # What was found stays what the numbers are about: it did happen.
-        return before.model_copy(update={"reason": not_confirmed, "p_confirm": seen.p})
-    elif seen.status is Status.UNCHANGED:
-        status = Status.OK if look.is_last else Status.UNDECIDED
-    elif seen.status is Status.SUSPECT:
-        status, again = seen.status, seen.reason.replace(AWAITS_CONFIRM, on)
-    elif suspect and seen.status in OPEN and _rises(seen, settings):
-        status, again = Status.SUSPECT, not_confirmed
-    else:
-        status = seen.status
-    update = {
-        "status": status,
-        "reason": again,
-        "p_confirm": seen.p,
-        "scenarios": look.scenarios,
-        "strata": strata,
-    }
-    return seen.model_copy(update=update)
-
-
-def _opens_again(
-    before: MetricVerdict, seen: MetricVerdict, level: float, settings: VerdictSettings
-) -> bool:
-    """Whether a look calls again what was decided: it shows a rise, or what must never happen.
-
-    A rise need not be sure. A small stratum of which few scenarios differ may show nothing in one
-    panel; what was `ok` there is open again where more scenarios show a rise that matters, and no
-    longer rule it out.
-    """
-    if before.status not in {Status.OK, Status.UNCHANGED}:
-        return False
-    if _is_confirmed(seen, level, settings):
-        return True
-    if seen.status is Status.SUSPECT and seen.newly:
-        return True
-    return seen.status in OPEN and _rises(seen, settings)
-
-
-def _is_confirmed(seen: MetricVerdict, level: float, settings: VerdictSettings) -> bool:
-    """Whether a look that may err so much calls a rise that matters, in all or in a stratum."""
-    if seen.status is not Status.SUSPECT:
-        return False
-    if any(one.status is Status.SUSPECT for one in seen.strata):
-        return True
-    assert seen.q is not None, "what is suspect differs"
-    return seen.q <= level and rise_matters(size_of(seen, seen.metric), settings)
-
-
-def _confirmed(one: StratumVerdict) -> StratumVerdict:
-    """A stratum that a look calls worse: by its level that is confirmed."""
-    status = Status.REGRESSED if one.status is Status.SUSPECT else one.status
-    return one.model_copy(update={"status": status, "p_confirm": one.p})
-
-
-def _rises(seen: MetricVerdict, settings: VerdictSettings) -> bool:
-    """Whether a look shows a rise that would be looked at again."""
-    return rise_matters(size_of(seen, seen.metric), settings, settings.suspicion_share)
 
 
 def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None) -> NightVerdict:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.detection import tell
+from benchmarks.detection import score, tell
+from benchmarks.detection.again import _amount_here, confirmed
 from benchmarks.detection.arms import (
     CONTESTANTS,
     OWN,
@@ -26,7 +27,14 @@ from benchmarks.detection.arms import (
     without_confirmation,
 )
 from benchmarks.detection.contest import FILE, NOTHING, Arm, arms, load_contest, plants
-from benchmarks.detection.draw import PAST_NIGHTS, REGRESSION, draw, draw_night
+from benchmarks.detection.draw import (
+    PAST_NIGHTS,
+    REGRESSION,
+    Drawn,
+    Night,
+    draw,
+    draw_night,
+)
 from benchmarks.detection.nights import (
     CONFIGURATIONS,
     Kind,
@@ -37,20 +45,30 @@ from benchmarks.detection.nights import (
     read_kept,
     told,
 )
-from benchmarks.detection.pool import Pool, _source, refactored
-from benchmarks.detection.score import missed, scored, share_of, truth_of, wilson
+from benchmarks.detection.pool import NIGHT, PANEL, Pool, refactored, source_of_mutant
+from benchmarks.detection.score import (
+    ANEW,
+    missed,
+    scored,
+    share_of,
+    sort_of,
+    truth_of,
+    wilson,
+)
 from isr_pipeline.errors import InputError
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts import look
+from isr_pipeline.verdicts.model import MetricVerdict, Status
 from isr_pipeline.verdicts.settings import load_settings
 
 SIZE = 2_100
 SETTINGS = load_settings()
 METRICS = list(SETTINGS.metrics)
 OFFLINE, FLAPS = "offline_partition_rate", "isr_flaps_per_partition_hour"
+UNCLEAN = "unclean.leader.election.enable"
 WORSE = Kind("one", "worse", anew=True, configurations=CONFIGURATIONS)
 
 
@@ -128,12 +146,11 @@ class TestFile:
             assert any((one.host, one.plant) == (arm.host, NOTHING) for one in every)
 
     def test_the_quick_contest_has_some_plants_and_hosts(self) -> None:
-        """Those of the whole contest, phases drawn anew alone."""
+        """Those of the whole contest, first in turn."""
         contest = load_contest()
         some, every = arms(contest, contest.quick), arms(contest, contest.size(quick=False))
         assert {arm.host for arm in some} == set(contest.hosts[: contest.quick.hosts])
         assert {arm.plant for arm in some} < {arm.plant for arm in every}
-        assert all(arm.anew for arm in some if arm.plant != NOTHING)
 
     def test_folders_are_told_apart(self) -> None:
         """Other values, code or phases are another folder of the pool."""
@@ -151,7 +168,7 @@ class TestFile:
         """Its sources are the package's but for the line."""
         mutant = plants(load_contest(), 4)[3].mutant
         assert mutant is not None
-        ours, theirs = read_package().files, _source(mutant).files
+        ours, theirs = read_package().files, source_of_mutant(mutant).files
         assert {name for name in ours if ours[name] != theirs[name]} == {f"kafka/{mutant.file}"}
 
     def test_phases_drawn_anew_keep_the_faults(self) -> None:
@@ -191,14 +208,32 @@ class TestDraws:
             )
             assert np.array_equal(all_[: len(first)], first)
 
-    def test_only_harmless_sides_change_places(self, pool: Pool) -> None:
-        """Tonight is the baseline's draw of phases in about half of the scenarios, if harmless."""
-        arms_of_night = (*pool.planted(anew=True), *pool.harmless)
+    def test_either_draw_of_phases_may_be_the_baselines(self, pool: Pool) -> None:
+        """In about half of the scenarios tonight has the phases as drawn, planted or not."""
+        arms_of_night = (*pool.planted(anew=True), *pool.harmless, *pool.planted(anew=False))
         drawn = draw(pool, arms_of_night, {"offline": 400}, np.random.default_rng(5))["offline"]
-        planted = [arm.plant != NOTHING for arm in arms_of_night]
-        for column, is_planted in enumerate(planted):
-            share = drawn.swapped[:, column].mean()
-            assert share == 0 if is_planted else 0.4 < share < 0.6
+        anew, null, as_drawn = drawn.swapped.mean(axis=0)
+        assert 0.4 < anew < 0.6
+        assert 0.4 < null < 0.6
+        assert as_drawn == 0
+
+    def test_a_swapped_scenario_has_the_plant_tonight(self, pool: Pool) -> None:
+        """Whichever phases the baseline has, tonight has the other ones and the plant."""
+        ((tonight, before), (turned, turned_before)) = pool.pairs(
+            pool.arm("one", "worse", anew=True)
+        )
+        assert [tonight.plant, turned.plant] == ["worse", "worse"]
+        assert [before.plant, turned_before.plant] == [NOTHING, NOTHING]
+        assert [tonight.anew, before.anew] == [True, False]
+        assert [turned.anew, turned_before.anew] == [False, True]
+        night = draw_night(pool, (tonight,), METRICS, np.random.default_rng(6))
+        new, old = (panel.values[FLAPS][:, 0] for panel in night.regression)
+        whole = {
+            (float(after), float(earlier))
+            for one, other in pool.pairs(tonight)
+            for after, earlier in zip(pool.of(one)[FLAPS], pool.of(other)[FLAPS], strict=True)
+        }
+        assert {(float(n), float(o)) for n, o in zip(new, old, strict=True)} <= whole
 
     def test_a_stage_takes_the_strata_that_a_night_would(self, pool: Pool) -> None:
         """The scenarios that a look adds are those of its stage, in number."""
@@ -285,14 +320,77 @@ class TestContestants:
         assert found[METRICS.index(FLAPS), :, -1].tolist() == pytest.approx(tonight.tolist())
 
 
+class TestAgain:
+    """What must never happen, drawn again by the kernels that simulated the pool."""
+
+    LOST = MetricVerdict(metric="records_lost", status=Status.SUSPECT, reason="", newly=("x",))
+
+    def night(self, pool: Pool, plant: dict[str, object]) -> Night:
+        """A night whose first scenario of `offline` may lose records by unclean elections."""
+        every = tuple(
+            Arm("one", name, anew, overrides)
+            for name, overrides in ((NOTHING, {}), ("worse", plant))
+            for anew in (False, True)
+        )
+        real = replace(pool, arms=every, outcomes={})
+        rows = np.array([[self.losing_row(pool)]])
+        first = {"offline": Drawn(rows, np.zeros((1, 1), bool))}
+        arm = real.arm("one", "worse", anew=True)
+        return Night((arm,), None, first, (), {}, {}, {}, real, {})  # type: ignore[arg-type]
+
+    def losing_row(self, pool: Pool) -> int:
+        """The first scenario of the pool that loses records by unclean elections."""
+        source = pool.experiment.source
+        for row in pool.strata["offline"]:
+            text = draw_scenario(source, PANEL, NIGHT, int(row)).scenario_json
+            scenario = json.loads(text)
+            if _amount_here(scenario, {UNCLEAN: True}, "records_lost"):
+                return int(row)
+        raise AssertionError("none loses records")
+
+    def test_a_loss_in_most_phases_is_confirmed(self, pool: Pool) -> None:
+        """Unclean elections lose records, and the baseline none."""
+        night = self.night(pool, {UNCLEAN: True})
+        lost = self.LOST.model_copy(update={"newly": ("regression/offline/0",)})
+        assert confirmed(night, 0, (lost,), SETTINGS) == ["records_lost"]
+
+    def test_a_plant_that_loses_nothing_is_not(self, pool: Pool) -> None:
+        """Both sides lose nothing in any phase."""
+        night = self.night(pool, {"num.replica.fetchers": 2})
+        lost = self.LOST.model_copy(update={"newly": ("regression/offline/0",)})
+        assert confirmed(night, 0, (lost,), SETTINGS) == []
+
+    def test_what_is_not_suspect_is_not_drawn(self, pool: Pool) -> None:
+        """Only what newly happens, and is not decided."""
+        night = self.night(pool, {UNCLEAN: True})
+        lost = self.LOST.model_copy(update={"newly": ()})
+        assert confirmed(night, 0, (lost,), SETTINGS) == []
+
+    def test_scenarios_are_named_by_their_place(self, pool: Pool) -> None:
+        """A name leads back to the row of the pool that a configuration has there."""
+        night = draw_night(pool, pool.harmless, METRICS, np.random.default_rng(7))
+        new, old = night.further({"offline": 5, "quiet": 2})
+        for place, name in enumerate(new.scenario_ids):
+            row, swapped = night.place(name, 0)
+            after, before = pool.pairs(pool.harmless[0])[int(swapped)]
+            assert new.values[FLAPS][place, 0] == pool.of(after)[FLAPS][row]
+            assert old.values[FLAPS][place, 0] == pool.of(before)[FLAPS][row]
+
+
 class TestNights:
     """Which are played, and what is kept of them."""
 
     def test_with_phases_as_drawn_nobody_else_differs(self, pool: Pool) -> None:
         """Such a night has the regressed configuration alone: no test counts the others."""
-        size = load_contest().quick
-        by_phases = {kind.anew: kind.configurations for kind, _ in kinds(pool, size) if kind.plant}
-        assert by_phases == {False: 1, True: CONFIGURATIONS}
+        size = load_contest().size(quick=False)
+        played = [kind for kind, _ in kinds(pool, size) if kind.plant]
+        assert {kind.configurations for kind in played if not kind.anew} == {1}
+        assert {sort_of(kind) for kind in played} == {ANEW, score.TOGETHER, score.AS_DRAWN}
+
+    def test_the_quick_contest_draws_phases_anew_alone(self, pool: Pool) -> None:
+        """Neither as drawn nor among many configurations."""
+        played = [kind for kind, _ in kinds(pool, load_contest().quick) if kind.plant]
+        assert {sort_of(kind) for kind in played} == {ANEW}
 
     def test_a_line_that_was_cut_off_is_played_again(self, tmp_path: Path) -> None:
         """What was kept before it is read."""
@@ -336,6 +434,37 @@ class TestScore:
         assert truth.ratio[OFFLINE] == pytest.approx(1.0)
         assert truth.appears == {}
         assert not truth.shifts
+
+    def test_truth_is_of_both_draws_of_phases(self, pool: Pool) -> None:
+        """A plant that acts under the phases as drawn alone has half of its effect."""
+        plain = pool.of(pool.arm("one", NOTHING, anew=True))
+        worse = pool.arm("one", "worse", anew=True)
+        half = replace(pool, outcomes={**pool.outcomes, worse.folder: plain})
+        drawn, anew = (
+            float(pool.weights @ pool.of(pool.arm("one", NOTHING, anew=phases))[FLAPS])
+            for phases in (False, True)
+        )
+        truth = truth_of(half, WORSE, SETTINGS)
+        assert truth.ratio[FLAPS] == pytest.approx((1.6 * drawn + anew) / (drawn + anew))
+        assert truth_of(half, replace(WORSE, anew=False), SETTINGS).ratio[FLAPS] == pytest.approx(
+            1.6
+        )
+
+    def test_what_newly_happens_is_a_share_of_the_scenarios(self, pool: Pool) -> None:
+        """Records lost in 30 scenarios of one draw of phases are half of that share."""
+        worse = pool.arm("one", "worse", anew=True)
+        lost = np.where(np.arange(SIZE) < 30, 5.0, 0.0)
+        losing = {**pool.of(worse), "records_lost": lost}
+        found = truth_of(
+            replace(pool, outcomes={**pool.outcomes, worse.folder: losing}), WORSE, SETTINGS
+        )
+        assert found.appears == {"records_lost": pytest.approx(15 / SIZE)}
+
+    def test_alarms_with_phases_as_drawn_are_not_counted_as_right(self, pool: Pool) -> None:
+        """Nothing is left to chance there, so that they would flatter."""
+        one = replace(self.nights([True])[0], kind=replace(WORSE, anew=False, configurations=1))
+        said = scored(pool, [one], SETTINGS)["contestants"][OWN]
+        assert (said["alarms"], said["as_drawn"]["flaps_1.25"]["share"]) == (0, 1.0)
 
     def test_a_regression_is_the_unit(self, pool: Pool) -> None:
         """Found in three of four nights is one regression with a share of 0.75."""
@@ -396,9 +525,10 @@ class TestTold:
         assert tell.between_marks(file.read_text(encoding="utf-8")) == tell.targets()[file]
 
     def test_a_quick_contest_says_so(self) -> None:
-        """Its last line is marked, and the table says it."""
-        line = tell.last_line()
-        assert ("`make contest` with `--quick`" in tell.of_readme(line)) is line["quick"]
+        """Its last line is marked, and the table says it, with all other arguments."""
+        line = {**tell.last_line(), "quick": True, "arguments": ["--quick", "--plants", "40"]}
+        assert "Made by `make contest` with `--quick --plants 40` on" in tell.of_readme(line)
+        assert "Made by `make contest` on" in tell.of_readme({**line, "arguments": []})
 
     def test_every_contestant_has_a_line(self) -> None:
         """Rivals, and our own parts switched off one by one."""

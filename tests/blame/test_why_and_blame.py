@@ -15,6 +15,7 @@ from isr_pipeline.kernels.process import Kernel, Ran, _places
 from isr_pipeline.kernels.source import PACKAGE, Source, read_package
 from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, checkout, edited
 
+UNCLEAN = "unclean.leader.election.enable"
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
 LINE = "return now - rec[row, clock] <= lag_max"
 TICK_FILE = "kafka/partition.py"
@@ -78,18 +79,44 @@ class TestWhy:
         assert found.decided_by["kind"] == "rule"
         assert found.decided_by["name"] == f"{RULES}: in_time"
         assert found.first["after"]["kind"] == "isr_shrink"
-        assert found.lines()[2] == f"decided by changed code, {RULES}: in_time"
+        assert found.lines()[2] == (
+            f"first differing event decided by changed code, {RULES}: in_time"
+        )
+
+    def test_one_thing_that_changed_needs_no_blame(self) -> None:
+        """What decided the first event is the cause where nothing else changed."""
+        assert explain(case(LAZY, STRICT), compiled=False).command == ""
+        old = lenient()
+        found = explain(case(STRICT, STRICT, old=old, new=harsh(old)), compiled=False)
+        assert found.command == ""
+        assert not any("blame" in line for line in found.lines())
+
+    def test_of_a_key_and_code_blame_names_the_cause(self) -> None:
+        """What decided the first event need not be it: a line has the command."""
+        found = explain(case(LAZY, STRICT, old=lenient()), compiled=False)
+        assert found.lines()[3] == (
+            "more than one thing changed: `isr-pipeline blame 2026-11-20 today --experiment made` "
+            "names the cause"
+        )
+
+    def test_noise_that_decides_the_first_event(self) -> None:
+        """A limit that moved by a hundredth comes first; the cause is a switch."""
+        made = case(STRICT | {UNCLEAN: True}, {LAG: 4_040})
+        found = explain(made, compiled=False)
+        assert found.lines()[2] == f"first differing event decided by {LAG}: 4000 to 4040"
+        assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
+        assert Search(made, compiled=False).blame()["cause"]["name"] == UNCLEAN
 
     def test_without_trials_nobody_is_named(self) -> None:
-        """A page tries no function: it lists them as what may be, and the command that tells."""
+        """A page tries no function: it lists what may be, and has the command that tells."""
         old = lenient()
         made = case(STRICT, STRICT, old=old, new=noisy(harsh(old)))
         found = explain(made, compiled=False, thorough=False)
         assert (found.decided_by["kind"], found.decided_by["name"]) == ("unknown", "")
         assert found.decided_by["text"] == (
-            f"one of the changed functions: {RULES}: in_time, {RULES}: unused; "
-            "`isr-pipeline blame 2026-11-20 today --experiment made` says which"
+            f"one of the changed functions: {RULES}: in_time, {RULES}: unused"
         )
+        assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
 
     def test_two_functions_that_make_an_event_together(self) -> None:
         """Neither reproduces it to the microsecond: both without which it vanishes are named."""

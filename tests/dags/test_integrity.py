@@ -24,12 +24,14 @@ from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
+from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.orchestration.airflow_names import (
     AirflowRescheduleException,
     AirflowSkipException,
     AirflowTaskTimeout,
 )
 from isr_pipeline.orchestration.wiring import (
+    ACCEPT_PARAMS,
     GATE_MAY_SKIP,
     NIGHT_PARAMS,
     SparkJob,
@@ -43,6 +45,10 @@ from isr_pipeline.orchestration.wiring import (
     night_of,
     one_line_errors,
 )
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import NIGHT, World, home
+
+__all__ = ["home"]
 
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
@@ -242,6 +248,26 @@ class TestParams:
         """A baseline is not accepted without night and reason."""
         with pytest.raises(ParamValidationError):
             bag.dags["isr_baseline_accept"].params.validate()
+
+    def test_failed_pairs_are_refused_as_on_the_command_line(
+        self, bag: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The task's failure is the line that names them, and it is not tried again."""
+        assert home
+
+        def failing(_: str, name: str, columns: dict[str, Any], __: object) -> None:
+            columns["failed"][3] = int(name == "lag-20s")
+
+        judge_night(World(experiment="smoke").write(NIGHT, failing))
+        write_status("smoke", NIGHT, Status("no-data"))
+        params = dict.fromkeys(ACCEPT_PARAMS) | {
+            "experiment": "smoke", "night": NIGHT, "why": "meant", "who": "Ada",
+        }  # fmt: skip
+        left = SimpleNamespace(xcom_push=lambda **_: None)
+        run = SimpleNamespace(run_type="manual", run_id="manual__1")
+        task = bag.dags["isr_baseline_accept"].get_task("accept")
+        with pytest.raises(AirflowFailException, match=r"no baseline: lag-20s \(1 of 120 pairs"):
+            task.python_callable(params=params, dag_run=run, ti=left)
 
 
 class TestNightOf:

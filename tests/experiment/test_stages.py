@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stage_strata import keep_strata, stage_strata
 from isr_pipeline.experiment.stages import (
@@ -34,8 +35,9 @@ def ends(regression: int, confirm: int, scenarios: int) -> list[int]:
 
 
 def test_shipped_budget() -> None:
-    """Panels of 200 and a budget of 2000: three times as many scenarios at every look."""
-    assert ends(200, 200, 2_000) == [200, 600, 1_800]
+    """Panels of 200 and a budget of 4 000, which is the default as well."""
+    assert ends(200, 200, 4_000) == [200, 872, 3_800]
+    assert load_experiment("operators").budget == Budget()
 
 
 def test_a_small_budget_has_fewer_stages() -> None:

@@ -10,7 +10,10 @@ import pytest
 from isr_pipeline.errors import Refused
 from isr_pipeline.host import stack
 from isr_pipeline.night.keep import Submit, accept_baseline, simulate_confirm
-from tests.verdicts.synthetic import NIGHT, World, home
+from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.tracking import log_night
+from isr_pipeline.verdicts.judge import judge_night
+from tests.verdicts.synthetic import LATER, NIGHT, World, home, scaled
 
 __all__ = ["home"]
 
@@ -30,6 +33,32 @@ def test_a_night_that_never_was(home: Path) -> None:
     World(experiment="smoke").write(NIGHT)
     with pytest.raises(Refused, match=f"there is no night 2026-01-01 of smoke; there are {NIGHT}"):
         accept_baseline("smoke", "2026-01-01", who="Ada", why="a reason")
+
+
+@pytest.mark.usefixtures("home")
+class TestSaid:
+    """What whoever accepts a night reads."""
+
+    def test_nothing_could_be_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another panel absorbs any change: that is said, and no change is listed."""
+        monkeypatch.setattr(log_night, "pin_baseline", lambda _: None)
+        said = []
+        for night, digest in ((NIGHT, "a" * 64), (LATER, "e" * 64)):
+            change = scaled("isr_flaps_per_partition_hour", 3.0, "today")
+            world = World(experiment="smoke", panel_digest=digest)
+            judge_night(world.write(night, change if night == LATER else None))
+            write_status("smoke", night, Status("baseline"))
+            said.append(accept_baseline("smoke", night, who="Ada", why="a reason"))
+        assert said == [
+            [f"night {NIGHT} is the baseline of smoke, accepted by Ada: a reason{UNKNOWN}"],
+            [
+                f"night {LATER} is the baseline of smoke, accepted by Ada: a reason{UNKNOWN}",
+                "the panel is another: nothing could be compared, the sums begin anew",
+            ],
+        ]
+
+
+UNKNOWN = "; the sources of its code were not found, so nobody can ask it why"
 
 
 class TestConfirm:

@@ -52,7 +52,7 @@ def told(home: Path) -> dict[str, Any]:
 
 
 def test_decisions_of_each_metric(told: dict[str, Any]) -> None:
-    """Status, ratio and interval, in all and in each stratum; the interval holds the ratio."""
+    """Status, ratio, interval, scenarios, in all and by stratum; the interval holds the ratio."""
     today, *_ = told["configs"]
     assert today["name"] == "today"
     decisions = today["decisions"]
@@ -61,13 +61,14 @@ def test_decisions_of_each_metric(told: dict[str, Any]) -> None:
     low, high = flaps["interval"]
     assert low <= flaps["ratio"] <= high
     assert flaps["ratio"] == pytest.approx(2.0)
+    assert flaps["scenarios"] == 120
     assert set(flaps["strata"]) == {"stratum-0", "stratum-1"}
     for stratum in flaps["strata"].values():
         assert stratum["status"] == "regressed"
         assert stratum["ratio"] == pytest.approx(2.0)
     rest = [one for name, one in decisions.items() if name != FLAPS]
     assert {one["status"] for one in rest} == {"unchanged"}
-    assert all({"ratio", "interval", "strata"} <= set(one) for one in rest)
+    assert all({"ratio", "interval", "scenarios", "strata"} <= set(one) for one in rest)
 
 
 def test_changed_of_each_configuration(told: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from plotly.offline import get_plotlyjs
 
+from isr_pipeline.blame.why import explain
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
@@ -23,10 +24,13 @@ from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
+from isr_pipeline.report.page import Page
+from isr_pipeline.report.sections import answer
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
 from isr_pipeline.worlds.columns import METRICS
+from tests.blame.cases import LAG, SESSION, case
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
@@ -84,6 +88,15 @@ def write_fresh_nights(world: World, level: float) -> None:
             for metric in METRICS
         ]
         store.write_table("summary", world.experiment, f"2026-10-{night:02d}", pd.DataFrame(rows))
+
+
+def single_scenario(name: str) -> None:
+    """Say of the later night that one scenario alone got much worse."""
+    file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
+    verdict = json.loads(file.read_text())
+    metric = verdict["configurations"][0]["metrics"][0]
+    metric.update(status="undecided", alone=[name])
+    file.write_text(json.dumps(verdict))
 
 
 class TestDriftAndPower:
@@ -218,17 +231,24 @@ class TestPage:
         )
         assert len(set(commands)) == 3
 
-    def test_a_loss_in_a_further_stage_is_named_and_not_drawn(self, regressed: World) -> None:
-        """A scenario that the regression panel lacks, as `alone` may have, breaks no page."""
+    def test_a_loss_in_a_further_stage_is_named_and_drawn(self, regressed: World) -> None:
+        """A scenario that the regression panel lacks, as `alone` may have, has its command too."""
         plan = regressed.plan(LATER)
-        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
-        verdict = json.loads(file.read_text())
-        metric = verdict["configurations"][0]["metrics"][0]
-        metric.update(status="undecided", alone=["confirm-00097"])
-        file.write_text(json.dumps(verdict))
+        single_scenario("confirm-0097")
+        single = render(read_night(plan)).split('<section id="single"')[1]
+        single = single.partition("</section>")[0]
+        assert "this scenario alone, weighted, rose by more than ten times what matters" in single
+        assert "In confirm-0097 " in single
+        assert "<strong>confirm-0097</strong>: " in single
+        assert "--scenario confirm-0097 --config today" in single
+
+    def test_a_scenario_that_nobody_ran_breaks_no_page(self, regressed: World) -> None:
+        """It is named, and not drawn."""
+        plan = regressed.plan(LATER)
+        single_scenario("confirm-99999")
         page = render(read_night(plan))
-        assert "this scenario alone, weighted, rose by more than ten times what matters" in page
-        assert "In confirm-00097 " in page
+        assert "In confirm-99999 " in page
+        assert "--scenario confirm-99999" not in page
 
     def test_a_single_scenario_stands_below_its_own_heading(self, regressed: World) -> None:
         """An `ok` configuration is not under what got worse; the rise has its metric and unit."""
@@ -275,14 +295,29 @@ class TestPage:
             assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
 
     def test_the_answer_says_which_stratum_is_hurt(self, regressed: World) -> None:
-        """The stratum stands beside the metric, with its own ratio and sizes."""
+        """The stratum stands beside the metric and its scenarios, with its own ratio and sizes."""
         page = render(read_night(regressed.plan(LATER)))
-        answer = page.split('<section id="answer"')[1].split("</section>")[0]
+        told = page.split('<section id="answer"')[1].split("</section>")[0]
         assert re.search(
-            r"ISR flaps 2 × \([\d.]+ to [\d.]+\); in the strata stratum-0 2 ×, from [\d.]+ to "
-            r"[\d.]+ a partition and hour and stratum-1 2 ×",
-            answer,
+            r"ISR flaps 2 × \([\d.]+ to [\d.]+\), \d+ scenarios; in the strata stratum-0 2 ×, from "
+            r"[\d.]+ to [\d.]+ a partition and hour and stratum-1 2 ×",
+            told,
         )
+
+    def test_the_answer_says_what_decided_the_first_event(self, regressed: World) -> None:
+        """It calls that no cause; where several keys changed, it has the command that names it."""
+        data = read_night(regressed.plan(LATER))
+        text = {}
+        for session in (9_000, 8_500):
+            made = case({LAG: 16_000, SESSION: 9_000}, {LAG: 4_000, SESSION: session})
+            page = Page()
+            page.explained["lag-20s"] = explain(made, compiled=False, thorough=False)
+            text[session] = answer.body(page, data)
+        said = f'<a href="#why">First differing event</a> decided by {LAG}: 16000 to 4000.'
+        command = "<code>isr-pipeline blame 2026-11-20 today --experiment made</code>"
+        assert f"<p>{said}</p>" in text[9_000]
+        assert f"<p>{said} {command} names the cause.</p>" in text[8_500]
+        assert ">Why</a>" not in text[9_000] + text[8_500]
 
     def test_kept_events_become_a_timeline(self, regressed: World) -> None:
         """Events of a deciding pair are drawn over its partitions."""

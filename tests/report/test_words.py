@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.text import Span, Text
 
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import terminal, words
 from isr_pipeline.report.sections.answer import how_sure
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.headline import headline
-from isr_pipeline.verdicts.model import LOST, ConfigVerdict, MetricVerdict, Redraw, Status
+from isr_pipeline.verdicts.model import (
+    LOST,
+    ConfigVerdict,
+    MetricVerdict,
+    NightVerdict,
+    Redraw,
+    Status,
+)
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -113,6 +121,7 @@ class TestOrder:
         """Below the table lost records come before flaps, and a stratum has its size."""
         flaps = {
             "status": "regressed", "value": 9.0, "ratio": 1.06, "interval": [0.955, 1.2],
+            "scenarios": 200,
             "strata": {
                 "isr-churn": {
                     "status": "regressed", "ratio": None, "baseline_value": 0.0, "value": 12.3
@@ -128,8 +137,8 @@ class TestOrder:
         lines = [str(one) for one in terminal._found([{"name": "today", "decisions": decisions}])]
         assert "acknowledged records lost" in lines[0]
         assert lines[1].endswith(
-            "ISR flaps 1.06 × (0.955 to 1.2); in the stratum isr-churn from none to 12.3 a "
-            "partition and hour"
+            "ISR flaps 1.06 × (0.955 to 1.2), 200 scenarios; in the stratum isr-churn from none to "
+            "12.3 a partition and hour"
         )
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
@@ -161,16 +170,45 @@ class TestWording:
     @pytest.mark.parametrize(
         ("ratio", "ends", "said"),
         [
-            (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49)"),
-            (0.0, (0.0, 0.0), "from 0.2 % of time to none"),
-            (None, (None, None), "from none to 0.114 % of time"),
+            (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49), 96 scenarios"),
+            (0.0, (0.0, 0.0), "from 0.2 % of time to none, 96 scenarios"),
+            (None, (None, None), "from none to 0.114 % of time, 96 scenarios"),
         ],
     )
     def test_a_change(
         self, ratio: float | None, ends: tuple[float | None, float | None], said: str
     ) -> None:
-        """A ratio with its interval; from zero and to zero, how much there is or was."""
-        assert words.change_of(quantities.OFFLINE, ratio, ends, 1.14e-3, before=2e-3) == said
+        """A ratio with its interval; from zero and to zero, how much; of how many scenarios."""
+        assert words.change_of(quantities.OFFLINE, ratio, ends, (2e-3, 1.14e-3), 96) == said
+
+    def test_a_change_of_an_older_release(self) -> None:
+        """A night that did not note its scenarios has its ratio alone."""
+        said = words.change_of(quantities.OFFLINE, 1.2189, (1.08, 1.49), (2e-3, 1.14e-3), None)
+        assert said == "1.22 × (1.08 to 1.49)"
+
+    def test_what_got_worse_has_its_scenarios(self) -> None:
+        """The lines of MLflow and of a run's page say of how many each ratio is."""
+        offline = metric(
+            quantities.OFFLINE, Status.REGRESSED, ratio=1.5, ratio_low=1.2, ratio_high=1.9,
+            scenarios=872,
+        )  # fmt: skip
+        one = ConfigVerdict(
+            name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(offline,)
+        )
+        verdict = NightVerdict.model_construct(configurations=(one,))
+        assert words.worse(verdict) == [
+            "regressed: today: offline (no leader) 1.5 × (1.2 to 1.9), 872 scenarios"
+        ]
+
+    def test_a_long_line_goes_on_below_its_text(self) -> None:
+        """At 100 columns; the status stands alone on the left, in its colour."""
+        found = "today: produce unavailable 1.22 × (1.08 to 1.49), 48 scenarios; in the strata"
+        line = terminal._hanging(Text(f"{'regressed':<11}{found} offline and isr-churn"), 60)
+        assert line.plain.splitlines() == [
+            "regressed  today: produce unavailable 1.22 × (1.08 to 1.49),",
+            "           48 scenarios; in the strata offline and isr-churn",
+        ]
+        assert line.spans == [Span(0, 11, terminal.COLOURS["regressed"])]
 
     @pytest.mark.parametrize(
         ("column", "ratio", "means", "said"),

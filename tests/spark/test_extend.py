@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.compute as pc
 import pytest
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.home import REPOSITORY, Home
@@ -123,6 +123,24 @@ def test_a_stage_cut_off_by_the_time_limit_leaves_no_rows(spark: SparkSession, n
         stopped = load_verdict("small", LATER)
         assert stopped.stopped == "stopped by the time limit of 10 minutes"
         assert stopped.awaits_confirm == ()
+    finally:
+        verdict.save()
+
+
+def test_a_baseline_that_does_not_run_where_the_job_does(
+    spark: SparkSession, night: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver may be another machine: the stage adds nothing, and the night has a verdict."""
+
+    def refuse(*_: object) -> None:
+        raise Refused("the baseline's code cannot be run")
+
+    verdict = load_verdict("small", LATER)
+    monkeypatch.setattr(extend, "baseline_sides", refuse)
+    try:
+        extend.run(spark, extend.ExtendConfig(night, night.stages[2]))
+        assert rows(night, night.stages[2].panel).empty
+        assert stages.decide(night).stopped == "the baseline's code cannot be run"
     finally:
         verdict.save()
 

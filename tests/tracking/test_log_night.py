@@ -18,13 +18,13 @@ from isr_pipeline.home import Home
 from isr_pipeline.tracking import log_night as logging
 from isr_pipeline.tracking.client import find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
-from isr_pipeline.tracking.names import night_note
+from isr_pipeline.tracking.names import config_note, night_note
 from isr_pipeline.tracking.pages import logged_experiments
 from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, load_verdict
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 
@@ -338,3 +338,17 @@ class TestPinAndPrune:
         assert runs(client, night=NIGHT) == []
         assert len(runs(client, night=LATER)) == 4
         assert delete_night("synthetic", NIGHT) == 0
+
+
+def test_a_ratio_has_its_scenarios() -> None:
+    """The table of a configuration's description says of how many each ratio is."""
+    flaps = MetricVerdict(
+        metric="isr_flaps_per_partition_hour", status=Status.REGRESSED, reason="", value=9.0,
+        baseline_value=6.0, ratio=1.5, ratio_low=1.2, ratio_high=1.9, q=0.004, scenarios=872,
+    )  # fmt: skip
+    one = ConfigVerdict(
+        name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(flaps,)
+    )
+    heading, _, row = [line for line in config_note(one, "x").splitlines() if line.startswith("|")]
+    assert heading == "| metric | status | value | baseline | ratio (interval) | scenarios | q |"
+    assert row.endswith(" | 1.5 (1.2 to 1.9) | 872 | 0.004 |")

@@ -14,6 +14,7 @@ import pytest
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.verdicts.look import call
+from isr_pipeline.verdicts.looks import Look, call_open
 from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.redraw import decided_by
@@ -54,14 +55,15 @@ def base(configurations: int = 1) -> Columns:
 
 
 def panel(columns: Columns) -> PanelOutcomes:
-    """A panel of twelve partitions and 115 s."""
+    """A panel of twelve partitions and 115 s, or several of them one after the other."""
     shape = columns[LATENCY].shape
+    panels = shape[0] // len(PLACES)
     return PanelOutcomes(
         scenario_ids=tuple(f"regression-{index:05d}" for index in range(shape[0])),
         config_ids=tuple(f"c{index}" for index in range(shape[1])),
-        weights=np.array([place.weight for place in PLACES]),
+        weights=np.tile([place.weight for place in PLACES], panels),
         exposure_s=np.full(shape[0], 12 * 115.0),
-        strata=tuple(STRATA),
+        strata=tuple(STRATA) * panels,
         fault_kinds=("",) * shape[0],
         values={**columns, "any_offline": (columns[OFFLINE] > 0).astype(float)},
         missing=np.zeros(shape, dtype=bool),
@@ -73,11 +75,18 @@ def called(
     metric: str, change: Callable[[Columns], None], configurations: int = 1
 ) -> list[MetricVerdict]:
     """What is said of a metric of each configuration after a change."""
-    columns = base(configurations)
+    verdicts = called_all(change, base(configurations))
+    return [next(one for one in metrics if one.metric == metric) for metrics in verdicts]
+
+
+def called_all(
+    change: Callable[[Columns], None], before: Columns | None = None
+) -> list[tuple[MetricVerdict, ...]]:
+    """What is said of every metric of each configuration after a change."""
+    columns = base() if before is None else before
     old = panel({name: values.copy() for name, values in columns.items()})
     change(columns)
-    verdicts, _ = call(panel(columns), old, SETTINGS)
-    return [next(one for one in metrics if one.metric == metric) for metrics in verdicts]
+    return call(panel(columns), old, SETTINGS)[0]
 
 
 def times(metric: str, rows: np.ndarray, factor: float) -> Callable[[Columns], None]:
@@ -174,8 +183,10 @@ class TestFewAndTerrible:
         assert lost.newly == (f"regression-{row[0]:05d}",)
         (offline,) = called(OFFLINE, change)
         assert offline.status is Status.SUSPECT
-        again = Redraw(scenario_id=lost.newly[0], draws=20, tonight=17, before=0, p=1e-8)
-        red = decided_by(lost, (again,), SETTINGS)
+        again = Redraw(
+            scenario_id=lost.newly[0], draws=20, tonight=17, before=0, p=1e-8, level=0.005
+        )
+        red = decided_by(lost, (again,))
         assert red.status is Status.REGRESSED
         assert red.reason.startswith(
             f"confirmed: in 17 of 20 phase draws of {lost.newly[0]}, 0 of 20 before; "
@@ -205,7 +216,7 @@ class TestFewAndTerrible:
         assert set(one.alone) == {f"regression-{row:05d}" for row in rows}
 
     def test_a_few_become_whole_outages(self) -> None:
-        """Twenty-six a fifth shorter, four the whole horizon: traded, shown and not ok."""
+        """Twenty-six a fifth shorter, four the whole horizon: traded, shown and suspect."""
         rows = rows_of("offline")
 
         def change(columns: Columns) -> None:
@@ -213,7 +224,7 @@ class TestFewAndTerrible:
             columns[OFFLINE][rows[26:30]] = 1.0
 
         (one,) = called(OFFLINE, change)
-        assert one.status not in (Status.OK, Status.IMPROVED, Status.UNCHANGED)
+        assert one.status is Status.SUSPECT
         assert one.traded
         assert "traded: worse in 4 scenarios (" in one.reason
         assert "better in 26 (" in one.reason
@@ -224,5 +235,62 @@ class TestFewAndTerrible:
         (one,) = called(UNAVAILABLE, times(UNAVAILABLE, rows_of(stratum), 5.0))
         assert one.ratio is not None
         assert one.ratio > 1.5
-        assert one.status in (Status.SUSPECT, Status.UNDECIDED)
+        assert one.status is Status.SUSPECT
         assert one.ratio_high is None or one.ratio_high > SETTINGS.ratio_min
+
+
+class TestAfterAQuietLook:
+    """A look in which nothing differs does not undo what the regression panel shows."""
+
+    def after(
+        self, metric: str, change: Callable[[Columns], None], panels: int = 1, lost: float = 0.0
+    ) -> MetricVerdict:
+        """What is said of a metric after a last look at so many quiet panels."""
+        quiet = base()
+        quiet[LOST][rows_of("follower")[:1]] = lost
+        (before,) = called_all(change, {name: values.copy() for name, values in quiet.items()})
+        further = panel({name: np.tile(values, (panels, 1)) for name, values in quiet.items()})
+        scenarios = panels * len(PLACES)
+        last = Look(("confirm",), scenarios, 1.0, is_last=True)
+        (after,) = call_open([before], further, further, SETTINGS, look=last)
+        return next(one for one in after if one.metric == metric)
+
+    @pytest.mark.parametrize("before", [0.0, 1.0])
+    def test_a_million_records_lost(self, before: float) -> None:
+        """In one scenario that lost none, or one record; it is never ok."""
+        row = rows_of("follower")[:1]
+        lost = self.after(LOST, becomes(LOST, row, 1e6), lost=before)
+        assert lost.newly == (f"regression-{row[0]:05d}",)
+        assert lost.status is Status.SUSPECT
+
+    def test_one_outage_of_the_whole_horizon(self) -> None:
+        """It is undecided, keeps its numbers, and its scenario is still shown."""
+        row = rows_of("offline")[:1]
+        one = self.after(OFFLINE, becomes(OFFLINE, row, 0.95))
+        assert one.status is Status.UNDECIDED
+        assert one.ratio is not None
+        assert one.ratio > 1.1
+        assert one.alone == (f"regression-{row[0]:05d}",)
+        assert "bit-identical outcomes on 200 further scenarios, and more like it" in one.reason
+
+    def test_the_same_after_many_more_scenarios(self) -> None:
+        """None of eight thousand further ones is like it: so rare a rise does not matter."""
+        row = rows_of("offline")[:1]
+        one = self.after(OFFLINE, becomes(OFFLINE, row, 0.95), 40)
+        assert one.status is Status.OK
+        assert (one.ratio, one.scenarios) == (1.0, 8_000)
+        assert one.ratio_high is not None
+        assert 1.0 < one.ratio_high < SETTINGS.ratio_min
+        assert one.alone == (f"regression-{row[0]:05d}",)
+
+    def test_latency_of_one_scenario(self) -> None:
+        """A hundred times the latency in one of 200: of 8 000 others none is like it."""
+        change = times(LATENCY, rows_of("quiet")[:1], 100.0)
+        assert self.after(LATENCY, change).status is Status.UNDECIDED
+        assert self.after(LATENCY, change, 40).status is Status.OK
+
+    def test_what_only_got_better_is_ok(self) -> None:
+        """No rise was seen, so none is missed."""
+        one = self.after(OFFLINE, times(OFFLINE, rows_of("offline")[:2], 0.5))
+        assert one.status is Status.OK
+        assert one.ratio_high == 1.0

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.home import Home
+from isr_pipeline.report.data import read_night
+from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.ledger import Absorbed, Entry
@@ -200,6 +205,136 @@ class TestLedger:
         assert str(refusal.value) == (
             f"{file}:1: no entry of a ledger; move the file away to begin another"
         )
+
+
+OTHER = World(panel_digest="e" * 64, seed=8)
+"""The same configurations on other scenarios."""
+
+
+@pytest.mark.usefixtures("home")
+class TestNothingCompared:
+    """Acceptances that absorb what nobody can tell."""
+
+    def test_of_another_panel(self) -> None:
+        """Flaps rose, and no ratio can say so: the entry says that the sums begin anew."""
+        accepted(World(), NIGHT)
+        record = accepted(OTHER, LATER, scaled(FLAPS, 3.0, "today"))
+        assert record.entry is not None
+        assert record.entry.lines() == [ledger.OTHER_PANEL]
+        assert ledger.read("synthetic")[-1].remarks == (ledger.OTHER_PANEL,)
+
+    def test_the_first_acceptance_of_all(self) -> None:
+        """Where there was no baseline, nothing begins anew."""
+        record = accepted(World(), NIGHT)
+        assert record.entry is not None
+        assert record.entry.lines() == []
+
+    def test_in_the_place_of_a_damaged_baseline(self) -> None:
+        """Nobody knows what it was: that is said as well."""
+        accepted(World(), NIGHT)
+        (Home.from_environment().baseline_dir("synthetic") / "outcomes.parquet").unlink()
+        record = accepted(World(), LATER, scaled(FLAPS, 3.0, "today"))
+        assert record.entry is not None
+        assert record.entry.lines() == [ledger.WAS_DAMAGED]
+
+    def test_the_command_lists_it(self) -> None:
+        """`baseline ledger` has the line below its acceptance."""
+        accepted(World(experiment="smoke"), NIGHT)
+        accepted(replace(OTHER, experiment="smoke"), LATER)
+        said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", "smoke"]).stdout
+        assert said.splitlines()[-1] == f"    {ledger.OTHER_PANEL}"
+
+    def test_the_report_has_it(self) -> None:
+        """Beside the reason of the acceptance; and no sum is taken for no change."""
+        accepted(World(), NIGHT)
+        accepted(OTHER, LATER)
+        plan = OTHER.write(THIRD)
+        judge_night(plan)
+        section = render(read_night(plan)).split("Accepted so far")[-1]
+        assert f"of {LATER}<br>{ledger.OTHER_PANEL}" in section
+        assert "No accepted night changed a metric since the sums began anew." in section
+
+
+def failing(*names: str, panel: str = "regression") -> Change:
+    """A pair of some configurations spends its event budget on one panel."""
+
+    def change(
+        where: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
+    ) -> None:
+        if name in names and where == panel:
+            columns["failed"][3] = 1
+
+    return change
+
+
+@pytest.mark.usefixtures("home")
+class TestFailedPairs:
+    """A configuration whose own pairs failed."""
+
+    PROBLEM = "1 of 120 pairs that spent the event budget, the first in scenario regression-0003"
+
+    def test_it_is_refused_with_the_command_for_the_others(self) -> None:
+        """Every later night of it would be red; nothing is written."""
+        accepted(World(), NIGHT)
+        with pytest.raises(Refused) as refusal:
+            accepted(World(), LATER, failing("lag-20s"))
+        assert str(refusal.value) == (
+            f"night {LATER}: failed pairs make no baseline: lag-20s ({self.PROBLEM}); "
+            f"accept the others: isr-pipeline baseline accept {LATER} --experiment synthetic "
+            "--config today --config kip-501-s1 --why 'REASON'"
+        )
+        record = baseline.show("synthetic")
+        assert record is not None
+        assert record.nights == {NIGHT}
+
+    def test_the_others_can_be_accepted(self) -> None:
+        """What the line says works: the failed one keeps its baseline."""
+        accepted(World(), NIGHT)
+        record = accepted(World(), LATER, failing("lag-20s"), only=("today", "kip-501-s1"))
+        assert record.acceptance("id-today").night == LATER
+        assert record.acceptance("id-lag-20s").night == NIGHT
+
+    @pytest.mark.parametrize("before", [None, OTHER])
+    def test_without_a_baseline_of_the_panel(self, before: World | None) -> None:
+        """Nothing can be added to: the line says to change the configuration."""
+        if before is not None:
+            accepted(before, NIGHT)
+        with pytest.raises(Refused) as refusal:
+            accepted(World(), LATER, failing("lag-20s"))
+        assert str(refusal.value).endswith(
+            "; change what fails, or take it out of the experiment, and run it again: "
+            f"make nightly NIGHT={LATER} EXPERIMENT=synthetic"
+        )
+
+    def test_alone(self) -> None:
+        """Where nothing else is accepted, no others are advised."""
+        accepted(World(), NIGHT)
+        with pytest.raises(Refused, match="; change what fails, or take it out"):
+            accepted(World(), LATER, failing("lag-20s"), only=("lag-20s",))
+
+    def test_on_the_confirm_panel_it_is_said(self) -> None:
+        """Its nights are judged as long as nothing is open: accepted, with a remark."""
+        record = accepted(World(), NIGHT, failing("lag-20s", panel="confirm"))
+        assert record.entry is not None
+        (line,) = record.entry.lines()
+        assert line == (
+            "lag-20s: panel confirm has 1 of 120 pairs that spent the event budget, the first in "
+            "scenario confirm-0003; what a night leaves open of it will be no-data"
+        )
+
+    def test_of_a_baseline_of_an_older_release(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Such a baseline is replaced, and the sums of the configuration begin anew."""
+        with monkeypatch.context() as older:
+            older.setattr(acceptance, "_refuse_failed", lambda *_: None)
+            accepted(World(), NIGHT, failing("lag-20s"))
+        record = accepted(World(), LATER)
+        assert record.entry is not None
+        assert record.entry.lines() == [
+            "lag-20s: not compared, pairs of its baseline before had failed; its sums begin anew"
+        ]
+        accepted(World(), THIRD, scaled(LATENCY, 1.05, "lag-20s"))
+        (total,) = ledger.compounded(ledger.read("synthetic"))
+        assert (total.since, total.acceptances) == (LATER, 1)
 
 
 @pytest.mark.usefixtures("home")

@@ -15,8 +15,25 @@ from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, StratumVerdict
-from isr_pipeline.verdicts.redraw import DRAWS, decided_by, drawn_again, phases, redraw
+from isr_pipeline.verdicts.model import (
+    ConfigVerdict,
+    MetricVerdict,
+    Redraw,
+    Status,
+    StratumVerdict,
+)
+from isr_pipeline.verdicts.redraw import (
+    DRAWS,
+    MORE_DRAWS,
+    PARTS,
+    Amount,
+    awaiting,
+    decided_by,
+    drawn_again,
+    levels_of,
+    phases,
+    redraw,
+)
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
@@ -30,15 +47,26 @@ SUSPECT = MetricVerdict(
 )
 
 
-def happening_in(count: int) -> Any:
-    """A kernel in which it happens in the first so many phases."""
-    seeds = [one["seed"] for one in phases(SCENARIO)][:count]
+LEVELS = levels_of(load_settings(), 1, 1)
 
-    def happened(scenario: Mapping[str, Any], _: Mapping[str, Any], metric: str) -> bool:
+
+def losing_in(count: int, records: float = 5.0, at_first: float = 0.0) -> Amount:
+    """A kernel that loses records in the first so many phases, and some in the scenario itself."""
+    seeds = [one["seed"] for one in phases(SCENARIO, MORE_DRAWS)][:count]
+
+    def amount(scenario: Mapping[str, Any], _: Mapping[str, Any], metric: str) -> float:
         assert metric == "records_lost"
-        return scenario["seed"] in seeds
+        if scenario["seed"] == SCENARIO["seed"]:
+            return at_first
+        return records if scenario["seed"] in seeds else 0.0
 
-    return happened
+    return amount
+
+
+def drawn(tonight: int, before: int, levels: tuple[float, float] = LEVELS) -> Redraw:
+    """The scenario, drawn again where both sides lose records in so many phases."""
+    runs = losing_in(tonight), losing_in(before)
+    return drawn_again(SCENARIO, "records_lost", ({}, {}), runs, levels)
 
 
 def test_phases_differ_in_the_seed_alone() -> None:
@@ -50,26 +78,88 @@ def test_phases_differ_in_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tonight", "before", "status"),
+    ("tonight", "before", "draws", "status"),
     [
-        (17, 0, Status.REGRESSED),
-        (7, 0, Status.REGRESSED),
-        (6, 0, Status.SUSPECT),
-        (0, 0, Status.SUSPECT),
-        (12, 10, Status.SUSPECT),
+        (17, 0, 20, Status.REGRESSED),
+        (7, 0, 20, Status.REGRESSED),
+        (6, 0, 60, Status.SUSPECT),
+        (0, 0, 20, Status.SUSPECT),
+        (12, 10, 20, Status.SUSPECT),
     ],
 )
-def test_two_counts_decide(tonight: int, before: int, status: Status) -> None:
-    """Fisher's exact test of the two counts, at the p that confirms; never less than suspect."""
-    runs = happening_in(tonight), happening_in(before)
-    found = drawn_again(SCENARIO, "records_lost", ({}, {}), runs)
-    assert (found.tonight, found.before, found.draws) == (tonight, before, 20)
-    decided = decided_by(SUSPECT, (found,), load_settings())
+def test_two_counts_decide(tonight: int, before: int, draws: int, status: Status) -> None:
+    """Fisher's exact test of the two counts, at its part of the p; never less than suspect."""
+    found = drawn(tonight, before)
+    assert (found.tonight, found.before, found.draws) == (tonight, before, draws)
+    decided = decided_by(SUSPECT, (found,))
     assert decided.status is status
     if status is Status.SUSPECT:
         assert decided.reason.endswith(
-            f"regression-00007: in {tonight} of 20 phase draws, {before} of 20 before"
+            f"regression-00007: in {tonight} of {draws} phase draws, {before} of {draws} before"
         )
+
+
+def test_a_hint_is_asked_in_more_phases() -> None:
+    """Three of the first twenty phases hint at it, nine of sixty are certain."""
+    seeds = [one["seed"] for one in phases(SCENARIO, MORE_DRAWS)][::7]
+
+    def sometimes(scenario: Mapping[str, Any], *_: Any) -> float:
+        return float(scenario["seed"] in seeds)
+
+    found = drawn_again(SCENARIO, "records_lost", ({}, {}), (sometimes, losing_in(0)), LEVELS)
+    assert (found.draws, found.tonight, found.before) == (60, 9, 0)
+    assert decided_by(SUSPECT, (found,)).status is Status.REGRESSED
+
+
+@pytest.mark.parametrize(("tonight", "is_open"), [(6, True), (4, False)])
+def test_what_hints_at_a_difference_stays_open(tonight: int, is_open: bool) -> None:
+    """Counts that are alike close the question, six of sixty against two does not."""
+    found = drawn(tonight, 2)
+    metric = decided_by(SUSPECT, (found,))
+    assert (metric.status, metric.is_open) == (Status.SUSPECT, is_open)
+
+
+def test_ten_times_as_much_is_new() -> None:
+    """A baseline that loses 3 records in the scenario excuses 30 in other phases, not 31."""
+    before = losing_in(20, records=3.0, at_first=3.0)
+    for records, tonight in ((31.0, 20), (30.0, 0)):
+        runs = losing_in(20, records=records), before
+        found = drawn_again(SCENARIO, "records_lost", ({}, {}), runs, LEVELS)
+        assert (found.tonight, found.before, found.above) == (tonight, 0, 30.0)
+    found = drawn_again(
+        SCENARIO, "records_lost", ({}, {}), (losing_in(20, records=31.0), before), LEVELS
+    )
+    assert decided_by(SUSPECT, (found,)).reason.startswith(
+        "confirmed: in 20 of 20 phase draws of regression-00007 more than 30, 0 of 20 before; "
+    )
+
+
+def test_all_tests_together_err_as_often_as_one() -> None:
+    """The parts of both redraws, and of few and many phases, add up to the p that confirms."""
+    whole = sum(sum(levels_of(load_settings(), number, 3)) * 3 for number in PARTS)
+    assert whole == pytest.approx(load_settings().confirm_p)
+
+
+def test_scenarios_that_are_found_later_are_drawn_once_more() -> None:
+    """Not those that were drawn, not while nothing new was found, and not a third time."""
+    first = drawn(6, 2)
+    one = decided_by(SUSPECT, (first,))
+
+    def waiting(metric: MetricVerdict) -> list[str]:
+        config = ConfigVerdict(
+            name="today", config_id="a", status=Status.SUSPECT, reason="", metrics=(metric,)
+        )
+        return [found.metric for found in awaiting(config)]
+
+    assert waiting(SUSPECT) == ["records_lost"]
+    assert waiting(one) == []
+    later = one.model_copy(update={"newly": (*one.newly, "confirm-00003")})
+    assert waiting(later) == ["records_lost"]
+    again = first.model_copy(update={"scenario_id": "confirm-00003", "number": 2})
+    both = decided_by(later, (again,))
+    assert len(both.redraws) == 2
+    third = both.model_copy(update={"newly": (*both.newly, "further-1-00009")})
+    assert waiting(third) == []
 
 
 def test_what_confirms_comes_first_and_nothing_contradicts_it() -> None:
@@ -87,9 +177,7 @@ def test_what_confirms_comes_first_and_nothing_contradicts_it() -> None:
             "strata": (stratum, stratum.model_copy(update={"status": Status.OK})),
         }
     )
-    runs = happening_in(20), happening_in(0)
-    again = drawn_again(SCENARIO, "records_lost", ({}, {}), runs)
-    decided = decided_by(flagged, (again,), load_settings())
+    decided = decided_by(flagged, (drawn(20, 0),))
     assert decided.reason == (
         "confirmed: in 20 of 20 phase draws of regression-00007, 0 of 20 before; "
         "none to 1 records a scenario, in 5 scenarios that had none"
@@ -99,9 +187,10 @@ def test_what_confirms_comes_first_and_nothing_contradicts_it() -> None:
 
 def test_the_p_is_divided_among_the_scenarios() -> None:
     """Three scenarios drawn again are three chances: 7 of 20 in one of them is not enough."""
-    some = drawn_again(SCENARIO, "records_lost", ({}, {}), (happening_in(7), happening_in(0)))
-    none = drawn_again(SCENARIO, "records_lost", ({}, {}), (happening_in(0), happening_in(0)))
-    assert decided_by(SUSPECT, (some, none, none), load_settings()).status is Status.SUSPECT
+    levels = levels_of(load_settings(), 1, 3)
+    some, none = drawn(7, 0, levels), drawn(0, 0, levels)
+    assert decided_by(SUSPECT, (some, none, none)).status is Status.SUSPECT
+    assert drawn(8, 0, levels).p < levels[0]
 
 
 @pytest.mark.usefixtures("home")
@@ -119,12 +208,12 @@ class TestNight:
         )
 
     def test_what_is_switched_on_may_happen(self) -> None:
-        """Unclean elections are no never-event of a configuration that allows them."""
+        """Unclean elections of a configuration that allows them are not suspect, nor ruled out."""
         world = World()
         world.values["today"] = {"unclean.leader.election.enable": True}
         verdict = lost_tonight(world, "unclean_elections")
         status = verdict.configuration("id-today").metric("unclean_elections").status
-        assert status is Status.OK
+        assert status is Status.UNDECIDED
 
     def test_what_is_switched_off_may_not(self) -> None:
         """The same elections of a configuration that does not allow them are suspect."""
@@ -151,11 +240,12 @@ class TestRealKernels:
         )
 
     def test_a_loss_of_both_sides_is_no_regression(self) -> None:
-        """It happens in other phases of the baseline as well: the suspicion stays one."""
+        """The baseline loses as much of the scenario: no phase has ten times that."""
         plan, record, name, text = smoke({UNCLEAN: True}, {UNCLEAN: True})
         (one,) = redraw(plan, record, (suspected(plan, name),), {name: text}, load_settings())
         (drawn,) = one.metric("records_lost").redraws
-        assert (drawn.tonight, drawn.before) == (20, 20)
+        assert (drawn.tonight, drawn.before) == (0, 0)
+        assert drawn.above > 0
         assert one.status is Status.SUSPECT
 
 

@@ -16,7 +16,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE, Budget, planned_stages
 from isr_pipeline.outcomes import store
-from isr_pipeline.verdicts import acceptance, changes, stages
+from isr_pipeline.verdicts import acceptance, changes, looks, stages
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.look import call
 from isr_pipeline.verdicts.model import (
@@ -43,16 +43,16 @@ class TestLevels:
     def test_shares_sum_to_one(self, regression: int, confirm: int, scenarios: int) -> None:
         """All looks together may err as often as one look could."""
         panels = {"regression": regression, "confirm": confirm}
-        found = stages.looks(planned_stages(panels, Budget(scenarios=scenarios)))
+        found = looks.looks(planned_stages(panels, Budget(scenarios=scenarios)))
         assert sum(look.share for look in found) == pytest.approx(1.0)
         assert all(look.share > 0 for look in found)
         assert [look.is_last for look in found] == [False] * (len(found) - 1) + [True]
 
     def test_what_is_spent(self) -> None:
         """Lan and DeMets' function: ln(1 + (e - 1) t)."""
-        assert stages.spent(0.0) == 0.0
-        assert stages.spent(1.0) == pytest.approx(1.0)
-        assert stages.spent(1 / 9) == pytest.approx(0.1747, abs=1e-4)
+        assert looks.spent(0.0) == 0.0
+        assert looks.spent(1.0) == pytest.approx(1.0)
+        assert looks.spent(1 / 9) == pytest.approx(0.1747, abs=1e-4)
 
 
 def panel(values: npt.NDArray[np.float64]) -> PanelOutcomes:
@@ -88,7 +88,7 @@ def first(outcomes: PanelOutcomes, count: int) -> PanelOutcomes:
     )
 
 
-def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[stages.Look, ...]) -> list[Status]:
+def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[looks.Look, ...]) -> list[Status]:
     """What the looks make of flaps that the regression panel left open, worst case: no floor."""
     flaps = SETTINGS.metrics[FLAPS].model_copy(update={"floor": 0.0})
     tuned = SETTINGS.model_copy(
@@ -108,14 +108,14 @@ def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[stages.Look, ...
     ]
     for look in found:
         here = first(new, look.scenarios), first(old, look.scenarios)
-        called = stages.call_open(called, *here, tuned, look=look)
+        called = looks.call_open(called, *here, tuned, look=look)
     return [metrics[0].status for metrics in called]
 
 
 class TestSeenLater:
     """What only further scenarios show, of a metric that nothing asked about."""
 
-    LOOK = stages.Look(("confirm", "further-1"), 200, 1.0, is_last=True)
+    LOOK = looks.Look(("confirm", "further-1"), 200, 1.0, is_last=True)
 
     def called(self, metric: str, worse: int, rise: float = 3.0) -> MetricVerdict:
         """The verdict on a metric that differs in some scenarios behind the first twenty."""
@@ -124,7 +124,7 @@ class TestSeenLater:
         new.values[metric][50 : 50 + worse] += rise
         before, _ = call(first(new, 20), first(old, 20), SETTINGS)
         assert {one.status for one in before[0]} == {Status.UNCHANGED}
-        (after,) = stages.call_open(before, new, old, SETTINGS, look=self.LOOK)
+        (after,) = looks.call_open(before, new, old, SETTINGS, look=self.LOOK)
         (found,) = (one for one in after if one.metric == metric)
         return found
 
@@ -153,7 +153,7 @@ class TestSeenLater:
 class TestError:
     """The realised level of all looks together."""
 
-    LOOKS = stages.looks(planned_stages({"regression": 25, "confirm": 25}, Budget(scenarios=250)))
+    LOOKS = looks.looks(planned_stages({"regression": 25, "confirm": 25}, Budget(scenarios=250)))
 
     def night(
         self, random: np.random.Generator, width: int, effect: float = 0.0
@@ -167,7 +167,7 @@ class TestError:
         new, old = np.where(swapped, before, after), np.where(swapped, after, before)
         return panel(np.where(differs, new * np.exp(effect), new)), panel(old)
 
-    def alarms(self, looks: tuple[stages.Look, ...], nights: int) -> int:
+    def alarms(self, looks: tuple[looks.Look, ...], nights: int) -> int:
         """Of so many null nights of five configurations, those with an alarm."""
         random = np.random.default_rng(20_261_123)
         return sum(Status.REGRESSED in looked(*self.night(random, 5), looks) for _ in range(nights))

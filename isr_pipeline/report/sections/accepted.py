@@ -34,7 +34,8 @@ def _totals(entries: list[ledger.Entry]) -> str:
     """Largest sums of accepted changes: where a slow decline shows."""
     totals = ledger.compounded(entries)
     if not totals:
-        return "<p class=lead>No accepted night changed a metric.</p>"
+        since = " since the sums began anew" if any(one.remarks for one in entries) else ""
+        return f"<p class=lead>No accepted night changed a metric{since}.</p>"
     rows = [
         f'<tr><th scope="row">{breakable(one.config)}</th>'
         f"<td>{escape(LABELS.get(one.metric, one.metric))}</td>"
@@ -58,7 +59,7 @@ def _newest(entries: list[ledger.Entry]) -> str:
     rows = [
         f'<tr><th scope="row">{escape(one.night)}</th><td>{breakable(_subject(one))}</td>'
         f"<td>{escape(one.accepted_by)}</td><td>{escape(one.accepted_at)}</td>"
-        f"<td>{escape(one.why)}</td></tr>"
+        f"<td>{'<br>'.join(escape(line) for line in (one.why, *one.remarks))}</td></tr>"
         for one in reversed(entries[-ENTRIES_MAX:])
     ]
     return table(

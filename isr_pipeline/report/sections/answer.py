@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from html import escape
 
@@ -32,8 +31,6 @@ SHOWN = 3
 """Configurations and metrics that are told here; the rest stands below."""
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
-
-_CODE = re.compile("`([^`]+)`")
 
 
 def body(page: Page, data: NightData) -> str:
@@ -116,11 +113,16 @@ def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
 
 
 def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    """What decided it, if the histories could be compared; else what changed."""
+    """What decided the first difference, if the histories could be compared; else what changed.
+
+    It need not be the cause: where more than one thing changed, the command that names that.
+    """
     found = explanation(page, data, one.name)
     if isinstance(found, Explanation):
-        text = _CODE.sub(r"<code>\1</code>", escape(str(found.decided_by["text"])))
-        return f'<a href="#why">Why</a>: {text}.'
+        text = escape(str(found.decided_by["text"]))
+        said = f'<a href="#why">First differing {found.part}</a> decided by {text}.'
+        command = f" <code>{escape(found.command)}</code> names the cause."
+        return said + (command if found.command else "")
     changes = read_changes(data.plan.experiment, data.plan.night)
     texts = [change.text for change in (*changes.of(one.config_id), *changes.shared)]
     if not texts:
@@ -164,9 +166,10 @@ def _again(metric: MetricVerdict) -> str:
     if not metric.redraws:
         return ""
     clearest = min(metric.redraws, key=lambda one: one.p)
+    some = f"more than {clearest.above:g}" if clearest.above else "some"
     return (
         f"drawn again in {clearest.draws} other phases, scenario {escape(clearest.scenario_id)} "
-        f"has some in {clearest.tonight}, in {clearest.before} before"
+        f"has {some} in {clearest.tonight}, in {clearest.before} before"
     )
 
 

@@ -1,0 +1,55 @@
+"""How a night ends: which statuses of configurations are red, and the exit status of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isr_pipeline.errors import Refused
+from isr_pipeline.night import life
+from isr_pipeline.night.status import read_status
+from isr_pipeline.verdicts.judge import assemble
+from isr_pipeline.verdicts.look import Power
+from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from tests.verdicts.synthetic import NIGHT, World, home
+
+__all__ = ["home"]
+
+RUN = "manual__1"
+
+
+def exit_status(status: Status) -> int:
+    """Finish a night in which one configuration has a status; what a command exits with."""
+    plan = World(experiment="smoke").plan(NIGHT)
+    of_each = (status, Status.UNCHANGED, Status.UNCHANGED)
+    configurations = tuple(
+        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, reason="", metrics=())
+        for one, has in zip(plan.configurations, of_each, strict=True)
+    )
+    assemble(
+        plan, configurations, outcomes_digest="", power=Power(), note=None, pending=False
+    ).save()
+    try:
+        life.finish("smoke", NIGHT, broken=[], fail_on_regression=True, dag_run_id=RUN)
+    except Refused as red:
+        return red.exit_status
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("status", "exits"),
+    [
+        (Status.UNDECIDED, 0),
+        (Status.SUSPECT, 0),
+        (Status.IMPROVED, 0),
+        (Status.OK, 0),
+        (Status.REGRESSED, 1),
+        (Status.NO_DATA, 1),
+    ],
+)
+def test_only_regressed_and_no_data_are_red(home: Path, status: Status, exits: int) -> None:
+    """What is not proven passes; the night is noted by its word either way."""
+    assert home
+    assert exit_status(status) == exits
+    assert read_status("smoke", NIGHT).state == str(status)
