@@ -116,9 +116,11 @@ class Grid(Strict):
 
 
 class Group(Strict):
-    """Configurations that belong together; a group is one shard of the simulation."""
+    """Configurations that belong together; one shard of the simulation takes whole groups."""
 
-    name: Name = Field(description="Names the shard, one task of the night.")
+    name: Name = Field(
+        description="Names the shard, a task of the night that may take several groups."
+    )
     candidates: tuple[Candidate, ...] = Field(
         default=(), description="Configurations one by one. A group has a candidate or a grid."
     )
@@ -194,7 +196,7 @@ class ExperimentFile(Strict):
         default={}, description="What every configuration has, as under `set` of a candidate."
     )
     groups: tuple[Group, ...] = Field(
-        description="The configurations; a group is one shard of the simulation."
+        description="The configurations; at most three shards of the simulation take whole groups."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,12 +31,17 @@ from isr_pipeline.scenarios.panels import (
 from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
 
+SHARDS_MAX = 3
+"""Shards of a night: each is a task and a Spark application, which cost two seconds."""
+
+SHARD_NAME_MAX = 100
+
 
 class Shard(Strict):
-    """A part of the simulation: the configurations of one group.
+    """A part of the simulation: the configurations of some neighbouring groups.
 
     Attributes:
-        name: of the group; what the UI shows.
+        name: of the groups; what the UI shows.
         config_ids: in the plan's order.
     """
 
@@ -171,11 +177,41 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
 
 
 def _shards(every: tuple[Configuration, ...]) -> tuple[Shard, ...]:
-    groups = dict.fromkeys(one.group for one in every)
+    """Whole groups, neighbours together, in at most :data:`SHARDS_MAX` shards."""
+    sizes = Counter(one.group for one in every)
     return tuple(
-        Shard(name=group, config_ids=tuple(one.config_id for one in every if one.group == group))
-        for group in groups
+        Shard(
+            name=_named(groups),
+            config_ids=tuple(one.config_id for one in every if one.group in groups),
+        )
+        for groups in _runs(sizes, SHARDS_MAX)
     )
+
+
+def _named(groups: list[str]) -> str:
+    """``min-isr+unclean``; of many, the first and how many more: it is the name of a folder."""
+    whole = "+".join(groups)
+    return whole if len(whole) <= SHARD_NAME_MAX else f"{groups[0]}+{len(groups) - 1}-more"
+
+
+def _runs(sizes: Mapping[str, int], most: int) -> list[list[str]]:
+    """Neighbours together in at most so many runs, the largest as small as it can be."""
+    capacity = max(*sizes.values(), math.ceil(sum(sizes.values()) / most))
+    while len(runs := _filled(sizes, capacity)) > most:
+        capacity += 1
+    return runs
+
+
+def _filled(sizes: Mapping[str, int], capacity: int) -> list[list[str]]:
+    runs: list[list[str]] = []
+    room = 0
+    for name, size in sizes.items():
+        if size > room:
+            runs.append([])
+            room = capacity
+        runs[-1].append(name)
+        room -= size
+    return runs
 
 
 @functools.cache

@@ -4,9 +4,18 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.plan import Plan, code_version, make_plan
+from isr_pipeline.experiment.plan import (
+    Plan,
+    _filled,
+    _named,
+    _runs,
+    code_version,
+    make_plan,
+)
 from isr_pipeline.kernels.source import KERNEL_ROOMS
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
@@ -40,6 +49,37 @@ def test_shards(plan: Plan) -> None:
     assert [shard.name for shard in plan.shards] == ["base-rules", "kip-501"]
     ids = [config_id for shard in plan.shards for config_id in shard.config_ids]
     assert ids == [one.config_id for one in plan.configurations]
+
+
+def test_many_groups_share_shards() -> None:
+    """Seven groups are three shards of neighbours, about as large as one another."""
+    plan = make_plan("operators", NIGHT, 20)
+    assert [shard.name for shard in plan.shards] == [
+        "defaults+published-advice+lag-limit",
+        "min-isr+unclean",
+        "session+fetchers",
+    ]
+    assert [len(shard.config_ids) for shard in plan.shards] == [8, 7, 7]
+    ids = [config_id for shard in plan.shards for config_id in shard.config_ids]
+    assert ids == [one.config_id for one in plan.configurations]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.integers(1, 6))
+def test_runs_of_groups(sizes: list[int], most: int) -> None:
+    """Every group once, in order, in few runs, and no smaller largest run would do."""
+    named = {f"g{index}": size for index, size in enumerate(sizes)}
+    runs = _runs(named, most)
+    assert [name for run in runs for name in run] == list(named)
+    assert len(runs) <= most
+    largest = max(sum(named[name] for name in run) for run in runs)
+    if largest > max(sizes):
+        assert len(_filled(named, largest - 1)) > most
+
+
+def test_a_shard_of_many_long_names() -> None:
+    """Its name is that of a folder: the first group and how many more."""
+    assert _named(["min-isr", "unclean"]) == "min-isr+unclean"
+    assert _named(["a" * 60, "b" * 60, "c"]) == f"{'a' * 60}+2-more"
 
 
 def test_panel_size() -> None:
