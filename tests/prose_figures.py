@@ -413,7 +413,7 @@ def _verdicts() -> Iterable[Claim]:
     assert (first, more, *redraw.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
     yield from given(page, "the rule's usual name", '(Poisson; at 5 % the "rule of three")')
     yield now(page, "one of {} configurations regressed", nights.CONFIGURATIONS)
-    yield now(page, "played once among {} configurations", nights.TOGETHER)
+    yield now(page, "played once among {} configurations", nights.CONFIGURATIONS_TOGETHER)
     yield now(page, "within their strata, {} times", choice.DRAWS)
     yield now(page, "(at most {})", case.SCENARIOS_MAX)
     yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))

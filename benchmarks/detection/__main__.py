@@ -22,7 +22,14 @@ from rich.progress import Progress
 
 from benchmarks.detection import otava
 from benchmarks.detection.contest import Contest, Size, load_contest
-from benchmarks.detection.nights import Played, columns_of, kinds, play, series_of
+from benchmarks.detection.nights import (
+    CONFIGURATIONS_TOGETHER,
+    Played,
+    columns_of,
+    kinds,
+    play,
+    series_of,
+)
 from benchmarks.detection.pool import Pool, load_pool, make_pool
 from benchmarks.detection.score import ANEW, missed, scored, sort_of
 from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_readme, write
@@ -76,7 +83,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--hosts", type=int, help="configurations that they are planted in")
     parser.add_argument("--nights", type=int, help="of each regression, of either sort of phases")
     parser.add_argument(
-        "--nights-together", type=int, help="of each regression, among 41 configurations"
+        "--nights-together",
+        type=int,
+        help=f"of each regression, among {CONFIGURATIONS_TOGETHER} configurations",
     )
     parser.add_argument(
         "--null-nights",

@@ -8,27 +8,19 @@ would be drawn for both.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from benchmarks.detection.contest import NOTHING, Arm
 from benchmarks.detection.draw import Night
 from benchmarks.detection.pool import NIGHT, PANEL, another_seed, source_of_mutant
-from isr_pipeline.kernels.process import Kernel
+from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
-from isr_pipeline.verdicts.redraw import (
-    SCENARIOS,
-    Amount,
-    amount_by,
-    decided_by,
-    drawn_again,
-    levels_of,
-)
+from isr_pipeline.verdicts.model import MetricVerdict, Status
+from isr_pipeline.verdicts.redraw import Amount, Kernels, again
 from isr_pipeline.verdicts.settings import VerdictSettings
-from isr_pipeline.worlds.reuse import Simulations
 
 
 def confirmed(
@@ -48,28 +40,12 @@ def confirmed(
     arm = night.arms[column]
     before = night.pool.arm(arm.host, NOTHING, anew=False)
     with ExitStack() as stack:
-        amounts = _amount(arm, stack), _amount(before, stack)
+        kernels = Kernels(stack, compiled=True)
+        amounts = _amount(kernels, arm), _amount(kernels, before)
         sides = arm.overrides, before.overrides
-        return [
-            metric.metric
-            for metric in asked
-            if _again(night, column, metric, (sides, amounts), settings).status is Status.REGRESSED
-        ]
-
-
-def _again(
-    night: Night,
-    column: int,
-    metric: MetricVerdict,
-    sides: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], tuple[Amount, Amount]],
-    settings: VerdictSettings,
-) -> MetricVerdict:
-    names = metric.newly[:SCENARIOS]
-    levels = levels_of(settings, 1, len(names))
-    redraws: tuple[Redraw, ...] = tuple(
-        drawn_again(_scenario(night, column, name), metric.metric, *sides, levels) for name in names
-    )
-    return decided_by(metric, redraws)
+        drawn = [again(one, partial(_scenario, night, column), sides, amounts, settings)
+                 for one in asked]  # fmt: skip
+    return [one.metric for one in drawn if one.status is Status.REGRESSED]
 
 
 def _scenario(night: Night, column: int, name: str) -> dict[str, Any]:
@@ -80,15 +56,8 @@ def _scenario(night: Night, column: int, name: str) -> dict[str, Any]:
     return {**scenario, "seed": another_seed(scenario["seed"])} if swapped else scenario
 
 
-def _amount(arm: Arm, stack: ExitStack) -> Amount:
+def _amount(kernels: Kernels, arm: Arm) -> Amount:
     """How to run an arm's code."""
     if arm.mutant is None:
-        return _amount_here
-    name = f"the mutant {arm.mutant.name}"
-    return amount_by(stack.enter_context(Kernel(source_of_mutant(arm.mutant), name)))
-
-
-def _amount_here(scenario: Mapping[str, Any], overrides: Mapping[str, Any], metric: str) -> float:
-    """By the present kernel, in this process."""
-    asked = apply(scenario_from_json(json.dumps(scenario)), overrides)
-    return float(Simulations().result_for(asked)[0][metric] or 0.0)
+        return kernels.amount(read_package(), "the present kernel")
+    return kernels.amount(source_of_mutant(arm.mutant), f"the mutant {arm.mutant.name}")

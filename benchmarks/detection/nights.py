@@ -35,7 +35,7 @@ SEED = 501_2030
 CONFIGURATIONS = 22
 """Of a night in which one configuration regressed: as many as `operators` has."""
 
-TOGETHER = 41
+CONFIGURATIONS_TOGETHER = 41
 """Of a night of several experiments together."""
 
 EVERY = 3
@@ -89,7 +89,10 @@ def columns_of(settings: VerdictSettings) -> list[str]:
 
 def kinds(pool: Pool, size: Size) -> list[tuple[Kind, int]]:
     """Kinds of nights and how many of each."""
-    sorts = [(True, CONFIGURATIONS, size.nights), (True, TOGETHER, size.nights_together)]
+    sorts = [
+        (True, CONFIGURATIONS, size.nights),
+        (True, CONFIGURATIONS_TOGETHER, size.nights_together),
+    ]
     if size.as_drawn:
         sorts.append((False, 1, size.nights))
     planted = [

@@ -212,17 +212,22 @@ def _simulate(task: _Task) -> int:
             rows: dict[Path, list[dict[str, Any]]] = {path: [] for _, path in wanted}
             for index in range(start, stop):
                 drawn = draw_scenario(source, PANEL, NIGHT, index).scenario_json
-                for anew in sorted({arm.anew for arm, _ in wanted}):
-                    scenario = scenario_from_json(drawn)
-                    if anew:
-                        scenario = refactored(scenario, "phases-redrawn")
-                    these = [(arm, path) for arm, path in wanted if arm.anew is anew]
-                    found = outcomes_of(scenario, [arm for arm, _ in these])
-                    for (_, path), outcome in zip(these, found, strict=True):
-                        rows[path].append(outcome)
+                for path, outcome in _each(scenario_from_json(drawn), wanted, outcomes_of):
+                    rows[path].append(outcome)
             for path, some in rows.items():
                 _write(path, some)
     return len(task.missing)
+
+
+def _each(
+    scenario: Scenario, wanted: Sequence[tuple[Arm, Path]], outcomes_of: Simulator
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The outcome of a scenario under each arm, arms of the same phases after one another."""
+    for anew in sorted({arm.anew for arm, _ in wanted}):
+        these = [(arm, path) for arm, path in wanted if arm.anew is anew]
+        played = refactored(scenario, "phases-redrawn") if anew else scenario
+        found = outcomes_of(played, [arm for arm, _ in these])
+        yield from zip((path for _, path in these), found, strict=True)
 
 
 Simulator = Callable[[Scenario, Sequence[Arm]], list[dict[str, Any]]]

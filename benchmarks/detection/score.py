@@ -133,7 +133,8 @@ def scored(pool: Pool, played: Iterable[Played], settings: VerdictSettings) -> d
     nights = list(played)
     planted = [one for one in nights if one.kind.plant]
     nulls = [one for one in nights if not one.kind.plant]
-    truths = {one.kind: truth_of(pool, one.kind, settings) for one in planted}
+    kinds = dict.fromkeys(one.kind for one in planted)
+    truths = {kind: truth_of(pool, kind, settings) for kind in kinds}
     contestants = list(dict.fromkeys(name for one in nights for name in one.found))
     return {
         "contestants": {name: _contestant(name, planted, nulls, truths) for name in contestants},

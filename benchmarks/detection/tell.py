@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.detection.arms import OWN
+from benchmarks.detection.nights import CONFIGURATIONS_TOGETHER
 from benchmarks.detection.score import ANEW, AS_DRAWN, TOGETHER
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
@@ -33,7 +34,7 @@ MORE = {
 
 SORTS = {
     ANEW: "phases drawn anew",
-    TOGETHER: "the same, among 41 configurations",
+    TOGETHER: f"the same, among {CONFIGURATIONS_TOGETHER} configurations",
     AS_DRAWN: "phases as drawn",
 }
 
@@ -127,7 +128,8 @@ def _made(told: Mapping[str, Any]) -> str:
     """One paragraph: how much was simulated, where and when."""
     given = f" with `{' '.join(told['arguments'])}`" if told["arguments"] else ""
     more = told["nights_together"]
-    together = f", and {more} more among 41 configurations" if more else ""
+    among = f", and {more} more among {CONFIGURATIONS_TOGETHER} configurations"
+    together = among if more else ""
     spent, shipped = told["budget"], told["shipped_budget"]
     less = f" A night may spend {spent} scenarios here, not the shipped {shipped}."
     budget = less if spent < shipped else ""

@@ -104,8 +104,8 @@ class Explanation:
             _first_line(self.first),
             f"first differing {self.part} decided by {self.decided_by['text']}",
         ]
-        if self.command:
-            lines.append(f"more than one thing changed: `{self.command}` names the cause")
+        if command := self.command:
+            lines.append(f"more than one thing changed: `{command}` names the cause")
         lines += [f"    {one['t_ms']:>12.3f} ms  {one['text']}" for one in self.chain]
         return [*lines, *(f"other library: {one}" for one in self.libraries)]
 

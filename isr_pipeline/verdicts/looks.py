@@ -114,12 +114,11 @@ def call_open(
     """
     here = look.settings(settings, kept)
     again, _ = call(new, old, here, share=look.share, allowed=allowed)
-    level = look.share * here.suspicion_rate
-    strata = Counter(new.strata)
+    by = _Looked(look, look.share * here.suspicion_rate, Counter(new.strata), settings)
     return [
         tuple(
-            _called_again(metric, seen, _Seen(look, level, strata, settings))
-            if metric.status in OPEN or _opens_again(metric, seen, level, settings)
+            _called_again(metric, seen, by)
+            if metric.status in OPEN or _opens_again(metric, seen, by)
             else metric
             for metric, seen in zip(metrics, looked, strict=True)
         )
@@ -128,8 +127,8 @@ def call_open(
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """What a look is, for one metric.
+class _Looked:
+    """What metrics are called again by.
 
     Attributes:
         look: which one.
@@ -144,21 +143,20 @@ class _Seen:
     settings: VerdictSettings
 
 
-def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen) -> MetricVerdict:
+def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> MetricVerdict:
     """One open metric after a look.
 
     A suspicion stays one only as long as the further scenarios show a rise as well, or if it is of
     something that must never happen. Single scenarios that the regression panel shows are shown
     whatever a look says.
     """
-    look, level, settings = by.look, by.level, by.settings
     suspect = before.status is Status.SUSPECT
-    on = f"on {look.scenarios} further scenarios"
+    on = f"on {by.look.scenarios} further scenarios"
     again = f"{seen.reason.removesuffix(f'; {AWAITS_CONFIRM}')}, {on}"
     first = before.reason.partition(NOT_CONFIRMED)[0].removesuffix(f"; {AWAITS_CONFIRM}")
     not_confirmed = f"{first}{NOT_CONFIRMED}{again}"
     strata = tuple(_confirmed(one) for one in seen.strata)
-    if _is_confirmed(seen, level, settings):
+    if _is_confirmed(seen, by):
         status = Status.REGRESSED
         again = seen.reason.replace(AWAITS_CONFIRM, f"confirmed {on}")
     elif suspect and (before.newly or seen.status is Status.UNCHANGED):
@@ -171,7 +169,7 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen) -> Metr
         return _never_again(before, seen, by, on)
     elif seen.status is Status.SUSPECT:
         status, again = seen.status, seen.reason.replace(AWAITS_CONFIRM, on)
-    elif suspect and seen.status in OPEN and _rises(seen, settings):
+    elif suspect and seen.status in OPEN and _rises(seen, by.settings):
         status, again = Status.SUSPECT, not_confirmed
     else:
         status = seen.status
@@ -179,7 +177,7 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen) -> Metr
         "status": status,
         "reason": again,
         "p_confirm": seen.p,
-        "scenarios": look.scenarios,
+        "scenarios": by.look.scenarios,
         "strata": strata,
         "alone": _together(before.alone, seen.alone),
         "redraws": before.redraws,
@@ -187,7 +185,7 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen) -> Metr
     return seen.model_copy(update=update)
 
 
-def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen, on: str) -> MetricVerdict:
+def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked, on: str) -> MetricVerdict:
     """A metric that differed on the regression panel, and in no scenario of a look.
 
     That no further one differs bounds how often one does, not how much. So a rise is ruled out if
@@ -216,7 +214,7 @@ def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Seen, on: str)
     )
 
 
-def _most_missed(before: MetricVerdict, by: _Seen) -> Size:
+def _most_missed(before: MetricVerdict, by: _Looked) -> Size:
     """The largest change that a look without any difference leaves possible.
 
     Of n scenarios none differs with a probability of at most the level unless differing ones are
@@ -244,9 +242,7 @@ def _together(first: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *more)))
 
 
-def _opens_again(
-    before: MetricVerdict, seen: MetricVerdict, level: float, settings: VerdictSettings
-) -> bool:
+def _opens_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> bool:
     """Whether a look calls again what was decided: it shows a rise, or what must never happen.
 
     A rise need not be sure. A small stratum of which few scenarios differ may show nothing in one
@@ -255,21 +251,21 @@ def _opens_again(
     """
     if before.status not in {Status.OK, Status.UNCHANGED}:
         return False
-    if _is_confirmed(seen, level, settings):
+    if _is_confirmed(seen, by):
         return True
     if seen.status is Status.SUSPECT and seen.newly:
         return True
-    return seen.status in OPEN and _rises(seen, settings)
+    return seen.status in OPEN and _rises(seen, by.settings)
 
 
-def _is_confirmed(seen: MetricVerdict, level: float, settings: VerdictSettings) -> bool:
+def _is_confirmed(seen: MetricVerdict, by: _Looked) -> bool:
     """Whether a look that may err so much calls a rise that matters, in all or in a stratum."""
     if seen.status is not Status.SUSPECT:
         return False
     if any(one.status is Status.SUSPECT for one in seen.strata):
         return True
     assert seen.q is not None, "what is suspect differs"
-    return seen.q <= level and rise_matters(size_of(seen, seen.metric), settings)
+    return seen.q <= by.level and rise_matters(size_of(seen, seen.metric), by.settings)
 
 
 def _confirmed(one: StratumVerdict) -> StratumVerdict:

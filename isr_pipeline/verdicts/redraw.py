@@ -191,7 +191,7 @@ def redraw(
     asked = [one for one in verdicts if awaiting(one)]
     decided: dict[str, ConfigVerdict] = {}
     with ExitStack() as stack:
-        kernels = _Kernels(stack, compiled=compiled)
+        kernels = Kernels(stack, compiled=compiled)
         for one in asked:
             partner = one.baseline_config_id or ""
             mine = next(c.overrides for c in plan.configurations if c.config_id == one.config_id)
@@ -214,7 +214,7 @@ def _tonight(plan: Plan) -> Source:
     return source
 
 
-class _Kernels:
+class Kernels:
     """Kernels that run, each once, whichever side asks for it."""
 
     def __init__(self, stack: ExitStack, *, compiled: bool) -> None:
@@ -226,7 +226,7 @@ class _Kernels:
         """Ask the kernel of some sources, which is started if it does not run yet."""
         if source.kernel_digest not in self._running:
             kernel = self._stack.enter_context(Kernel(source, name, compiled=self._compiled))
-            self._running[source.kernel_digest] = amount_by(kernel)
+            self._running[source.kernel_digest] = _amount_by(kernel)
         return self._running[source.kernel_digest]
 
 
@@ -237,17 +237,37 @@ def _redrawn(
     settings: VerdictSettings,
     runs: tuple[Amount, Amount],
 ) -> ConfigVerdict:
-    found = {}
-    for metric in awaiting(one):
-        names, number = _to_draw(metric), _number(metric)
-        levels = levels_of(settings, number, len(names))
-        drawn = [
-            drawn_again(json.loads(scenarios[name]), metric.metric, sides, runs, levels)
-            for name in names
-        ]
-        redraws = tuple(one.model_copy(update={"number": number}) for one in drawn)
-        found[metric.metric] = decided_by(metric, redraws)
-    return one.with_metrics(tuple(found.get(metric.metric, metric) for metric in one.metrics))
+    def drawn(name: str) -> Scenario:
+        return dict(json.loads(scenarios[name]))
+
+    return one.with_metrics(
+        tuple(again(metric, drawn, sides, runs, settings) for metric in one.metrics)
+    )
+
+
+def again(
+    metric: MetricVerdict,
+    scenario: Callable[[str], Scenario],
+    sides: tuple[Mapping[str, Any], Mapping[str, Any]],
+    amounts: tuple[Amount, Amount],
+    settings: VerdictSettings,
+) -> MetricVerdict:
+    """A metric once its scenarios are drawn again; as it is if none must be.
+
+    Args:
+        metric: of one configuration.
+        scenario: gives a scenario as its JSON has it, by name.
+        sides: overrides of tonight and of the baseline.
+        amounts: how to run tonight's code and the baseline's.
+        settings: with the p that confirms.
+    """
+    names, number = _to_draw(metric), _number(metric)
+    if not names:
+        return metric
+    levels = levels_of(settings, number, len(names))
+    drawn = [drawn_again(scenario(one), metric.metric, sides, amounts, levels) for one in names]
+    redraws = tuple(one.model_copy(update={"number": number}) for one in drawn)
+    return decided_by(metric, redraws)
 
 
 def levels_of(settings: VerdictSettings, number: int, scenarios: int) -> tuple[float, float]:
@@ -262,7 +282,7 @@ def levels_of(settings: VerdictSettings, number: int, scenarios: int) -> tuple[f
     return settings.confirm_p * first / scenarios, settings.confirm_p * more / scenarios
 
 
-def amount_by(kernel: Kernel) -> Amount:
+def _amount_by(kernel: Kernel) -> Amount:
     """Ask a kernel, once for each scenario and overrides."""
     known: dict[str, dict[str, Any]] = {}
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.detection import score, tell
-from benchmarks.detection.again import _amount_here, confirmed
+from benchmarks.detection.again import confirmed
 from benchmarks.detection.arms import (
     CONTESTANTS,
     OWN,
@@ -58,11 +58,12 @@ from benchmarks.detection.score import (
 from isr_pipeline.errors import InputError
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import scenario_from_json
+from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
 from isr_pipeline.verdicts import look
 from isr_pipeline.verdicts.model import MetricVerdict, Status
 from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.worlds.reuse import Simulations
 
 SIZE = 2_100
 SETTINGS = load_settings()
@@ -343,8 +344,8 @@ class TestAgain:
         source = pool.experiment.source
         for row in pool.strata["offline"]:
             text = draw_scenario(source, PANEL, NIGHT, int(row)).scenario_json
-            scenario = json.loads(text)
-            if _amount_here(scenario, {UNCLEAN: True}, "records_lost"):
+            asked = apply(scenario_from_json(text), {UNCLEAN: True})
+            if Simulations().result_for(asked)[0]["records_lost"]:
                 return int(row)
         raise AssertionError("none loses records")
 

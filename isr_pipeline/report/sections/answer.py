@@ -121,8 +121,9 @@ def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
     if isinstance(found, Explanation):
         text = escape(str(found.decided_by["text"]))
         said = f'<a href="#why">First differing {found.part}</a> decided by {text}.'
-        command = f" <code>{escape(found.command)}</code> names the cause."
-        return said + (command if found.command else "")
+        if command := found.command:
+            return f"{said} <code>{escape(command)}</code> names the cause."
+        return said
     changes = read_changes(data.plan.experiment, data.plan.night)
     texts = [change.text for change in (*changes.of(one.config_id), *changes.shared)]
     if not texts:
