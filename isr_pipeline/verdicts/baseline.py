@@ -311,14 +311,15 @@ def as_json(overrides: Any) -> dict[str, Any]:
 
 
 def examined() -> str:
-    """Read every baseline there is, and say which.
+    """Read every baseline there is, and say which. The ledgers lie beside their folders.
 
     Raises:
         Refused: the first that is damaged, and how to have a whole one.
     """
     accepted = []
     found = Home.from_environment().baselines.glob("*")
-    for experiment in sorted(one.name for one in found if not one.name.startswith(".")):
+    folders = (one.name for one in found if one.is_dir())
+    for experiment in sorted(name for name in folders if not name.startswith(".")):
         try:
             baseline = load(experiment)
         except BaselineDamaged as damage:

@@ -359,6 +359,13 @@ class TestBaseline:
         assert verdict.status is Status.NO_DATA
         assert verdict.headline == f"3 of 3 configurations without data ({reason})"
 
+    def test_examination_after_an_acceptance(self) -> None:
+        """A baseline is a folder; the ledger beside it is none, and is none when it is alone."""
+        accepted(World())
+        assert baseline.examined() == f"synthetic of {NIGHT}"
+        baseline.forget("synthetic")
+        assert baseline.examined() == "none accepted yet"
+
     def test_named_candidate_is_matched_by_name(self) -> None:
         """New values of a named candidate are compared with its old ones."""
         world = accepted(World())
