@@ -33,7 +33,10 @@ def effects_of(scenario: Scenario) -> Effects:
     found: dict[str, Any] = {
         **read,
         **dict(_switches(scenario, params)),
-        **{key: _of_topics(scenario, key, params[key]) for key in TOPIC_KEYS},
+        **{
+            key: of_topics(scenario, key, params[key], scenario.cluster.release)
+            for key in TOPIC_KEYS
+        },
         **{key: _of_brokers(scenario, key, read[key]) for key in _own_of_brokers(scenario, read)},
     }
     return tuple(sorted((key, str(value)) for key, value in found.items()))
@@ -47,9 +50,16 @@ def _switches(scenario: Scenario, params: dict[str, Param]) -> Iterator[tuple[st
             yield f"switch {name}", getattr(rule_set, name)
 
 
-def _of_topics(scenario: Scenario, key: str, value: Param) -> list[object]:
-    """The value that each topic's partitions apply."""
-    capped = key == _MIN_ISR and rule_set_of(scenario.cluster.release).min_isr_capped
+def of_topics(scenario: Scenario, key: str, value: Param, release: str) -> list[Param]:
+    """The value that each topic's partitions apply.
+
+    Args:
+        scenario: its topics may have values of their own.
+        key: of topics.
+        value: the cluster's.
+        release: that says whether min.insync.replicas may be more than the replicas.
+    """
+    capped = key == _MIN_ISR and rule_set_of(release).min_isr_capped
     own = [(topic, topic.settings.get(key, value)) for topic in scenario.topics]
     return [min(int(mine), _replicas(topic)) if capped else mine for topic, mine in own]
 

@@ -207,8 +207,7 @@ class _Words:
             )
         if choice.measured is None:
             surely = "surely " if choice.probability_best < SURE else ""
-            unless = " without losing more acknowledged records" if choice.losing else ""
-            return f"Keep {name}: {_none_of(choice.candidates)} {surely}better{unless}."
+            return f"Keep {name}: {_none_of(choice.candidates)} {surely}better{_without(choice)}."
         best = self.by_id[choice.best]
         return (
             f"Keep {name}: nothing else is surely better. {best.name} looked best on one half of "
@@ -236,11 +235,12 @@ class _Words:
 
     def _sure_to_keep(self, choice: Choice) -> str:
         """How sure it is that none is better: the other half may see it otherwise."""
-        if len(choice.losing) == choice.candidates:
-            return f"Each of the others loses more acknowledged records than {self.reference.name}."
+        left_out = len(choice.losing) + len(choice.weaker)
+        if left_out == choice.candidates:
+            return "Each of the others was left out."
         sure = _percent(choice.probability_best)
         if choice.most_often in (choice.best, *choice.alike):
-            of = " that loses no more records" if choice.losing else ""
+            of = " that was not left out" if left_out else ""
             return f"It is {sure} sure that none{of} is better."
         return (
             f"On these, {self.by_id[choice.most_often].name} is the best in "
@@ -249,7 +249,7 @@ class _Words:
         )
 
     def _decides(self, choice: Choice | None, measured: Measured | None) -> str:
-        """Which scenarios and assumptions decide it, and what was left out for losing records."""
+        """Which scenarios and assumptions decide it, and what was left out."""
         if choice is None:
             return ""
         if measured is None:
@@ -268,21 +268,24 @@ class _Words:
         return " ".join(filter(None, [*said, self._left_out(choice)]))
 
     def _left_out(self, choice: Choice) -> str:
-        """Which lose more acknowledged records than the reference, and so were never chosen."""
-        if not choice.losing:
-            return ""
-        if len(choice.losing) > 1:
-            said = (
-                f"{len(choice.losing)} of {choice.candidates} others lose more acknowledged "
-                f"records than {self.reference.name} and were left out."
-            )
-        else:
-            said = f"{self.by_id[choice.losing[0]].name} loses more acknowledged records than "
-            said += f"{self.reference.name} and was left out."
+        """Which were never chosen, and why."""
+        name = self.reference.name
+        said = [
+            self._those(choice, choice.weaker, "lower", "what acks=all promises"),
+            self._those(choice, choice.losing, "lose", f"more acknowledged records than {name}"),
+        ]
         if choice.lossy is not None:
-            name, lost = self.by_id[choice.lossy[0]].name, choice.lossy[1]
-            said += f" {name} would gain most, and loses {lost:.3g} more a scenario on average."
-        return said
+            best, lost = self.by_id[choice.lossy[0]].name, choice.lossy[1]
+            said.append(f"{best} would gain most, and loses {lost:.3g} more a scenario on average.")
+        return " ".join(filter(None, said))
+
+    def _those(self, choice: Choice, ids: tuple[str, ...], does: str, what: str) -> str:
+        """A sentence about those that were left out for one reason; nothing about none."""
+        if not ids:
+            return ""
+        if len(ids) == 1:
+            return f"{self.by_id[ids[0]].name} {does}s {what} and was left out."
+        return f"{len(ids)} of {choice.candidates} others {does} {what} and were left out."
 
     def _asked(self, told: list[str], kept: list[str]) -> str:
         """What was asked about as one paragraph; see `_told` and `_kept`."""
@@ -331,10 +334,19 @@ class _Words:
 
     def _takes(self, config_id: str) -> str:
         """What it takes to have a configuration, where that is more than a setting."""
-        configuration = self.by_id[config_id]
+        weaker = {one for choice in self.choices.every for one in choice.weaker}
+        takes = [
+            self._upgrade(self.by_id[config_id]),
+            "lowers what acks=all promises" if config_id in weaker else "",
+        ]
+        said = ", ".join(filter(None, takes))
+        return f" ({said})" if said else ""
+
+    def _upgrade(self, configuration: Configuration) -> str:
+        """What it takes beside other values of keys; empty if nothing."""
         kind = kind_of(configuration, self.reference)
         if kind is Kind.PROPOSAL:
-            return " (no released broker has it)"
+            return "no released broker has it"
         if kind is Kind.SETTING:
             return ""
         mine, theirs = (
@@ -342,8 +354,8 @@ class _Words:
             for one in (configuration, self.reference)
         )
         if mine == theirs:
-            return " (another controller)"
-        return " (an upgrade)" if mine > theirs else " (a downgrade)"
+            return "another controller"
+        return "an upgrade" if mine > theirs else "a downgrade"
 
     def _rivals(self) -> str:
         if not self.choices.rivals:
@@ -358,8 +370,10 @@ class _Words:
     def _another(self, choice: Choice | None, title: str) -> str:
         if choice is None:
             return ""
+        left_out = self._left_out(choice)
         if choice.measured is None:
-            return f"{title}: {_none_of(choice.candidates)} better."
+            said = f"{title}: {_none_of(choice.candidates)} better{_without(choice)}."
+            return f"{said} {left_out}".rstrip()
         best = self.by_id[choice.best]
         sure = "surely better" if choice.is_advised else "not surely better"
         first = _change(choice.measured.changes[PRODUCE])
@@ -368,7 +382,7 @@ class _Words:
             f"{self.reference.name} ({_percent(choice.measured.better)}); {first}."
         )
         measured = self._comparable(choice.measured)
-        parts = (said, _gains(measured), _price(measured, self.ratio_min))
+        parts = (said, _gains(measured), _price(measured, self.ratio_min), left_out)
         return " ".join(part for part in parts if part)
 
     def _backing(self, chosen: Configuration) -> str:
@@ -464,6 +478,16 @@ def _ratio(one: Change) -> str:
 def _percent(share: float) -> str:
     """A share as a reader takes it: never 100 % of draws that are a sample."""
     return "over 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
+
+
+def _without(choice: Choice) -> str:
+    """What the others that were left out would have cost."""
+    costs = [
+        "lowering what acks=all promises" if choice.weaker else "",
+        "losing more acknowledged records" if choice.losing else "",
+    ]
+    said = " or ".join(filter(None, costs))
+    return f" without {said}" if said else ""
 
 
 def _none_of(candidates: int) -> str:

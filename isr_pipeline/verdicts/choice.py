@@ -11,8 +11,9 @@ p. 3929). All configurations meet the same draws, so what they have in common ca
 
 The rule: whoever has the least produce unavailability. Those that are worse than it by less than
 what matters (`ratio_min`) count as equally good on it; among them the axes of the Pareto front
-decide, by the sum of the logarithms of their ratios. What loses more acknowledged records than the
-reference is never chosen.
+decide, by the sum of the logarithms of their ratios. Never chosen is what loses more acknowledged
+records than the reference, and what lowers what acks=all promises: an outcome may show no loss
+where fewer replicas have a record.
 
 Where somebody asked about settings, these are what is chosen from: whoever asks for a lag limit is
 not told to set four other keys. Published advice is then measured beside the choice alone.
@@ -28,9 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.experiment.advice import ADVICE, ASKED
+from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.keys import PROPOSALS
+from isr_pipeline.experiment.promise import lowers_promise
 from isr_pipeline.experiment.released import released_range
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.comparison import compare
 from isr_pipeline.verdicts.halves import intervals
@@ -40,7 +44,7 @@ from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import SEED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
@@ -132,9 +136,10 @@ class Choice:
         axis: metric that the best gains most on, where it was chosen.
         deciding: scenarios of the other half that carry most of the gain, largest first.
         sensitivity: (fault kind, factor) -> what would be best under that weight, if another.
-        lossy: what would have been best, but loses more acknowledged records; and how many more
-            a scenario, on average. None if there is no such.
-        losing: config_ids of all that lose more acknowledged records, and were left out for it.
+        weaker: config_ids of all that lower what acks=all promises, and were left out for it.
+        losing: config_ids of the others that lose more acknowledged records, likewise.
+        lossy: the best of these if it would have been best; and how many more records it loses a
+            scenario, on average. None if there is no such.
     """
 
     kind: Kind
@@ -149,8 +154,9 @@ class Choice:
     axis: str
     deciding: tuple[str, ...]
     sensitivity: dict[tuple[str, float], str]
+    weaker: tuple[str, ...]
+    losing: tuple[str, ...]
     lossy: tuple[str, float] | None
-    losing: tuple[str, ...] = ()
 
     @property
     def is_advised(self) -> bool:
@@ -215,8 +221,19 @@ def choose(plan: Plan, panel: PanelOutcomes, settings: VerdictSettings) -> Choic
     rivals = [one for one in kinds[Kind.SETTING] if by_id[one].group == ADVICE]
     if about := [one for one in kinds[Kind.SETTING] if by_id[one].group == ASKED]:
         kinds[Kind.SETTING] = about
+    promised = _promised(plan, reference)
     found = {
-        kind: _choose(kind, (reference.config_id, *ids), panel, halves, settings) if ids else None
+        kind: (
+            _choose(
+                kind,
+                {one: promised[one] for one in (reference.config_id, *ids)},
+                panel,
+                halves,
+                settings,
+            )
+            if ids
+            else None
+        )
         for kind, ids in kinds.items()
     }
     asked = [one for one in others if by_id[one].group == ASKED]
@@ -229,6 +246,16 @@ def choose(plan: Plan, panel: PanelOutcomes, settings: VerdictSettings) -> Choic
         asked=_measure(asked, halves[1], reference.config_id, settings),
         rivals=_measure(rivals, halves[1], reference.config_id, settings),
     )
+
+
+def _promised(plan: Plan, reference: Configuration) -> dict[str, bool]:
+    """config_id -> whether all that acks=all promises under the reference is promised by it."""
+    healthy = healthy_scenario(plan.definition, plan.definition.where)
+    today = apply(healthy, reference.overrides)
+    return {
+        one.config_id: not lowers_promise(apply(healthy, one.overrides), today)
+        for one in plan.configurations
+    }
 
 
 def kind_of(configuration: Configuration, reference: Configuration) -> Kind:
@@ -327,12 +354,16 @@ class _Rule:
 
 def _choose(
     kind: Kind,
-    every: tuple[str, ...],
+    promised: Mapping[str, bool],
     panel: PanelOutcomes,
     halves: tuple[PanelOutcomes, PanelOutcomes],
     settings: VerdictSettings,
 ) -> Choice:
-    """The best of some configurations, of which the first is the reference."""
+    """The best of some configurations, of which the first is the reference.
+
+    ``promised`` says of each whether it may be chosen, if its outcomes allow it.
+    """
+    every = tuple(promised)
     reference = every[0]
     whole = panel.select(every)
     choosing, measuring = (half.select(every) for half in halves)
@@ -340,8 +371,9 @@ def _choose(
     # The mean of differences, not the difference of means: equal columns give exactly nothing.
     records = whole.values[LOST]
     more_lost = whole.weights @ (records - records[:, [0]]) / whole.weights.sum()
-    safe = more_lost <= 0
-    boldest = int(rule.best(choosing.weights[None, :], np.ones(len(every), bool))[0])
+    keeps = np.array([*promised.values()])
+    safe = keeps & (more_lost <= 0)
+    boldest = int(rule.best(choosing.weights[None, :], keeps)[0])
     at = int(rule.best(choosing.weights[None, :], safe)[0])
     axis = _gaining_axis(rule, at)
     alike = _alike(whole, at, settings)
@@ -366,9 +398,14 @@ def _choose(
         axis=axis,
         deciding=deciding,
         sensitivity=_sensitivity(rule, safe, at),
+        weaker=_those(every, ~keeps),
+        losing=_those(every, keeps & ~safe),
         lossy=None if safe[boldest] else (every[boldest], float(more_lost[boldest])),
-        losing=tuple(one for one, is_safe in zip(every, safe, strict=True) if not is_safe),
     )
+
+
+def _those(ids: tuple[str, ...], chosen: Bools) -> tuple[str, ...]:
+    return tuple(one for one, is_chosen in zip(ids, chosen, strict=True) if is_chosen)
 
 
 def draws(panel: PanelOutcomes, count: int = DRAWS) -> Floats:

@@ -303,12 +303,70 @@ class TestWords:
             "2 of 2 others lose more acknowledged records than today and were left out. "
             "other would gain most, and loses 2.5 more a scenario on average."
         )
-        assert found["sure"].endswith(
-            "Each of the others loses more acknowledged records than today."
-        )
+        assert found["sure"].endswith("Each of the others was left out.")
         assert (
             ", loses 2.5 acknowledged records a scenario (0)"
             in answered_of(asked_third(plan))["asked"]
+        )
+
+    @pytest.mark.parametrize(
+        "weaker",
+        [{"min.insync.replicas": 1}, {"unclean.leader.election.enable": True}],
+        ids=lambda values: next(iter(values)),
+    )
+    def test_a_lower_promise_is_left_out(self, weaker: dict[str, object]) -> None:
+        """What would gain most is no advice, and the answer says why; who asked reads it too."""
+        today: dict[str, object] = {"min.insync.replicas": 2}
+        values = {"today": today, "lag-20s": today, "other": today | weaker}
+        world = World(names=NAMES, values=values)
+        gains = scaled(UNAVAILABLE, 0.2, "other"), scaled(UNAVAILABLE, 0.5, "lag-20s")
+        plan = world.write(NIGHT, alike_but(*gains))
+        found = answered_of(plan)
+        assert found["configuration"] == "lag-20s"
+        assert found["decides"].endswith("other lowers what acks=all promises and was left out.")
+        alone = answered_of(asked_third(plan))
+        assert alone["first"] == (
+            "Keep today: the one other is not better without lowering what acks=all promises."
+        )
+        assert alone["decides"] == "other lowers what acks=all promises and was left out."
+        assert alone["asked"].startswith(
+            "You asked, against today: other (lowers what acks=all promises) produce unavailable"
+        )
+
+    def test_a_release_that_lowers_the_promise_is_no_advice(self) -> None:
+        """To 0.10 unclean elections are the default: its part says that it was left out."""
+        release: dict[str, object] = {
+            "cluster.release": "0.8.2",
+            "cluster.controller": "zookeeper",
+        }
+        found = answered(scaled(UNAVAILABLE, 0.2, "other"), other=release)
+        assert found["releases"] == (
+            "Another release: the one other is not better without lowering what acks=all promises. "
+            "other lowers what acks=all promises and was left out."
+        )
+
+    def test_both_reasons_are_told(self) -> None:
+        """One lowers the promise, the other loses records: each by its own reason."""
+
+        def loses(panel: str, name: str, columns: dict[str, np.ndarray], _: object) -> None:
+            del panel
+            if name == "lag-20s":
+                columns["records_lost"] = columns["records_lost"] + 2.5
+
+        found = answered(
+            scaled(UNAVAILABLE, 0.2, "other"),
+            scaled(UNAVAILABLE, 0.5, "lag-20s"),
+            loses,
+            other={"unclean.leader.election.enable": True},
+        )
+        assert found["first"] == (
+            "Keep today: none of 2 others is better without lowering what acks=all promises or "
+            "losing more acknowledged records."
+        )
+        assert found["decides"] == (
+            "other lowers what acks=all promises and was left out. "
+            "lag-20s loses more acknowledged records than today and was left out. "
+            "lag-20s would gain most, and loses 2.5 more a scenario on average."
         )
 
     def test_time_under_another_min_isr_is_not_compared(self) -> None:

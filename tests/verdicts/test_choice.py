@@ -328,6 +328,28 @@ class TestChoice:
         assert found.setting.lossy is not None
         assert found.setting.lossy[0] == "id-a"
 
+    @pytest.mark.parametrize(
+        ("today", "other", "weaker"),
+        [
+            ({"min.insync.replicas": 2}, {}, True),
+            ({"min.insync.replicas": 2}, {"min.insync.replicas": 3}, False),
+            ({"min.insync.replicas": 2}, {"topics.min.insync.replicas": 1}, True),
+            ({}, {"unclean.leader.election.enable": True}, True),
+            ({}, {"topics.unclean.leader.election.enable": True}, True),
+            ({"unclean.leader.election.enable": True}, {}, False),
+        ],
+    )
+    def test_a_lower_promise_is_never_chosen(
+        self, home: object, today: dict[str, object], other: dict[str, object], weaker: bool
+    ) -> None:
+        """However much it gains: what is chosen and each draw do without it."""
+        found = chosen(self.better(a=0.3, b=0.8), home, today=today, a=other, b=today)
+        assert found.setting is not None
+        assert found.setting.weaker == (("id-a",) if weaker else ())
+        assert found.setting.config_id == ("id-b" if weaker else "id-a")
+        assert found.setting.probability_best == 1.0
+        assert found.setting.lossy is None
+
     def test_proposals_and_releases_are_chosen_apart(self, home: object) -> None:
         """The best of all is a proposal: the setting that a broker can have is another."""
         panel = self.better(a=0.3, b=0.8)
