@@ -77,6 +77,24 @@ def read_live(
         return live.facts
 
 
+def describe_cluster(client: Any) -> dict[str, Any]:
+    """Ask for the cluster's id and its brokers, whatever the release.
+
+    kafka-python 3.0.12 fails on version 0 of DescribeCluster's answer, all that Kafka 2.8 to 3.6
+    have: a field is missing that version 1 added (KIP-919). A client that takes them for 2.7, which
+    has no DescribeCluster, asks Metadata, and is told all but fenced brokers.
+
+    Args:
+        client: kafka-python's KafkaAdminClient.
+    """
+    try:
+        answer: dict[str, Any] = client.describe_cluster()
+    except KeyError:
+        with type(client)(**client.config | {"api_version": (2, 7)}) as older:
+            answer = older.describe_cluster()
+    return answer
+
+
 class _Live:
     """One reading.
 
@@ -102,7 +120,7 @@ class _Live:
 
     def brokers(self) -> None:
         """Who is there, in which rack."""
-        answer = self.ask("the cluster", self.client.describe_cluster)
+        answer = self.ask("the cluster", describe_cluster, self.client)
         self.facts.cluster_id = answer["cluster_id"]
         for one in answer["brokers"]:
             broker = self.facts.broker(one["broker_id"])
@@ -336,7 +354,6 @@ def _client(where: Connection, answer_s_max: float) -> Iterator[tuple[Any, Calla
     """
     # kafka-python takes a third of a second to import, and most imports are of files
     from kafka import KafkaAdminClient  # noqa: PLC0415
-    from kafka.errors import KafkaError  # noqa: PLC0415
 
     connect_s_max = min(CONNECT_S_MAX, answer_s_max)
     with _reasons() as reasons:
@@ -348,13 +365,13 @@ def _client(where: Connection, answer_s_max: float) -> Iterator[tuple[Any, Calla
                 request_timeout_ms=int(answer_s_max * 1000),
                 **where.client,
             )
-        except (KafkaError, OSError) as error:
+        except Exception as error:  # whatever a library meets, its user reads one line
             raise _not_reached(where, reasons.last or error, connect_s_max) from None
 
         def ask(about: str, question: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             try:
                 return question(*arguments, **named)
-            except (KafkaError, OSError) as error:
+            except Exception as error:  # as above
                 raise _unanswered(where, about, error, answer_s_max) from None
 
         try:

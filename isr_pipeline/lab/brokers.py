@@ -408,20 +408,21 @@ def _known_to(node: Node) -> set[int]:
     from kafka import KafkaAdminClient  # noqa: PLC0415 - only a start needs it
     from kafka.errors import KafkaError  # noqa: PLC0415
 
+    from isr_pipeline.clusters.live import describe_cluster  # noqa: PLC0415
+
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         with socket.create_connection((LOOPBACK, node.internal_port), timeout=1):
             pass
-        client = KafkaAdminClient(
+        with KafkaAdminClient(
             bootstrap_servers=f"{LOOPBACK}:{node.internal_port}",
             bootstrap_timeout_ms=5000,
             request_timeout_ms=5000,
-        )
+        ) as client:
+            return {broker["broker_id"] for broker in describe_cluster(client)["brokers"]}
     except (OSError, KafkaError):
         return set()
-    try:
-        return {broker["broker_id"] for broker in client.describe_cluster()["brokers"]}
-    except (OSError, KafkaError):
-        return set()
-    finally:
-        client.close()
+    except Exception as error:  # of the library, which no wait will change
+        raise Refused(
+            f"lab up: the answer of {node.name} cannot be read ({type(error).__name__}: {error})"
+        ) from None
