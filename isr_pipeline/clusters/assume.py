@@ -70,14 +70,23 @@ class Assumptions:
         likely = hint or ("kraft" if version >= (3, 3) else "zookeeper")
         return str(self.add("controller", likely, why))
 
-    def eligible_leader_replicas(self, release: str, controller: str) -> int | None:
-        """Assume whether KIP-966 is on; None where the release does not have it."""
+    def eligible_leader_replicas(self, release: str, controller: str, *, shown: bool) -> int | None:
+        """Whether KIP-966 is on; None where the release does not have it.
+
+        Args:
+            release: of Kafka, assumed or not.
+            controller: who elects leaders.
+            shown: whether a source shows the cluster's features, and with them no such one.
+        """
         version = version_of(release)
         if version is None or version < (4,) or controller != "kraft":
             return None
+        if shown:
+            return 0
         on = version >= (4, 1)
         why = "clusters made with 4.1 or later have it" if on else "4.0 has it only on demand"
-        return int(self.add(f"features.{ELR}", int(on), f"no source tells it; {why}"))
+        other = f"`features: {{{ELR}: {int(not on)}}}` in the cluster file says otherwise"
+        return int(self.add(f"features.{ELR}", int(on), f"no source tells it; {why}; {other}"))
 
     def acks(self, release: str) -> int | str:
         """Assume how producers wait."""

@@ -202,10 +202,11 @@ class _Merge:
                 features[name] = level
             else:
                 self.left_out.append(f"feature {name} {level}: unknown")
-        if ELR not in features and not any(facts.features for facts in self.sources):
-            assumed = self.assumed.eligible_leader_replicas(release, controller)
-            if assumed is not None:
-                features[ELR] = assumed
+        if ELR not in features:
+            shown = any(facts.features for facts in self.sources)
+            level = self.assumed.eligible_leader_replicas(release, controller, shown=shown)
+            if level is not None:
+                features[ELR] = level
         return features
 
     # ------------------------------------------------------------------ brokers and settings

@@ -49,7 +49,6 @@ SWITCHED_BY: Mapping[str, str] = MappingProxyType(
     {
         "leader.imbalance.check.interval.seconds": "auto.leader.rebalance.enable",
         "leader.imbalance.per.broker.percentage": "auto.leader.rebalance.enable",
-        "rules.check_from_imbalance": "auto.leader.rebalance.enable",
     }
 )
 """What rules read only while another key is true -> that key."""
@@ -187,8 +186,7 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
     """Give every Kafka key and rule switch that a scenario has in effect, defaults included."""
     cluster, rules = scenario.cluster, scenario.rules
     rule_set = rule_set_of(cluster.release)
-    bumps, backs_off = rules.shrink_bumps_leader_epoch, rules.registration_backs_off
-    from_imbalance = rules.check_from_imbalance
+    bumps = rules.shrink_bumps_leader_epoch
     switches: dict[str, Param] = {
         "cluster.release": cluster.release,
         "cluster.controller": cluster.controller,
@@ -199,12 +197,6 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
         "rules.isr_lock": rules.isr_lock or rule_set.isr_lock,
         "rules.shrink_bumps_leader_epoch": (
             default_shrink_bumps(rule_set, cluster.controller) if bumps is None else bumps
-        ),
-        "rules.registration_backs_off": (
-            rule_set.registration_backs_off if backs_off is None else backs_off
-        ),
-        "rules.check_from_imbalance": (
-            rule_set.check_from_imbalance if from_imbalance is None else from_imbalance
         ),
     }
     service: dict[str, Param] = {
@@ -257,7 +249,6 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
         unread.add("leader.imbalance.per.broker.percentage")
     else:
         unread |= {"broker.session.timeout.ms", "broker.heartbeat.interval.ms"}
-        unread |= {"rules.registration_backs_off", "rules.check_from_imbalance"}
     if not rule_set.async_isr:
         unread.add("service.alter_partition_ms")
     if rule_set.backoff_none:

@@ -171,7 +171,7 @@ ABOUT: Mapping[str, About] = MappingProxyType(
         "eligible.leader.replicas.version": About(
             "Level of the feature: 1 keeps eligible leader replicas, which may lead after the ISR.",
             "KIP-966; a feature of 4.0, set with kafka-features.sh",
-            first="3.7+",
+            first="4.0",
         ),
         "follower.fetch.pending.reads.insync.enable": About(
             "Whether a follower whose fetch is being read counts as in sync.",

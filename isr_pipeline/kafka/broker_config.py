@@ -1,8 +1,8 @@
 """Kafka's broker configuration keys, as far as in-sync replicas and replica fetchers read them.
 
 Types, ranges and defaults are those of the release that a rule set stands for (0.8.2.2, 0.10.1.1,
-0.10.2.2, 2.2.2, 2.8.2, 3.6, 4.3; 0.10.2.2 for 4485-doc), read in Kafka's own KafkaConfig and
-ReplicationConfigs. A key of another release or controller is known everywhere and simply has no
+0.10.2.2, 2.2.2, 2.8.2, 3.6, 3.9, 4.0, 4.4; 0.10.2.2 for 4485-doc), read in Kafka's own KafkaConfig
+and ReplicationConfigs. A key of another release or controller is known everywhere and simply has no
 effect there, so that a grid of keys can be crossed with releases.
 """
 
@@ -116,6 +116,7 @@ def _ms(name: str, type_: str, default: int, low: int = 0, **more: object) -> Ke
 
 _BEFORE_0_11 = ("0.8.2", "0.9-0.10.1", "4485-doc", "0.10.2-2.0")
 _BEFORE_2_5 = (*_BEFORE_0_11, "2.1-2.6")
+_BEFORE_4_1 = (*_BEFORE_2_5, "2.7-3.2", "3.3-3.6", "3.7+", "4.0")
 
 
 def _until(releases: Iterable[str], value: Value) -> Mapping[str, Value]:
@@ -163,8 +164,9 @@ _ALL = (
     Key("leader.replication.throttled.replicas", "list", "", read="nobody"),
     Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
     Key("follower.replication.throttled.replicas", "list", "", read="nobody"),
-    Key("eligible.leader.replicas.version", "int", 0, 0, 1, note="KIP-966, from 4.0 on",
-        read="world", shared=_CONTROLLER),
+    Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
+        note="KIP-966, from 4.0 on; clusters made with 4.1 or later have it", read="world",
+        shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False,
         note="KIP-501, never released", read="world", shared=_PROPOSAL),
     _ms("follower.fetch.process.time.max.ms", "long", 500, 1,

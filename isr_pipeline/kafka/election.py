@@ -6,7 +6,7 @@ is an argument, so that the proposal's picture can be had too.
 
 Sources: controller/PartitionLeaderSelector.scala @ 0.8.2.2, controller/Election.scala and
 PartitionStateMachine.scala (PartitionLeaderElectionAlgorithms) @ 3.5.1,
-controller/PartitionChangeBuilder.java @ 1eb7644349.
+controller/PartitionChangeBuilder.java @ 3.9, 4.0.2, 4.1.0, 4.3.1.
 """
 
 from __future__ import annotations

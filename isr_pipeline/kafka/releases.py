@@ -147,6 +147,8 @@ class RuleSet:
         expand_needs_eligible: joining asks for a broker neither fenced nor stopping (KIP-841).
         expand_needs_lag: joining asks for a lag within the limit (the text of KAFKA-4485 only).
         async_isr: ISR changes are proposed and answered later (KIP-497).
+        answer_raises_hw: the answer to an ISR change raises the high watermark at once; without
+            it the next append or fetch does (KAFKA-13091, 3.1).
         alter_reverts: a refusal as ineligible takes the proposal back (3.3).
         record_per_partition: a fetch's record is written right after its partition's read, not
             after those of the whole request (3.3).
@@ -160,13 +162,28 @@ class RuleSet:
         corrupt_kills_thread: a corrupt batch ends a legacy thread.
         backoff_none: a failed fetch is repeated at once (0.8.2).
         double_backoff: after a failed request the thread itself waits one more back-off (0.9-3.2).
+        io_error_halts: an I/O error in any log dir halts the process (before KIP-112, 1.0).
+        log_dirs_reported: under KRaft a broker tells the controller of a failed log dir, and halts
+            if its metadata log is in it (KIP-858, 3.7).
+        last_member_leaves: under ZooKeeper the last member leaves the ISR too where
+            unclean.leader.election.enable is on (to 1.0).
         truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
         metadata_by_epoch: metadata of an older partition epoch are ignored (3.3).
         has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
+        last_known_must_live: with ELR the last known leader is elected only if its broker is alive
+            (KAFKA-19522, 4.1).
         kraft: the release can run without ZooKeeper.
         kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
             (metadata.version < 3.6).
         controller_checks_isr: the controller refuses a proposed ISR with ineligible members (3.3).
+        kraft_elects_uncleanly: under KRaft unclean.leader.election.enable is read; before 3.9 no
+            election is unclean there (KAFKA-12670).
+        fence_ends_session: under KRaft a broker that is fenced has no session left; otherwise the
+            session runs on from the last heartbeat (KAFKA-17793, 4.0).
+        sessions_checked_by_eighths: under KRaft the controller looks for stale sessions every
+            eighth of a session; otherwise each ends at its very end (KAFKA-17793, 4.0).
+        fenced_get_sessions: under KRaft a new controller gives fenced brokers a session as
+            well (4.0; KAFKA-19130 ended it in 4.1).
         registration_backs_off: under KRaft a refused registration is tried again after 100 ms,
             doubling; otherwise every heartbeat interval (KAFKA-19294, 4.1).
         start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
@@ -195,6 +212,7 @@ class RuleSet:
     expand_needs_eligible: bool
     expand_needs_lag: bool
     async_isr: bool
+    answer_raises_hw: bool
     alter_reverts: bool
     record_per_partition: bool
     tick_divisor: int
@@ -206,12 +224,20 @@ class RuleSet:
     corrupt_kills_thread: bool
     backoff_none: bool
     double_backoff: bool
+    io_error_halts: bool
+    log_dirs_reported: bool
+    last_member_leaves: bool
     truncate_to_hw: bool
     metadata_by_epoch: bool
     has_elr: bool
+    last_known_must_live: bool
     kraft: bool
     kraft_shrink_bumps: bool
     controller_checks_isr: bool
+    kraft_elects_uncleanly: bool
+    fence_ends_session: bool
+    sessions_checked_by_eighths: bool
+    fenced_get_sessions: bool
     registration_backs_off: bool
     start_waits_for_session: bool
     check_from_imbalance: bool
@@ -239,6 +265,7 @@ _V082: Final = RuleSet(
     expand_needs_eligible=False,
     expand_needs_lag=False,
     async_isr=False,
+    answer_raises_hw=True,
     alter_reverts=False,
     record_per_partition=False,
     tick_divisor=1,
@@ -250,12 +277,20 @@ _V082: Final = RuleSet(
     corrupt_kills_thread=True,
     backoff_none=True,
     double_backoff=False,
+    io_error_halts=True,
+    log_dirs_reported=False,
+    last_member_leaves=True,
     truncate_to_hw=True,
     metadata_by_epoch=False,
     has_elr=False,
+    last_known_must_live=False,
     kraft=False,
     kraft_shrink_bumps=False,
     controller_checks_isr=False,
+    kraft_elects_uncleanly=False,
+    fence_ends_session=True,
+    sessions_checked_by_eighths=False,
+    fenced_get_sessions=False,
     registration_backs_off=False,
     start_waits_for_session=True,
     check_from_imbalance=False,
@@ -304,7 +339,7 @@ _V0102: Final = replace(
     isr_lock="completion",
 )
 
-# KAFKA-7152, KAFKA-7128, KIP-320; KIP-101's truncation (0.11); KIP-320's locked read (2.2).
+# KAFKA-7152, KAFKA-7128, KIP-320 with its locked read; KIP-101's truncation (0.11), KIP-112 (1.0).
 # cluster/Partition.scala @ 2.2.2
 _V21: Final = replace(
     _V0102,
@@ -315,6 +350,8 @@ _V21: Final = replace(
     expand_needs_epoch_start=True,
     isr_lock="rw_always",
     fetch_names_epoch=True,
+    io_error_halts=False,
+    last_member_leaves=False,
     truncate_to_hw=False,
 )
 
@@ -329,6 +366,7 @@ _V27: Final = replace(
     reset=Reset.EVERY_CALL,
     failed_read_applied=False,
     async_isr=True,
+    answer_raises_hw=False,
     isr_lock="rw_precheck",
     answers_before_delayed=True,
     fetcher="kip-461",
@@ -338,7 +376,7 @@ _V27: Final = replace(
     check_from_imbalance=True,
 )
 
-# ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
+# KAFKA-13091 (3.1), ReplicaState, KIP-841's eligibility, KIP-903 (3.5), KAFKA-15021 (3.6).
 # cluster/Replica.scala, cluster/Partition.scala @ 3.6
 _V33: Final = replace(
     _V27,
@@ -352,6 +390,7 @@ _V33: Final = replace(
     expand_needs_eligible=True,
     records_broker_epoch=True,
     metadata_by_epoch=True,
+    answer_raises_hw=True,
     alter_reverts=True,
     record_per_partition=True,
     double_backoff=False,
@@ -359,24 +398,50 @@ _V33: Final = replace(
     controller_checks_isr=True,
 )
 
-# KAFKA-15583, KAFKA-15221, KIP-966 (4.0), KAFKA-19294 (4.1).
-# cluster/Partition.scala @ 3.7; server/replica/Replica.java, BrokerLifecycleManager.java @ 4.x
+# KAFKA-15583, KAFKA-15221 and KIP-858 (3.7); KAFKA-12670 (3.9).
+# cluster/Partition.scala @ 3.7, 3.9; controller/ConfigurationControlManager.java @ 3.9
 _V37: Final = replace(
     _V33,
     name="3.7+",
     key_defaults="3.7+",
-    release="4.3",
+    release="3.9",
     stale_fetch_rejected=True,
-    has_elr=True,
     hw_frozen_under_min_isr=True,
     min_isr_capped=True,
-    registration_backs_off=False,
+    log_dirs_reported=True,
+    kraft_elects_uncleanly=True,
+)
+
+# KAFKA-17793's heartbeat tracker and periodic tasks, KAFKA-18138, KIP-966.
+# controller/BrokerHeartbeatTracker.java, ClusterControlManager.java, QuorumController.java @ 4.0.0
+_V40: Final = replace(
+    _V37,
+    name="4.0",
+    key_defaults="4.0",
+    release="4.0.2",
+    has_elr=True,
+    fence_ends_session=False,
+    sessions_checked_by_eighths=True,
+    fenced_get_sessions=True,
     check_from_imbalance=False,
+)
+
+# KAFKA-19294, KAFKA-19130, KAFKA-19522; ELR is on in new clusters. 4.2 to 4.4 differ in nothing
+# that is simulated.
+# controller/PartitionChangeBuilder.java, ClusterControlManager.java @ 4.1.0, 4.3.1
+_V41: Final = replace(
+    _V40,
+    name="4.1+",
+    key_defaults="4.1+",
+    release="4.4",
+    fenced_get_sessions=False,
+    last_known_must_live=True,
+    registration_backs_off=False,
 )
 
 RULE_SETS: Final[dict[str, RuleSet]] = {
     rule_set.name: rule_set
-    for rule_set in (_V082, _V09, _V4485_DOC, _V0102, _V21, _V27, _V33, _V37)
+    for rule_set in (_V082, _V09, _V4485_DOC, _V0102, _V21, _V27, _V33, _V37, _V40, _V41)
 }
 """Every rule set by name, in order of release."""
 
@@ -423,6 +488,7 @@ EXPAND_NEEDS_EPOCH_START: Final = _INDEX["expand_needs_epoch_start"]
 EXPAND_NEEDS_ELIGIBLE: Final = _INDEX["expand_needs_eligible"]
 EXPAND_NEEDS_LAG: Final = _INDEX["expand_needs_lag"]
 ASYNC_ISR: Final = _INDEX["async_isr"]
+ANSWER_RAISES_HW: Final = _INDEX["answer_raises_hw"]
 ALTER_REVERTS: Final = _INDEX["alter_reverts"]
 RECORD_PER_PARTITION: Final = _INDEX["record_per_partition"]
 TICK_DIVISOR: Final = _INDEX["tick_divisor"]
@@ -433,9 +499,17 @@ FETCHER: Final = _INDEX["fetcher"]
 CORRUPT_KILLS_THREAD: Final = _INDEX["corrupt_kills_thread"]
 BACKOFF_NONE: Final = _INDEX["backoff_none"]
 DOUBLE_BACKOFF: Final = _INDEX["double_backoff"]
+IO_ERROR_HALTS: Final = _INDEX["io_error_halts"]
+LOG_DIRS_REPORTED: Final = _INDEX["log_dirs_reported"]
+LAST_MEMBER_LEAVES: Final = _INDEX["last_member_leaves"]
 TRUNCATE_TO_HW: Final = _INDEX["truncate_to_hw"]
 METADATA_BY_EPOCH: Final = _INDEX["metadata_by_epoch"]
+LAST_KNOWN_MUST_LIVE: Final = _INDEX["last_known_must_live"]
 CONTROLLER_CHECKS_ISR: Final = _INDEX["controller_checks_isr"]
+KRAFT_ELECTS_UNCLEANLY: Final = _INDEX["kraft_elects_uncleanly"]
+FENCE_ENDS_SESSION: Final = _INDEX["fence_ends_session"]
+SESSIONS_CHECKED_BY_EIGHTHS: Final = _INDEX["sessions_checked_by_eighths"]
+FENCED_GET_SESSIONS: Final = _INDEX["fenced_get_sessions"]
 REGISTRATION_BACKS_OFF: Final = _INDEX["registration_backs_off"]
 START_WAITS_FOR_SESSION: Final = _INDEX["start_waits_for_session"]
 CHECK_FROM_IMBALANCE: Final = _INDEX["check_from_imbalance"]
@@ -472,8 +546,6 @@ def switches(
     shrink_bumps_leader_epoch: bool | None = None,
     controller: str | None = None,
     elr: bool = False,
-    registration_backs_off: bool | None = None,
-    check_from_imbalance: bool | None = None,
 ) -> npt.NDArray[np.int64]:
     """The vector that every compiled rule function takes first.
 
@@ -487,8 +559,6 @@ def switches(
         shrink_bumps_leader_epoch: None is the default of release and controller.
         controller: a key of `CONTROLLERS`; None is KRaft where the release has it.
         elr: eligible.leader.replicas.version = 1 (KIP-966).
-        registration_backs_off: None is the release's own.
-        check_from_imbalance: likewise.
 
     Returns:
         int64 array of `N_SWITCHES` values, one for each index constant of this module.
@@ -510,9 +580,4 @@ def switches(
         "kip501_enabled": kip501_enabled,
         "elr": elr,
     }
-    own = {
-        "registration_backs_off": registration_backs_off,
-        "check_from_imbalance": check_from_imbalance,
-    }
-    values |= {name: value for name, value in own.items() if value is not None}
     return np.array([int(values[name]) for name in SWITCHES], dtype=np.int64)

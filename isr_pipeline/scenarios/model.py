@@ -371,16 +371,6 @@ class Rules(Strict):
     shrink_bumps_leader_epoch: Annotated[bool | None, BOOLEAN] = Field(
         default=None, description="Whether a shrink of the ISR begins a new leader epoch."
     )
-    registration_backs_off: Annotated[bool | None, BOOLEAN] = Field(
-        default=None,
-        description="Under KRaft: whether a refused registration is tried again after 100 ms, "
-        "doubling; else every heartbeat interval (KAFKA-19294).",
-    )
-    check_from_imbalance: Annotated[bool | None, BOOLEAN] = Field(
-        default=None,
-        description="Under KRaft: whether leader.imbalance.check.interval.seconds counts from the "
-        "first imbalance on; else from the controller's start.",
-    )
 
 
 _PAIR = "two numbers of milliseconds [low, high], low <= high"

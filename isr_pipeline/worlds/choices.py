@@ -109,8 +109,6 @@ def choices_of(
         isr_lock=rules.isr_lock,
         shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
         controller=controller,
-        registration_backs_off=rules.registration_backs_off,
-        check_from_imbalance=rules.check_from_imbalance,
         elr=_elr(keys, rule_set, controller),
     )
 

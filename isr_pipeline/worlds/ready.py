@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SMALLEST_SCENARIO = {
     "scenario_id": "smallest",
     "horizon_ms": 10,
-    "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+    "cluster": {"release": "4.1+", "controller": "kraft", "brokers": [1, 2]},
     "topics": [{"name": "t", "assignment": {0: [1, 2]}}],
 }
 

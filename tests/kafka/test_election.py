@@ -73,10 +73,21 @@ def kraft(
     kind: Election = Election.ONLINE,
     elr_on: bool = True,
     use_known: bool = True,
+    release: str = "4.1+",
 ) -> tuple[int, bool]:
     """KRaft's election over positions 0, 1, 2."""
     position, unclean = elect_kraft(
-        ORDER, 3, leader, isr, elr, known, acceptable, int(kind), elr_on, use_known
+        rules_of(release),
+        ORDER,
+        3,
+        leader,
+        isr,
+        elr,
+        known,
+        acceptable,
+        int(kind),
+        elr_on,
+        use_known,
     )
     return int(position), bool(unclean)
 

@@ -29,18 +29,18 @@ class TestText:
 
     def test_holds_the_rules(self) -> None:
         """The text says base and switches, and reading it gives the rule set again."""
-        switches = {"tick_divisor": 4, "clock": "read_end", "has_elr": False}
+        switches = {"tick_divisor": 4, "clock": "read_end", "kraft": False}
         text = text_of("mine", "3.7+", switches)
-        assert text == "mine (3.7+ with clock=read_end, tick_divisor=4, has_elr=false)"
+        assert text == "mine (3.7+ with clock=read_end, tick_divisor=4, kraft=false)"
         found = rule_set_of(text)
         assert found == own_rule_set("mine", "3.7+", switches)
-        assert (found.clock, found.tick_divisor, found.has_elr) == (Clock.READ_END, 4, False)
+        assert (found.clock, found.tick_divisor, found.kraft) == (Clock.READ_END, 4, False)
         assert found.min_isr_capped
 
     def test_equal_rules_equal_texts(self) -> None:
         """Order and switches that the base has already make no difference."""
-        one = text_of("mine", "3.7+", {"has_elr": False, "tick_divisor": 4})
-        other = text_of("mine", "3.7+", {"tick_divisor": 4, "async_isr": True, "has_elr": False})
+        one = text_of("mine", "3.7+", {"kraft": False, "tick_divisor": 4})
+        other = text_of("mine", "3.7+", {"tick_divisor": 4, "async_isr": True, "kraft": False})
         assert one == other
 
     @given(st.sampled_from(RELEASES), st.sets(st.sampled_from(CHANGEABLE), min_size=1, max_size=5))
@@ -67,8 +67,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("name", "base", "switches", "error"),
         [
-            ("3.7+", "3.7+", {"has_elr": False}, "name: 3.7+; allowed: a name of a-z"),
-            ("mine", "3.8", {"has_elr": False}, "base: 3.8; allowed: 0.8.2, "),
+            ("3.7+", "3.7+", {"kraft": False}, "name: 3.7+; allowed: a name of a-z"),
+            ("mine", "3.8", {"kraft": False}, "base: 3.8; allowed: 0.8.2, "),
             (
                 "mine",
                 "3.7+",
@@ -102,7 +102,7 @@ class TestRefusals:
             text_of(name, base, switches)
         assert str(caught.value).startswith(error)
 
-    @pytest.mark.parametrize("text", ["own", "mine", "mine (3.7+)", "(3.7+ with has_elr=false)"])
+    @pytest.mark.parametrize("text", ["own", "mine", "mine (3.7+)", "(3.7+ with kraft=false)"])
     def test_no_rule_set(self, text: str) -> None:
         """A text that holds no rule set is none; the releases are named."""
         with pytest.raises(RuleSetError, match=r"allowed: .*0\.8\.2"):

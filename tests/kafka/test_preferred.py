@@ -7,7 +7,7 @@ import pytest
 from isr_pipeline.kafka.preferred import GO_MAX, go_limit, moves_back, waits_for_imbalance
 from isr_pipeline.kafka.releases import RULE_SETS, switches
 
-KRAFT = switches(RULE_SETS["3.7+"])
+KRAFT = switches(RULE_SETS["4.1+"])
 ZOOKEEPER = switches(RULE_SETS["3.7+"], controller="zookeeper")
 
 
@@ -15,21 +15,15 @@ class TestTimer:
     """From when on the interval is counted."""
 
     @pytest.mark.parametrize(
-        ("release", "waits"), [("2.7-3.2", True), ("3.3-3.6", True), ("3.7+", False)]
+        ("release", "waits"), [("3.3-3.6", True), ("3.7+", True), ("4.0", False), ("4.1+", False)]
     )
     def test_kraft_up_to_3_9_waits_for_an_imbalance(self, release: str, waits: bool) -> None:
         """From 4.0 on it is a periodic task."""
         assert bool(waits_for_imbalance(switches(RULE_SETS[release]))) is waits
 
-    def test_3_9_is_the_newest_rule_set_with_that_timer(self) -> None:
-        """`rules.check_from_imbalance` makes 3.7 to 3.9 of it."""
-        assert waits_for_imbalance(switches(RULE_SETS["3.7+"], check_from_imbalance=True))
-
-    @pytest.mark.parametrize("chosen", [None, True])
-    def test_zookeepers_controller_never_does(self, chosen: bool | None) -> None:
+    def test_zookeepers_controller_never_does(self) -> None:
         """Its scheduler runs from its start on."""
-        rules = switches(RULE_SETS["3.3-3.6"], controller="zookeeper", check_from_imbalance=chosen)
-        assert not waits_for_imbalance(rules)
+        assert not waits_for_imbalance(switches(RULE_SETS["3.3-3.6"], controller="zookeeper"))
 
 
 class TestWhose:

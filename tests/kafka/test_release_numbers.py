@@ -18,7 +18,10 @@ from isr_pipeline.kafka.releases import RULE_SETS
         ("2.2.2", "2.1-2.6"),
         ("2.8.2", "2.7-3.2"),
         ("3.6.1", "3.3-3.6"),
-        ("4.3.1", "3.7+"),
+        ("3.9.1", "3.7+"),
+        ("4.0.2", "4.0"),
+        ("4.1.0", "4.1+"),
+        ("4.4.0", "4.1+"),
     ],
 )
 def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> None:
@@ -67,5 +70,5 @@ def test_rules_of_ones_own_stand_where_their_base_does() -> None:
 
 @pytest.mark.parametrize("number", ["", "4", "0.7.2", "5.0", "3.x", "3.9 ", "../3.9", *RULE_SETS])
 def test_what_is_no_number(number: str) -> None:
-    """Other names are left to whoever knows them, but 0.8.2, which is both."""
-    assert rule_set_text(number) == ("0.8.2" if number == "0.8.2" else None)
+    """Other names are left to whoever knows them, but 0.8.2 and 4.0, which are both."""
+    assert rule_set_text(number) == (number if number in {"0.8.2", "4.0"} else None)

@@ -27,7 +27,11 @@ ON_FROM = {
     "record_per_partition": "3.3-3.6",
     "controller_checks_isr": "3.3-3.6",
     "stale_fetch_rejected": "3.7+",
-    "has_elr": "3.7+",
+    "log_dirs_reported": "3.7+",
+    "kraft_elects_uncleanly": "3.7+",
+    "has_elr": "4.0",
+    "sessions_checked_by_eighths": "4.0",
+    "last_known_must_live": "4.1+",
     "hw_frozen_under_min_isr": "3.7+",
     "min_isr_capped": "3.7+",
     "hw_waits_for_caught_up": "4485-doc",
@@ -37,14 +41,19 @@ OFF_FROM = {
     "corrupt_kills_thread": "0.9-0.10.1",
     "backoff_none": "0.9-0.10.1",
     "truncate_to_hw": "2.1-2.6",
+    "io_error_halts": "2.1-2.6",
+    "last_member_leaves": "2.1-2.6",
+    "fence_ends_session": "4.0",
     "failed_read_applied": "2.7-3.2",
     "start_waits_for_session": "0.9-0.10.1",
 }
 ONLY_IN = {
     "expand_needs_lag": {"4485-doc"},
     "kraft_shrink_bumps": {"2.7-3.2"},
-    "registration_backs_off": {"2.7-3.2", "3.3-3.6"},
-    "check_from_imbalance": {"2.7-3.2", "3.3-3.6"},
+    "registration_backs_off": {"2.7-3.2", "3.3-3.6", "3.7+", "4.0"},
+    "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7+"},
+    "fenced_get_sessions": {"4.0"},
+    "answer_raises_hw": set(NAMES) - {"2.7-3.2"},
     "double_backoff": {"0.9-0.10.1", "4485-doc", "0.10.2-2.0", "2.1-2.6", "2.7-3.2"},
 }
 
@@ -63,6 +72,8 @@ class TestRuleSets:
             "2.7-3.2",
             "3.3-3.6",
             "3.7+",
+            "4.0",
+            "4.1+",
         )
 
     @pytest.mark.parametrize(("field", "first"), ON_FROM.items())
@@ -90,7 +101,7 @@ class TestRuleSets:
     def test_tick_divisor(self) -> None:
         """KAFKA-4485 halved the tick's period."""
         divisors = [r.RULE_SETS[name].tick_divisor for name in NAMES]
-        assert divisors == [1, 1, 2, 2, 2, 2, 2, 2]
+        assert divisors == [1, 1, *[2] * 8]
 
     def test_isr_lock(self) -> None:
         """What holds the partition's lock."""
@@ -100,15 +111,13 @@ class TestRuleSets:
             "none",
             "completion",
             "rw_always",
-            "rw_precheck",
-            "rw_precheck",
-            "rw_precheck",
+            *["rw_precheck"] * 5,
         ]
 
     def test_fetcher(self) -> None:
         """KIP-461 is in every rule set from 2.7 on."""
         kip461 = [r.RULE_SETS[name].fetcher == "kip-461" for name in NAMES]
-        assert kip461 == [False] * 5 + [True] * 3
+        assert kip461 == [False] * 5 + [True] * 5
 
     def test_stands_for(self) -> None:
         """Each rule set stands for one release."""
@@ -120,7 +129,9 @@ class TestRuleSets:
             "2.2.2",
             "2.8.2",
             "3.6",
-            "4.3",
+            "3.9",
+            "4.0.2",
+            "4.4",
         ]
 
 
@@ -172,7 +183,7 @@ class TestSwitches:
     def test_controller_by_release(self) -> None:
         """KRaft where the release has it."""
         kraft = [rules_of(name)[r.CONTROLLER] == r.Controller.KRAFT for name in NAMES]
-        assert kraft == [False] * 5 + [True] * 3
+        assert kraft == [False] * 5 + [True] * 5
 
     def test_proposals_are_off(self) -> None:
         """Neither KIP-501 nor ELR is on by itself."""

@@ -94,8 +94,6 @@ _RULES: dict[str, Sequence[Any]] = {
     "election": ("assignment_order", "isr_order"),
     "isr_lock": ("none", "completion", "rw_always", "rw_precheck"),
     "shrink_bumps_leader_epoch": (False, True),
-    "registration_backs_off": (False, True),
-    "check_from_imbalance": (False, True),
 }
 _SERVICE: dict[str, Sequence[Any]] = {
     "handler_read_us": (80, 0, 2000),

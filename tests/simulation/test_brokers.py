@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, kinds, world
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
@@ -12,7 +15,7 @@ MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_a_crash_is_noticed_between_session_less_interval_and_session(seed: int) -> None:
     """The session counts from the last heartbeat."""
-    result = world(fault("crash", 10000, broker=3), seed=seed)
+    result = world(fault("crash", 10000, broker=3), seed=seed, release="3.7+")
     assert 12500 <= at(result, "broker_fenced") <= 13000
 
 
@@ -33,7 +36,10 @@ def test_a_returned_broker_is_unfenced_2_to_6_ms_later(seed: int) -> None:
 def test_offline_time_is_the_gap_between_the_two_events() -> None:
     """The only replica dies: offline from the fence, not from the crash, to the return."""
     result = world(
-        fault("crash", 10000, broker=1, restart_after_ms=20000), replicas=(1,), produce=()
+        fault("crash", 10000, broker=1, restart_after_ms=20000),
+        replicas=(1,),
+        produce=(),
+        release="3.7+",
     )
     gap = at(result, "partition_online") - at(result, "partition_offline")
     assert result.outcome["offline_partition_rate"] == pytest.approx(gap / 60000)
@@ -93,7 +99,9 @@ def test_the_last_log_dirs_failure_stops_the_broker() -> None:
 def test_a_fresh_controller_gives_every_broker_a_new_session() -> None:
     """A broker that died in the outage is fenced a whole session after its end."""
     result = world(
-        fault("controller_outage", 10000, duration_ms=20000), fault("crash", 12000, broker=1)
+        fault("controller_outage", 10000, duration_ms=20000),
+        fault("crash", 12000, broker=1),
+        release=release,
     )
     assert at(result, "broker_fenced") == 33000
 

@@ -69,7 +69,7 @@ class TestElectionFromTheElr:
             "scenario_id": "elr",
             "horizon_ms": 4000,
             "warmup_ms": 0,
-            "cluster": {"release": "3.7+", "controller": "kraft", "brokers": [1, 2]},
+            "cluster": {"release": "4.1+", "controller": "kraft", "brokers": [1, 2]},
             "topics": [{"name": "a", "assignment": {0: [2, 1]}}],
             "config": {
                 "replica.lag.time.max.ms": 500,

@@ -21,7 +21,7 @@ def elected(result: Result) -> list[float]:
 def up_to_3_9(*faults: dict[str, Any], **more: Any) -> Result:
     """A world of KRaft before its check became a periodic task."""
     config = {**EVERY_20_S, **more.pop("config", {})}
-    return world(*faults, config=config, rules={"check_from_imbalance": True}, **more)
+    return world(*faults, config=config, release="3.7+", **more)
 
 
 class TestKRaftUpTo39:

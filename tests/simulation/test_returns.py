@@ -32,7 +32,7 @@ class TestKRaft:
 
     def test_up_to_4_0_its_tries_are_further_and_further_apart(self) -> None:
         """Tries 0.1, 0.3, 0.7, ... 12.7 s after the first; the next waits for 12.8 s."""
-        result = world(BACK, config=LONG, rules={"registration_backs_off": True})
+        result = world(BACK, config=LONG, release="4.0")
         assert at(result, "broker_fenced") < 37500
         assert 2 <= at(result, "broker_unfenced") - (12000 + 25500) <= 6
 
@@ -44,7 +44,7 @@ class TestKRaft:
     def test_a_new_controller_begins_the_session_anew(self) -> None:
         """Back in the outage of a controller that lost its clock: refused for one session more."""
         outage = fault("controller_outage", 10500, duration_ms=5000)
-        result = world(BACK, outage, config=LONG)
+        result = world(BACK, outage, config=LONG, release="3.7+")
         assert at(result, "broker_fenced") == 35500
 
     def test_a_second_kill_in_between_counts(self) -> None:

@@ -27,7 +27,7 @@ def fault(kind: str, start_ms: float, **fields: Any) -> dict[str, Any]:
 def world(
     *faults: dict[str, Any],
     config: dict[str, Any] | None = None,
-    release: str = "3.7+",
+    release: str = "4.1+",
     controller: str = "kraft",
     produce: tuple[dict[str, Any], ...] = (ACKS_1,),
     partitions: int = 1,

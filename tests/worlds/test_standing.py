@@ -72,7 +72,7 @@ class TestTopicSettings:
         """Each topic's partitions are elected as its own unclean.leader.election.enable says."""
         read = scenario(
             {"settings": {"unclean.leader.election.enable": own}},
-            {"controller": controller, "release": "3.3-3.6"},
+            {"controller": controller, "release": "3.7+"},
             faults=(
                 {"kind": "link", "from": 1, "to": 2, **CUT},
                 {"kind": "link", "from": 1, "to": 3, **CUT},
