@@ -11,6 +11,7 @@ from isr_pipeline.kafka.releases import (
     START_WAITS_FOR_SESSION,
     Controller,
 )
+from isr_pipeline.kafka.session import outlives_fence
 
 FIRST_RETRY_US: Final = 100_000
 """`resendExponentialBackoff` of BrokerLifecycleManager.scala @ 2.8.2 to 3.9; its jitter of 2 % is
@@ -27,18 +28,18 @@ def is_refused(rules, fenced, session_end, now, killed):
     """Whether the session of the broker's last life stands against its registration.
 
     KRaft answers DUPLICATE_BROKER_REGISTRATION while it is valid, whatever ended that life
-    (ClusterControlManager.registerBroker, BrokerHeartbeatManager.hasValidSession @ 3.3, 3.9). Under
+    (ClusterControlManager.registerBroker @ 3.3, 3.9, 4.3.1); a fence ends it only to 3.9. Under
     ZooKeeper the znode is there as long; who stops in order closes the session himself
     (KafkaZkClient.CheckedEphemeral @ 3.9).
 
     Args:
         rules: the switches.
-        fenced: whether the controller has ended the session already.
+        fenced: whether the controller has fenced the broker already.
         session_end: when it is over, in microseconds; still valid at that very moment.
         now: in microseconds.
         killed: whether that life ended by a kill.
     """
-    if fenced or now > session_end:
+    if now > session_end or (fenced and not outlives_fence(rules)):
         return False
     return rules[CONTROLLER] == _KRAFT or killed
 

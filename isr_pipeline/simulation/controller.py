@@ -16,6 +16,12 @@ from isr_pipeline.kafka.releases import (
     Controller,
     ElectionOrder,
 )
+from isr_pipeline.kafka.session import (
+    check_period,
+    found_over,
+    new_controller_tracks,
+    outlives_fence,
+)
 from isr_pipeline.kafka.shutdown import has_reported
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.log import lose_from
@@ -79,6 +85,7 @@ from isr_pipeline.simulation.world.layout import (
     EV_UNCLEAN,
     EV_UNFENCED,
     G_CTL_OUT_UNTIL,
+    G_CTL_SINCE,
     G_LEADER_CHANGES,
     G_NOW,
     G_UNCLEAN,
@@ -122,6 +129,7 @@ from isr_pipeline.simulation.world.queue import cancel, due, schedule
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12
 PURPOSE_MOVE_SEEN = 13
+PURPOSE_SESSION_CHECK = 14
 UNFENCE_LOW_US = 2_000  # [R 4.3.1] 2-6 ms from registration to being unfenced
 UNFENCE_HIGH_US = 6_000
 
@@ -642,7 +650,30 @@ def dir_failed(w, rules, b, log_dir, dir_field):
 
 
 @compiled
-def hear(w, b):
+def _session_found_over(w, rules, b):
+    """When the controller finds the session of broker ``b`` over.
+
+    The first controller's checks have a phase, a new one's begin with it.
+    """
+    period = check_period(rules, setting(w, b + B_SESSION, NOT_HERE))
+    since = w[G_CTL_SINCE]
+    if since == 0 and period > 0:
+        since = jitter(w, PURPOSE_SESSION_CHECK, 0, 0, 0, period - 1)
+    return max(w[G_NOW], found_over(w[b + B_FENCE_AT], since, period))
+
+
+@compiled
+def _plan_session_end(w, rules, b):
+    """Plan when the controller finds the session of broker ``b`` over, if it has one."""
+    if w[b + B_FENCED] == 0 or outlives_fence(rules):
+        note(w, DEP_SESSION)
+        schedule(w, w[b + B_SLOT_SESSION], _session_found_over(w, rules, b))
+    else:
+        cancel(w, w[b + B_SLOT_SESSION])
+
+
+@compiled
+def hear(w, rules, b):
     """Work out whether heartbeats of ``b`` reach the controller, and plan what follows.
 
     Called at every moment at which that can change. Heartbeats themselves are no events: the last
@@ -663,11 +694,7 @@ def hear(w, b):
             beats = max(0, now - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
             last = w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT]
             w[b + B_FENCE_AT] = min(last, now) + setting(w, b + B_SESSION, NOT_HERE)
-            if w[b + B_FENCED] == 0:
-                note(w, DEP_SESSION)
-                schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
-            else:
-                cancel(w, w[b + B_SLOT_SESSION])
+            _plan_session_end(w, rules, b)
             w[b + B_UNFENCE_AT] = INF
         return
     w[b + B_CUT_SINCE] = INF
@@ -689,7 +716,10 @@ def session_fires(w, rules, b):
         return
     cancel(w, w[b + B_SLOT_SESSION])
     if w[b + B_CUT_SINCE] < INF:
-        fence(w, rules, b, True)
+        if w[b + B_FENCED] == 0:
+            fence(w, rules, b, True)
+        elif outlives_fence(rules):  # it stopped in order: fenced once more, and nothing changes
+            emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
         return
     if w[b + B_FENCED] == 1:
         w[b + B_UNFENCE_AT] = INF
@@ -697,14 +727,27 @@ def session_fires(w, rules, b):
 
 
 @compiled
+def _session_at_new_controller(w, rules, b):
+    """Broker ``b`` is not heard while a new controller begins: it has a new session, or none."""
+    if new_controller_tracks(rules, w[b + B_FENCED] == 1):
+        w[b + B_FENCE_AT] = w[G_NOW] + setting(w, b + B_SESSION, DEP_SESSION)
+        _plan_session_end(w, rules, b)
+    else:
+        w[b + B_FENCE_AT] = 0
+        cancel(w, w[b + B_SLOT_SESSION])
+
+
+@compiled
 def controller_back(w, rules, resumed):
     """The controller works again after an outage.
 
-    A fresh one gives every live broker a new session. The same process resumed has let its clock
-    run: it fences at most one live broker whose session seems over [R 4.3.1].
+    A fresh one gives brokers a new session (`kafka.session.new_controller_tracks`). The same
+    process resumed has let its clock run: it fences at most one live broker whose session seems
+    over [R 4.3.1].
     """
     now = w[G_NOW]
     if resumed == 0:
+        w[G_CTL_SINCE] = now
         _check_anew(w, rules)
         # it has marked no shutdown: whoever asks may go
         for k in range(w[H_BROKERS] * w[H_BROKERS]):
@@ -713,17 +756,16 @@ def controller_back(w, rules, resumed):
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] < INF:
-            if w[b + B_FENCED] == 0:
-                note(w, DEP_SESSION)
-                if resumed == 0:
-                    w[b + B_FENCE_AT] = now + setting(w, b + B_SESSION, DEP_SESSION)
-                schedule(w, w[b + B_SLOT_SESSION], max(now, w[b + B_FENCE_AT]))
+            if resumed == 0:
+                _session_at_new_controller(w, rules, b)
+            elif w[b + B_FENCED] == 0:
+                _plan_session_end(w, rules, b)
         elif resumed == 1 and not fenced_one and w[b + B_FENCED] == 0:
             began = w[b + B_FENCE_AT]
             if began < INF and now > began:
                 fenced_one = True
                 fence(w, rules, b, True)
-                hear(w, b)
+                hear(w, rules, b)
             w[b + B_FENCE_AT] = INF
 
 

@@ -94,6 +94,7 @@ from isr_pipeline.simulation.world.layout import (
     B_SLOT_ALTER,
     B_SLOT_DIR,
     B_SLOT_MD,
+    B_SLOT_SESSION,
     B_SLOT_SURGE,
     B_SLOT_TICK,
     B_STAIL,
@@ -372,7 +373,7 @@ def stop_broker(w, rules, b):
         w[t + T_HOLD] = 0
         cancel(w, w[t + T_SLOT])
     _refresh_led_by(w, rules, b)
-    hear(w, b)
+    hear(w, rules, b)
 
 
 @compiled
@@ -393,7 +394,7 @@ def start_broker(w, rules, b):
         leave_elr(w, b)
     publish_all_to(w, b)
     _refresh_led_by(w, rules, b)
-    hear(w, b)
+    hear(w, rules, b)
 
 
 # ------------------------------------------------------------------ log dirs
@@ -463,7 +464,7 @@ def _relink(w, a, c):
 
 
 @compiled
-def _link_changes(w, x):
+def _link_changes(w, rules, x):
     """A link fault begins or ends."""
     a = w[x + X_FROM]
     c = w[x + X_TO]
@@ -472,7 +473,7 @@ def _link_changes(w, x):
     ctl = w[H_BROKERS]
     for node in (a, c):
         if node != ctl and (a == ctl or c == ctl):
-            hear(w, w[H_BRK] + node * B_SIZE)
+            hear(w, rules, w[H_BRK] + node * B_SIZE)
 
 
 @compiled
@@ -520,11 +521,11 @@ def _pause(w, rules, x, begins):
         return
     if begins:
         w[b + B_PAUSED_UNTIL] = max(w[b + B_PAUSED_UNTIL], w[x + X_END])
-        hear(w, b)
+        hear(w, rules, b)
     elif w[b + B_PAUSED_UNTIL] <= w[G_NOW]:
         w[b + B_PAUSED_UNTIL] = 0
         w[b + B_HB_PHASE] = w[G_NOW]
-        hear(w, b)
+        hear(w, rules, b)
     _refresh_led_by(w, rules, b)
 
 
@@ -650,7 +651,7 @@ def _window(w, rules, fault, x, begins):
     elif kind == X_CPU:
         _cpu_factor(w, w[x + X_BROKER])
     elif kind == X_LINK:
-        _link_changes(w, x)
+        _link_changes(w, rules, x)
     elif kind == X_RATE:
         _rate_changes(w, fault)
     elif kind == X_SURGE:
@@ -763,6 +764,7 @@ def _loads_later(w, rules, x, b):
     if not is_kraft(rules) or not _loads(w, x, b):
         return False
     fence(w, rules, b, True)
+    cancel(w, w[b + B_SLOT_SESSION])  # what was left of the old session is over
     if w[b + B_CRASH_UNCLEAN] == 1:
         leave_elr(w, b)
     return True

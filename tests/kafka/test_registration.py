@@ -24,9 +24,17 @@ class TestRefusal:
         """Last contact + session >= now: hasValidSession @ 3.9."""
         assert bool(is_refused(KRAFT, False, 9, now, True)) is refused
 
-    def test_a_fenced_broker_has_no_session(self) -> None:
+    def test_to_3_9_a_fenced_broker_has_no_session(self) -> None:
         """Whoever is fenced may register at once."""
-        assert not is_refused(KRAFT, True, 9, 5, True)
+        assert not is_refused(KRAFT_3_9, True, 9, 5, True)
+
+    @pytest.mark.parametrize(("now", "refused"), [(9, True), (10, False)])
+    @pytest.mark.parametrize("release", ["4.0", "4.1+"])
+    def test_from_4_0_on_a_fence_ends_no_session(
+        self, release: str, now: int, refused: bool
+    ) -> None:
+        """The last contact alone counts (KAFKA-19047)."""
+        assert bool(is_refused(switches(RULE_SETS[release]), True, 9, now, False)) is refused
 
     @pytest.mark.parametrize(("killed", "refused"), [(True, True), (False, False)])
     def test_zookeepers_znode_is_gone_after_a_shutdown(self, killed: bool, refused: bool) -> None:
@@ -58,11 +66,6 @@ class TestRetry:
         """KAFKA-19294 took the back-off away."""
         waits = {retry_after(KRAFT, n, HEARTBEAT, SESSION, SUPERVISOR) for n in range(9)}
         assert waits == {HEARTBEAT}
-
-    def test_3_9_is_the_newest_rule_set_with_its_back_off(self) -> None:
-        """`rules.registration_backs_off` makes 3.7 to 4.0 of it."""
-        rules = switches(RULE_SETS["3.7+"], registration_backs_off=True)
-        assert retry_after(rules, 3, HEARTBEAT, SESSION, SUPERVISOR) == 8 * FIRST_RETRY_US
 
     def test_under_zookeeper_the_supervisor_decides(self) -> None:
         """The process ends with the refusal."""

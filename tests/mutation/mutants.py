@@ -304,8 +304,9 @@ MUTANTS: tuple[Mutant, ...] = (
     *_in(
         "registration.py",
         "is_refused",
-        ("fenced or now > session_end", "True"),
-        ("fenced or now > session_end", "now > session_end"),
+        ("now > session_end or (fenced and not outlives_fence(rules))", "True"),
+        ("now > session_end or (fenced and not outlives_fence(rules))", "now > session_end"),
+        ("(fenced and not outlives_fence(rules))", "fenced"),
         ("now > session_end", "now >= session_end"),
         ("or killed", "or True"),
     ),

@@ -19,6 +19,19 @@ def test_a_crash_is_noticed_between_session_less_interval_and_session(seed: int)
     assert 12500 <= at(result, "broker_fenced") <= 13000
 
 
+@pytest.mark.parametrize("seed", range(1, 7))
+@pytest.mark.parametrize("release", ["4.0", "4.1+"])
+def test_from_4_0_on_it_is_noticed_up_to_an_eighth_of_the_session_later(
+    release: str, seed: int
+) -> None:
+    """At the first look behind the session's end, and all looks lie 375 ms apart."""
+    first = world(fault("crash", 10000, broker=3), seed=seed, release=release)
+    later = world(fault("crash", 20100, broker=3), seed=seed, release=release)
+    assert 12500 < at(first, "broker_fenced") <= 13375
+    between_ms = at(later, "broker_fenced") - at(first, "broker_fenced")
+    assert between_ms / 375 == pytest.approx(round(between_ms / 375), abs=1e-6)
+
+
 def test_one_change_fences_removes_and_elects_at_one_time() -> None:
     """broker_fenced, then controller_isr_remove, then the election, all at the fence."""
     result = world(fault("crash", 10000, broker=1))

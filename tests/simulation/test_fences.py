@@ -178,8 +178,8 @@ class TestSettings:
         """A session timeout read without a question is caught here."""
         mutated = changed(
             "controller.py",
-            "now + setting(w, b + B_SESSION, DEP_SESSION)",
-            "now + w[b + B_SESSION]",
+            "w[G_NOW] + setting(w, b + B_SESSION, DEP_SESSION)",
+            "w[G_NOW] + w[b + B_SESSION]",
         )
         assert [place.partition(":")[0] for place in unfenced_reads(mutated)] == ["controller.py"]
 

@@ -61,6 +61,55 @@ class TestKRaft:
         assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead / 60000)
 
 
+class TestCleanRestart:
+    """A broker that stopped in order: its session runs on from 4.0 on (KAFKA-19047)."""
+
+    RESTART = fault("controlled_restart", 10000, broker=1, downtime_ms=1000, shutdown_ms=0)
+
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+"])
+    def test_to_3_9_it_is_let_in_at_once(self, release: str) -> None:
+        """The fence at its leave ended the session."""
+        result = world(self.RESTART, release=release)
+        assert 2 <= at(result, "broker_unfenced") - 11000 <= 6
+        assert len(happened(result, "broker_fenced")) == 1
+
+    @pytest.mark.parametrize("seed", range(1, 5))
+    def test_from_4_1_on_it_waits_the_session_out(self, seed: int) -> None:
+        """Refused at 11.0, 11.5, ... until the heartbeat that gave it leave is 3 s ago."""
+        result = world(self.RESTART, seed=seed)
+        over = happened(result, "broker_fenced")[0][1] + 3000
+        tries = -(-(over - 11000) // 500)
+        assert 2 <= at(result, "broker_unfenced") - (11000 + tries * 500) <= 6
+
+    def test_4_0_doubles_its_wait(self) -> None:
+        """Tries 0.1, 0.3, 0.7, 1.5, 3.1 s after the first."""
+        result = world(self.RESTART, release="4.0")
+        assert 2 <= at(result, "broker_unfenced") - (11000 + 3100) <= 6
+
+    @pytest.mark.parametrize("release", ["4.0", "4.1+"])
+    def test_it_is_fenced_once_more_when_the_session_ends(self, release: str) -> None:
+        """At the first look behind its end, where it is not back before."""
+        longer = {**self.RESTART, "downtime_ms": 10000}
+        result = world(longer, release=release)
+        (_, left), (_, again) = happened(result, "broker_fenced")
+        assert 3000 < again - left <= 3375
+
+    def test_a_resumed_life_is_let_in_after_the_session(self) -> None:
+        """Down for longer than that: nothing stands against it."""
+        longer = {**self.RESTART, "downtime_ms": 10000}
+        assert 2 <= at(world(longer), "broker_unfenced") - 20000 <= 6
+
+    @pytest.mark.parametrize(("release", "wait_ms"), [("3.7+", 0), ("4.0", 3100), ("4.1+", 0)])
+    def test_a_new_controller_of_4_0_gives_the_fenced_a_session(
+        self, release: str, wait_ms: float
+    ) -> None:
+        """Dead and fenced long ago, back right after the new controller (KAFKA-19130)."""
+        dead = fault("crash", 10000, broker=1, restart_after_ms=23000)
+        outage = fault("controller_outage", 30000, duration_ms=2500)
+        result = world(dead, outage, release=release)
+        assert 2 <= at(result, "broker_unfenced") - (33000 + wait_ms) <= 6
+
+
 class TestZooKeeper:
     """The start fails on the old session's znode."""
 

@@ -48,7 +48,7 @@ _HEADER = {
         at.G_JUMPS,
         at.G_LAST_STREAM,
     ),
-    TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_SINCE),
+    TIME: (at.G_FAILED_SINCE, at.G_UNTRACKED_SINCE, at.G_CTL_OUT_SINCE, at.G_CTL_SINCE),
     UNTIL: (at.G_CTL_OUT_UNTIL,),
     SUM: (
         at.G_ACKED,

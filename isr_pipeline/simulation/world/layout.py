@@ -123,6 +123,7 @@ G_LEAST_ISR = 138  # fewest members that an ISR had or was to have (`shortcuts.d
 G_LONGEST_READ = 139  # longest read for a follower
 G_LOCKED_READS = 141  # reads so far that held a partition's lock
 G_TICKS_HELD_UP = 142  # ticks that had to wait for a lock: they make events beside their own
+G_CTL_SINCE = 144  # when this controller became active; 0: the first, whose checks have a phase
 G_LAST_STREAM = 143  # row pointer of the stream that sent last, where a world is large
 G_DEPENDS = 140  # DEP_ bits: settings that decided something
 
