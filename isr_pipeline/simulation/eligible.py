@@ -5,11 +5,11 @@ A high watermark asks for them with every move of a log's end, and they change w
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.session import is_active
 from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_FENCED,
-    B_REGISTERED,
     B_STOPPING,
     H_PART,
     H_PARTITIONS,
@@ -23,7 +23,7 @@ from isr_pipeline.simulation.world.layout import (
 @compiled
 def is_eligible(w, b):
     """Whether the controller lets replicas on broker ``b`` into an ISR."""
-    return w[b + B_REGISTERED] == 1 and w[b + B_FENCED] == 0 and w[b + B_STOPPING] == 0
+    return is_active(w[b + B_FENCED] == 1, w[b + B_STOPPING] == 1)
 
 
 @compiled
