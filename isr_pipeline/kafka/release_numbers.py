@@ -30,6 +30,7 @@ _NEWEST = (5, 0)
 
 _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
+    ((1, 0), (2, 1), "io_error_halts", False),  # KIP-112
     ((2, 3), (2, 7), "fetcher", "kip-461"),
     ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
     ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537

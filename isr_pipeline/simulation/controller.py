@@ -47,6 +47,7 @@ from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.layout import (
     B_CRASH_UNCLEAN,
     B_CUT_SINCE,
+    B_DIR_BAD_BASE,
     B_EPOCH,
     B_FENCE_AT,
     B_FENCED,
@@ -77,6 +78,7 @@ from isr_pipeline.simulation.world.layout import (
     DEP_NOBODY,
     DEP_ORDER,
     DEP_SESSION,
+    DIR_TOLD,
     EV_CTL_REMOVE,
     EV_ELECTED,
     EV_FENCED,
@@ -120,8 +122,8 @@ from isr_pipeline.simulation.world.layout import (
     P_SIZE,
     P_WEIGHT,
     R_BROKER,
+    R_DIR,
     R_LEO,
-    R_ONLINE,
     R_PART,
 )
 from isr_pipeline.simulation.world.queue import cancel, due, schedule
@@ -150,7 +152,7 @@ def is_kraft(rules):
 def replica_acceptable(w, r):
     """Whether the controller regards the replica ``r`` as able to lead."""
     b = w[r + R_BROKER]
-    return is_eligible(w, b) and w[r + R_ONLINE] == 1
+    return is_eligible(w, b) and w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != DIR_TOLD
 
 
 @compiled
@@ -639,12 +641,12 @@ def all_reported(w, b):
 
 
 @compiled
-def dir_failed(w, rules, b, log_dir, dir_field):
+def dir_failed(w, rules, b, log_dir):
     """The controller hears of a failed log dir: its replicas leave the ISRs, leaders move."""
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE
         pos = _replica_here(w, p, b)
-        if pos >= 0 and w[row_of(w, p, pos) + dir_field] == log_dir:
+        if pos >= 0 and w[row_of(w, p, pos) + R_DIR] == log_dir:
             if (w[p + P_ISR] >> pos) & 1 or w[p + P_LEADER] == pos:
                 change_partition(w, rules, p, 1 << pos, _ONLINE, 0, 0)
 

@@ -8,6 +8,7 @@ win, factors multiply.
 from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import end_read
+from isr_pipeline.kafka.log_dirs import DirFailure, holds_metadata, on_dir_failure
 from isr_pipeline.kafka.registration import is_refused, retry_after
 from isr_pipeline.kafka.releases import Fetcher
 from isr_pipeline.kafka.shutdown import FIRST_ASK_US, SHUTDOWN_LIMIT_US, must_wait
@@ -54,7 +55,7 @@ from isr_pipeline.simulation.network import (
     distance,
     link,
 )
-from isr_pipeline.simulation.produces import append_records
+from isr_pipeline.simulation.produces import append_records, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.shortcuts.depends import setting
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
@@ -122,6 +123,11 @@ from isr_pipeline.simulation.world.layout import (
     D_SLOT,
     D_STATE,
     DEP_SESSION,
+    DIR_FAILS,
+    DIR_NOTICED,
+    DIR_SILENT,
+    DIR_TOLD,
+    DIR_WORKS,
     DS_IDLE,
     E_OFFSET,
     E_SIZE,
@@ -190,6 +196,7 @@ from isr_pipeline.simulation.world.layout import (
     R_NEP,
     R_NEWEST,
     R_ONLINE,
+    R_PART,
     R_PENDING,
     R_POS,
     R_READERS,
@@ -253,6 +260,8 @@ X_PREFERRED = 16
 X_BOOTSTRAP = 17
 
 _LEGACY = int(Fetcher.LEGACY)
+_HALTS = int(DirFailure.HALTS)
+_TOLD = int(DirFailure.TOLD)
 
 
 @compiled
@@ -402,28 +411,46 @@ def start_broker(w, rules, b):
 
 @compiled
 def dir_fires(w, rec, rules, b):
-    """A failed log dir was noticed 50 ms ago: the controller acts; the last stops the broker."""
-    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-        schedule(w, w[b + B_SLOT_DIR], w[G_CTL_OUT_UNTIL])
-        return
+    """A log dir of broker ``b`` has failed, and the failure was noticed 50 ms ago."""
     cancel(w, w[b + B_SLOT_DIR])
     for log_dir in range(8):
         place = b + B_DIR_BAD_BASE + log_dir
-        if w[place] != 2:
+        if w[place] != DIR_NOTICED:
             continue
-        w[place] = 3
+        what = on_dir_failure(rules, log_dir, w[b + B_DIRS_OK] - 1)
+        if what == _TOLD and w[G_CTL_OUT_UNTIL] > w[G_NOW]:
+            schedule(w, w[b + B_SLOT_DIR], w[G_CTL_OUT_UNTIL])
+            continue
+        w[place] = DIR_TOLD if what == _TOLD else DIR_SILENT
         w[b + B_DIRS_OK] -= 1
-        for i in range(w[b + B_WALK_N]):
-            r = w[w[H_WALK] + w[b + B_WALK] + i]
-            if w[r + R_DIR] == log_dir:
-                w[r + R_ONLINE] = 0
-                stop_leading(w, rec, rules, r)
-                clear_follower(w, r, True)  # the log-dir failure handler takes it off the thread
-                w[r + R_GONE] = 1
-        dir_failed(w, rules, b, log_dir, R_DIR)
-        if w[b + B_DIRS_OK] <= 0 and w[b + B_UP] == 1:
-            stop_broker(w, rules, b)
-            fence(w, rules, b, True)
+        _take_offline(w, rec, rules, b, log_dir)
+        if what == _TOLD:
+            dir_failed(w, rules, b, log_dir)
+        elif what == _HALTS:
+            _halt(w, rules, b)
+
+
+@compiled
+def _take_offline(w, rec, rules, b, log_dir):
+    """Replicas of broker ``b`` in a failed log dir neither lead nor follow any longer."""
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        if w[r + R_DIR] == log_dir:
+            w[r + R_ONLINE] = 0
+            stop_leading(w, rec, rules, r)
+            clear_follower(w, r, True)  # the log-dir failure handler takes it off the thread
+            w[r + R_GONE] = 1
+            refresh(w, rules, w[r + R_PART])
+
+
+@compiled
+def _halt(w, rules, b):
+    """The process of broker ``b`` ends as by a kill; it does not start on a dead disk."""
+    w[b + B_DIRS_OK] = 0
+    if w[b + B_UP] == 1:
+        w[b + B_CRASH_UNCLEAN] = 1
+        stop_broker(w, rules, b)
+        _rearm_all(w)
 
 
 # ------------------------------------------------------------------ windows
@@ -688,8 +715,11 @@ def _moment(w, rec, rules, x):
         plan_check(w, rules)
     elif kind == X_LOG_DIR:
         b = w[x + X_BROKER]
-        if w[b + B_DIR_BAD_BASE + w[x + X_DIR]] == 0:
-            w[b + B_DIR_BAD_BASE + w[x + X_DIR]] = 1
+        place = b + B_DIR_BAD_BASE + w[x + X_DIR]
+        if w[place] == DIR_WORKS:
+            w[place] = DIR_FAILS
+            if holds_metadata(rules, w[x + X_DIR]) and w[b + B_UP] == 1:
+                notice_bad_dir(w, b, w[x + X_DIR])  # the metadata log is written all the time
             _rearm_all(w)
 
 

@@ -11,6 +11,7 @@ from isr_pipeline.kafka.releases import (
     BACKOFF_NONE,
     DOUBLE_BACKOFF,
     FETCH_NAMES_EPOCH,
+    IO_ERROR_HALTS,
     TRUNCATE_TO_HW,
     Reset,
 )
@@ -39,7 +40,7 @@ from isr_pipeline.simulation.measures import (
     weight_of,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.produces import note_bad_dir
+from isr_pipeline.simulation.produces import notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.shortcuts.dirty import (
@@ -67,6 +68,7 @@ from isr_pipeline.simulation.world.layout import (
     B_THREAD0,
     B_THREADS,
     DEP_FETCHER,
+    DIR_FAILS,
     E_END,
     E_EPOCH,
     E_ERR,
@@ -539,11 +541,14 @@ def _append_one(w, rules, t):
     if not is_validated(w, q) and not expects(w, t, i, e):
         return False
     if w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
-        note_bad_dir(w, b, r)
+        notice_bad_dir(w, b, w[r + R_DIR])
         return _react(w, rules, t, r, _STORAGE)
     if w[r + R_INJECT] >= 0 and w[r + R_INJECT] != _FENCED:
         error = w[r + R_INJECT]
         if _injected(w, r):
+            if error == _STORAGE and rules[IO_ERROR_HALTS] != 0:
+                w[b + B_DIR_BAD_BASE + w[r + R_DIR]] = DIR_FAILS
+                notice_bad_dir(w, b, w[r + R_DIR])
             return _react(w, rules, t, r, error)
     set_log_end(w, r, w[e + E_END])
     w[e + E_OFFSET] = w[e + E_END]  # what the next fetch asks for, if it need not be built anew

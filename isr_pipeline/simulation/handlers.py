@@ -13,7 +13,7 @@ from isr_pipeline.simulation.leader import (
     leave_lock,
 )
 from isr_pipeline.simulation.network import service
-from isr_pipeline.simulation.produces import append_records, finish_produce, note_bad_dir
+from isr_pipeline.simulation.produces import append_records, finish_produce, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
 from isr_pipeline.simulation.reads import s2_timer
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
@@ -172,7 +172,7 @@ def _produce_appends(w, rec, rules, b, d):
     elif w[r + R_IS_LEADER] == 0:
         w[q + Q_ERR] = ERR_NOT_LEADER
     elif w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
-        note_bad_dir(w, b, r)
+        notice_bad_dir(w, b, w[r + R_DIR])
         w[q + Q_ERR] = ERR_STORAGE
     elif append_refused(
         w[q + Q_ACKS_ALL] == 1,

@@ -584,12 +584,13 @@ def _flags_true(w, rules, p):
     if leader < 0:
         flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
     else:
-        b = w[row_of(w, p, leader) + R_BROKER]
+        r = row_of(w, p, leader)
+        b = w[r + R_BROKER]
         if members < min_isr(w, rules, p):
             flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
         if members < w[p + P_RF]:
             flags |= FLAG_UNDER_REPLICATED
-        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW] or w[r + R_ONLINE] == 0:
             flags |= FLAG_UNAVAILABLE
         elif w[b + B_PAUSED_UNTIL] == w[G_NOW]:
             ending = FLAG_UNAVAILABLE

@@ -73,6 +73,7 @@ from isr_pipeline.simulation.world.layout import (
     R_LEO,
     R_ML_ARMED,
     R_ML_SINCE,
+    R_ONLINE,
     R_PART,
     R_POS,
     R_SIZE,
@@ -198,12 +199,13 @@ def refresh(w, rules, p):
     if leader < 0:
         flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
     else:
-        b = w[row_of(w, p, leader) + R_BROKER]
+        r = row_of(w, p, leader)
+        b = w[r + R_BROKER]
         if members < fewest:
             flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
         if members < w[p + P_RF]:
             flags |= FLAG_UNDER_REPLICATED
-        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW] or w[r + R_ONLINE] == 0:
             flags |= FLAG_UNAVAILABLE
     w[p + P_FLAGS] = flags
     if (flags ^ before) & FLAG_UNDER_MIN:

@@ -16,6 +16,8 @@ from isr_pipeline.simulation.world.jit import compiled, hot
 from isr_pipeline.simulation.world.layout import (
     B_DIR_BAD_BASE,
     B_SLOT_DIR,
+    DIR_FAILS,
+    DIR_NOTICED,
     ERR_NOT_ENOUGH_AFTER,
     ERR_NOT_LEADER,
     G_NOW,
@@ -26,7 +28,6 @@ from isr_pipeline.simulation.world.layout import (
     Q_ROW,
     Q_STATE,
     QS_WAIT_HW,
-    R_DIR,
     R_IS_LEADER,
     R_LEO,
     R_PART,
@@ -36,18 +37,16 @@ from isr_pipeline.simulation.world.queue import schedule
 _WAITING = int(Produce.WAITING)
 _TOO_FEW = int(Produce.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
-LOG_DIR_NOTICE_US = 50_000  # from the failed append to the controller's change
+LOG_DIR_NOTICE_US = 50_000  # from the failed write to the process's end, or the controller's change
 
 
 @compiled
-def note_bad_dir(w, b, r):
-    """An append meets a failed log dir: it is noticed now, and told to the controller soon."""
-    place = b + B_DIR_BAD_BASE + w[r + R_DIR]
-    if w[place] == 1:
-        w[place] = 2
+def notice_bad_dir(w, b, log_dir):
+    """Broker ``b`` meets a failed log dir: what follows comes a little later."""
+    place = b + B_DIR_BAD_BASE + log_dir
+    if w[place] == DIR_FAILS:
+        w[place] = DIR_NOTICED
         schedule(w, w[b + B_SLOT_DIR], w[G_NOW] + LOG_DIR_NOTICE_US)
-        return True
-    return False
 
 
 @hot

@@ -33,6 +33,8 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
     ("number", "switch", "value"),
     [
         ("0.11.0.3", "key_defaults", "2.1-2.6"),
+        ("0.11.0.3", "io_error_halts", True),
+        ("1.0.2", "io_error_halts", False),
         ("2.2.2", "fetcher", "legacy"),
         ("2.3.0", "fetcher", "kip-461"),
         ("2.4.1", "isr_lock", "rw_always"),

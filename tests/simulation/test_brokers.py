@@ -93,24 +93,84 @@ def test_a_pause_past_the_socket_timeout_costs_a_back_off() -> None:
 
 def test_a_log_dir_fails_at_the_next_append_and_50_ms() -> None:
     """The leader's produce meets it; one change moves the leadership; the broker stays."""
-    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=0), log_dirs=2)
+    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=1), log_dirs=2, partitions=2)
     assert kinds(result) == ["controller_isr_remove", "leader_elected"]
     assert 10050 <= happened(result)[0][1] <= 10101
 
 
 def test_an_idle_log_dirs_failure_is_not_noticed() -> None:
     """No append, no error."""
-    assert kinds(world(fault("log_dir_failure", 10000, broker=1, log_dir=0), produce=())) == []
+    failure = fault("log_dir_failure", 10000, broker=1, log_dir=1)
+    assert kinds(world(failure, produce=(), log_dirs=2, partitions=2)) == []
 
 
-def test_the_last_log_dirs_failure_stops_the_broker() -> None:
-    """It is fenced with the change and does not return."""
-    result = world(fault("log_dir_failure", 10000, broker=1, log_dir=0))
+SESSION_9 = {"broker.session.timeout.ms": 9000, "broker.heartbeat.interval.ms": 2000}
+
+
+@pytest.mark.parametrize("release", ["3.3-3.6", "3.7+"])
+def test_the_last_log_dirs_failure_is_the_brokers_death(release: str) -> None:
+    """The process halts and tells nobody: its leads move a session after its last heartbeat."""
+    failure = fault("log_dir_failure", 10000, broker=1, log_dir=0)
+    result = world(failure, release=release, config=SESSION_9)
     assert sorted(kinds(result)) == sorted(MOVE)
+    assert 17000 <= at(result, "broker_fenced") == at(result, "leader_elected") <= 19051
 
 
-def test_a_fresh_controller_gives_every_broker_a_new_session() -> None:
-    """A broker that died in the outage is fenced a whole session after its end."""
+@pytest.mark.parametrize("produce", [(), (ACKS_1,)])
+def test_the_metadata_log_dirs_failure_is_the_brokers_death(produce: Any) -> None:
+    """KRaft from 3.7 on: of both its dirs' leads, and without an append as well."""
+    failure = fault("log_dir_failure", 10000, broker=1, log_dir=0)
+    more: dict[str, Any] = {"log_dirs": 2, "partitions": 2, "config": SESSION_9}
+    result = world(failure, release="3.7+", produce=produce, **more)
+    elected = [t_ms for _, t_ms in happened(result, "leader_elected")]
+    assert len(elected) == 2
+    assert elected == [at(result, "broker_fenced")] * 2
+
+
+@pytest.mark.parametrize("log_dir", [0, 1])
+def test_kraft_to_3_6_tells_nobody_of_a_log_dir(log_dir: int) -> None:
+    """No election and no fence; the partition that it led there is gone for producers."""
+    failure = fault("log_dir_failure", 10000, broker=1, log_dir=log_dir)
+    result = world(failure, release="3.3-3.6", log_dirs=2, partitions=2)
+    assert kinds(result) == []
+    assert result.outcome["produce_unavailable_rate"] == pytest.approx(25 / 60, abs=0.001)
+
+
+def test_kraft_to_3_6_a_followers_dead_dir_is_a_lagging_follower() -> None:
+    """Its leader drops it, nobody else does."""
+    failure = fault("log_dir_failure", 10000, broker=2, log_dir=1)
+    result = world(failure, release="3.3-3.6", log_dirs=2, partitions=2)
+    assert kinds(result) == ["partition_failed", "partition_unfailed", "isr_shrink"]
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_to_0_11_an_io_error_is_the_brokers_death(broker: int) -> None:
+    """An append of the leader or of a follower meets it; whatever other dirs there are."""
+    failure = fault("log_dir_failure", 10000, broker=broker, log_dir=1)
+    session = {"zookeeper.session.timeout.ms": 6000}
+    more: dict[str, Any] = {"log_dirs": 2, "partitions": 2, "config": session}
+    result = world(failure, release="0.10.2-2.0", controller="zookeeper", **more)
+    assert len(happened(result, "controller_isr_remove")) == 2
+    assert 14000 <= at(result, "broker_fenced") <= 16101
+
+
+def test_to_0_11_an_injected_storage_error_is_one() -> None:
+    """The process of the follower halts."""
+    error = fault("partition_error", 10000, broker=2, topic="t", partition=0, error="storage")
+    result = world(error, release="0.10.2-2.0", controller="zookeeper")
+    assert "broker_fenced" in kinds(result)
+
+
+@pytest.mark.parametrize(
+    ("release", "fenced_ms"), [("3.7+", 33000), ("4.0", 33375), ("4.1+", 33375)]
+)
+def test_a_fresh_controller_gives_every_broker_a_new_session(
+    release: str, fenced_ms: float
+) -> None:
+    """A broker that died in the outage is fenced a whole session after its end.
+
+    The looks of a controller of 4.0 and later begin with it; at its very end a session is valid.
+    """
     result = world(
         fault("controller_outage", 10000, duration_ms=20000),
         fault("crash", 12000, broker=1),

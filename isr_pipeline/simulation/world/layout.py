@@ -230,7 +230,7 @@ B_LAG_MESSAGES = 39
 B_SESSION = 40
 B_HEARTBEAT = 41
 B_IO = 42  # num.io.threads
-B_DIR_BAD_BASE = 44  # 8 log dirs: 1 where it fails at the next append, 2 noticed
+B_DIR_BAD_BASE = 44  # 8 log dirs, a DIR_ state each
 B_STOPPING = 52  # flt: in controlled shutdown
 B_REGISTERED = 53  # ctl: registered since its last start
 B_FENCED = 54  # ctl
@@ -550,6 +550,13 @@ D_S2 = 9  # the timer has fired for this read
 D_AGAIN = 10  # what to do once the lock is free
 D_SINCE = 11
 D_SIZE = 12
+
+# States of a log dir (B_DIR_BAD_BASE).
+DIR_WORKS = 0
+DIR_FAILS = 1  # at its next append
+DIR_NOTICED = 2
+DIR_TOLD = 3  # offline, and the controller knows
+DIR_SILENT = 4  # offline, and it does not
 
 DS_IDLE = 0
 DS_FETCH = 1  # reads of a fetch
