@@ -17,7 +17,13 @@ from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.partition import size_of
-from isr_pipeline.kafka.releases import ELR, SHRINK_BUMPS_LEADER_EPOCH
+from isr_pipeline.kafka.releases import (
+    ELR,
+    KRAFT_ELECTS_UNCLEANLY,
+    LAST_KNOWN_MUST_LIVE,
+    LAST_MEMBER_LEAVES,
+    SHRINK_BUMPS_LEADER_EPOCH,
+)
 
 NO_LEADER: Final = -1
 _NO_CHANGE: Final = -2
@@ -32,7 +38,25 @@ class Election(IntEnum):
 
 
 _PREFERRED: Final = int(Election.PREFERRED)
+_ONLINE: Final = int(Election.ONLINE)
 _UNCLEAN: Final = int(Election.UNCLEAN)
+
+
+@rule
+def kraft_election(rules, election, unclean_enabled):
+    """How KRaft's controller elects where a broker or a log dir changes: a value of `Election`.
+
+    To 3.8 it does not read unclean.leader.election.enable
+    (ConfigurationControlManager.uncleanLeaderElectionEnabledForTopic @ 3.3.0, 3.8.0, 3.9).
+
+    Args:
+        rules: the switches.
+        election: as it was asked for.
+        unclean_enabled: the key.
+    """
+    if election == _ONLINE and unclean_enabled and rules[KRAFT_ELECTS_UNCLEANLY] != 0:
+        return _UNCLEAN
+    return election
 
 
 @rule
@@ -61,6 +85,16 @@ def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
             if (live >> position) & 1:
                 return position, True
     return NO_LEADER, False
+
+
+@rule
+def last_member_leaves(rules, unclean_enabled):
+    """Whether ZooKeeper's controller takes the last member out of an ISR as well.
+
+    To 1.0 it does where unclean.leader.election.enable is on: who comes back first is then elected
+    uncleanly, even the leader itself (KafkaController.removeReplicaFromIsr @ 0.8.2.2, 1.0.2).
+    """
+    return unclean_enabled and rules[LAST_MEMBER_LEAVES] != 0
 
 
 @rule

@@ -31,13 +31,12 @@ _NEWEST = (5, 0)
 _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
     ((1, 0), (2, 1), "io_error_halts", False),  # KIP-112
+    ((1, 1), (2, 1), "last_member_leaves", False),
     ((2, 3), (2, 7), "fetcher", "kip-461"),
     ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
     ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537
     ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
-    ((3, 7), (4, 0), "check_from_imbalance", True),
-    ((3, 7), (4, 0), "has_elr", False),  # KIP-966 came with 4.0
-    ((3, 7), (4, 1), "registration_backs_off", True),  # KAFKA-19294
+    ((3, 7), (3, 9), "kraft_elects_uncleanly", False),  # KAFKA-12670
 )
 """From release, to release (not included), switch, value there."""
 

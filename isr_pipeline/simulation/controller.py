@@ -7,7 +7,13 @@ records, each at its own time, in order.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.election import Election, elect_zk, partition_change_kraft
+from isr_pipeline.kafka.election import (
+    Election,
+    elect_zk,
+    kraft_election,
+    last_member_leaves,
+    partition_change_kraft,
+)
 from isr_pipeline.kafka.preferred import NEW_CONTROLLER_CHECK_US, waits_for_imbalance
 from isr_pipeline.kafka.releases import (
     CONTROLLER,
@@ -139,7 +145,6 @@ _KRAFT = int(Controller.KRAFT)
 _ISR_ORDER = int(ElectionOrder.ISR_ORDER)
 _ONLINE = int(Election.ONLINE)
 _PREFERRED_ELECTION = int(Election.PREFERRED)
-_UNCLEAN_ELECTION = int(Election.UNCLEAN)
 
 
 @compiled
@@ -327,7 +332,7 @@ def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
     if bump:
         w[p + P_LEPOCH] += 1
     removed = old_isr & ~isr
-    if removed and not unclean and (isr != 0 or switch(w, rules, ELR, NOT_HERE) != 0):
+    if removed and not unclean:
         w[p + P_ISR] = isr
         emit(w, EV_CTL_REMOVE, p, -1, -1, removed)
     w[p + P_ISR] = isr
@@ -392,9 +397,7 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     n = _walk_order(w, rules, p, target if target else isr)
     order = cells_from(w, w[C_SCRATCH])
     if is_kraft(rules):
-        how = election
-        if how == _ONLINE and may_elect_uncleanly(w, p):
-            how = _UNCLEAN_ELECTION
+        how = kraft_election(rules, election, may_elect_uncleanly(w, p))
         elr_on = switch(w, rules, ELR, NOT_HERE) != 0
         fewest = min_isr_for(w, rules, p, target)
         current = leader
@@ -419,8 +422,10 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
         _note_election(w, p, election, isr, leader, new_leader)
         _apply(w, rules, p, new_leader, new_isr, elr, last_known, unclean, bump)
         return
-    if target == 0:
-        target = isr  # ZooKeeper's controller too keeps the last member
+    if target == 0 and isr != 0:
+        note(w, DEP_NOBODY)
+        if not last_member_leaves(rules, may_elect_uncleanly(w, p)):
+            target = isr
     keep = leader >= 0 and not (removed >> leader) & 1 and not (exclude >> leader) & 1
     if keep and election != _PREFERRED_ELECTION:
         _apply(w, rules, p, leader, target, 0, 0, False, target != isr)
@@ -428,7 +433,12 @@ def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
     if election == _PREFERRED_ELECTION:
         n = 1
     new_leader, unclean = elect_zk(
-        order, n, target & ~removed, acceptable, 0, may_elect_uncleanly(w, p) and n > 1
+        order,
+        n,
+        target & ~removed,
+        acceptable,
+        0,
+        election != _PREFERRED_ELECTION and may_elect_uncleanly(w, p),
     )
     _note_election(w, p, election, isr, leader, new_leader)
     if election == _PREFERRED_ELECTION:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from isr_pipeline.kafka.election import last_member_leaves
 from isr_pipeline.kafka.partition import size_of
 from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, N_FIELDS
 from isr_pipeline.kafka.releases import (
@@ -49,7 +50,7 @@ from isr_pipeline.simulation.leader import (
     record_base,
 )
 from isr_pipeline.simulation.measures import row_index, row_of, weight_of
-from isr_pipeline.simulation.shortcuts.depends import min_isr
+from isr_pipeline.simulation.shortcuts.depends import may_elect_uncleanly, min_isr
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_unchanged,
     is_validated,
@@ -253,7 +254,7 @@ INVARIANTS: Mapping[int, str] = MappingProxyType(
         2: "epochs never fall, and another leader is another epoch",
         3: "at most one leader acts in a leader epoch, none in a future one",
         4: "a leader is in its own ISR",
-        5: "the ISR is part of the assignment, not empty (but with ELR), disjoint from the ELR",
+        5: "the ISR is part of the assignment, not empty without a cause, disjoint from the ELR",
         6: "the controller's leader is on a broker that it has not fenced",
         7: "the maximal ISR contains the committed ISR",
         8: "no high watermark lies outside its log",
@@ -384,15 +385,16 @@ def _leader_in_isr(w, p):
 
 @compiled
 def _isr_sound(w, rules, p):
-    """Invariant 5: the ISR is part of the assignment, not empty, and disjoint from the ELR."""
+    """Invariant 5: only ELR, or ZooKeeper's controller to 1.0, leaves an ISR without a member."""
     isr = w[p + P_ISR]
     elr = w[p + P_ELR]
     everybody = (1 << w[p + P_RF]) - 1
     if isr & ~everybody or elr & ~everybody or isr & elr:
         return False
-    if rules[ELR] == 0:
-        return isr != 0 and elr == 0
-    return isr != 0 or w[p + P_LEADER] < 0
+    if rules[ELR] == 0 and elr != 0:
+        return False
+    may_be_empty = rules[ELR] != 0 or last_member_leaves(rules, may_elect_uncleanly(w, p))
+    return isr != 0 or (may_be_empty and w[p + P_LEADER] < 0)
 
 
 @compiled

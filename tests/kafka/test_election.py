@@ -9,6 +9,8 @@ from isr_pipeline.kafka.election import (
     Election,
     elect_kraft,
     elect_zk,
+    kraft_election,
+    last_member_leaves,
     partition_change_kraft,
 )
 from tests.kafka.records import rules_of
@@ -317,3 +319,36 @@ class TestPartitionChange:
     def test_known_is_cleared_under_a_leader(self) -> None:
         """A partition that has a leader has no last-known one."""
         assert change(isr=0b001, known=0b010, min_isr=3, elr_on=True)[3] == 0
+
+
+class TestUncleanByRelease:
+    """Who reads unclean.leader.election.enable."""
+
+    @pytest.mark.parametrize(
+        ("release", "kind"),
+        [
+            ("2.7-3.2", Election.ONLINE),
+            ("3.3-3.6", Election.ONLINE),
+            ("3.7+", Election.UNCLEAN),
+            ("4.1+", Election.UNCLEAN),
+        ],
+    )
+    def test_kraft_reads_it_from_3_9_on(self, release: str, kind: Election) -> None:
+        """KAFKA-12670: to 3.8 the controller answers false, whatever the key says."""
+        assert kraft_election(rules_of(release), int(Election.ONLINE), True) == kind
+
+    @pytest.mark.parametrize("asked", list(Election))
+    def test_the_key_makes_no_other_election_unclean(self, asked: Election) -> None:
+        """Only where a broker or a dir changes, and only where it is true."""
+        assert kraft_election(rules_of("4.1+"), int(asked), False) == asked
+        if asked is not Election.ONLINE:
+            assert kraft_election(rules_of("4.1+"), int(asked), True) == asked
+
+    @pytest.mark.parametrize(
+        ("release", "leaves"),
+        [("0.8.2", True), ("0.10.2-2.0", True), ("2.1-2.6", False), ("4.1+", False)],
+    )
+    def test_the_last_member_leaves_to_1_0(self, release: str, leaves: bool) -> None:
+        """Under ZooKeeper, where the key is true."""
+        assert bool(last_member_leaves(rules_of(release), True)) is leaves
+        assert not last_member_leaves(rules_of(release), False)
