@@ -15,6 +15,7 @@ from typing import Final
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import (
     ALTER_REVERTS,
+    ANSWER_RAISES_HW,
     CONTROLLER_CHECKS_ISR,
     EXPAND_NEEDS_ELIGIBLE,
     EXPAND_NEEDS_EPOCH_START,
@@ -293,3 +294,13 @@ def alter_response(
     if error in (_UNKNOWN_TOPIC, _FENCED, _INVALID_VERSION):
         return _STAY
     return _RESUBMIT
+
+
+@rule
+def answer_raises_hw(rules):
+    """Whether a committed ISR change raises the high watermark when the leader learns of it.
+
+    From 2.7 to 3.0 the answer to AlterIsr sets the state alone: the next append, fetch or new
+    leader epoch raises it (Partition.handleAlterIsrResponse @ 2.8.2, 3.1.0; KAFKA-13091).
+    """
+    return rules[ANSWER_RAISES_HW] != 0

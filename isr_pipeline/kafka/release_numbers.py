@@ -35,6 +35,7 @@ _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((2, 3), (2, 7), "fetcher", "kip-461"),
     ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
     ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537
+    ((3, 1), (3, 3), "answer_raises_hw", True),  # KAFKA-13091
     ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
     ((3, 7), (3, 9), "kraft_elects_uncleanly", False),  # KAFKA-12670
 )

@@ -14,6 +14,7 @@ from isr_pipeline.kafka.partition import (
     Produce,
     alter_error,
     alter_response,
+    answer_raises_hw,
     may_expand,
     next_high_watermark,
     out_of_sync_mask,
@@ -395,7 +396,8 @@ def _take_commit(w, rec, rules, r, isr, partition_epoch):
     w[r + R_PENDING] = PENDING_NONE
     set_isr(w, r, isr)
     w[r + R_PEPOCH] = partition_epoch
-    raise_hw(w, rec, rules, r, w[G_NOW])
+    if answer_raises_hw(rules):
+        raise_hw(w, rec, rules, r, w[G_NOW])
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isr_pipeline.kafka import partition, record
-from isr_pipeline.kafka.partition import Alter, AlterError, Produce
+from isr_pipeline.kafka.partition import Alter, AlterError, Produce, answer_raises_hw
 from isr_pipeline.kafka.releases import NEVER, UNKNOWN
 from tests.kafka.records import MERGED, NAMES, TIMED, Follower, rules_of
 
@@ -365,3 +365,9 @@ def test_size_of() -> None:
 def test_merged_rule_sets_are_the_released_ones() -> None:
     """4485-doc was never released as such."""
     assert "4485-doc" not in MERGED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_to_an_isr_change_raises_the_hw(name: str) -> None:
+    """In every release but those of 2.7 to 3.0 (KAFKA-13091)."""
+    assert bool(answer_raises_hw(rules_of(name))) is (name != "2.7-3.2")

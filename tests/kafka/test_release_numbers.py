@@ -42,6 +42,8 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
         ("2.4.1", "isr_lock", "rw_always"),
         ("2.5.0", "isr_lock", "rw_precheck"),
         ("2.5.0", "key_defaults", "2.7-3.2"),
+        ("3.0.2", "answer_raises_hw", False),
+        ("3.1.0", "answer_raises_hw", True),
         ("3.4.0", "kraft_shrink_bumps", True),
         ("3.8.1", "kraft_elects_uncleanly", False),
         ("3.9.0", "kraft_elects_uncleanly", True),

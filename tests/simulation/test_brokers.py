@@ -176,7 +176,106 @@ def test_a_fresh_controller_gives_every_broker_a_new_session(
         fault("crash", 12000, broker=1),
         release=release,
     )
-    assert at(result, "broker_fenced") == 33000
+    assert at(result, "broker_fenced") == fenced_ms
+
+
+TWO_DIE = (fault("crash", 10000, broker=1), fault("crash", 11000, broker=2))
+
+
+@pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+", "4.1+"])
+def test_a_dead_broker_is_elected_until_its_own_session_ends(release: str) -> None:
+    """The leader and then the next one die: each is found dead by its own session alone."""
+    result = world(*TWO_DIE, release=release)
+    leaders = [e["leader"] for e in result.events if e["kind"] == "leader_elected"]
+    elected = [t_ms for _, t_ms in happened(result, "leader_elected")]
+    assert leaders == [2, 3]
+    assert elected == [t_ms for _, t_ms in happened(result, "broker_fenced")]
+    dead = (elected[1] - 10000) / 60000
+    assert result.outcome["produce_unavailable_rate"] == pytest.approx(dead)
+
+
+@pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+", "4.1+"])
+def test_a_replica_joins_beside_a_dead_member(release: str) -> None:
+    """The controller takes an ISR whose dead member is not fenced yet."""
+    result = world(
+        fault("pause", 10000, broker=3, duration_ms=8000),
+        fault("crash", 16000, broker=2),
+        config={"broker.session.timeout.ms": 20000, "replica.lag.time.max.ms": 5000},
+        release=release,
+    )
+    joined = next(e for e in result.events if e["kind"] == "isr_expand")
+    assert 18000 < joined["t_ms"] < 18200
+    assert joined["isr"] == [1, 2, 3]
+    left = next(e for e in result.events if e["kind"] == "isr_shrink" and e["t_ms"] > 18200)
+    assert left["isr"] == [1, 3]
+    assert left["t_ms"] < at(result, "broker_fenced")
+
+
+@pytest.mark.parametrize(
+    ("number", "controller", "stands_ms"),
+    [
+        ("2.6.3", "zookeeper", 0),
+        ("2.8.2", "zookeeper", 7000),
+        ("3.0.2", "zookeeper", 7000),
+        ("3.1.0", "zookeeper", 0),
+        ("2.8.2", "kraft", 0),
+        ("4.1.0", "kraft", 0),
+    ],
+)
+def test_from_2_7_to_3_0_a_shrink_does_not_raise_the_high_watermark(
+    number: str, controller: str, stands_ms: float
+) -> None:
+    """One acks=all request is out and nothing else is written: it waits for the follower's return.
+
+    KRaft's shrink begins a new leader epoch, whose metadata raise it.
+    """
+    result = world(
+        fault("pause", 10000, broker=2, duration_ms=12000),
+        produce=({**ACKS_ALL, "records_per_s": 1},),
+        config={"replica.lag.time.max.ms": 4000, "zookeeper.session.timeout.ms": 18000}
+        | {"broker.session.timeout.ms": 18000},
+        release=str(rule_set_text(number)),
+        controller=controller,
+    )
+    waited_ms = result.outcome["commit_latency_max_ms"]
+    assert (waited_ms > 10000) is (stands_ms > 0)
+    assert waited_ms < 13000
+
+
+@pytest.mark.parametrize(("release", "unclean"), [("0.10.2-2.0", 1), ("2.1-2.6", 0)])
+def test_to_1_0_the_last_member_leaves_where_unclean_elections_are_on(
+    release: str, unclean: int
+) -> None:
+    """The leader of the only replica is back: elected uncleanly, though it lost nothing."""
+    result = world(
+        fault("crash", 10000, broker=1, restart_after_ms=20000),
+        replicas=(1,),
+        release=release,
+        controller="zookeeper",
+        config={"unclean.leader.election.enable": True},
+    )
+    assert len(happened(result, "unclean_election")) == unclean
+    assert result.outcome["records_lost"] == 0
+
+
+def test_kraft_to_3_8_elects_nobody_uncleanly() -> None:
+    """Alone in the ISR, and dead: the partition stays offline, whatever the key says."""
+    faults = (
+        fault("pause", 5000, broker=2, duration_ms=10000),
+        fault("pause", 5000, broker=3, duration_ms=10000),
+        fault("crash", 14000, broker=1),
+    )
+    config = {"unclean.leader.election.enable": True, "eligible.leader.replicas.version": 0}
+    found = {
+        number: len(
+            happened(
+                world(*faults, config=config, release=str(rule_set_text(number))),
+                "unclean_election",
+            )
+        )
+        for number in ("2.8.2", "3.8.1", "3.9.1", "4.1.0")
+    }
+    assert found == {"2.8.2": 0, "3.8.1": 0, "3.9.1": 1, "4.1.0": 1}
 
 
 def test_a_resumed_controller_fences_one_live_broker_at_most() -> None:
