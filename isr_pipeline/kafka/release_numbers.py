@@ -30,6 +30,7 @@ _NEWEST = (5, 0)
 
 _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((0, 11), (2, 1), "key_defaults", "2.1-2.6"),  # KIP-106
+    ((0, 11), (2, 1), "truncate_to_hw", False),  # KIP-101
     ((1, 0), (2, 1), "io_error_halts", False),  # KIP-112
     ((1, 1), (2, 1), "last_member_leaves", False),
     ((2, 3), (2, 7), "fetcher", "kip-461"),
