@@ -109,6 +109,7 @@ def _valid(position, target_isr, target_elr, acceptable):
 
 @rule
 def elect_kraft(
+    rules,
     order,
     n,
     leader,
@@ -123,6 +124,7 @@ def elect_kraft(
     """The leader that KRaft's controller elects (PartitionChangeBuilder.electLeader).
 
     Args:
+        rules: the switches (`LAST_KNOWN_MUST_LIVE`).
         order: int64 array of positions of the target assignment, in order.
         n: how many of `order` count.
         leader: the present leader's position, or -1.
@@ -135,8 +137,8 @@ def elect_kraft(
         use_last_known: the last leader may be elected when ISR and ELR are empty.
 
     Returns:
-        (position or -1, whether it was unclean). A last-known leader is elected even if it is not
-        acceptable: the code only logs that.
+        (position or -1, whether it was unclean). To 4.0 a last known leader is elected even if it
+        is not acceptable: that code only logs it (KAFKA-19522).
     """
     if election == _PREFERRED and _valid(order[0], target_isr, target_elr, acceptable):
         return order[0], False
@@ -146,7 +148,12 @@ def elect_kraft(
         if _valid(order[index], target_isr, target_elr, acceptable):
             return order[index], False
     nobody_left = target_isr == 0 and target_elr == 0
-    if elr_enabled and use_last_known and nobody_left and size_of(last_known) == 1:
+    one_is_known = elr_enabled and use_last_known and size_of(last_known) == 1
+    if (
+        nobody_left
+        and one_is_known
+        and (last_known & acceptable != 0 or rules[LAST_KNOWN_MUST_LIVE] == 0)
+    ):
         return _only(last_known), True
     if election == _UNCLEAN:
         for index in range(n):
@@ -199,7 +206,7 @@ def partition_change_kraft(
     """One change of a partition by KRaft's controller (PartitionChangeBuilder.build).
 
     Args:
-        rules: the switches (`ELR`, `SHRINK_BUMPS_LEADER_EPOCH`).
+        rules: the switches (`ELR`, `LAST_KNOWN_MUST_LIVE`, `SHRINK_BUMPS_LEADER_EPOCH`).
         order: int64 array of positions of the target assignment, in order.
         n: how many of `order` count.
         isr: the ISR as it stands.
@@ -223,6 +230,7 @@ def partition_change_kraft(
         elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown
     )
     elected, unclean = elect_kraft(
+        rules,
         order,
         n,
         leader,

@@ -136,6 +136,7 @@ class ElectionKraft(Machine):
         known = at.mask(last_known) if len(last_known) else 0
         if step.flag("elect_only", default=False):
             elected, unclean = election.elect_kraft(
+                rules,
                 order,
                 len(target),
                 at.position(leader),

@@ -540,26 +540,26 @@ def unfence(w, rules, b):
     w[b + B_FENCED] = 0
     note_eligible(w)
     emit(w, EV_UNFENCED, -1, broker_index(w, b), -1, 0)
-    killed = w[b + B_CRASH_UNCLEAN]
     w[b + B_CRASH_UNCLEAN] = 0
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE
         pos = _replica_here(w, p, b)
         if pos >= 0 and w[p + P_LEADER] < 0:
-            change_partition(w, rules, p, 0, _ONLINE, 0, (1 << pos) if killed else 0)
+            change_partition(w, rules, p, 0, _ONLINE, 0, 0)
 
 
 @compiled
-def leave_elr(w, b):
-    """Broker ``b`` came back from a kill: what it had acknowledged may be gone (KIP-966).
+def leave_elr(w, rules, b):
+    """Broker ``b`` registers after a kill: what it had acknowledged may be gone (KIP-966).
 
-    Where there is no leader, the election at its unfencing takes account of it.
+    Where nobody is left, the last known leader may be elected at once
+    (BrokerShutdownHandler, ReplicationControlManager.handleUncleanBrokerShutdown @ 4.0.0).
     """
     for i in range(w[H_PARTITIONS]):
         p = w[H_PART] + i * P_SIZE
         pos = _replica_here(w, p, b)
-        if pos >= 0 and w[p + P_LEADER] >= 0:
-            w[p + P_ELR] &= ~(1 << pos)
+        if pos >= 0 and (w[p + P_ELR] >> pos) & 1:
+            change_partition(w, rules, p, 0, _ONLINE, 0, 1 << pos)
 
 
 @compiled

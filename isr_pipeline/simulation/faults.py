@@ -400,7 +400,7 @@ def start_broker(w, rules, b):
     schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
     fence(w, rules, b, True)  # a new registration ends whatever is left of the old one
     if w[b + B_CRASH_UNCLEAN] == 1:
-        leave_elr(w, b)
+        leave_elr(w, rules, b)
     publish_all_to(w, b)
     _refresh_led_by(w, rules, b)
     hear(w, rules, b)
@@ -796,7 +796,7 @@ def _loads_later(w, rules, x, b):
     fence(w, rules, b, True)
     cancel(w, w[b + B_SLOT_SESSION])  # what was left of the old session is over
     if w[b + B_CRASH_UNCLEAN] == 1:
-        leave_elr(w, b)
+        leave_elr(w, rules, b)
     return True
 
 

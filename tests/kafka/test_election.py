@@ -129,9 +129,15 @@ class TestElectKraft:
         """With both empty the last leader is, uncleanly."""
         assert kraft(leader=-1, isr=0, known=0b010) == (1, True)
 
-    def test_last_known_even_if_dead(self) -> None:
-        """The code's liveness check only logs."""
-        assert kraft(leader=-1, isr=0, known=0b010, acceptable=0) == (1, True)
+    @pytest.mark.parametrize(("release", "elected"), [("4.0", (1, True)), ("4.1+", (-1, False))])
+    def test_a_dead_last_known(self, release: str, elected: tuple[int, bool]) -> None:
+        """The liveness check of 4.0 only logs (KAFKA-19522)."""
+        assert kraft(leader=-1, isr=0, known=0b010, acceptable=0, release=release) == elected
+
+    def test_unclean_behind_a_dead_last_known(self) -> None:
+        """From 4.1 on an unclean election passes it over."""
+        found = kraft(leader=-1, isr=0, known=0b010, acceptable=0b100, kind=Election.UNCLEAN)
+        assert found == (2, True)
 
     def test_last_known_of_many(self) -> None:
         """Several are not a last leader."""
