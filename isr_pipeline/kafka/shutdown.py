@@ -1,4 +1,4 @@
-"""Controlled shutdown under KRaft: when the controller lets a broker go."""
+"""Controlled shutdown: when the controller lets a broker go, and what it fetches until then."""
 
 from __future__ import annotations
 
@@ -40,3 +40,21 @@ def has_reported(applied, last_heartbeat):
         last_heartbeat: when its last heartbeat reached the controller, in microseconds.
     """
     return applied <= max(last_heartbeat, 0)
+
+
+@rule
+def stops_fetching(rules, in_isr, was_leader):
+    """Whether a broker in controlled shutdown no longer fetches a partition that it follows.
+
+    It fetches nothing that it has left the ISR of. Under ZooKeeper it is told to stop what it
+    follows (StopReplica), but goes on with what it led (KafkaController.scala @ 2.6.0). KRaft to
+    3.2 ends its metadata listener first, so that the new epoch fences its fetches
+    (BrokerServer.scala @ 3.2.0); from 3.3 on it takes such partitions off its threads
+    (ReplicaManager.applyLocalFollowersDelta @ 3.3.0).
+
+    Args:
+        rules: the switches.
+        in_isr: whether it is still in the ISR.
+        was_leader: whether it led the partition until now.
+    """
+    return not in_isr and (rules[CONTROLLER] == _KRAFT or not was_leader)

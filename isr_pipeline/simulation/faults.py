@@ -840,7 +840,8 @@ def _wants_to_go(w, rules, x, b):
 
 @compiled
 def _may_go(w, rules, x, b):
-    """The controller fences broker ``b``, which stops."""
+    """The controller fences broker ``b``, which stops; the heartbeat that asked is its last."""
+    w[b + B_HB_PHASE] = w[G_NOW]
     fence(w, rules, b, True)
     _goes(w, rules, x, b)
 

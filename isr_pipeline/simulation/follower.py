@@ -16,6 +16,7 @@ from isr_pipeline.kafka.releases import (
     Reset,
 )
 from isr_pipeline.kafka.replica import create, reset, resets_records
+from isr_pipeline.kafka.shutdown import stops_fetching
 from isr_pipeline.simulation.controller import note_applied
 from isr_pipeline.simulation.leader import (
     LOCK_METADATA_WAIT,
@@ -65,6 +66,7 @@ from isr_pipeline.simulation.world.layout import (
     B_SLOT_MD,
     B_SLOT_TICK,
     B_SOCKET_TIMEOUT,
+    B_STOPPING,
     B_THREAD0,
     B_THREADS,
     DEP_FETCHER,
@@ -88,6 +90,7 @@ from isr_pipeline.simulation.world.layout import (
     F_FAILED,
     F_FETCHING,
     F_NONE,
+    F_STOPPED,
     G_NOW,
     G_RARE,
     H_MD,
@@ -698,15 +701,22 @@ def stop_leading(w, rec, rules, r):
 def _become_follower(w, rec, rules, r, m):
     """This broker follows another leader, or the same one in a new epoch."""
     new_epoch = w[m + M_LEPOCH] > w[r + R_EPOCH] or w[m + M_FULL] == 1
+    was_leader = w[r + R_IS_LEADER] == 1
     stop_leading(w, rec, rules, r)
     w[r + R_PEPOCH] = w[m + M_PEPOCH]
-    if not new_epoch:
+    in_isr = (w[m + M_ISR] >> w[r + R_POS]) & 1 != 0
+    stops = w[w[r + R_BROKER] + B_STOPPING] == 1 and stops_fetching(rules, in_isr, was_leader)
+    if not new_epoch and not stops:
         return
     clear_follower(w, r, True)
-    forget_log_dir_failure(w, r, True, False)
-    w[r + R_EPOCH] = w[m + M_LEPOCH]
-    w[r + R_LEADER] = w[m + M_LEADER]
+    if new_epoch:
+        forget_log_dir_failure(w, r, True, False)
+        w[r + R_EPOCH] = w[m + M_LEPOCH]
+        w[r + R_LEADER] = w[m + M_LEADER]
     if w[m + M_LEADER] < 0 or w[r + R_ONLINE] == 0:
+        return
+    if stops:
+        w[r + R_FSTATE] = F_STOPPED
         return
     if rules[TRUNCATE_TO_HW] != 0:
         cut_log(w, r, w[r + R_HW])

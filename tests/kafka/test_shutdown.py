@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isr_pipeline.kafka.releases import RULE_SETS, switches
-from isr_pipeline.kafka.shutdown import has_reported, must_wait
+from isr_pipeline.kafka.shutdown import has_reported, must_wait, stops_fetching
 
 
 class TestLeave:
@@ -31,3 +31,26 @@ class TestLeave:
     def test_a_controller_that_has_marked_nothing_waits_for_nobody(self) -> None:
         """Whatever the last heartbeat was, even one before time 0."""
         assert has_reported(0, -5)
+
+
+class TestStopsFetching:
+    """What a broker in controlled shutdown fetches until it has leave."""
+
+    @pytest.mark.parametrize("was_leader", [False, True])
+    @pytest.mark.parametrize("controller", ["kraft", "zookeeper"])
+    def test_what_it_is_in_the_isr_of(self, controller: str, was_leader: bool) -> None:
+        """It goes on with that."""
+        rules = switches(RULE_SETS["2.7-3.2"], controller=controller)
+        assert not stops_fetching(rules, True, was_leader)
+
+    @pytest.mark.parametrize("was_leader", [False, True])
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "4.1+"])
+    def test_under_kraft_nothing_else(self, release: str, was_leader: bool) -> None:
+        """To 3.2 the new epoch fences it, from 3.3 on it stops by itself."""
+        assert stops_fetching(switches(RULE_SETS[release]), False, was_leader)
+
+    def test_under_zookeeper_what_it_led_as_well(self) -> None:
+        """StopReplica is sent for what it followed alone."""
+        rules = switches(RULE_SETS["2.1-2.6"])
+        assert not stops_fetching(rules, False, True)
+        assert stops_fetching(rules, False, False)

@@ -84,8 +84,8 @@ def test_w14_later_it_stays_failed(settings: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("release", ["0.9-0.10.1", "0.10.2-2.0", "2.1-2.6"])
-def test_w15_a_stopping_follower_rejoins_before_it_is_gone(release: str) -> None:
-    """Before 3.3 its last fetches bring it back; its end takes it out again."""
+def test_w15_a_stopping_leader_rejoins_before_it_is_gone(release: str) -> None:
+    """Before 3.3 its last fetches bring it back where it led; its end takes it out again."""
     result = play("w15", f"cluster.release={release}")
     back = next(e["t_ms"] for e in events(result, EXPAND) if e["topic"] == "u")
     assert 10000 < back < 11500
@@ -94,12 +94,25 @@ def test_w15_a_stopping_follower_rejoins_before_it_is_gone(release: str) -> None
     assert times(result, FENCED) == [11500]
 
 
-@pytest.mark.parametrize("release", ["3.3-3.6", "3.7+"])
-def test_w15_from_3_3_on_it_does_not(release: str) -> None:
-    """A broker in controlled shutdown may not join: one removal, no return before the restart."""
-    kraft = ["cluster.controller=kraft"] if release == "3.7+" else []
-    result = play("w15", f"cluster.release={release}", *kraft)
-    assert times(result, REMOVED) == [10000]
+@pytest.mark.parametrize("release", ["0.9-0.10.1", "0.10.2-2.0", "2.1-2.6"])
+def test_w15_it_is_told_to_stop_following(release: str) -> None:
+    """StopReplica: what it followed it joins after its restart alone."""
+    result = play("w15", f"cluster.release={release}")
+    assert min(e["t_ms"] for e in events(result, EXPAND) if e["topic"] == "t") > 30000
+
+
+@pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+"])
+def test_w15_under_kraft_it_joins_nothing(release: str) -> None:
+    """To 3.2 the new epoch fences its fetches, from 3.3 on it may not join: one removal each."""
+    result = play("w15", f"cluster.release={release}", "cluster.controller=kraft")
+    assert times(result, REMOVED) == [10000, 10000]
+    assert min(times(result, EXPAND)) > 30000
+
+
+def test_w15_from_3_3_on_it_joins_nothing_under_zookeeper() -> None:
+    """KIP-841: a broker in controlled shutdown is not eligible."""
+    result = play("w15", "cluster.release=3.3-3.6")
+    assert times(result, REMOVED) == [10000, 10000]
     assert min(times(result, EXPAND)) > 30000
 
 
