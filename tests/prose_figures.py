@@ -33,6 +33,7 @@ from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.lab import comparison, tools
+from isr_pipeline.lab.observations import SHIPPED
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
 from isr_pipeline.scenarios import cluster_file, model, reduction
@@ -114,6 +115,10 @@ def _recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def _recordings() -> list[dict[str, Any]]:
+    return [line for file in SHIPPED for line in _recorded(file.name)]
+
+
 def _closeness() -> tuple[int, int]:
     """Unavailability of reduced clusters: how far from the whole one's, and its ratios, in %."""
     line = (ROOT / "benchmarks/results/reduction.jsonl").read_text().splitlines()[-1]
@@ -131,8 +136,7 @@ def _closeness() -> tuple[int, int]:
 
 def _cases() -> set[tuple[str, str]]:
     """Experiment and release of every recording."""
-    lines = [*_recorded("observations.jsonl"), *_recorded("returns.jsonl")]
-    return {(line["case"], line["release"]) for line in lines}
+    return {(line["case"], line["release"]) for line in _recordings()}
 
 
 def _memory_gb() -> float:
@@ -287,8 +291,14 @@ def _model() -> Iterable[Claim]:
         *(at // 1000 for at in (start, end, died, back)),
     )  # fmt: skip
     conformance = "docs/conformance.md"
-    lines = [*_recorded("observations.jsonl"), *_recorded("returns.jsonl")]
-    yield now(conformance, "{} repetitions of {} experiments", len(lines), len(_cases()))
+    every, sessions = _recordings(), _recorded("sessions.jsonl")
+    yield now(conformance, "{} repetitions of {} experiments", len(every), len(_cases()))
+    yield now(
+        conformance,
+        "`sessions.jsonl`, {} repetitions of {} releases",
+        len(sessions),
+        len({one["release"] for one in sessions}),
+    )
     yield now(
         conformance, "from {} s before the fault to {} s after",
         comparison.LEAD_MS // 1000, comparison.TAIL_MS // 1000,

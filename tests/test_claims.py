@@ -18,6 +18,7 @@ from isr_pipeline.cli import app
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.lab.observations import SHIPPED
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
@@ -351,13 +352,8 @@ class TestFigures:
 
     def test_the_releases_of_the_recordings(self) -> None:
         """The README counts the releases whose brokers were recorded."""
-        folder = ROOT / "isr_pipeline" / "lab" / "recordings"
-        lines = [
-            json.loads(line)
-            for name in ("observations.jsonl", "returns.jsonl")
-            for line in (folder / name).read_text().splitlines()
-        ]
+        lines = [json.loads(line) for file in SHIPPED for line in file.read_text().splitlines()]
         releases = {str(line["release"]) for line in lines}
-        words = {9: "nine", 10: "ten", 11: "eleven", 12: "twelve"}
+        words = {12: "twelve", 13: "thirteen", 14: "fourteen"}
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         assert f"[real brokers of {words[len(releases)]} releases]" in readme

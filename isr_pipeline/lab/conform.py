@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.released import released_range
 from isr_pipeline.host.progress import Progress
 from isr_pipeline.lab.comparison import Report, compare_all
 from isr_pipeline.lab.observations import (
@@ -53,12 +54,12 @@ def _table(report: Report) -> Table:
 
 def _record_agreement(report: Report, observations: list[Observation]) -> None:
     """Keep, per rule set, how many repetitions agree: what a report's backing column says."""
-    rule_set = {o.id: o.scenario.cluster.release for o in observations}
+    rule_set = {o.id: released_range(o.scenario.cluster.release) for o in observations}
     agreeing: dict[str, int] = defaultdict(int)
     for e in report.experiments:
         for r in e.repetitions:
             ok = r.agrees if e.compare == "timeline" else e.agrees
-            agreeing[rule_set[r.id]] += int(ok)
+            agreeing[str(rule_set[r.id])] += int(ok)
     save_agreement(agreeing)
 
 

@@ -13,6 +13,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, number, one_of, text, whole
 from isr_pipeline.files.models import validated
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.scenarios.rule_set_files import release_named
 
 RECORDINGS = Path(__file__).resolve().parent / "recordings"
 OBSERVATIONS = RECORDINGS / "observations.jsonl"
@@ -21,7 +22,10 @@ OBSERVATIONS = RECORDINGS / "observations.jsonl"
 RETURNS = RECORDINGS / "returns.jsonl"
 """The same of brokers that were started again before their session was over."""
 
-SHIPPED = (OBSERVATIONS, RETURNS)
+SESSIONS = RECORDINGS / "sessions.jsonl"
+"""The same of two deaths, of a join beside a dead member, of clean restarts and failed log dirs."""
+
+SHIPPED = (OBSERVATIONS, RETURNS, SESSIONS)
 
 AGREEMENT = RECORDINGS / "agreement.json"
 """Rule set -> repetitions that agree, as `isr-pipeline conform --record` last wrote it."""
@@ -29,7 +33,11 @@ AGREEMENT = RECORDINGS / "agreement.json"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One repetition of one experiment on real brokers."""
+    """One repetition of one experiment on real brokers.
+
+    Attributes:
+        release: of the brokers; the scenario has its rules, whatever the file's scenario names.
+    """
 
     id: str
     case: str
@@ -105,17 +113,26 @@ def load_observations(path: Path) -> list[Observation]:
             raise InputError(where, "", "nested too deeply", "an observation") from None
         validated(_Line, raw, where)
         _check_partitions(raw["observed"], where)
+        scenario = _of_release(raw["scenario"], raw["release"])
         found.append(
             Observation(
                 raw["id"],
                 raw["case"],
                 raw["release"],
                 raw["compare"],
-                parse_scenario(raw["scenario"], where),
+                parse_scenario(scenario, where),
                 raw["observed"],
             )
         )
     return found
+
+
+def _of_release(scenario: Any, release: str) -> Any:
+    """The scenario under the rules of the brokers that were seen; what is no scenario stays."""
+    if not isinstance(scenario, dict) or not isinstance(scenario.get("cluster"), dict):
+        return scenario
+    named = {**scenario["cluster"], "release": release_named(release, Path())}
+    return {**scenario, "cluster": named}
 
 
 def _check_partitions(events: list[dict[str, Any]], where: str) -> None:

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.comparison import Agreement, ComparedCase, Report, compare_all, measure
 from isr_pipeline.lab.conform import conform
-from isr_pipeline.lab.observations import OBSERVATIONS, SHIPPED, Observation, load_observations
+from isr_pipeline.lab.observations import (
+    OBSERVATIONS,
+    SESSIONS,
+    SHIPPED,
+    Observation,
+    load_observations,
+)
 from isr_pipeline.report.trace import write_page
 
 KNOWN_EXCEPTIONS = {
@@ -36,16 +43,20 @@ def observations() -> list[Observation]:
 
 @pytest.fixture(scope="module")
 def report(observations: list[Observation]) -> Report:
-    """The first repetition of every experiment and release that is compared in time."""
+    """The first repetition of every experiment and release that is compared in time.
+
+    `test_sessions` has those of sessions, one by one.
+    """
     first: dict[tuple[str, str], Observation] = {}
+    apart = {one.id for one in load_observations(SESSIONS)}
     for one in observations:
-        if one.compare == "timeline" and one.id not in KNOWN_EXCEPTIONS:
+        if one.compare == "timeline" and one.id not in KNOWN_EXCEPTIONS | apart:
             first.setdefault((one.case, one.release), one)
     return compare_all(list(first.values()))
 
 
 class TestRealBrokers:
-    """The simulator does what brokers of ten releases did."""
+    """The simulator does what brokers of thirteen releases did."""
 
     def test_median_disagreement_is_within_150_ms_a_change(self, report: Report) -> None:
         """Half of the repetitions differ by 150 ms per ISR change or less."""
@@ -56,9 +67,18 @@ class TestRealBrokers:
         assert [r.id for r in report.timeline if not r.agrees] == []
 
     def test_every_release_takes_part(self, observations: list[Observation]) -> None:
-        """All 208 repetitions of ten releases are read, returns within the session among them."""
-        assert len(observations) == 208
-        assert len({one.release for one in observations}) == 10
+        """All 230 repetitions of thirteen releases are read, those of sessions among them."""
+        assert len(observations) == 230
+        assert len({one.release for one in observations}) == 13
+
+    def test_a_recording_has_the_rules_of_its_own_release(self, tmp_path: Path) -> None:
+        """What its scenario names does not count."""
+        line = json.loads(OBSERVATIONS.read_text().splitlines()[0])
+        line["scenario"]["cluster"]["release"] = "0.8.2"
+        file = tmp_path / "one.jsonl"
+        file.write_text(json.dumps(line) + "\n")
+        (found,) = load_observations(file)
+        assert found.scenario.cluster.release == rule_set_text(line["release"])
 
 
 class TestMeasure:

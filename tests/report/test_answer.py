@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.released import released_range
 from isr_pipeline.home import Home
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.lab.observations import SHIPPED, load_observations
@@ -419,7 +420,9 @@ class TestBacking:
     def test_repetitions_are_those_of_the_recordings(self) -> None:
         """Each rule set's number is the number of recordings of its releases."""
         counted = Counter(
-            one.scenario.cluster.release for file in SHIPPED for one in load_observations(file)
+            released_range(one.scenario.cluster.release)
+            for file in SHIPPED
+            for one in load_observations(file)
         )
         said = {name: facts["repetitions"] for name, facts in _facts()["rule_sets"].items()}
         assert {name: number for name, number in said.items() if number} == dict(counted)
