@@ -319,6 +319,7 @@ def _model() -> Iterable[Claim]:
     )  # fmt: skip
     vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
     yield now(conformance, "{} timelines", len(vectors))
+    yield now(conformance, "{} public reports", len([*(ROOT / "tests/cases").glob("*.yaml")]))
     lab = "docs/lab.md"
     yield from given(
         lab, "Java's releases, and ids of nodes",
