@@ -116,14 +116,12 @@ class Expectation(_Checked):
         releases: numbers of Kafka's, or names of rule sets.
         controller: instead of the scenario's.
         set_: ``KEY=VALUE`` as ``isr-pipeline simulate --set`` takes it.
-        wrong_today: why the simulator does otherwise, if it does; to be taken away with the reason.
     """
 
     releases: tuple[str, ...]
     facts: tuple[Fact, ...] = Field(min_length=1)
     controller: Literal["kraft", "zookeeper"] | None = None
     set_: tuple[str, ...] = Field(default=(), alias="set")
-    wrong_today: str = ""
 
 
 class CaseFile(_Checked):

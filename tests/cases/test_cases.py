@@ -13,16 +13,12 @@ NOT_COMPARED = ["18", "24", "25", "26"]
 
 
 def expected() -> Iterator[Any]:
-    """(case, release, expectation); what the simulator gets wrong today has to fail."""
+    """(case, release, expectation) of every case."""
     for name in names():
         for at, expectation in enumerate(case(name).expect):
-            why = expectation.wrong_today
-            marks = (
-                [pytest.mark.xfail(strict=True, raises=AssertionError, reason=why)] if why else []
-            )
             for release in expectation.releases:
                 one = f"{name[:2]}-{at}-{release}"
-                yield pytest.param(name, release, expectation, id=one, marks=marks)
+                yield pytest.param(name, release, expectation, id=one)
 
 
 @pytest.mark.parametrize(("name", "release", "expectation"), [*expected()])

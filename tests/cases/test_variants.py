@@ -14,12 +14,6 @@ import pytest
 from isr_pipeline.worlds.results import Result
 from tests.cases.case import SLACK_MS, Fact, Played, case, played
 
-WRONG = {
-    rank: pytest.mark.xfail(strict=True, raises=AssertionError, reason=f"rank {rank}")
-    for rank in (1, 2, 3, 7)
-}
-"""Rules that the simulator has otherwise today; to be taken away with the reason."""
-
 SIZES = (3, 6, 12)
 SESSIONS = ((9000, 2000), (18000, 3000), (6000, 500))
 """broker.session.timeout.ms and broker.heartbeat.interval.ms."""
@@ -79,7 +73,6 @@ class TestFencePeriod:
         later = [at[0] + n * self.HEARTBEAT_MS for n in range(3)]
         assert at == pytest.approx(later, abs=self.EXACT_MS)
 
-    @WRONG[7]
     @pytest.mark.parametrize("release", ["4.0", "4.1", "4.3"])
     def test_a_session_of_4_is_looked_at_every_eighth(self, release: str) -> None:
         """All are on one grid, none before its session's end, and none an eighth later."""
@@ -91,7 +84,6 @@ class TestFencePeriod:
         nearest = [round(step) for step in steps]
         assert steps == pytest.approx(nearest, abs=self.EXACT_MS / self.CHECK_MS)
 
-    @WRONG[7]
     def test_an_eighth_of_another_session(self) -> None:
         """The grid is of that session's length: 2.25 s of 18 s."""
         died = [20_000 + n * self.HEARTBEAT_MS for n in range(3)]
@@ -127,7 +119,6 @@ class TestCleanRestart:
         one, asks = self.stopped(release, size, timing, 20_000, 6500)
         hold(one, Fact(event="broker_unfenced", broker=size - 2, t_ms=asks, within_ms=500))
 
-    @WRONG[3]
     @pytest.mark.parametrize("release", ["4.1", "4.3"])
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize(
@@ -156,7 +147,6 @@ class TestCleanRestart:
         tries = round((at - asks) / heartbeat)
         assert at == pytest.approx(asks + tries * heartbeat, abs=SLACK_MS)
 
-    @WRONG[3]
     @pytest.mark.parametrize("timing", [(9000, 2000), (18_000, 2000)])
     def test_4_0_doubles_its_wait(self, timing: tuple[int, int]) -> None:
         """100 ms, 200 ms and so on up to half a session: the first try after the session's end."""
@@ -184,7 +174,6 @@ class TestLastDisk:
 
     NAME = "10-last-disk-dies"
 
-    @WRONG[2]
     @pytest.mark.parametrize("release", ["3.6", "3.9", "4.0", "4.3"])
     @pytest.mark.parametrize("timing", SESSIONS)
     @pytest.mark.parametrize("size", SIZES)
@@ -206,7 +195,6 @@ class TestTwoDie:
 
     NAME = "13-two-brokers-die"
 
-    @WRONG[1]
     @pytest.mark.parametrize("release", ["2.8", "3.9", "4.3"])
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize(
@@ -230,7 +218,6 @@ class TestTwoDie:
             Fact(event="leader_elected", times=2),
         )
 
-    @WRONG[1]
     @pytest.mark.parametrize("release", ["1.0", "2.6", "3.9"])
     def test_zookeeper_knows_no_sooner(self, release: str) -> None:
         """A znode lives as long as its session."""
@@ -249,7 +236,6 @@ class TestJoinBesideADeadMember:
 
     NAME = "14-join-beside-a-dead-member"
 
-    @WRONG[1]
     @pytest.mark.parametrize("release", ["3.3", "3.6", "3.9", "4.0", "4.3"])
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("back_ms", [21_000, 24_500])
@@ -265,7 +251,6 @@ class TestJoinBesideADeadMember:
             Fact(event="partition_offline", times=0),
         )
 
-    @WRONG[1]
     @pytest.mark.parametrize("release", ["3.3", "3.9", "4.3"])
     def test_a_leader_that_lives_drops_the_dead_member_by_lag(self, release: str) -> None:
         """At the tick that sees 4 s without a fetch, not with the end of the session of 18 s."""

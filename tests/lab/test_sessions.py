@@ -6,7 +6,6 @@ later here, and from 4.0 on an eighth of the session later. Case 07 of `tests.ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -16,28 +15,14 @@ from isr_pipeline.lab.comparison import ISR_KINDS, LEADER_KINDS, compare
 from isr_pipeline.lab.observations import SESSIONS, Observation, load_observations
 from isr_pipeline.worlds.run import run
 
-WRONG_ORDER = {
-    "T1-two-die-3.9.1-1": 1,
-    "T1-two-die-4.3.1-1": 1,
-    "T2-join-beside-dead-3.9.1-1": 1,
-    "T2-join-beside-dead-4.3.1-1": 1,
-    "T2-join-beside-dead-3.9.1-4": 1,
-    "T2-join-beside-dead-4.3.1-4": 1,
-    "T3-clean-restart-s30-4.0.0-1": 3,
-    "T3-clean-restart-s30-4.1.0-2": 3,
-    "T3-clean-restart-s30-4.3.1-1": 3,
-    "T3-fast-return-s9-4.3.1-1": 3,
-    "T4-dir-1-of-2-3.6.2-3": 2,
-    "T4-dir-1-of-2-3.9.1-4": 2,
-    "T4-dir-1-of-2-4.3.1-4": 2,
-    "T4-dir-2-of-2-3.6.2-1": 2,
-    "T4-only-dir-3.9.1-1": 2,
-    "T4-only-dir-4.3.1-1": 2,
+OTHER_PHASE = {
+    "T1-two-die-4.3.1-1",
+    "T2-join-beside-dead-3.9.1-1",
+    "T4-dir-1-of-2-4.3.1-4",
+    "T4-only-dir-3.9.1-1",
+    "T4-only-dir-4.3.1-1",
 }
-"""Recording -> rank of the rule that the simulator has otherwise today."""
-
-WRONG_TIMES = {**WRONG_ORDER, "T3-clean-restart-s9-4.3.1-0": 3}
-"""The same, by the measure that all recordings are compared with."""
+"""Their leaders move with the end of a session, whose last heartbeat came at another moment."""
 
 ONE_RECORD_MS = 60
 """Several events within it tell of one record of the controller."""
@@ -78,15 +63,10 @@ def changes(one: Observation, events: list[dict[str, Any]]) -> Changes:
     }
 
 
-def recordings(wrong: dict[str, int]) -> Iterator[Any]:
-    """Every one; what the simulator gets wrong today has to fail."""
-    for one in load_observations(SESSIONS):
-        why = f"rank {wrong[one.id]}" if one.id in wrong else ""
-        marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason=why)] if why else []
-        yield pytest.param(one, id=one.id, marks=marks)
+EVERY = [pytest.param(one, id=one.id) for one in load_observations(SESSIONS)]
 
 
-@pytest.mark.parametrize("one", [*recordings(WRONG_ORDER)])
+@pytest.mark.parametrize("one", EVERY)
 def test_leaders_and_isrs_change_in_the_same_order(one: Observation) -> None:
     """The same states of each partition, each at about the same time."""
     seen, simulated = (
@@ -105,10 +85,10 @@ def test_leaders_and_isrs_change_in_the_same_order(one: Observation) -> None:
     assert max(off, default=0) <= LATE_MS
 
 
-@pytest.mark.parametrize("one", [*recordings(WRONG_TIMES)])
+@pytest.mark.parametrize("one", EVERY)
 def test_times_agree(one: Observation) -> None:
-    """By the measure of all recordings."""
-    assert compare(one).agrees
+    """By the measure of all recordings, but where a session's unknown phase decides."""
+    assert compare(one).agrees is (one.id not in OTHER_PHASE)
 
 
 def test_the_order_of_a_recording_is_read() -> None:
@@ -120,7 +100,6 @@ def test_the_order_of_a_recording_is_read() -> None:
 
 
 def test_a_recording_has_the_rules_of_its_release() -> None:
-    """Whatever its scenario names: 3.9.1 has no ELR, 4.3.1 has."""
+    """Whatever its scenario names."""
     named = {one.release: one.scenario.cluster.release for one in load_observations(SESSIONS)}
-    assert named["3.9.1"].startswith("3.9 (")
-    assert named["4.3.1"] != named["3.9.1"]
+    assert (named["3.9.1"], named["4.0.0"], named["4.3.1"]) == ("3.7+", "4.0", "4.1+")
