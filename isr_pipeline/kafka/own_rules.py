@@ -20,6 +20,7 @@ from isr_pipeline.kafka.releases import (
     RELEASES,
     RULE_SETS,
     Clock,
+    RegistrationRetry,
     Reset,
     RuleSet,
 )
@@ -31,6 +32,7 @@ _BOOLEANS = {"true": True, "false": False}
 _ENUMS: dict[str, Mapping[str, Any]] = {
     "clock": {one.name.lower(): one for one in Clock},
     "reset": {one.name.lower(): one for one in Reset},
+    "registration_retry": {one.name.lower(): one for one in RegistrationRetry},
 }
 _NAMES: dict[str, tuple[str, ...]] = {
     "isr_lock": tuple(LOCKS),
@@ -134,6 +136,11 @@ def rule_set_of(release: str) -> RuleSet:
         switch, _, word = part.partition("=")
         switches[switch] = _BOOLEANS.get(word, int(word) if word.isdecimal() else word)
     return own_rule_set(name, base, switches)
+
+
+def is_so(rule_set: RuleSet, switch: str, value: object) -> bool:
+    """Whether a rule set has a switch as a file would write it."""
+    return bool(getattr(rule_set, switch) == _read(switch, value))
 
 
 def _read(switch: str, value: object) -> Any:

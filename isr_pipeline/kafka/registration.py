@@ -7,20 +7,23 @@ from typing import Final
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.releases import (
     CONTROLLER,
-    REGISTRATION_BACKS_OFF,
+    REGISTRATION_RETRY,
     START_WAITS_FOR_SESSION,
     Controller,
+    RegistrationRetry,
 )
 from isr_pipeline.kafka.session import outlives_fence
 
 FIRST_RETRY_US: Final = 100_000
-"""`resendExponentialBackoff` of BrokerLifecycleManager.scala @ 2.8.2 to 3.9; its jitter of 2 % is
+"""`resendExponentialBackoff` of BrokerLifecycleManager.scala @ 2.8.2 to 4.0.0; its jitter of 2 % is
 left out."""
 
 DOUBLINGS_MAX: Final = 20
 """More would pass any session."""
 
 _KRAFT: Final = int(Controller.KRAFT)
+_UP_TO_HALF_SESSION: Final = int(RegistrationRetry.UP_TO_HALF_SESSION)
+_HEARTBEAT_INTERVAL: Final = int(RegistrationRetry.HEARTBEAT_INTERVAL)
 
 
 @rule
@@ -48,9 +51,8 @@ def is_refused(rules, fenced, session_end, now, killed):
 def retry_after(rules, tries, heartbeat, session, supervisor):
     """How long after a refusal the broker tries again, in microseconds.
 
-    KRaft: after 100 ms, doubling up to the session's length; from 4.1 on after every heartbeat
-    interval (KAFKA-19294). ZooKeeper: the process ends and its supervisor starts it again; 0.8.2
-    waits a session within the process (ZkUtils.createEphemeralPathExpectConflictHandleZKBug).
+    KRaft: `RegistrationRetry`. ZooKeeper: the process ends and its supervisor starts it again;
+    0.8.2 waits a session within it (ZkUtils.createEphemeralPathExpectConflictHandleZKBug).
 
     Args:
         rules: the switches.
@@ -60,7 +62,8 @@ def retry_after(rules, tries, heartbeat, session, supervisor):
         supervisor: time from the process's end to its next try, in microseconds.
     """
     if rules[CONTROLLER] == _KRAFT:
-        if rules[REGISTRATION_BACKS_OFF] == 0:
+        if rules[REGISTRATION_RETRY] == _HEARTBEAT_INTERVAL:
             return heartbeat
-        return min(FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), session)
+        most = session // 2 if rules[REGISTRATION_RETRY] == _UP_TO_HALF_SESSION else session
+        return min(FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), most)
     return session if rules[START_WAITS_FOR_SESSION] != 0 else supervisor

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from isr_pipeline.kafka.own_rules import rule_set_of, text_of
+from isr_pipeline.kafka.own_rules import is_so, rule_set_of, text_of
 from isr_pipeline.kafka.releases import RULE_SETS
 
 _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
@@ -39,6 +39,8 @@ _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((3, 1), (3, 3), "answer_raises_hw", True),  # KAFKA-13091
     ((3, 3), (3, 6), "kraft_shrink_bumps", True),  # metadata.version below 3.6
     ((3, 7), (3, 9), "kraft_elects_uncleanly", False),  # KAFKA-12670
+    ((3, 9, 2), (4, 0), "registration_retry", "heartbeat_interval"),  # KAFKA-19294
+    ((4, 0, 1), (4, 1), "registration_retry", "heartbeat_interval"),
 )
 """From release, to release (not included), switch, value there."""
 
@@ -56,15 +58,23 @@ def rule_set_text(number: str) -> str | None:
     version = version_of(number)
     if version is None or not _FIRST_OF[0][0] <= version < _NEWEST:
         return None
-    base = next(name for first, name in reversed(_FIRST_OF) if version >= first)
-    switches = {
-        switch: value
-        for begin, end, switch, value in _SWITCHES
-        if begin <= version < end and getattr(RULE_SETS[base], switch) != value
-    }
+    base, switches = _rules_of(version)
     if not switches:
         return base
-    return text_of(".".join(str(part) for part in _line_of(version)), base, switches)
+    line = _line_of(version)
+    name = line if _rules_of(line) == (base, switches) else version[:3]
+    return text_of(".".join(str(part) for part in name), base, switches)
+
+
+def _rules_of(version: tuple[int, ...]) -> tuple[str, dict[str, object]]:
+    """The range's rule set, and the switches of the release that differ from it."""
+    base = next(name for first, name in reversed(_FIRST_OF) if version >= first)
+    rules = RULE_SETS[base]
+    return base, {
+        switch: value
+        for begin, end, switch, value in _SWITCHES
+        if begin <= version < end and not is_so(rules, switch, value)
+    }
 
 
 def version_of(number: str) -> tuple[int, ...] | None:

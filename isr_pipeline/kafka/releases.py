@@ -83,6 +83,17 @@ class Kip501(IntEnum):
     LI_TRANSFER = 4
 
 
+class RegistrationRetry(IntEnum):
+    """When KRaft's broker tries again whose registration was refused."""
+
+    UP_TO_SESSION = 0
+    """After 100 ms, doubling up to the session's length."""
+    UP_TO_HALF_SESSION = 1
+    """The same up to half of it (4.0.0)."""
+    HEARTBEAT_INTERVAL = 2
+    """After every heartbeat interval (KAFKA-19294: 3.9.2, 4.0.1, 4.1)."""
+
+
 class ElectionOrder(IntEnum):
     """The list that an election walks down."""
 
@@ -184,8 +195,7 @@ class RuleSet:
             eighth of a session; otherwise each ends at its very end (KAFKA-17793, 4.0).
         fenced_get_sessions: under KRaft a new controller gives fenced brokers a session as
             well (4.0; KAFKA-19130 ended it in 4.1).
-        registration_backs_off: under KRaft a refused registration is tried again after 100 ms,
-            doubling; otherwise every heartbeat interval (KAFKA-19294, 4.1).
+        registration_retry: when a refused registration is tried again under KRaft.
         start_waits_for_session: under ZooKeeper a broker that finds the znode of its own old
             session waits a session's length for it; otherwise its process ends (KAFKA-1387, 0.9).
         check_from_imbalance: under KRaft leader.imbalance.check.interval.seconds is counted from
@@ -238,7 +248,7 @@ class RuleSet:
     fence_ends_session: bool
     sessions_checked_by_eighths: bool
     fenced_get_sessions: bool
-    registration_backs_off: bool
+    registration_retry: RegistrationRetry
     start_waits_for_session: bool
     check_from_imbalance: bool
 
@@ -291,7 +301,7 @@ _V082: Final = RuleSet(
     fence_ends_session=True,
     sessions_checked_by_eighths=False,
     fenced_get_sessions=False,
-    registration_backs_off=False,
+    registration_retry=RegistrationRetry.UP_TO_SESSION,
     start_waits_for_session=True,
     check_from_imbalance=False,
 )
@@ -372,7 +382,6 @@ _V27: Final = replace(
     fetcher="kip-461",
     kraft=True,
     kraft_shrink_bumps=True,
-    registration_backs_off=True,
     check_from_imbalance=True,
 )
 
@@ -418,11 +427,12 @@ _V40: Final = replace(
     _V37,
     name="4.0",
     key_defaults="4.0",
-    release="4.0.2",
+    release="4.0.0",
     has_elr=True,
     fence_ends_session=False,
     sessions_checked_by_eighths=True,
     fenced_get_sessions=True,
+    registration_retry=RegistrationRetry.UP_TO_HALF_SESSION,
     check_from_imbalance=False,
 )
 
@@ -436,7 +446,7 @@ _V41: Final = replace(
     release="4.4",
     fenced_get_sessions=False,
     last_known_must_live=True,
-    registration_backs_off=False,
+    registration_retry=RegistrationRetry.HEARTBEAT_INTERVAL,
 )
 
 RULE_SETS: Final[dict[str, RuleSet]] = {
@@ -510,7 +520,7 @@ KRAFT_ELECTS_UNCLEANLY: Final = _INDEX["kraft_elects_uncleanly"]
 FENCE_ENDS_SESSION: Final = _INDEX["fence_ends_session"]
 SESSIONS_CHECKED_BY_EIGHTHS: Final = _INDEX["sessions_checked_by_eighths"]
 FENCED_GET_SESSIONS: Final = _INDEX["fenced_get_sessions"]
-REGISTRATION_BACKS_OFF: Final = _INDEX["registration_backs_off"]
+REGISTRATION_RETRY: Final = _INDEX["registration_retry"]
 START_WAITS_FOR_SESSION: Final = _INDEX["start_waits_for_session"]
 CHECK_FROM_IMBALANCE: Final = _INDEX["check_from_imbalance"]
 CONTROLLER: Final = _INDEX["controller"]

@@ -49,13 +49,20 @@ class TestRefusal:
 class TestRetry:
     """When the broker tries again."""
 
-    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+", "4.0"])
-    def test_kraft_up_to_4_0_doubles_from_100_ms_to_the_session(self, release: str) -> None:
+    @pytest.mark.parametrize("release", ["2.7-3.2", "3.3-3.6", "3.7+"])
+    def test_kraft_to_3_9_1_doubles_from_100_ms_to_the_session(self, release: str) -> None:
         """0.1, 0.2, 0.4, ... seconds; never more than the session."""
         rules = switches(RULE_SETS[release])
         waits = [retry_after(rules, n, HEARTBEAT, SESSION, SUPERVISOR) for n in range(9)]
         doubled = [FIRST_RETRY_US * 2**n for n in range(7)]
         assert waits == [*doubled, SESSION, SESSION]
+
+    def test_4_0_0_doubles_to_half_the_session(self) -> None:
+        """4.5 s of 9 s."""
+        rules = switches(RULE_SETS["4.0"])
+        waits = [retry_after(rules, n, HEARTBEAT, SESSION, SUPERVISOR) for n in range(8)]
+        doubled = [FIRST_RETRY_US * 2**n for n in range(6)]
+        assert waits == [*doubled, SESSION // 2, SESSION // 2]
 
     def test_no_number_of_tries_overflows(self) -> None:
         """After a thousand refusals it is still a session."""

@@ -6,7 +6,7 @@ import pytest
 
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import rule_set_text, stands_for
-from isr_pipeline.kafka.releases import RULE_SETS
+from isr_pipeline.kafka.releases import RULE_SETS, RegistrationRetry
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from isr_pipeline.kafka.releases import RULE_SETS
         ("2.8.2", "2.7-3.2"),
         ("3.6.1", "3.3-3.6"),
         ("3.9.1", "3.7+"),
-        ("4.0.2", "4.0"),
+        ("4.0.0", "4.0"),
         ("4.1.0", "4.1+"),
         ("4.4.0", "4.1+"),
     ],
@@ -51,9 +51,12 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
         ("3.9.0", "kraft_elects_uncleanly", True),
         ("3.9.1", "check_from_imbalance", True),
         ("3.9.1", "has_elr", False),
-        ("4.0.0", "registration_backs_off", True),
+        ("3.9.1", "registration_retry", RegistrationRetry.UP_TO_SESSION),
+        ("3.9.2", "registration_retry", RegistrationRetry.HEARTBEAT_INTERVAL),
+        ("4.0.0", "registration_retry", RegistrationRetry.UP_TO_HALF_SESSION),
+        ("4.0.2", "registration_retry", RegistrationRetry.HEARTBEAT_INTERVAL),
         ("4.0.0", "check_from_imbalance", False),
-        ("4.1.0", "registration_backs_off", False),
+        ("4.1.0", "registration_retry", RegistrationRetry.HEARTBEAT_INTERVAL),
     ],
 )
 def test_within_a_range(number: str, switch: str, value: object) -> None:
@@ -65,7 +68,15 @@ def test_within_a_range(number: str, switch: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("older", "newer"),
-    [("2.2", "2.3"), ("3.5", "3.6.1"), ("3.6", "3.7"), ("3.9.1", "4.0"), ("4.0", "4.1")],
+    [
+        ("2.2", "2.3"),
+        ("3.5", "3.6.1"),
+        ("3.6", "3.7"),
+        ("3.9.1", "3.9.2"),
+        ("3.9.2", "4.0"),
+        ("4.0", "4.0.2"),
+        ("4.0.2", "4.1"),
+    ],
 )
 def test_an_older_release_is_told_from_a_newer(older: str, newer: str) -> None:
     """By their texts alone, whether the number or the range's rule set stands there."""

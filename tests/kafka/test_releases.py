@@ -50,7 +50,6 @@ OFF_FROM = {
 ONLY_IN = {
     "expand_needs_lag": {"4485-doc"},
     "kraft_shrink_bumps": {"2.7-3.2"},
-    "registration_backs_off": {"2.7-3.2", "3.3-3.6", "3.7+", "4.0"},
     "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7+"},
     "fenced_get_sessions": {"4.0"},
     "answer_raises_hw": set(NAMES) - {"2.7-3.2"},
@@ -119,6 +118,15 @@ class TestRuleSets:
         kip461 = [r.RULE_SETS[name].fetcher == "kip-461" for name in NAMES]
         assert kip461 == [False] * 5 + [True] * 5
 
+    def test_registration_retry(self) -> None:
+        """When a refused registration is tried again under KRaft."""
+        retries = [r.RULE_SETS[name].registration_retry for name in NAMES[-3:]]
+        assert [retry.name for retry in retries] == [
+            "UP_TO_SESSION",
+            "UP_TO_HALF_SESSION",
+            "HEARTBEAT_INTERVAL",
+        ]
+
     def test_stands_for(self) -> None:
         """Each rule set stands for one release."""
         assert [r.RULE_SETS[name].release for name in NAMES] == [
@@ -130,7 +138,7 @@ class TestRuleSets:
             "2.8.2",
             "3.6",
             "3.9",
-            "4.0.2",
+            "4.0.0",
             "4.4",
         ]
 

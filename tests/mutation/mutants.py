@@ -313,8 +313,9 @@ MUTANTS: tuple[Mutant, ...] = (
     *_in(
         "registration.py",
         "retry_after",
-        ("rules[REGISTRATION_BACKS_OFF] == 0", "True"),
-        ("FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), session)", "FIRST_RETRY_US, session)"),
+        ("rules[REGISTRATION_RETRY] == _HEARTBEAT_INTERVAL", "True"),
+        ("rules[REGISTRATION_RETRY] == _UP_TO_HALF_SESSION", "False"),
+        ("FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), most)", "FIRST_RETRY_US, most)"),
         ("rules[START_WAITS_FOR_SESSION] != 0", "True"),
     ),
     *_in(
@@ -447,7 +448,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("    reset=Reset.LEADER_EPOCH,", "    reset=Reset.EVERY_CALL,"),
         ("    reset=Reset.EVERY_CALL,", "    reset=Reset.LEADER_EPOCH,"),
         ("    kraft_shrink_bumps=True,", "    kraft_shrink_bumps=False,"),
-        ("    registration_backs_off=True,", "    registration_backs_off=False,"),
+        (
+            "    registration_retry=RegistrationRetry.UP_TO_HALF_SESSION,",
+            "    registration_retry=RegistrationRetry.UP_TO_SESSION,",
+        ),
         ("    start_waits_for_session=True,", "    start_waits_for_session=False,"),
         ("    check_from_imbalance=True,", "    check_from_imbalance=False,"),
         ('    isr_lock="rw_always",', '    isr_lock="rw_precheck",'),
