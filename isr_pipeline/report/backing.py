@@ -30,7 +30,7 @@ def backing(configuration: Configuration, reference: Configuration) -> str:
         reference: names the release where the configuration does not.
     """
     params = {**reference.params, **configuration.params, **configuration.overrides}
-    release = str(params.get("cluster.release", "3.7+"))
+    release = str(params["cluster.release"])
     base = _release(release)
     proposal = params.get("rules.kip501", "none")
     if proposal in NO_PROPOSAL:
