@@ -991,6 +991,9 @@ def lab_down(
         ),
     ] = None,
     *,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave its settings, data and output on the disk.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """End a cluster, or every one, and remove its data."""
@@ -999,7 +1002,8 @@ def lab_down(
     from isr_pipeline.lab.release import Release  # noqa: PLC0415
 
     _check_home()
-    ended = down(Home.from_environment(), Release.parse(release) if release else None)
+    chosen = Release.parse(release) if release else None
+    ended = down(Home.from_environment(), chosen, keep=keep, say=_note)
     if as_json:
         _print_json(ended)
         return

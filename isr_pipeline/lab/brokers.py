@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from isr_pipeline.errors import InputError, Refused, shortened
 from isr_pipeline.files.whole import write_whole
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 START_SECONDS_MAX = 180.0
 """Three brokers take 10 to 30 s on two busy cores."""
+
+WAIT_SECONDS_MAX = 2 * START_SECONDS_MAX
+"""For another lab command's end: a start, and what it removes before."""
 
 _POLL_S = 0.3
 _OPENED = (
@@ -148,14 +151,15 @@ def up(
 
     Raises:
         InputError: a number of brokers that is not allowed.
-        Refused: already up, not fetched, no Java, a port in use, or brokers that do not answer.
+        Refused: already up, not fetched, no Java, a port in use, brokers that do not answer, or
+            another lab command that does not end.
     """
     plan = plan or Plan()
     if not 1 <= len(plan.brokers) <= BROKERS_MAX:
         raise InputError("--brokers", "", len(plan.brokers), f"1 to {BROKERS_MAX}")
     java = release_java(home, release)
     folder = cluster_folder(home, release)
-    with _alone(home):
+    with _alone(home, say):
         left = _read(folder / "cluster.json")
         if left is not None and left.state == "up":
             raise Refused(
@@ -186,23 +190,36 @@ def up(
             raise
 
 
-def down(home: Home, release: Release | None = None) -> list[str]:
+def down(
+    home: Home,
+    release: Release | None = None,
+    *,
+    keep: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[str]:
     """End a cluster, or every one, and remove its data.
+
+    Args:
+        home: where state lives.
+        release: of the cluster; None for every one.
+        keep: leave settings, data and output where they are, until the next start removes them.
+        say: hears of a wait.
 
     Returns:
         Releases whose clusters were ended.
 
     Raises:
-        Refused: no cluster of that release was started.
+        Refused: no cluster of that release was started, or another lab command does not end.
     """
-    with _alone(home):
+    with _alone(home, say):
         found = clusters(home)
         chosen = [one for one in found if release is None or one.release == str(release)]
         if release is not None and not chosen:
             raise Refused(f"no cluster of Kafka {release} was started; isr-pipeline lab list")
         for one in chosen:
             stop(one)
-            _remove(one.folder)
+            if not keep:
+                _remove(one.folder)
     return [one.release for one in chosen]
 
 
@@ -213,19 +230,31 @@ def stop(cluster: Cluster) -> None:
 
 
 @contextmanager
-def _alone(home: Home) -> Iterator[None]:
-    """Hold the right to start and end clusters.
+def _alone(home: Home, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the right to start and end clusters; wait while another command holds it.
 
     Raises:
-        Refused: another command holds it.
+        Refused: it holds it for longer than a start may take.
     """
     home.locks.mkdir(parents=True, exist_ok=True)
+    until, waits = time.monotonic() + WAIT_SECONDS_MAX, False
     with (home.locks / "lab.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused("lab: another lab command is at work; wait for its end") from None
+        while not _locked(file):
+            if time.monotonic() > until:
+                raise Refused(f"lab: another lab command is at work for {WAIT_SECONDS_MAX:g} s")
+            if not waits:
+                say("waiting for the end of another lab command")
+            waits = True
+            time.sleep(_POLL_S)
         yield
+
+
+def _locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read(file: Path) -> Cluster | None:

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from dataclasses import asdict
@@ -20,7 +21,7 @@ import pytest
 
 from isr_pipeline.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.lab import jars, nodes
+from isr_pipeline.lab import brokers, jars, nodes
 from isr_pipeline.lab.brokers import cluster_folder, clusters, down, up
 from isr_pipeline.lab.listing import listing
 from isr_pipeline.lab.release import EXAMPLES, Release
@@ -300,15 +301,37 @@ class TestStart:
             up(home, OLD)
         assert not psutil.pid_exists(left.pid)
 
-    def test_only_one_at_a_time(self, home: Home) -> None:
-        """Another command that starts or ends clusters is refused, not mixed in."""
+    def test_only_one_at_a_time(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Another command that starts or ends clusters is waited for, not mixed in."""
         import fcntl
 
+        said: list[str] = []
         home.locks.mkdir(parents=True)
         with (home.locks / "lab.lock").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            with pytest.raises(Refused, match="another lab command is at work"):
-                down(home)
+            with monkeypatch.context() as patch:
+                patch.setattr(brokers, "WAIT_SECONDS_MAX", 0.5)
+                with pytest.raises(Refused, match=r"another lab command is at work for 0\.5 s"):
+                    down(home, say=said.append)
+            assert said == ["waiting for the end of another lab command"]
+            end = threading.Timer(0.5, fcntl.flock, (file, fcntl.LOCK_UN))
+            end.start()
+            assert down(home, say=said.append) == []
+            end.join()
+
+    def test_what_is_kept(
+        self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`down --keep` leaves a cluster's files to be read; the next `down` removes them."""
+        fake_jar(home, OLD)
+        java_that("echo hello; exec sleep 600", tmp_path, monkeypatch)
+        with pytest.raises(Refused, match="no answer within 1 s"):
+            up(home, OLD, seconds_max=1)
+        output = cluster_folder(home, OLD) / "zookeeper" / nodes.OUTPUT
+        assert down(home, keep=True) == [str(OLD)]
+        assert "hello" in output.read_text()
+        assert down(home) == [str(OLD)]
+        assert not output.exists()
 
     def test_nothing_to_end(self, home: Home) -> None:
         """A release that was named has to be there; none has to be."""
