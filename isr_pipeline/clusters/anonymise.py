@@ -99,6 +99,7 @@ def anonymise(sources: Sequence[Facts]) -> None:
         facts.cluster_id = None
         if facts.left_out:
             facts.left_out = [f"{len(facts.left_out)} notes that name things"]
+        facts.unread = set()
         for broker in facts.brokers.values():
             broker.rack = racks.get(broker.rack or "")
             broker.log_dirs = tuple(dirs[one] for one in broker.log_dirs)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 
 from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
-from isr_pipeline.clusters.properties import broker_setting
+from isr_pipeline.clusters.lines import own_lines
+from isr_pipeline.clusters.properties import broker_setting, started_with
 from isr_pipeline.clusters.secrets import of_a_topic
-from isr_pipeline.clusters.topics_text import is_noise
 
 KIND = "kafka-configs.sh --describe"
 _ALLOWED = "lines of kafka-configs.sh --describe, a heading and its entries for each entity"
@@ -20,17 +20,19 @@ _HEADING = re.compile(
     r"(?:(All|Dynamic|Default) configs?|Configs) for (broker|topic|brokers|topics|[a-z-]+)"
     r"(?: in the cluster| (.+?))? are:$"
 )
-_OLD = re.compile(r"Configs for (?:default ([a-z-]+)|([a-z-]+) '(.*?)') are ?:?(.*)$")
+_OLD = re.compile(r"Configs for (?:default ([a-z-]+)|([a-z-]+)(?: '(.*?)'|:(\S+))) are ?:?(.*)$")
 _ENTRY = re.compile(
-    r"\s+(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>.*) sensitive=(?P<sensitive>true|false)"
+    r"\s*(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>.*) sensitive=(?P<sensitive>true|false)"
     r" synonyms=\{(?P<synonyms>.*)\}$"
 )
-_SOURCE = re.compile(r"([A-Z_]+):")
+_SYNONYM = re.compile(r"([A-Z_]+):([^=,]+)=(.*?)(?=, [A-Z_]+:[^=,]+=|$)")
 _SPLIT = re.compile(r",\s*(?=[a-z][a-zA-Z0-9._-]*=)")
-_OF_ALL = ("DYNAMIC_DEFAULT_BROKER_CONFIG",)
+_OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+_STARTED_WITH = "STATIC_BROKER_CONFIG"
 _DEFAULT = "DEFAULT_CONFIG"
-_OTHERS = re.compile(r"(Quota|SCRAM credential|Client) configs? for ")
-"""Headings of entities that no cluster file has."""
+_KEPT = ("broker", "topic")
+_OTHERS = re.compile(r"(?:Quota|SCRAM credential|Client) configs? for ")
+"""Headings of entities that no cluster file has; each has one line."""
 
 OF_EVERY_LISTING = frozenset(
     {
@@ -46,8 +48,11 @@ OF_EVERY_LISTING = frozenset(
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    lines = text.splitlines()
-    return any(_HEADING.match(line) or _OLD.match(line) for line in lines)
+    return any(_heading(line) for line in text.splitlines())
+
+
+def _heading(line: str) -> re.Match[str] | None:
+    return _HEADING.match(line) or _OLD.match(line) or _OTHERS.match(line)
 
 
 def read(source: Source) -> Facts:
@@ -59,31 +64,49 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, TOOL)
     entity: tuple[str, str] | None = None
     keys: dict[int, set[str]] = {}
-    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+    dynamic = without_all = False
+    others = 0
+    text = source.text(_ALLOWED)
+    for number, line in own_lines(source, text, _ALLOWED, _heading, _ENTRY.match):
         heading, old, entry = _HEADING.match(line), _OLD.match(line), _ENTRY.match(line)
         if heading:
             entity = _entity(facts, source, number, heading[2], heading[3] or "")
+            dynamic = heading[1] == "Dynamic"
+            without_all |= dynamic and entity[0] == "broker"
+            others += entity[0] not in _KEPT
             if heading[1] == "All" and entity[0] == "broker" and entity[1]:
                 keys[int(entity[1])] = set()
         elif old:
-            entity = _entity(facts, source, number, old[1] or old[2], old[3] or "")
-            for pair in _SPLIT.split(old[4].strip()):
+            entity = _entity(facts, source, number, old[1] or old[2], old[3] or old[4] or "")
+            others += entity[0] not in _KEPT
+            for pair in _SPLIT.split(old[5].strip()):
                 key, equals, value = pair.partition("=")
                 if equals:
-                    _keep(facts, entity, key, value, _own_source(entity))
+                    _keep(facts, entity, key, value, [(_own_source(entity), key, value)])
         elif entry:
             if entity is None:
                 source.refuse(number, line.strip(), "a heading before the first entry")
             if entity[0] == "broker" and entity[1]:
                 keys.get(int(entity[1]), set()).add(entry["key"])
             if entry["sensitive"] == "false":
-                found = _SOURCE.match(entry["synonyms"])
-                own = found[1] if found else _DEFAULT
-                _keep(facts, entity, entry["key"], entry["value"], own)
-        elif not is_noise(line) and not _OTHERS.match(line):
-            source.refuse(number, line.strip(), _ALLOWED)
-    if entity is None:
+                synonyms: list[tuple[str, str, str]] = _SYNONYM.findall(entry["synonyms"])
+                if not synonyms and dynamic:
+                    synonyms = [(_own_source(entity), entry["key"], entry["value"])]
+                _keep(facts, entity, entry["key"], entry["value"], synonyms)
+            elif entity[0] == "broker":
+                facts.unread.add(entry["key"])
+        else:
+            others += 1
+    if entity is None and not others:
         source.refuse("", "no entity", _ALLOWED)
+    if others:
+        facts.left_out.append(
+            f"{others} entities that are no brokers and no topics ({source.name})"
+        )
+    if without_all:
+        facts.left_out.append(
+            f"what brokers were started with: {source.name} is of kafka-configs.sh without --all"
+        )
     for broker, listed in keys.items():
         _note_whole(facts, broker, listed)
     return facts
@@ -116,13 +139,34 @@ def _own_source(entity: tuple[str, str]) -> str:
     return "DYNAMIC_BROKER_CONFIG" if entity[0] == "broker" else "DYNAMIC_TOPIC_CONFIG"
 
 
-def _keep(facts: Facts, entity: tuple[str, str], key: str, value: str, origin: str) -> None:
-    """Keep an entry where it belongs."""
+def _keep(
+    facts: Facts,
+    entity: tuple[str, str],
+    key: str,
+    value: str,
+    synonyms: list[tuple[str, str, str]],
+) -> None:
+    """Keep an entry where it belongs.
+
+    Args:
+        facts: to be filled in.
+        entity: its kind, and its name.
+        key: of the entry.
+        value: of the entry.
+        synonyms: where its value is from and what it would be else, each with source, key, value.
+    """
     kind, name = entity
+    origin = synonyms[0][0] if synonyms else _DEFAULT
     if kind == "topic" and name:
+        topic = facts.topics[name]
+        topic.effective[key] = value
         if origin == "DYNAMIC_TOPIC_CONFIG" and of_a_topic(key):
-            facts.topics[name].settings[key] = value
-    elif (kind == "broker" and not name) or (kind == "broker" and origin in _OF_ALL):
-        broker_setting(facts, None, key, value)
+            topic.settings[key] = value
+        for source, of_brokers, its_value in synonyms:
+            if source == _OF_ALL:
+                broker_setting(facts, None, of_brokers, its_value)
+            elif source == _STARTED_WITH:
+                started_with(facts, of_brokers, its_value)
     elif kind == "broker":
-        broker_setting(facts, int(name), key, value, default=origin == _DEFAULT)
+        holder = None if not name or origin == _OF_ALL else int(name)
+        broker_setting(facts, holder, key, value, default=bool(name) and origin == _DEFAULT)

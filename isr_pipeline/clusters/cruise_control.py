@@ -7,11 +7,11 @@ unhealthy partitions only, and such an answer is refused.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isr_pipeline.clusters.facts import BROKER_MAX, PARTITIONS_MAX, TOOL, Facts, Source, topic_name
+from isr_pipeline.clusters.lines import json_texts
 
 KIND = "Cruise Control's JSON"
 _ALLOWED = "the JSON of Cruise Control's kafka_cluster_state, load or partition_load"
@@ -20,8 +20,6 @@ _GROUPS = ("other", "urp", "offline", "with-offline-replicas", "under-min-isr")
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    if not text.lstrip().startswith("{"):
-        return False
     return (
         any(word in text for word in ('"KafkaPartitionState"', '"KafkaBrokerState"'))
         or ('"brokers"' in text and '"DiskMB"' in text)
@@ -37,11 +35,10 @@ def read(source: Source) -> Facts:
             only.
     """
     facts = Facts(source.name, KIND, TOOL)
-    try:
-        answer = json.loads(source.text(_ALLOWED))
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
-        source.refuse(line, f"no JSON ({getattr(error, 'msg', 'nested too deeply')})", _ALLOWED)
+    answers = [answer for _, answer in json_texts(source, source.text(_ALLOWED), _ALLOWED)]
+    if len(answers) != 1:
+        source.refuse("", f"{len(answers)} answers", "one answer a file")
+    answer = answers[0]
     if not isinstance(answer, Mapping):
         source.refuse("", answer, _ALLOWED)
     if "KafkaPartitionState" in answer or "KafkaBrokerState" in answer:
@@ -69,7 +66,7 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
     for number in _mapping(source, counts, brokers.get(counts, {})):
         facts.broker(_number(source, counts, number, BROKER_MAX))
     states = _mapping(source, "KafkaPartitionState", answer.get("KafkaPartitionState", {}))
-    if not states.get("other") and any(states.get(group) for group in _GROUPS):
+    if "KafkaPartitionState" in answer and not states.get("other"):
         allowed = "the answer with verbose=true, which has every partition"
         source.refuse("KafkaPartitionState.other", "unhealthy partitions only", allowed)
     for group in _GROUPS:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from isr_pipeline.clusters.secrets import is_secret
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.words import one_line, shown
+from isr_pipeline.files.words import counted, one_line, shown
 
 LIVE, METADATA, TOOL, PLATFORM = range(4)
 """Ranks: of two sources that disagree, the one of the lower number is believed."""
@@ -30,13 +30,19 @@ class Source:
     Attributes:
         name: as error lines and ``values_from`` call it.
         content: all of it.
+        left_out: what a reader skips in it.
     """
 
     name: str
     content: bytes
+    left_out: list[str] = field(default_factory=list, compare=False)
 
-    def text(self, kind: str) -> str:
+    def text(self, kind: str, other: str | None = None) -> str:
         """Give the content as text.
+
+        Args:
+            kind: what is allowed, for the error line.
+            other: an encoding that the format has beside UTF-8.
 
         Raises:
             InputError: it is no UTF-8.
@@ -44,8 +50,17 @@ class Source:
         try:
             return without_colours(self.content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
+            if other is not None:
+                return without_colours(self.content.decode(other))
             line = self.content[: error.start].count(b"\n") + 1
             raise InputError(self.name, f"line {line}", "no UTF-8", kind) from None
+
+    def tell_skipped(self, lines: int) -> None:
+        """Tell how many lines are none of the format's."""
+        if lines:
+            self.left_out.append(
+                f"{counted(lines, 'line')} around the listing skipped ({self.name})"
+            )
 
     def refuse(self, line: int | str, given: object, allowed: str) -> NoReturn:
         """Refuse a line of it.
@@ -84,12 +99,16 @@ class TopicFacts:
         settings: what it sets for itself, as texts.
         settings_mixed: the source writes what brokers set for all topics in the same place.
         settings_whole: what is not among them, the topic does not set.
+        effective: what holds for it, whoever sets it, where the source says that.
+        partition_count: how many it was told to have.
     """
 
     topic_id: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     settings_mixed: bool = False
     settings_whole: bool = False
+    effective: dict[str, str] = field(default_factory=dict)
+    partition_count: int | None = None
     partitions: dict[int, PartitionFacts] = field(default_factory=dict)
 
     def partition(self, number: int) -> PartitionFacts:
@@ -121,7 +140,10 @@ class Facts:
         source: its name; ``kind``: what it is, in words; ``rank``: how far it is believed.
         release: of Kafka, as a number; ``release_hint``: a number that merely fits, and why.
         cluster_id: the cluster's own id.
-        settings: of all brokers.
+        settings: of all brokers, while they run.
+        started_with: what a broker was started with, and probably every other one.
+        protocol: the release whose protocol brokers speak by ``inter.broker.protocol.version``.
+        unread: keys of brokers, and other parts of the source, that no cluster file has.
         names_all_brokers: brokers that it does not name are not there.
         left_out: what was read and has no place in a cluster file.
     """
@@ -135,6 +157,9 @@ class Facts:
     cluster_id: str | None = None
     features: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    started_with: dict[str, list[str]] = field(default_factory=dict)
+    protocol: str | None = None
+    unread: set[str] = field(default_factory=set)
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)
     topics: dict[str, TopicFacts] = field(default_factory=dict)
     names_all_brokers: bool = False

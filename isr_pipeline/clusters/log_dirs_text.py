@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import re
 from typing import Any
 
 from isr_pipeline.clusters.facts import BROKER_MAX, TOOL, Facts, Source, topic_partition
-from isr_pipeline.clusters.topics_text import is_noise
+from isr_pipeline.clusters.lines import json_texts
 
 KIND = "kafka-log-dirs.sh --describe"
 _ALLOWED = "the output of kafka-log-dirs.sh --describe, with its line of JSON"
@@ -28,29 +28,15 @@ def read(source: Source) -> Facts:
     """
     facts = Facts(source.name, KIND, TOOL)
     answered = False
-    listing = source.text(_ALLOWED).splitlines()
-    for number, line in enumerate(listing, 1):
-        if is_noise(line) or line.startswith(_PROSE):
-            continue
-        if not line.lstrip().startswith("{"):
-            source.refuse(number, line.strip(), _ALLOWED)
+    prose = source.text(_ALLOWED)
+    for line in _PROSE:
+        prose = re.sub(rf"^{line}.*$", "", prose, flags=re.MULTILINE)
+    for number, answer in json_texts(source, prose, _ALLOWED):
         answered = True
-        if line.strip() == "{":  # jq and others write JSON over many lines
-            _answer(facts, source, number, _json(source, number, "\n".join(listing[number - 1 :])))
-            break
-        _answer(facts, source, number, _json(source, number, line))
+        _answer(facts, source, number, answer)
     if not answered:
         source.refuse("", "no line of JSON", _ALLOWED)
     return facts
-
-
-def _json(source: Source, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", "nested too deeply")
-        column = getattr(error, "colno", 1)
-        source.refuse(number, f"no JSON at column {column} ({reason})", "a whole line of JSON")
 
 
 def _answer(facts: Facts, source: Source, line: int, answer: Any) -> None:

@@ -18,17 +18,18 @@ from isr_pipeline.clusters.assume import (
     Assumptions,
     is_internal,
 )
-from isr_pipeline.clusters.facts import PLATFORM, Facts, PartitionFacts, TopicFacts
+from isr_pipeline.clusters.facts import Facts, PartitionFacts, TopicFacts
 from isr_pipeline.clusters.topics_text import WITHOUT_ELR, WITHOUT_ELR_KRAFT
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.scalars import scalar
-from isr_pipeline.files.words import few
+from isr_pipeline.files.words import counted, few
 from isr_pipeline.kafka.broker_config import KEYS, resolve
-from isr_pipeline.kafka.release_numbers import NUMBERS, rule_set_text, version_of
+from isr_pipeline.kafka.release_numbers import NUMBERS, kafkas_own, rule_set_text, version_of
 from isr_pipeline.scenarios.cluster_file import ELR, read_setting
 
 CONFLICTS_LISTED = 50
+UNREAD_NAMED = 5
 OURS_MIN = 2
 """Known brokers whose own files make that of an unknown one a new broker's."""
 LAST_WITH_ZOOKEEPER = "3.9"
@@ -42,6 +43,9 @@ KNOWN_FEATURES = (
     "streams.version",
 )
 """Features that releases up to 4.3 have."""
+
+OF_0_8 = ("replica.lag.max.messages",)
+"""Settings that no rule after 0.8.2 reads."""
 
 DISKLESS = ("diskless.enable",)
 """Settings of topics whose partitions have no ISR (KIP-1150)."""
@@ -87,6 +91,7 @@ class _Merge:
         _refuse_two_clusters(self.sources)
         topics = self._topics()
         number = self._release(release)
+        self._tell_of_other_releases(number)
         controller = self._controller(number)
         features = self._features(number, controller)
         brokers = self._brokers(topics, number)
@@ -94,6 +99,8 @@ class _Merge:
         self.assumed.service(controller)
         for facts in self.sources:
             self.left_out += facts.left_out
+            if not (facts.topics or facts.brokers or _settings_of(facts)):
+                self.left_out.append(f"{_named(facts)}: it has no setting that is used")
         for kind, count in self.more_conflicts.items():
             self.conflicts.append({"what": f"{kind} of {count} more"})
         return {
@@ -107,7 +114,7 @@ class _Merge:
             "values_from": _by_pattern(self.values_from),
             "assumed": self.assumed.listed,
             "conflicts": self.conflicts,
-            "left_out": list(dict.fromkeys(self.left_out)),
+            "left_out": [*dict.fromkeys(self.left_out), *_unread(self.sources)],
         }
 
     # ------------------------------------------------------------------ one value
@@ -159,7 +166,7 @@ class _Merge:
     def _release(self, given: str | None) -> str:
         if given is not None:
             if rule_set_text(given) is None:
-                raise InputError("--release", "", given, NUMBERS)
+                raise InputError("--release", "", given, f"{NUMBERS}{kafkas_own(given)}")
             self.values_from["release"] = "--release"
             return given
         told = self.pick("release", ((facts.release, facts) for facts in self.sources))
@@ -176,6 +183,25 @@ class _Merge:
         if zookeeper and (newest is None or (version_of(newest[0]) or ()) >= (4,)):
             newest = (LAST_WITH_ZOOKEEPER, "the last release that runs under ZooKeeper")
         return self.assumed.release(newest)
+
+    def _tell_of_other_releases(self, release: str) -> None:
+        """Tell what brokers keep of an older release, and what only an older one would read."""
+        version = version_of(release) or (4,)
+        for facts in self.sources:
+            held = version_of(facts.protocol or release) or version
+            if held < version[: len(held)]:
+                self.left_out.append(
+                    f"inter.broker.protocol.version {facts.protocol} ({facts.source}): the brokers "
+                    f"follow rules of that release in part; here all are those of {release} "
+                    f"(--release {facts.protocol} takes the others)"
+                )
+            old = _settings_of(facts) & set(OF_0_8)
+            if old and version >= (0, 9):
+                key = min(old)
+                self.left_out.append(
+                    f"{key} ({facts.source}): no rule after 0.8.2 reads it; "
+                    "--release 0.8.2.2 if the brokers are that old"
+                )
 
     def _controller(self, release: str) -> str:
         told = self.pick("controller", ((facts.controller, facts) for facts in self.sources))
@@ -283,20 +309,20 @@ class _Merge:
         """What holds for all brokers goes to ``self.settings``; what is left is a broker's own."""
         defaults = resolve(rule_set_text(release) or release, {})
         self.settings: dict[str, Any] = {}
-        keys = {key for facts in self.sources for key in facts.settings}
-        keys |= {key for f in self.sources for b in f.brokers.values() for key in b.settings}
+        keys = {key for facts in self.sources for key in _settings_of(facts)}
         whole = {
-            number
-            for facts in self.sources
+            number: facts
+            for facts in reversed(self.sources)
             for number, broker in facts.brokers.items()
             if broker.settings_whole
         }
         own: dict[int, dict[str, Any]] = {number: {} for number in brokers}
         for key in sorted(keys):
+            at = f"settings.{key}"
             of_all, of_all_from = self.kept(
-                f"settings.{key}",
-                [(self._value(f.settings.get(key), key, f), f) for f in self.sources],
+                at, [(self._value(f.settings.get(key), key, f), f) for f in self.sources]
             )
+            started, started_from = self._started_with(key, of_all, of_all_from)
             each: dict[int, Any] = {}
             for number in brokers:
                 of_broker = [
@@ -313,7 +339,10 @@ class _Merge:
                         self._conflict(at, (of_all, of_all_from), (value, source_of), key)
                     value = None
                 if value is None and number in whole and of_all is None:
-                    value = defaults[key]
+                    value, source_of = defaults[key], whole[number]
+                if value is not None and source_of and started_from and value != started:
+                    self._conflict(at, (value, source_of), (started, started_from), key)
+                value = started if value is None else value
                 if value is not None:
                     each[number] = value
             common = of_all
@@ -330,12 +359,18 @@ class _Merge:
                 )
                 if source is not None:
                     self.values_from[f"settings.{key}"] = source
+            elif common is None:
+                common = started
             if common is not None and (of_all is not None or common != defaults[key]):
                 self.settings[key] = common
+            else:
+                self.values_from.pop(f"settings.{key}", None)
             for number in brokers:
                 at = f"brokers.{number}.settings.{key}"
                 if number in each and each[number] != common:
                     own[number][key] = each[number]
+                    if started_from and each[number] == started and at not in self.values_from:
+                        self.values_from[at] = _named(started_from)
                 else:
                     self.values_from.pop(at, None)
         silent = [number for number in brokers if number not in whole]
@@ -343,11 +378,33 @@ class _Merge:
             self._silent(silent, bool(whole))
         return own
 
+    def _started_with(
+        self, key: str, of_all: Any, of_all_from: Facts | None
+    ) -> tuple[Any, Facts | None]:
+        """What probably every broker was started with, where nothing is set for all while they run.
+
+        A topic's listing names both; from another source, what is outdone is a conflict.
+        """
+        said = [
+            (self._value(text, key, facts), facts)
+            for facts in self.sources
+            for text in facts.started_with.get(key, ())
+        ]
+        if of_all_from is None:
+            return self.kept(f"settings.{key}", said)
+        for value, facts in said:
+            if facts is not of_all_from and value not in (None, of_all):
+                self._conflict(f"settings.{key}", (of_all, of_all_from), (value, facts), key)
+        return None, None
+
     def _silent(self, brokers: list[int], others: bool) -> None:
         """Assume the settings of brokers of which nobody said all."""
         ids = ", ".join(str(number) for number in brokers[:5])
         ids += f" and {len(brokers) - 5} more" if len(brokers) > 5 else ""
         value = "as the other brokers'" if others else "the release's defaults"
+        shared = ", ".join(facts.source for facts in self.sources if facts.started_with)
+        if shared:
+            value = f"what {shared} says of some broker, else {value}"
         self.assumed.add(
             f"settings of broker {ids}", value, "no source has all of them (kafka-configs.sh --all)"
         )
@@ -372,7 +429,7 @@ class _Merge:
             assigned = [one for one in said if any(p.replicas for p in one[0].partitions.values())]
             if assigned:
                 found[name] = self._topic(name, said, assigned[0][0])
-            elif any(facts.rank < PLATFORM for _, facts in said):
+            else:
                 kinds = ", ".join(sorted({facts.kind for _, facts in said}))
                 self.left_out.append(f"topic {name}: only {kinds} names it, without its replicas")
         if not found:
@@ -401,19 +458,48 @@ class _Merge:
                 if len(more) > 1
                 else f"partition {more[0]} of {name}, which only the less believed source has"
             )
-        told = [(topic, facts) for topic, facts in said if topic.settings_whole] or said
+        for topic, facts in said:
+            count = topic.partition_count
+            if count is not None and count != len(best.partitions):
+                listed = next(facts for topic, facts in said if topic is best)
+                self._conflict(
+                    f"topics.{name}.partitions", (len(best.partitions), listed), (count, facts), ""
+                )
+        # who has all of a topic's settings also says what it does not set
+        told = sorted(said, key=lambda one: not one[0].settings_whole)
         first, believed = told[0]
         for key in sorted({key for topic, _ in told for key in topic.settings}):
             values = [(topic.settings.get(key), facts) for topic, facts in told]
             if first.settings_whole and key not in first.settings:
-                # Who has all of a topic's settings also says what it does not set.
-                other = next(one for one in values if one[0] is not None)
-                at = f"topics.{name}.settings.{key}"
-                self._conflict(at, (None, believed), other, key)
+                self._not_its_own(name, key, (first, believed), told)
                 continue
             merged.settings[key] = self.pick(f"topics.{name}.settings.{key}", values, key)
-            merged.settings_mixed |= told is said
+            merged.settings_mixed |= first.settings_mixed
         return merged
+
+    def _not_its_own(
+        self,
+        name: str,
+        key: str,
+        believed: tuple[TopicFacts, Facts],
+        said: list[tuple[TopicFacts, Facts]],
+    ) -> None:
+        """A setting that a topic does not set for itself, though a less believed source shows it.
+
+        kafka-topics.sh shows what brokers set for all topics beside what topics set.
+        """
+        effective = believed[0].effective.get(key)
+        for topic, facts in said:
+            text = topic.settings.get(key)
+            if text is None or text == effective:
+                continue
+            if effective is not None or not topic.settings_mixed:
+                at = f"topics.{name}.settings.{key}"
+                self._conflict(at, (effective, believed[1]), (text, facts), key)
+            elif key not in KEYS:
+                facts.unread.add(key)
+            elif text not in facts.started_with.setdefault(key, []):
+                facts.started_with[key].append(text)
 
     def _partition(
         self, name: str, number: int, said: list[tuple[PartitionFacts, Facts]], at: str
@@ -618,6 +704,20 @@ def _brokers_of(facts: Facts) -> set[int]:
 
 def _named(facts: Facts) -> str:
     return f"{facts.source} ({facts.kind})"
+
+
+def _settings_of(facts: Facts) -> set[str]:
+    """Keys that a source sets, for whomever."""
+    own = {key for broker in facts.brokers.values() for key in broker.settings}
+    return {*facts.settings, *facts.started_with, *own}
+
+
+def _unread(sources: Sequence[Facts]) -> list[dict[str, Any]]:
+    """Keys that no cluster file has: how many, and which."""
+    keys = sorted({key for facts in sources for key in facts.unread})
+    named = f": {', '.join(keys)}" if len(keys) <= UNREAD_NAMED else " (--json names them)"
+    what = f"{counted(len(keys), 'key')} that no rule reads{named}"
+    return [{"what": what, "keys": keys}] if keys else []
 
 
 def _plain(value: Any) -> Any:

@@ -51,12 +51,14 @@ class Entry:
         kind: such as ``PARTITION_RECORD``; a control record's type, such as ``SNAPSHOT_FOOTER``.
         data: its fields; those that are missing have their defaults.
         place: where it stands in its source, for error lines.
+        timestamp_ms: since 1970, when the controller wrote it.
     """
 
     offset: int
     kind: str
     data: dict[str, Any]
     place: int | str
+    timestamp_ms: int
 
 
 @dataclass(slots=True)

@@ -11,19 +11,23 @@ import re
 from typing import Any
 
 from isr_pipeline.clusters.facts import Source
+from isr_pipeline.clusters.lines import own_lines
 from isr_pipeline.clusters.metadata import Entry, Section
-from isr_pipeline.clusters.topics_text import is_noise
 
 KIND = "kafka-dump-log.sh --cluster-metadata-decoder"
 _ALLOWED = "lines of kafka-dump-log.sh --cluster-metadata-decoder"
-_RECORD = re.compile(r"\|\s+offset: (\d+) \w+: -?\d+ keySize: ")
+_RECORD = re.compile(r"\|\s+offset: (\d+) \w+: (-?\d+) keySize: ")
 _PAYLOAD = re.compile(r"\spayload: (.*)$")
 _CONTROL = re.compile(r" (SnapshotHeader|SnapshotFooter|KRaftVersion|KRaftVoters) (\{.*)$")
 _SNAPSHOT = re.compile(r"Snapshot end offset: (\d+), epoch: \d+")
 _FILE = re.compile(r"Dumping (?:.*[/\\])?(?:(\d{20})-\d{10}\.checkpoint)?")
 _BATCH = re.compile(r"baseOffset: \d+ lastOffset: \d+ count: (\d+)")
 _INVALID = re.compile(r"Found \d+ invalid bytes at the end of ")
-_HEADINGS = ("Starting offset: ", "Log starting offset: ", "KRaft bootstrap snapshot")
+_BEGINS = re.compile(
+    r"Dumping |Snapshot end offset: |baseOffset: |Found \d+ invalid bytes"
+    r"|(?:Log s|S)tarting offset: |KRaft bootstrap snapshot"
+)
+_RECORDS = re.compile(r"\|")
 _UNDECODED = re.compile(r"Error at -?\d+, skipping")
 _CONTROLS = {
     "SnapshotHeader": "SNAPSHOT_HEADER",
@@ -49,7 +53,8 @@ def read(source: Source) -> list[Section]:
     """
     sections: list[Section] = []
     number, missing = 0, 0
-    for number, line in enumerate(source.text(_ALLOWED).splitlines(), 1):
+    text = source.text(_ALLOWED)
+    for number, line in own_lines(source, text, _ALLOWED, _BEGINS.match, _RECORDS.match):
         file, snapshot, batch = _FILE.match(line), _SNAPSHOT.match(line), _BATCH.match(line)
         if file:
             sections.append(Section(source, int(file[1]) if file[1] else None))
@@ -71,8 +76,6 @@ def read(source: Source) -> list[Section]:
             missing = int(batch[1])
         elif _INVALID.match(line):
             source.refuse(number, line, "a file that was copied whole")
-        elif not (is_noise(line) or line.startswith(_HEADINGS)):
-            source.refuse(number, line, _ALLOWED)
     if missing > 0:
         source.refuse(number, f"a batch without its last {missing} records", "the whole dump")
     if not any(section.entries for section in sections):
@@ -88,15 +91,16 @@ def _entry(source: Source, number: int, line: str) -> Entry:
             given = "a record without offset and CreateTime"
             source.refuse(number, given, "a dump without --skip-record-metadata")
         source.refuse(number, line, _ALLOWED)
-    offset = int(record[1])
+    offset, timestamp_ms = int(record[1]), int(record[2])
     if payload is None:
         control = _CONTROL.search(line)
         kind = _CONTROLS[control[1]] if control else "CONTROL"
-        return Entry(offset, kind, _json(source, number, control[2]) if control else {}, number)
+        data = _json(source, number, control[2]) if control else {}
+        return Entry(offset, kind, data, number, timestamp_ms)
     found = _json(source, number, payload[1])
     if not isinstance(found.get("type"), str) or not isinstance(found.get("data"), dict):
         source.refuse(number, payload[1], '{"type": ..., "version": ..., "data": {...}}')
-    return Entry(offset, found["type"], found["data"], number)
+    return Entry(offset, found["type"], found["data"], number, timestamp_ms)
 
 
 def _json(source: Source, number: int, text: str) -> dict[str, Any]:

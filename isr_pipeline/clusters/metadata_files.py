@@ -218,7 +218,7 @@ def _control(record: Record) -> Entry:
     kind = _CONTROLS.get(int.from_bytes(key[2:4], "big"), "CONTROL")
     level = int.from_bytes(value[2:4], "big")
     data = {"kRaftVersion": level} if kind == "KRAFT_VERSION" else {}
-    return Entry(record.offset, kind, data, record.place)
+    return Entry(record.offset, kind, data, record.place, record.timestamp_ms)
 
 
 def _entry(source: Source, record: Record) -> Entry:
@@ -231,8 +231,8 @@ def _entry(source: Source, record: Record) -> Entry:
         schema = _SCHEMAS.get(number)
         if schema is None or number in _NAME_TAGGED:
             kind = schema.kind if schema else f"RECORD_{number}"
-            return Entry(record.offset, kind, {}, record.place)
+            return Entry(record.offset, kind, {}, record.place, record.timestamp_ms)
         data = schema.read(cursor, version)
     except ValueError:
         source.refuse(record.place, f"a damaged record at offset {record.offset}", _WHOLE)
-    return Entry(record.offset, schema.kind, data, record.place)
+    return Entry(record.offset, schema.kind, data, record.place, record.timestamp_ms)

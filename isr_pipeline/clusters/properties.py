@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, broker_id
+from isr_pipeline.clusters.lines import refuse_line
 from isr_pipeline.clusters.secrets import of_a_broker
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 
 KIND = "server.properties"
 _ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
-_PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(?:[=:]|\s)\s*(.*)$")
+_PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\s*[=:]\s*|\s+|$)(.*)$")
+_ID_OR_PLACE = r"broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners"
 _TELLING = re.compile(
-    r"^[^\S\n]*(broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners|"
-    r"controller\.quorum\.[a-z.]+)\s*[=:]",
+    rf"^[^\S\n]*({_ID_OR_PLACE}|controller\.quorum\.[a-z.]+|"
+    rf"{'|'.join(re.escape(key) for key in KEYS)})\s*[=:]",
     re.MULTILINE,
 )
+_NOTHING = ("", "null", "[]")
+"""How a key without a value is written, in a file and in a broker's own log."""
+_ROLES = {"broker", "controller"}
+_IDS = frozenset({"broker.id", "node.id"})
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -52,27 +58,34 @@ def read(source: Source) -> Facts:
     """Read the file of one broker, or of a controller.
 
     Raises:
-        InputError: a line of something else, a value that Kafka cannot read, or no broker's id.
+        InputError: a line of something else, a value that Kafka cannot read, or no role.
     """
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
-    for number, line in property_lines(source):
+    for number, line in _without_a_shells(source, property_lines(source)):
         found = _PAIR.match(line)
         if found is None:
-            source.refuse(number, line.strip(), _ALLOWED)
+            refuse_line(source, number, line, _ALLOWED)
         pairs[found[1]] = unescaped(found[2].strip())
         _check_kind(source, number, found[1], pairs[found[1]])
-    roles = {role.strip() for role in pairs.get("process.roles", "broker").split(",")}
-    number_of = pairs.get("node.id", pairs.get("broker.id", ""))
-    if "broker" in roles and number_of in ("", "-1"):
-        allowed = "node.id (or broker.id) with the broker's id: it says whose file this is"
-        source.refuse("node.id", number_of or "missing", allowed)
+    listed = re.sub(r"\s", "", pairs.get("process.roles", "")).removeprefix("[").removesuffix("]")
+    roles = {"broker"} if listed in _NOTHING else set(listed.split(","))
+    if not roles <= _ROLES:
+        source.refuse("process.roles", listed, "broker, controller, both, or nothing")
+    number_of = pairs.get("node.id", pairs.get("broker.id", "-1"))
+    if "broker" in roles and (number_of in ("", "-1") or _PLACEHOLDER.search(number_of)):
+        # something else gives each broker its id: every one has this file
+        for key, value in pairs.items():
+            started_with(facts, key, value)
+        return facts
     broker = broker_id(source, "node.id", number_of) if "broker" in roles else None
     if broker is not None:
         facts.broker(broker).settings_whole = True
     for key, value in pairs.items():
         if broker is not None or not of_a_broker(key) or key in OF_CONTROLLERS:
             broker_setting(facts, broker, key, value)
+        else:
+            facts.unread.add(key)
     return facts
 
 
@@ -104,7 +117,7 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
     """Lines that say something, those that a backslash continues as one."""
     found: list[tuple[int, str]] = []
     open_line: tuple[int, str] | None = None
-    for number, raw in enumerate(source.text(_ALLOWED).splitlines(), 1):
+    for number, raw in enumerate(source.text(_ALLOWED, "latin-1").splitlines(), 1):
         begin, line = open_line or (number, "")
         line += raw.lstrip() if open_line else raw
         if not open_line and (not raw.strip() or raw.lstrip()[0] in "#!"):
@@ -117,6 +130,30 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
     if open_line:
         found.append(open_line)
     return found
+
+
+def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Skip and count what a shell puts before the first pair and behind the last one."""
+    pairs = [i for i, (_, line) in enumerate(lines) if _PAIR.match(line)]
+    kept = lines[pairs[0] : pairs[-1] + 1] if pairs else lines
+    source.tell_skipped(len(lines) - len(kept))
+    return kept
+
+
+def started_with(facts: Facts, key: str, value: str) -> None:
+    """Keep what some broker was started with, and probably every other one.
+
+    Args:
+        facts: to be filled in.
+        key: Kafka's.
+        value: its value.
+    """
+    if of_a_broker(key) and value not in _NOTHING and not _PLACEHOLDER.search(value):
+        facts.started_with.setdefault(key, [])
+        if value not in facts.started_with[key]:
+            facts.started_with[key].append(value)
+    else:
+        broker_setting(facts, None, key, value)
 
 
 def broker_setting(
@@ -135,17 +172,22 @@ def broker_setting(
         facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
     elif key == "inter.broker.protocol.version":
         _protocol(facts, value, default=default)
-    elif key == "zookeeper.connect" and value not in ("", "null"):
+    elif value in _NOTHING:
+        pass
+    elif key == "zookeeper.connect":
         facts.controller = facts.controller or "zookeeper"
-    elif key in ("process.roles", "controller.quorum.voters") and value not in ("", "null", "[]"):
+    elif key in ("process.roles", "controller.quorum.voters"):
         facts.controller = "kraft"
-    elif broker is not None and key == "broker.rack" and value not in ("", "null"):
+    elif broker is not None and key == "broker.rack":
         facts.broker(broker).rack = value
-    elif broker is not None and key == "log.dirs" and value not in ("", "null"):
+    elif broker is not None and key == "log.dirs":
         facts.broker(broker).log_dirs = _dirs(value)
-    elif broker is not None and key == "log.dir" and value not in ("", "null"):
+    elif broker is not None and key == "log.dir":
         facts.broker(broker).log_dirs = facts.broker(broker).log_dirs or _dirs(value)
-    elif of_a_broker(key) and not default and value != "null":
+    elif not of_a_broker(key):
+        if key not in _IDS:
+            facts.unread.add(key)
+    elif not default:
         settings = facts.settings if broker is None else facts.broker(broker).settings
         settings[key] = value
 
@@ -171,3 +213,4 @@ def _protocol(facts: Facts, value: str, *, default: bool) -> None:
     else:
         why = "inter.broker.protocol.version is set to it, though the release may be newer"
         facts.release_hint = (found[1], why)
+        facts.protocol = found[1]

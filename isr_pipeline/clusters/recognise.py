@@ -18,6 +18,7 @@ from isr_pipeline.clusters import (
 )
 from isr_pipeline.clusters.facts import Facts, Source, without_colours
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
+from isr_pipeline.clusters.not_read import not_read
 from isr_pipeline.errors import InputError
 
 BYTES_MAX = 512 * 2**20
@@ -50,10 +51,9 @@ TEXTS: tuple[Format, ...] = tuple(
         log_dirs_text,
         strimzi,
         cruise_control,
-        properties,
     )
 )
-"""Kinds of text, in the order in which they are tried."""
+"""Kinds of text that nothing else looks like, in the order in which they are tried."""
 
 
 def read_source(path: Path, name: str) -> Source:
@@ -80,13 +80,20 @@ def facts_of(sources: Iterable[Source]) -> list[Facts]:
     """
     found: list[Facts] = []
     sections: list[Section] = []
+    skipped: list[str] = []
     for source in sources:
         one = _read(source)
         if isinstance(one, Facts):
+            one.left_out += source.left_out
             found.append(one)
         else:
             sections += one
-    return [facts_of_metadata(sections), *found] if sections else found
+            skipped += source.left_out
+    if not sections:
+        return found
+    of_log = facts_of_metadata(sections)
+    of_log.left_out += skipped
+    return [of_log, *found]
 
 
 def _read(source: Source) -> Facts | list[Section]:
@@ -98,14 +105,20 @@ def _read(source: Source) -> Facts | list[Section]:
         source.refuse("", "a gzip file", "the same file unpacked")
     text = without_colours(source.content.decode("utf-8-sig", "replace"))
     found = next((one for one in TEXTS if one.recognises(text)), None)
-    if found is None:
+    if found is not None:
+        return found.read(source)
+    other = not_read(text)
+    if other is not None:
+        line, name, instead = other
+        source.refuse(line, f"{name}: none of the known sources", instead)
+    if not properties.recognises(text):
         source.refuse("", "none of the known sources", kinds())
-    return found.read(source)
+    return properties.read(source)
 
 
 def kinds() -> str:
     """Name every kind of source."""
-    return ", ".join([*(one.kind for one in TEXTS), metadata_files.KIND])
+    return ", ".join([*(one.kind for one in TEXTS), properties.KIND, metadata_files.KIND])
 
 
 def _content(path: Path, name: str) -> bytes:

@@ -31,12 +31,14 @@ class Record:
 
     Attributes:
         offset: in the log.
+        timestamp_ms: since 1970, when the controller wrote it.
         is_control: it is no record of the state machine.
         key, value: None if there is none.
         place: byte at which its batch begins, in words.
     """
 
     offset: int
+    timestamp_ms: int
     is_control: bool
     key: bytes | None
     value: bytes | None
@@ -102,8 +104,8 @@ def records(source: Source) -> Iterator[Record]:
         place = f"byte {at}"
         if len(content) - at < _HEADER.size:
             source.refuse(place, f"{len(content) - at} bytes of a batch", _WHOLE)
-        base, length, _, magic, crc, attributes, _, _, _, _, _, _, count = _HEADER.unpack_from(
-            content, at
+        base, length, _, magic, crc, attributes, _, began_ms, _, _, _, _, count = (
+            _HEADER.unpack_from(content, at)
         )
         end = at + _BEHIND_LENGTH + length
         if magic != _MAGIC or base < 0 or length < _LEAST_LENGTH or count < 0:
@@ -118,7 +120,7 @@ def records(source: Source) -> Iterator[Record]:
         cursor = Cursor(content, at + _HEADER.size, end)
         try:
             for _ in range(count):
-                yield _record(cursor, base, bool(attributes & _CONTROL), place)
+                yield _record(cursor, base, began_ms, bool(attributes & _CONTROL), place)
         except ValueError:
             source.refuse(place, "a record that ends beyond its batch", _WHOLE)
         if cursor.left:
@@ -126,14 +128,14 @@ def records(source: Source) -> Iterator[Record]:
         at = end
 
 
-def _record(cursor: Cursor, base: int, is_control: bool, place: str) -> Record:
+def _record(cursor: Cursor, base: int, began_ms: int, is_control: bool, place: str) -> Record:
     length = cursor.zigzag()
     inner = Cursor(cursor.content, cursor.at, cursor.at + len(cursor.take(length)))
     inner.take(1)
-    inner.zigzag()
+    timestamp_ms = began_ms + inner.zigzag()
     offset = base + inner.zigzag()
     key, value = _sized(inner), _sized(inner)
-    return Record(offset, is_control, key, value, place)
+    return Record(offset, timestamp_ms, is_control, key, value, place)
 
 
 def _sized(cursor: Cursor) -> bytes | None:

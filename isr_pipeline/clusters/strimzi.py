@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,7 @@ from ruamel.yaml.error import YAMLError
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
 from isr_pipeline.clusters.properties import broker_setting
 from isr_pipeline.clusters.secrets import of_a_topic
+from isr_pipeline.files.words import counted
 
 KIND = "Strimzi resources"
 _ALLOWED = "Strimzi's Kafka, KafkaNodePool and KafkaTopic, as YAML or JSON"
@@ -26,6 +29,8 @@ _TELLING = re.compile(r"apiVersion\"?\s*:\s*\"?(kafka|core)\.strimzi\.io/")
 _KINDS = ("Kafka", "KafkaNodePool", "KafkaTopic")
 _UNDER_ZOOKEEPER = ("ZooKeeper", "KRaftMigration", "KRaftDualWriting")
 """States of a migration in which ZooKeeper's controller elects, or its brokers still obey it."""
+_READ = frozenset({"version", "metadataVersion", "config", "rack", "replicas"})
+"""Of ``Kafka.spec.kafka``."""
 _NODES_MAX = 2_000_000
 _LEVEL = re.compile(r"(\d+\.\d+)(?:-IV\d+)?$")
 
@@ -42,7 +47,10 @@ def read(source: Source) -> Facts:
         InputError: no YAML, a resource that is no mapping, or resources of two clusters.
     """
     facts = Facts(source.name, KIND, PLATFORM)
-    found = [_resource(source, one) for one in _resources(source) if one.get("kind") in _KINDS]
+    every = list(_resources(source))
+    found = [_resource(source, one) for one in every if one.get("kind") in _KINDS]
+    others = Counter(str(one.get("kind")) for one in every if one.get("kind") not in _KINDS)
+    facts.left_out += [f"{counted(n, 'resource')} of kind {kind}" for kind, n in others.items()]
     for one in _of_one_cluster(facts, source, found):
         if one.kind == "Kafka":
             _kafka(facts, source, one)
@@ -113,11 +121,7 @@ def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
     if text.count("\n") + text.count(",") > _NODES_MAX:
         source.refuse("", "too many lines", f"at most {_NODES_MAX}")
     try:
-        documents = (
-            [json.loads(text)]
-            if text.lstrip().startswith("{")
-            else list(YAML(typ="safe", pure=True).load_all(text))
-        )
+        documents = [json.loads(text)] if text.lstrip().startswith("{") else _documents(text)
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         source.refuse(mark.line + 1 if mark else "", "no YAML", _ALLOWED)
@@ -137,6 +141,12 @@ def _resources(source: Source) -> Iterator[Mapping[str, Any]]:
             yield one
 
 
+def _documents(text: str) -> list[Any]:
+    with warnings.catch_warnings():  # of an anchor that is used again, which YAML allows
+        warnings.simplefilter("ignore")
+        return list(YAML(typ="safe", pure=True).load_all(text))
+
+
 def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
@@ -148,11 +158,16 @@ def _mapping(source: Source, at: str, value: Any) -> Mapping[str, Any]:
 def _kafka(facts: Facts, source: Source, resource: _Resource) -> None:
     spec = resource.spec
     kafka = _mapping(source, "Kafka.spec.kafka", spec.get("kafka"))
-    if kafka.get("version") is not None:
-        facts.release = str(kafka["version"])
+    wanted, runs = kafka.get("version"), resource.status.get("kafkaVersion")
+    if wanted is not None or runs is not None:
+        facts.release = str(runs if runs is not None else wanted)
+    if wanted is not None and runs is not None and str(wanted) != str(runs):
+        facts.left_out.append(f"Kafka {wanted}, which is to be installed; {runs} runs (status)")
     level = _LEVEL.match(str(kafka.get("metadataVersion", "")))
-    if level and facts.release is None:
+    if level:
         facts.release_hint = (level[1], "metadataVersion is set to it; the release may be newer")
+        facts.protocol = level[1]
+    facts.unread |= {f"Kafka.spec.kafka.{key}" for key in kafka if key not in _READ}
     facts.controller = _controller(resource)
     for key, value in _mapping(source, "Kafka.spec.kafka.config", kafka.get("config")).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -204,3 +219,6 @@ def _topic(facts: Facts, source: Source, resource: _Resource) -> None:
         if of_a_topic(str(key)):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             topic.settings[str(key)] = text
+    partitions = spec.get("partitions")
+    if type(partitions) is int:
+        topic.partition_count = partitions

@@ -18,21 +18,27 @@ from isr_pipeline.clusters.facts import (
     broker_ids,
     topic_name,
 )
+from isr_pipeline.clusters.lines import own_lines
 from isr_pipeline.clusters.secrets import of_a_topic
+from isr_pipeline.files.words import counted, one_line
 
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
 _LABEL = re.compile(r"(?:(?<=\s)|^)([A-Z][A-Za-z]*(?: [A-Z][a-z]+)?):")
 _HEADER = re.compile(r"^[^\S\n]*Topic:\s?\S+\s+(TopicId:\s?\S*\s+)?PartitionCount:", re.MULTILINE)
-_PARTITION = re.compile(r"^[^\S\n]*Topic:\s*\S+\s+Partition:\s*\S+\s+Leader:", re.MULTILINE)
+_PARTITION = re.compile(r"^[^\S\n]*Topic:\s*\S+\s+Partition:", re.MULTILINE)
 _CONFIG = re.compile(r",(?=[a-z][a-zA-Z0-9._-]*=)")
-_NOISE = re.compile(
-    r"\[\d{4}-\d\d-\d\d|WARN|Warning: |Picked up |OpenJDK|Java HotSpot|SLF4J|log4j|#|\$ |Note: "
-    r"|Use --bootstrap-server |Defaulted container |If you don't see a command prompt"
-    r"|Unable to use a TTY |command terminated with exit code |pod \S+ (deleted|created)"
-    r"|\[\w[\w.-]*@[^\]]*\]\s?[$#]|\w[\w.-]*@[\w.-]+:\S*[$#]"
+_READ = frozenset(
+    {
+        *("Topic", "TopicId", "PartitionCount", "ReplicationFactor", "Configs"),
+        *("MarkedForDeletion", "Partition", "Leader", "Replicas", "Isr"),
+        *("Adding Replicas", "Removing Replicas"),
+    }
 )
-"""Lines that a Java program, the tool itself, kubectl or a shell puts beside the listing."""
+"""Labels that are used, or told of in their own words."""
+_OBSERVERS = ("Observers", "LiveObservers")
+"""Replicas that Confluent Server keeps out of the ISR."""
+_CONSTRAINTS = "confluent.placement.constraints"
 
 _STYLES = (
     ("2.3", "its header lines are those of releases up to 2.3"),
@@ -54,11 +60,6 @@ def recognises(text: str) -> bool:
     return _HEADER.search(text) is not None or _PARTITION.search(text) is not None
 
 
-def is_noise(line: str) -> bool:
-    """Whether a line comes from Java or a shell, not from the tool."""
-    return not line.strip() or _NOISE.match(line.strip()) is not None
-
-
 def read(source: Source) -> Facts:
     """Read the listing.
 
@@ -71,13 +72,10 @@ def read(source: Source) -> Facts:
     style = -1
     text = source.text(_ALLOWED)
     fields: dict[str, str] = {}
-    lines = text.splitlines()
-    for number, line in enumerate(lines, 1):
-        if is_noise(line):
-            continue
+    number = 0
+    unread: dict[str, tuple[set[str], list[str]]] = {}
+    for number, line in own_lines(source, text, _ALLOWED, _HEADER.match, _PARTITION.match):
         fields = _fields(line)
-        if "Topic" not in fields or not ("PartitionCount" in fields or "Partition" in fields):
-            source.refuse(number, line, _ALLOWED)
         name = topic_name(source, number, fields["Topic"])
         if "PartitionCount" in fields:
             if name in headers:
@@ -90,17 +88,34 @@ def read(source: Source) -> Facts:
                 allowed = "a header line before them: this lists some partitions only"
                 source.refuse(number, f"partitions of {name} without a header", allowed)
             _partition(source, number, facts, name, fields)
+            for label in fields.keys() - _READ:
+                if fields[label] not in ("", "N/A"):
+                    values, where = unread.setdefault(label, (set(), []))
+                    values.update(part.strip() for part in fields[label].split(","))
+                    where.append(f"{name}-{fields['Partition']}")
             if "Elr" in fields:
                 style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
-    for name, (number, count) in headers.items():
+    for name, (begins, count) in headers.items():
         found = len(facts.topics[name].partitions)
         if found != count:
             given = f"{found} of {count} partitions of {name}"
-            source.refuse(number, given, "all of them: the listing is cut off")
+            source.refuse(begins, given, "all of them: the listing is cut off")
     if not text.endswith("\n"):
-        _check_end(source, len(lines), fields, style)
+        _check_end(source, number, fields, style)
+    _tell_unread(facts, unread)
     facts.release_hint = _STYLES[max(style, 0)]
     return facts
+
+
+def _tell_unread(facts: Facts, unread: dict[str, tuple[set[str], list[str]]]) -> None:
+    """Tell of columns that are not used: their values, and in which partitions."""
+    for label, (values, where) in sorted(unread.items()):
+        role = "; here these follow like others" if label in _OBSERVERS else ""
+        listed = ", ".join(sorted(values, key=lambda one: (len(one), one)))
+        facts.left_out.append(
+            f"{label} {one_line(listed)} of {counted(len(where), 'partition')} "
+            f"({where[0]}{', ...' if len(where) > 1 else ''}){role}"
+        )
 
 
 def _check_end(source: Source, line: int, fields: dict[str, str], style: int) -> None:
@@ -133,6 +148,8 @@ def _header(facts: Facts, name: str, fields: dict[str, str]) -> None:
         key, equals, value = entry.partition("=")
         if equals and of_a_topic(key):
             topic.settings[key] = value
+    if '"observers":[{' in topic.settings.get(_CONSTRAINTS, "").replace(" ", ""):
+        facts.left_out.append(f"observers of {name} ({_CONSTRAINTS}): here they follow like others")
     if fields.get("MarkedForDeletion") == "true":
         facts.left_out.append(f"topic {name} is being deleted; it is here as it stands")
 

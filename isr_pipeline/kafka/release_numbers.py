@@ -44,6 +44,9 @@ _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
 )
 """From release, to release (not included), switch, value there."""
 
+_CONFLUENT = {5: (2, 0), 6: (2, 6), 7: (3, 0), 8: (4, 0)}
+"""By the first number of a Confluent Platform: the Kafka of its ``.0``; the second ones go on."""
+
 NUMBERS = "a release of Kafka from 0.8.2 to 4.x"
 
 
@@ -81,6 +84,17 @@ def version_of(number: str) -> tuple[int, ...] | None:
     """A release number as numbers; None if it is none."""
     match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,3}){1,3})(?:[-.][A-Za-z][0-9A-Za-z.+-]*)?", number)
     return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def kafkas_own(given: str) -> str:
+    """Say which number is Kafka's own, of one that a distribution writes; empty if none is near."""
+    found = re.match(r"v?((\d{1,3})\.(\d{1,3})(?:\.\d{1,3})?)", given)
+    if found is None:
+        return ""
+    major, minor = _CONFLUENT.get(int(found[2]), (0, 0))
+    own = f"{major}.{minor + int(found[3])}" if major else found[1]
+    own = own if rule_set_text(own) else own.rpartition(".")[0]
+    return f"; Kafka's own number is {own}" if rule_set_text(own) else ""
 
 
 def stands_for(release: str) -> tuple[int, ...]:

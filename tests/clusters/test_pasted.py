@@ -438,80 +438,10 @@ G: dict[str, Case] = {
 KINDS = {"A": A, "B": B, "C": C, "D": D, "E": E, "F": F, "G": G}
 
 
-NOT_YET = frozenset(
-    {
-        "A-a-broker-says-otherwise",
-        "A-brokers-own-key",
-        "A-for-other-topics-too",
-        "A-of-all-brokers-dynamic",
-        "A-own-wins-over-static",
-        "A-static",
-        "A-the-listing-says-otherwise",
-        "A-two-topics-contradict",
-        "B-blanks",
-        "B-blanks-alone",
-        "B-brackets",
-        "B-brackets-with-blank",
-        "B-empty",
-        "B-log-of-a-broker",
-        "B-not-rendered",
-        "B-nothing-kept-is-told",
-        "B-unknown-role",
-        "C-alone",
-        "C-beside-the-file",
-        "C-crlf",
-        "C-kraft",
-        "C-kraft-without-dir",
-        "C-of-0.8",
-        "C-other-order",
-        "C-reserved-id",
-        "C-smallest",
-        "C-zookeeper",
-        "D-5.4",
-        "D-7.x",
-        "D-blanks-for-tabs",
-        "D-constraints-alone",
-        "D-constraints-in-settings",
-        "D-offline-is-told",
-        "D-one-down",
-        "D-promoted",
-        "E-key-of-0.8",
-        "E-partitions-of-strimzi-differ",
-        "E-protocol-in-files",
-        "E-protocol-in-one-file",
-        "E-protocol-of-a-broker-asked",
-        "E-status-of-strimzi",
-        "E-topic-of-strimzi-alone",
-        "E-upgrade-of-strimzi",
-        "F-between-topics",
-        "F-fence",
-        "F-fish",
-        "F-gc-log",
-        "F-jmx",
-        "F-powershell-core",
-        "F-ssh",
-        "F-sudo",
-        "F-time",
-        "F-watch",
-        "G-exception",
-        "G-iso-time",
-        "G-log-line-with-a-jaas-file",
-        "G-prompt-with-a-secret",
-        "G-stack",
-    }
-)
-"""Runs that are not yet as expected."""
-
-
-def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Expect the run to fail as long as it is not yet as expected."""
-    return (pytest.mark.xfail(strict=True),) if name in NOT_YET else ()
-
-
 @pytest.mark.parametrize(
     ("sources", "release", "expected"),
     [
-        pytest.param(*case, id=f"{kind}-{name}", marks=marks(f"{kind}-{name}"))
+        pytest.param(*case, id=f"{kind}-{name}")
         for kind, cases in KINDS.items()
         for name, case in cases.items()
     ],

@@ -124,4 +124,4 @@ class TestCruiseControl:
 
     def test_cut_off(self) -> None:
         """JSON that ends early."""
-        assert refusal(samples.CRUISE_CONTROL[:-9]).startswith("F: line 1: no JSON (")
+        assert refusal(samples.CRUISE_CONTROL[:-9]).startswith("F: line 1: no JSON at column ")

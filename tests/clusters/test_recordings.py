@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.clusters import metadata_dump, metadata_files
+from isr_pipeline.clusters.facts import Source
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.scalars import scalar
@@ -138,6 +140,17 @@ class TestMetadata:
         for one in (seen, other):
             del one["values_from"], one["conflicts"], one["left_out"]
         assert seen == other
+
+    def test_when_records_were_written(self, release: str) -> None:
+        """The log itself and Kafka's later dump of it give each record the same time."""
+        times = []
+        for name in (LOG, "metadata-log.txt"):
+            source = Source(name, (RECORDINGS / release / name).read_bytes())
+            read = metadata_files if name == LOG else metadata_dump
+            entries = [entry for section in read.read(source) for entry in section.entries]
+            times.append([(entry.offset, entry.timestamp_ms) for entry in entries])
+        assert times[0] == times[1][: len(times[0])]
+        assert len({time for _, time in times[0]}) > 10
 
     def test_snapshot(self, tmp_path: Path, release: str) -> None:
         """A snapshot alone is the cluster at its end, dumped or not."""

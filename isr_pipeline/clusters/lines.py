@@ -1,0 +1,137 @@
+"""Lines of a tool's output, and those that shells, Java and kubectl put around them.
+
+No list of what programs print is ever whole, so there is a rule instead: what stands before,
+between and behind the blocks of a format is skipped and counted, unless it bears a label of any
+format that is known; what stands within a block is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from isr_pipeline.clusters.facts import NOT_SHOWN, Source
+from isr_pipeline.clusters.secrets import is_secret
+from isr_pipeline.errors import InputError
+from isr_pipeline.files.words import one_line
+
+_LABEL = re.compile(
+    r"\b(?:[Tt]opic|[Pp]artition|PartitionCount|ReplicationFactor|[Rr]eplicas|[Ii]sr): ?\S"
+    r"|\bconfigs? for .+ are\b|\bsensitive=(?:true|false)\b|\bsynonyms=\{"
+    r"|^\||\b(?:baseOffset|payload): ?\S|\bpartition \d+, leader "
+    r'|"(?:logDirs?|brokers|partitions?|KafkaPartitionState|records)"\s*:'
+    r"|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
+)
+"""What a line of any known format has, and nothing else that people paste beside it."""
+
+_STAMP = r"\[?\d{2,4}[-/]\d\d[-/]\d\d[ T,]+\d\d?:\d\d"
+_KINDS_OF_LINE = (
+    (re.compile(_STAMP), "a log line with a time"),
+    (
+        re.compile(
+            r"\s*(?:at [\w.$]+\(|\.\.\. \d+ more|Caused by: |(?:Exception|Error) in |[\w.$]+"
+            r"(?:Exception|Error)\b|OpenJDK|Java HotSpot|Picked up|SLF4J|log4j:|Debug is )"
+        ),
+        "a message of Java",
+    ),
+    (re.compile(r"(?:.{0,120}?[^\s\w,.:;)]|)[$#%>❯➜]\s"), "a shell's prompt"),
+    (re.compile(r".*(?:\$|#|%|>|❯|➜) +\S*\b\w[\w-]*\.(?:sh|bat)\b"), "a shell's prompt"),
+    (re.compile(r"[\w.-]*,[\w.,=:-]*$|[\w.-]+=\S*$"), "the rest of a line that was wrapped"),
+)
+
+
+def refuse_line(source: Source, number: int, line: str, allowed: str) -> NoReturn:
+    """Refuse a line by its kind; its text is shown unless it may hold a secret.
+
+    Raises:
+        InputError: always.
+    """
+    kind = next((kind for pattern, kind in _KINDS_OF_LINE if pattern.match(line)), "")
+    text = one_line(line)
+    if is_secret(line):
+        text = kind or NOT_SHOWN
+    elif kind:
+        text = f"{kind} ({text})"
+    raise InputError(source.name, f"line {number}", text, allowed)
+
+
+def own_lines(
+    source: Source,
+    text: str,
+    allowed: str,
+    begins: Callable[[str], object],
+    belongs: Callable[[str], object],
+) -> Iterator[tuple[int, str]]:
+    """Give a format's own lines with their numbers.
+
+    Args:
+        source: which is told how many others there are.
+        text: all of it.
+        allowed: for error lines.
+        begins: whether a line begins a block.
+        belongs: whether a line belongs to the block that has begun.
+
+    Raises:
+        InputError: a line of something else within a block, or one around it that bears a label.
+    """
+    around: list[tuple[int, str]] = []
+    skipped, within = 0, False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if begins(line):
+            skipped, around, within = skipped + len(around), [], True
+            yield number, line
+        elif belongs(line):
+            if around and within:
+                refuse_line(source, *around[0], allowed)
+            skipped, around, within = skipped + len(around), [], True
+            yield number, line
+        elif _LABEL.search(line) or (within and line[0].isspace()):
+            refuse_line(source, number, line, allowed)
+        else:
+            around.append((number, line))
+    source.tell_skipped(skipped + len(around))
+
+
+def json_texts(source: Source, text: str, allowed: str) -> Iterator[tuple[int, Any]]:
+    """Give each JSON text with the number of its first line; it may take several lines.
+
+    Raises:
+        InputError: JSON that is cut off, or a line around it that bears a label of any format.
+    """
+    skipped = place = 0
+    number = 1
+    while place < len(text):
+        end = _end_of_line(text, place)
+        line = text[place:end]
+        if line.lstrip().startswith("{"):
+            value, behind = _decoded(source, text, text.index("{", place), allowed)
+            yield number, value
+            end = _end_of_line(text, behind)
+            if text[behind:end].strip():
+                refuse_line(source, number + text.count("\n", place, behind), line, allowed)
+        elif line.strip():
+            if _LABEL.search(line):
+                refuse_line(source, number, line, allowed)
+            skipped += 1
+        number += text.count("\n", place, end)
+        place = end
+    source.tell_skipped(skipped)
+
+
+def _end_of_line(text: str, place: int) -> int:
+    return text.find("\n", place) + 1 or len(text)
+
+
+def _decoded(source: Source, text: str, place: int, allowed: str) -> tuple[Any, int]:
+    """Read one JSON text; give also where it ends."""
+    try:
+        return json.JSONDecoder().raw_decode(text, place)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", text.count("\n", 0, place) + 1)
+        reason = getattr(error, "msg", "nested too deeply")
+        column = getattr(error, "colno", 1)
+        source.refuse(line, f"no JSON at column {column} ({reason})", f"whole JSON: {allowed}")
