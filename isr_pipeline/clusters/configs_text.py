@@ -12,7 +12,7 @@ import re
 from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
 from isr_pipeline.clusters.lines import own_lines
 from isr_pipeline.clusters.properties import broker_setting, started_with
-from isr_pipeline.clusters.secrets import of_a_topic
+from isr_pipeline.clusters.secrets import of_a_broker, of_a_topic
 
 KIND = "kafka-configs.sh --describe"
 _ALLOWED = "lines of kafka-configs.sh --describe, a heading and its entries for each entity"
@@ -28,6 +28,7 @@ _ENTRY = re.compile(
 _SYNONYM = re.compile(r"([A-Z_]+):([^=,]+)=(.*?)(?=, [A-Z_]+:[^=,]+=|$)")
 _SPLIT = re.compile(r",\s*(?=[a-z][a-zA-Z0-9._-]*=)")
 _OF_ALL = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+_OWN_OF_BROKER = "DYNAMIC_BROKER_CONFIG"
 _STARTED_WITH = "STATIC_BROKER_CONFIG"
 _DEFAULT = "DEFAULT_CONFIG"
 _KEPT = ("broker", "topic")
@@ -101,7 +102,7 @@ def read(source: Source) -> Facts:
         source.refuse("", "no entity", _ALLOWED)
     if others:
         facts.left_out.append(
-            f"{others} entities that are no brokers and no topics ({source.name})"
+            f"settings of {others} others than brokers and topics ({source.name})"
         )
     if without_all:
         facts.left_out.append(
@@ -136,7 +137,7 @@ def _entity(facts: Facts, source: Source, line: int, kind: str, name: str) -> tu
 
 
 def _own_source(entity: tuple[str, str]) -> str:
-    return "DYNAMIC_BROKER_CONFIG" if entity[0] == "broker" else "DYNAMIC_TOPIC_CONFIG"
+    return _OWN_OF_BROKER if entity[0] == "broker" else "DYNAMIC_TOPIC_CONFIG"
 
 
 def _keep(
@@ -167,6 +168,9 @@ def _keep(
                 broker_setting(facts, None, of_brokers, its_value)
             elif source == _STARTED_WITH:
                 started_with(facts, of_brokers, its_value)
+            elif source == _OWN_OF_BROKER:
+                shown = f"={its_value}" if of_a_broker(of_brokers) else ""
+                facts.left_out.append(f"{of_brokers}{shown} of a broker that {facts.source} hides")
     elif kind == "broker":
         holder = None if not name or origin == _OF_ALL else int(name)
         broker_setting(facts, holder, key, value, default=bool(name) and origin == _DEFAULT)

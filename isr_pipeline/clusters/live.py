@@ -17,10 +17,12 @@ from typing import Any, TypeVar
 
 from isr_pipeline.clusters.connection import Connection
 from isr_pipeline.clusters.facts import LIVE, Facts, Source, topic_name
+from isr_pipeline.clusters.metadata import METADATA_VERSION, release_of
 from isr_pipeline.clusters.properties import broker_setting
 from isr_pipeline.clusters.secrets import of_a_topic
 from isr_pipeline.errors import Refused
 from isr_pipeline.files.words import one_line
+from isr_pipeline.kafka.release_numbers import version_of
 
 KIND = "live cluster"
 
@@ -164,6 +166,10 @@ class _Live:
         for name, levels in features.items():
             if "finalized" in levels:
                 self.facts.features[name] = levels["finalized"][1]
+        # the client takes a release that is newer than itself for the newest that it knows
+        least = release_of(self.facts.features.get(METADATA_VERSION, 0))
+        if (version_of(least) or ()) > oldest:
+            self.facts.release = least
 
     # ------------------------------------------------------------------ topics
 

@@ -191,9 +191,9 @@ class _Merge:
             held = version_of(facts.protocol or release) or version
             if held < version[: len(held)]:
                 self.left_out.append(
-                    f"inter.broker.protocol.version {facts.protocol} ({facts.source}): the brokers "
-                    f"follow rules of that release in part; here all are those of {release} "
-                    f"(--release {facts.protocol} takes the others)"
+                    f"inter.broker.protocol.version or metadataVersion {facts.protocol} "
+                    f"({facts.source}): the brokers follow rules of that release in part; here all "
+                    f"are those of {release} (--release {facts.protocol} takes the others)"
                 )
             old = _settings_of(facts) & set(OF_0_8)
             if old and version >= (0, 9):
@@ -713,11 +713,12 @@ def _settings_of(facts: Facts) -> set[str]:
 
 
 def _unread(sources: Sequence[Facts]) -> list[dict[str, Any]]:
-    """Keys that no cluster file has: how many, and which."""
+    """Keys that no cluster file has: how many, and which; a word without a dot may be no key."""
     keys = sorted({key for facts in sources for key in facts.unread})
-    named = f": {', '.join(keys)}" if len(keys) <= UNREAD_NAMED else " (--json names them)"
-    what = f"{counted(len(keys), 'key')} that no rule reads{named}"
-    return [{"what": what, "keys": keys}] if keys else []
+    names = [key for key in keys if "." in key]
+    named = f": {', '.join(names)}" if len(names) <= UNREAD_NAMED else " (--json names them)"
+    what = f"{counted(len(keys), 'key')} that no rule reads{named if names else ''}"
+    return [{"what": what, "keys": names}] if keys else []
 
 
 def _plain(value: Any) -> Any:

@@ -105,6 +105,11 @@ def facts_of_metadata(sections: Sequence[Section]) -> Facts:
     return state.facts_()
 
 
+def release_of(level: int) -> str:
+    """Give the first release that knows a metadata.version; of one that is unknown, the next."""
+    return next((name for known, name in _RELEASES if level <= known), _NEWER)
+
+
 def _check_snapshot(section: Section, with_logs: bool) -> None:
     """A snapshot ends with its footer, and says what it holds."""
     if not section.entries or section.entries[-1].kind != "SNAPSHOT_FOOTER":
@@ -179,8 +184,7 @@ class _State:
         """Give the facts, with what follows from all of them."""
         levels = [level for broker, level in self.supported.items() if broker in self.facts.brokers]
         if levels:
-            least = min(levels)
-            self.facts.release = next((name for level, name in _RELEASES if least <= level), _NEWER)
+            self.facts.release = release_of(min(levels))
         elif METADATA_VERSION not in self.facts.features:
             self.facts.release_hint = ("3.2", "its log has no metadata.version, which 3.3 brought")
         for which in sorted(self.moving):

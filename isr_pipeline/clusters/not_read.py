@@ -50,7 +50,7 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
         "kafka-topics.sh --describe with something before each line",
         "its own lines",
     ),
-    (r"\A\s*[\[{]", "JSON of another program", _BOTH),
+    (r"\A\s*(?:\{|\[\s*[{\[\"\]])", "JSON of another program", _BOTH),
     (r"^---\s*$|^[\w.\"-]+:[^\S\n]*\n(?: +|- )\S", "YAML of another program", _BOTH),
 )
 """What tells a format, what it is, and what to give instead; tried in this order."""

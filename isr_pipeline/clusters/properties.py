@@ -22,7 +22,7 @@ _TELLING = re.compile(
 _NOTHING = ("", "null", "[]")
 """How a key without a value is written, in a file and in a broker's own log."""
 _ROLES = {"broker", "controller"}
-_IDS = frozenset({"broker.id", "node.id"})
+_IDS = ("node.id", "broker.id")
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -72,13 +72,13 @@ def read(source: Source) -> Facts:
     roles = {"broker"} if listed in _NOTHING else set(listed.split(","))
     if not roles <= _ROLES:
         source.refuse("process.roles", listed, "broker, controller, both, or nothing")
-    number_of = pairs.get("node.id", pairs.get("broker.id", "-1"))
-    if "broker" in roles and (number_of in ("", "-1") or _PLACEHOLDER.search(number_of)):
+    ids = [pairs[key] for key in _IDS if pairs.get(key, "-1") not in ("", "-1")]
+    if "broker" in roles and (not ids or _PLACEHOLDER.search(ids[0])):
         # something else gives each broker its id: every one has this file
         for key, value in pairs.items():
             started_with(facts, key, value)
         return facts
-    broker = broker_id(source, "node.id", number_of) if "broker" in roles else None
+    broker = broker_id(source, "node.id", ids[0]) if "broker" in roles else None
     if broker is not None:
         facts.broker(broker).settings_whole = True
     for key, value in pairs.items():

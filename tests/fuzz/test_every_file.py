@@ -71,6 +71,11 @@ IMPORT = ("cluster", "import", "--name", "x", "--release", "3.9.1", "--out", "OU
 CLUSTERS = tuple(
     (Path(samples.__file__).parent / name).read_text() for name in ("one.yaml", "two.yaml")
 )
+PASTED = tuple(
+    file.read_bytes().decode("latin-1")
+    for file in sorted((REPOSITORY / "tests" / "clusters" / "cases").glob("*/*"))
+    if file.suffix in (".txt", ".properties", ".yaml")
+)
 KINDS = {
     "experiment": Kind(
         "config/experiments/smoke.yaml",
@@ -127,6 +132,10 @@ KINDS = {
         "mine.json",
         (*IMPORT, "sound.txt", "mine.json"),
         (samples.LOAD, samples.PARTITION_LOAD),
+    ),
+    "pasted": Kind("mine.txt", (*IMPORT, "mine.txt"), PASTED, is_data=False),
+    "pasted beside a listing": Kind(
+        "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), PASTED, is_data=False
     ),
     "observations": Kind("seen.jsonl", ("conform", "seen.jsonl"), _lines(RECORDINGS, 12)),
 }
