@@ -17,7 +17,7 @@ from isr_pipeline.clusters.metadata import Entry, Section
 KIND = "kafka-dump-log.sh --cluster-metadata-decoder"
 _ALLOWED = "lines of kafka-dump-log.sh --cluster-metadata-decoder"
 _RECORD = re.compile(r"\|\s+offset: (\d+) \w+: (-?\d+) keySize: ")
-_PAYLOAD = re.compile(r"\spayload: (.*)$")
+_PAYLOAD = re.compile(r"(?:^|\s)payload: (.*)$")
 _CONTROL = re.compile(r" (SnapshotHeader|SnapshotFooter|KRaftVersion|KRaftVoters) (\{.*)$")
 _SNAPSHOT = re.compile(r"Snapshot end offset: (\d+), epoch: \d+")
 _FILE = re.compile(r"Dumping (?:.*[/\\])?(?:(\d{20})-\d{10}\.checkpoint)?")
@@ -27,7 +27,7 @@ _BEGINS = re.compile(
     r"Dumping |Snapshot end offset: |baseOffset: |Found \d+ invalid bytes"
     r"|(?:Log s|S)tarting offset: |KRaft bootstrap snapshot"
 )
-_RECORDS = re.compile(r"\|")
+_RECORDS = re.compile(r"\||\s*payload: ")
 _UNDECODED = re.compile(r"Error at -?\d+, skipping")
 _CONTROLS = {
     "SnapshotHeader": "SNAPSHOT_HEADER",
@@ -62,7 +62,7 @@ def read(source: Source) -> list[Section]:
             if not sections or sections[-1].entries:
                 sections.append(Section(source))
             sections[-1].snapshot_end = int(snapshot[1])
-        elif line.startswith("|"):
+        elif _RECORDS.match(line):
             if not sections:
                 sections.append(Section(source))
             entry = _entry(source, number, line)
@@ -87,7 +87,7 @@ def _entry(source: Source, number: int, line: str) -> Entry:
     record = _RECORD.match(line)
     payload = _PAYLOAD.search(line)
     if record is None:
-        if payload and re.match(r"\|\s+payload: ", line):
+        if payload and re.match(r"\|?\s*payload: ", line):
             given = "a record without offset and CreateTime"
             source.refuse(number, given, "a dump without --skip-record-metadata")
         source.refuse(number, line, _ALLOWED)
