@@ -73,10 +73,11 @@ def import_cluster(
     if anonymous:
         anonymise(facts)
     merged = merge(facts, release)
-    file = checked_cluster(merged, str(path))
+    told_by = one_line(" + ".join(one.source for one in facts))
+    file = checked_cluster(merged, told_by)
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **scenario_parts(file, path.parent)}
     frame.pop("description")
-    healthy = parse_scenario(frame, str(path))
+    healthy = parse_scenario(frame, told_by)
     if partitions is not None:
         reduction = reduce(healthy, partitions, draw, where="cluster import")
         merged = _reduced(merged, reduction)

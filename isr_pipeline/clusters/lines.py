@@ -38,7 +38,10 @@ _KINDS_OF_LINE = (
     ),
     (re.compile(r"(?:.{0,120}?[^\s\w,.:;)]|)[$#%>❯➜]\s"), "a shell's prompt"),
     (re.compile(r".*(?:\$|#|%|>|❯|➜) +\S*\b\w[\w-]*\.(?:sh|bat)\b"), "a shell's prompt"),
-    (re.compile(r"\s*(?:Configs:.*|[\w.-]*,[\w.,=:-]*|[\w.-]+=\S*)$"), "the rest of a line that was wrapped"),
+    (
+        re.compile(r"\s*(?:Configs:.*|[\w.-]*,[\w.,=:-]*|[\w.-]+=\S*)$"),
+        "the rest of a line that was wrapped",
+    ),
 )
 
 

@@ -425,3 +425,11 @@ class TestPlaces:
         with pytest.raises(InputError) as caught:
             import_cluster([str(tmp_path / "a\x1b[31m.txt")], "x", out=tmp_path / "x.yaml")
         assert "\x1b" not in str(caught.value)
+
+
+def test_what_no_cluster_file_can_have_names_its_sources(tmp_path: Path) -> None:
+    """Not the file that would have been written."""
+    with pytest.raises(InputError, match=r"^topics \+ server: brokers\[0\]\.log_dirs") as refused:
+        imported(tmp_path, topics=samples.NEW, server=f"broker.id=1\nlog.dirs=/{'x' * 2000}\n")
+    assert not (tmp_path / "x.yaml").exists()
+    assert len(str(refused.value).splitlines()) == 1
