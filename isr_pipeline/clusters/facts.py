@@ -142,6 +142,7 @@ class Facts:
         cluster_id: the cluster's own id.
         settings: of all brokers, while they run.
         started_with: what a broker was started with, and probably every other one.
+        log_dirs: of every broker, probably.
         protocol: the release whose protocol brokers speak by ``inter.broker.protocol.version``.
         unread: keys of brokers, and other parts of the source, that no cluster file has.
         names_all_brokers: brokers that it does not name are not there.
@@ -158,12 +159,19 @@ class Facts:
     features: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     started_with: dict[str, list[str]] = field(default_factory=dict)
+    log_dirs: tuple[str, ...] = ()
     protocol: str | None = None
     unread: set[str] = field(default_factory=set)
     brokers: dict[int, BrokerFacts] = field(default_factory=dict)
     topics: dict[str, TopicFacts] = field(default_factory=dict)
     names_all_brokers: bool = False
     left_out: list[str] = field(default_factory=list)
+
+    def start_with(self, key: str, value: str) -> None:
+        """Note what a broker was started with; several values contradict each other."""
+        said = self.started_with.setdefault(key, [])
+        if value not in said:
+            said.append(value)
 
     def broker(self, number: int) -> BrokerFacts:
         """Give the facts of a broker, new ones if need be."""

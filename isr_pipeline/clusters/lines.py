@@ -19,25 +19,32 @@ from isr_pipeline.files.words import one_line
 
 _LABEL = re.compile(
     r"\b(?:[Tt]opic|[Pp]artition|PartitionCount|ReplicationFactor|[Rr]eplicas|[Ii]sr): ?\S"
-    r"|\bconfigs? for .+ are\b|\bsensitive=(?:true|false)\b|\bsynonyms=\{"
+    r"|\bconfigs? for .{1,300} are\b|\bsensitive=(?:true|false)\b|\bsynonyms=\{"
     r"|^\||\b(?:baseOffset|payload): ?\S|\bpartition \d+, leader "
     r'|"(?:logDirs?|brokers|partitions?|KafkaPartitionState|records)"\s*:'
     r"|^Error while executing |^\s*apiVersion:\s|^\s*[a-z]\w*(?:\.\w+)+\s*="
 )
 """What a line of any known format has, and nothing else that people paste beside it."""
 
-_STAMP = r"\[?\d{2,4}[-/]\d\d[-/]\d\d[ T,]+\d\d?:\d\d"
+_CUT = re.compile(r"\s+[A-Za-z][\w.-]*(?:[=:].*)?$")
+"""An indented line that may be the beginning of a block's own line."""
+
 _KINDS_OF_LINE = (
-    (re.compile(_STAMP), "a log line with a time"),
+    (re.compile(r".{0,40}?\d\d:\d\d:\d\d\b"), "a log line with a time"),
+    (re.compile(r".{0,60}?\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b"), "a log line"),
     (
         re.compile(
             r"\s*(?:at [\w.$]+\(|\.\.\. \d+ more|Caused by: |(?:Exception|Error) in |[\w.$]+"
-            r"(?:Exception|Error)\b|OpenJDK|Java HotSpot|Picked up|SLF4J|log4j:|Debug is )"
+            r"(?:Exception|Error)\b|OpenJDK|Java HotSpot|Picked up|SLF4J|log4j:|Debug is |\[Krb5)"
         ),
         "a message of Java",
     ),
-    (re.compile(r"(?:.{0,120}?[^\s\w,.:;)]|)[$#%>❯➜]\s"), "a shell's prompt"),
-    (re.compile(r".*(?:\$|#|%|>|❯|➜) +\S*\b\w[\w-]*\.(?:sh|bat)\b"), "a shell's prompt"),
+    (
+        re.compile(
+            r"(?:.{0,120}?[^\s\w,.:;)]|)[$#%>❯➜]\s|.*(?:[$#%>❯➜]) +\S*\b\w[\w-]*\.(?:sh|bat)\b"
+        ),
+        "a shell's prompt",
+    ),
     (
         re.compile(r"\s*(?:Configs:.*|[\w.-]*,[\w.,=:-]*|[\w.-]+=\S*)$"),
         "the rest of a line that was wrapped",
@@ -51,7 +58,7 @@ def refuse_line(source: Source, number: int, line: str, allowed: str) -> NoRetur
     Raises:
         InputError: always.
     """
-    kind = next((kind for pattern, kind in _KINDS_OF_LINE if pattern.match(line)), "")
+    kind = next((kind for pattern, kind in _KINDS_OF_LINE if pattern.match(line[:400])), "")
     text = one_line(line)
     if is_secret(line):
         text = kind or NOT_SHOWN
@@ -92,7 +99,7 @@ def own_lines(
                 refuse_line(source, *around[0], allowed)
             skipped, around, within = skipped + len(around), [], True
             yield number, line
-        elif _LABEL.search(line) or (within and line[0].isspace()):
+        elif _LABEL.search(line) or (within and _CUT.match(line)):
             refuse_line(source, number, line, allowed)
         else:
             around.append((number, line))

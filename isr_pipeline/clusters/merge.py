@@ -288,7 +288,7 @@ class _Merge:
             (facts.brokers[broker].log_dirs or None, facts)
             for facts in self.sources
             if broker in facts.brokers
-        ]
+        ] or [(facts.log_dirs or None, facts) for facts in self.sources]
         paths = [(dirs, facts) for dirs, facts in said if dirs and not _are_uuids(dirs)]
         chosen = self.pick(
             f"brokers.{broker}.log_dirs",
@@ -404,7 +404,7 @@ class _Merge:
         value = "as the other brokers'" if others else "the release's defaults"
         shared = ", ".join(facts.source for facts in self.sources if facts.started_with)
         if shared:
-            value = f"what {shared} says of some broker, else {value}"
+            value = f"what {shared} says of any, else {value}"
         self.assumed.add(
             f"settings of broker {ids}", value, "no source has all of them (kafka-configs.sh --all)"
         )
@@ -498,8 +498,8 @@ class _Merge:
                 self._conflict(at, (effective, believed[1]), (text, facts), key)
             elif key not in KEYS:
                 facts.unread.add(key)
-            elif text not in facts.started_with.setdefault(key, []):
-                facts.started_with[key].append(text)
+            else:
+                facts.start_with(key, text)
 
     def _partition(
         self, name: str, number: int, said: list[tuple[PartitionFacts, Facts]], at: str

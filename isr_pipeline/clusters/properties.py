@@ -23,6 +23,7 @@ _NOTHING = ("", "null", "[]")
 """How a key without a value is written, in a file and in a broker's own log."""
 _ROLES = {"broker", "controller"}
 _IDS = ("node.id", "broker.id")
+_LOG_DIRS = ("log.dirs", "log.dir")
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -148,10 +149,11 @@ def started_with(facts: Facts, key: str, value: str) -> None:
         key: Kafka's.
         value: its value.
     """
-    if of_a_broker(key) and value not in _NOTHING and not _PLACEHOLDER.search(value):
-        facts.started_with.setdefault(key, [])
-        if value not in facts.started_with[key]:
-            facts.started_with[key].append(value)
+    usable = value not in _NOTHING and not _PLACEHOLDER.search(value)
+    if usable and key in _LOG_DIRS:
+        facts.log_dirs = facts.log_dirs or _dirs(value)
+    elif usable and of_a_broker(key):
+        facts.start_with(key, value)
     else:
         broker_setting(facts, None, key, value)
 
@@ -170,10 +172,10 @@ def broker_setting(
     """
     if _PLACEHOLDER.search(value) and _is_kept(key):
         facts.left_out.append(f"{key}={value[:60]} ({facts.source}): a placeholder, no value")
-    elif key == "inter.broker.protocol.version":
-        _protocol(facts, value, default=default)
     elif value in _NOTHING:
         pass
+    elif key == "inter.broker.protocol.version":
+        _protocol(facts, value, default=default)
     elif key == "zookeeper.connect":
         facts.controller = facts.controller or "zookeeper"
     elif key in ("process.roles", "controller.quorum.voters"):
@@ -194,7 +196,7 @@ def broker_setting(
 
 def _is_kept(key: str) -> bool:
     """Whether a cluster file has something of this key."""
-    return of_a_broker(key) or key in {"broker.rack", "log.dirs", "log.dir"}
+    return of_a_broker(key) or key in ("broker.rack", *_LOG_DIRS)
 
 
 def _dirs(value: str) -> tuple[str, ...]:
@@ -207,6 +209,7 @@ def _protocol(facts: Facts, value: str, *, default: bool) -> None:
     """Brokers speak the protocol of their own release unless somebody holds it back."""
     found = _PROTOCOL.match(value)
     if found is None or version_of(found[1]) is None:
+        facts.unread.add("inter.broker.protocol.version")
         return
     if default:
         facts.release = found[1]

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
-from isr_pipeline.clusters.properties import broker_setting
+from isr_pipeline.clusters.properties import started_with
 from isr_pipeline.clusters.secrets import of_a_topic
 from isr_pipeline.files.words import counted
 
@@ -171,7 +171,7 @@ def _kafka(facts: Facts, source: Source, resource: _Resource) -> None:
     facts.controller = _controller(resource)
     for key, value in _mapping(source, "Kafka.spec.kafka.config", kafka.get("config")).items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        broker_setting(facts, None, str(key), text)
+        started_with(facts, str(key), text)
     if kafka.get("rack") is not None:
         label = _mapping(source, "Kafka.spec.kafka.rack", kafka["rack"]).get("topologyKey")
         facts.left_out.append(f"racks follow the nodes' label {label}, whose values are not here")
