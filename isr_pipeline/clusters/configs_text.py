@@ -11,8 +11,8 @@ import re
 
 from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
 from isr_pipeline.clusters.lines import own_lines
-from isr_pipeline.clusters.properties import broker_setting, started_with
-from isr_pipeline.clusters.secrets import of_a_broker, of_a_topic
+from isr_pipeline.clusters.properties import broker_setting, started_with, topic_setting
+from isr_pipeline.clusters.secrets import of_a_broker
 
 KIND = "kafka-configs.sh --describe"
 _ALLOWED = "lines of kafka-configs.sh --describe, a heading and its entries for each entity"
@@ -161,8 +161,8 @@ def _keep(
     if kind == "topic" and name:
         topic = facts.topics[name]
         topic.effective[key] = value
-        if origin == "DYNAMIC_TOPIC_CONFIG" and of_a_topic(key):
-            topic.settings[key] = value
+        if origin == "DYNAMIC_TOPIC_CONFIG":
+            topic_setting(facts, topic, key, value)
         for source, of_brokers, its_value in synonyms:
             if source == _OF_ALL:
                 broker_setting(facts, None, of_brokers, its_value)

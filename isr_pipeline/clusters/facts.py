@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from isr_pipeline.clusters.secrets import is_secret
+from isr_pipeline.clusters.secrets import is_secret, of_a_broker
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.words import counted, one_line, shown
 
@@ -166,6 +166,14 @@ class Facts:
     topics: dict[str, TopicFacts] = field(default_factory=dict)
     names_all_brokers: bool = False
     left_out: list[str] = field(default_factory=list)
+
+    def put(self, settings: dict[str, str], key: str, value: str) -> None:
+        """Keep a setting; of one that the source gives twice the last holds, and that is told."""
+        before = settings.get(key, value)
+        if before != value:
+            said = f"{key}={before[:60]}" if of_a_broker(key) else key
+            self.left_out.append(f"{said} ({self.source}), which is set again behind it")
+        settings[key] = value
 
     def start_with(self, key: str, value: str) -> None:
         """Note what a broker was started with; several values contradict each other."""

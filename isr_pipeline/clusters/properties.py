@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, broker_id
+from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, TopicFacts, broker_id
 from isr_pipeline.clusters.lines import refuse_line
-from isr_pipeline.clusters.secrets import of_a_broker
+from isr_pipeline.clusters.secrets import of_a_broker, of_a_topic
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 
@@ -67,7 +67,7 @@ def read(source: Source) -> Facts:
         found = _PAIR.match(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
-        pairs[found[1]] = unescaped(found[2].strip())
+        facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
     listed = re.sub(r"\s", "", pairs.get("process.roles", "")).removeprefix("[").removesuffix("]")
     roles = {"broker"} if listed in _NOTHING else set(listed.split(","))
@@ -190,8 +190,15 @@ def broker_setting(
         if key not in _IDS:
             facts.unread.add(key)
     elif not default:
-        settings = facts.settings if broker is None else facts.broker(broker).settings
-        settings[key] = value
+        facts.put(facts.settings if broker is None else facts.broker(broker).settings, key, value)
+
+
+def topic_setting(facts: Facts, topic: TopicFacts, key: str, value: str) -> None:
+    """Keep a topic's own setting, unless it may be a secret."""
+    if of_a_topic(key):
+        facts.put(topic.settings, key, value)
+    else:
+        facts.unread.add(key)
 
 
 def _is_kept(key: str) -> bool:

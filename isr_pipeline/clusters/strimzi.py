@@ -19,8 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, topic_name
-from isr_pipeline.clusters.properties import started_with
-from isr_pipeline.clusters.secrets import of_a_topic
+from isr_pipeline.clusters.properties import started_with, topic_setting
 from isr_pipeline.files.words import counted
 
 KIND = "Strimzi resources"
@@ -216,9 +215,8 @@ def _topic(facts: Facts, source: Source, resource: _Resource) -> None:
     name = topic_name(source, "KafkaTopic", str(spec.get("topicName") or resource.name))
     topic = facts.topic(name)
     for key, value in _mapping(source, "KafkaTopic.spec.config", spec.get("config")).items():
-        if of_a_topic(str(key)):
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            topic.settings[str(key)] = text
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        topic_setting(facts, topic, str(key), text)
     partitions = spec.get("partitions")
     if type(partitions) is int:
         topic.partition_count = partitions

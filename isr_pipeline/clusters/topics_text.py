@@ -19,8 +19,8 @@ from isr_pipeline.clusters.facts import (
     topic_name,
 )
 from isr_pipeline.clusters.lines import own_lines
-from isr_pipeline.clusters.secrets import of_a_topic
-from isr_pipeline.files.words import counted, one_line
+from isr_pipeline.clusters.properties import topic_setting
+from isr_pipeline.files.words import one_line
 
 KIND = "kafka-topics.sh --describe"
 _ALLOWED = "lines of kafka-topics.sh --describe, a header and its partitions for each topic"
@@ -88,13 +88,13 @@ def read(source: Source) -> Facts:
                 allowed = "a header line before them: this lists some partitions only"
                 source.refuse(number, f"partitions of {name} without a header", allowed)
             _partition(source, number, facts, name, fields)
-            for label in fields.keys() - _READ:
-                if fields[label] not in ("", "N/A"):
-                    values, where = unread.setdefault(label, (set(), []))
-                    values.update(part.strip() for part in fields[label].split(","))
-                    where.append(f"{name}-{fields['Partition']}")
             if "Elr" in fields:
                 style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
+        for label in fields.keys() - _READ:
+            if fields[label] not in ("", "N/A"):
+                values, where = unread.setdefault(label, (set(), []))
+                values.update(part.strip() for part in fields[label].split(","))
+                where.append(f"{name}-{fields['Partition']}" if "Partition" in fields else name)
     for name, (begins, count) in headers.items():
         found = len(facts.topics[name].partitions)
         if found != count:
@@ -113,8 +113,8 @@ def _tell_unread(facts: Facts, unread: dict[str, tuple[set[str], list[str]]]) ->
         role = "; here these follow like others" if label in _OBSERVERS else ""
         listed = ", ".join(sorted(values, key=lambda one: (len(one), one)))
         facts.left_out.append(
-            f"{label} {one_line(listed)} of {counted(len(where), 'partition')} "
-            f"({where[0]}{', ...' if len(where) > 1 else ''}){role}"
+            f"{label} {one_line(listed)} of {where[0]}"
+            f"{f' and {len(where) - 1} more' if len(where) > 1 else ''}{role}"
         )
 
 
@@ -146,8 +146,8 @@ def _header(facts: Facts, name: str, fields: dict[str, str]) -> None:
     topic.settings_mixed = True
     for entry in _CONFIG.split(fields.get("Configs", "")):
         key, equals, value = entry.partition("=")
-        if equals and of_a_topic(key):
-            topic.settings[key] = value
+        if equals:
+            topic_setting(facts, topic, key, value)
     if '"observers":[{' in topic.settings.get(_CONSTRAINTS, "").replace(" ", ""):
         facts.left_out.append(f"observers of {name} ({_CONSTRAINTS}): here they follow like others")
     if fields.get("MarkedForDeletion") == "true":

@@ -481,6 +481,23 @@ def test_a_file_without_an_id_tells_every_brokers_log_dirs(tmp_path: Path) -> No
     assert by_every_broker(LAG, 45000)(seen)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        server(1, f"{LAG}=10000", f"{LAG}=45000"),
+        broker(1, entry(LAG, 10000, STATIC)) + "Done.\n" + broker(1, entry(LAG, 45000, STATIC)),
+    ],
+)
+def test_what_a_source_says_twice_is_told(tmp_path: Path, text: str) -> None:
+    """The last value holds, as in a file that Java reads, or in a session that changes it."""
+    (tmp_path / "t").write_text(T)
+    (tmp_path / "s").write_text(text)
+    files = [str(tmp_path / name) for name in ("t", "s")]
+    seen = Seen(import_cluster(files, "x", out=tmp_path / "x.yaml"))
+    assert seen.setting(1, LAG) == "45000"
+    assert seen.said(f"{LAG}=10000 (s), which is set again behind it")
+
+
 def test_there_are_ten_of_each() -> None:
     """No kind loses one unseen."""
     assert {kind: len(cases) for kind, cases in KINDS.items()} == dict.fromkeys("ABCDEFG", 10)
