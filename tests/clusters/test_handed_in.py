@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -433,3 +434,48 @@ def test_what_no_cluster_file_can_have_names_its_sources(tmp_path: Path) -> None
         imported(tmp_path, topics=samples.NEW, server=f"broker.id=1\nlog.dirs=/{'x' * 2000}\n")
     assert not (tmp_path / "x.yaml").exists()
     assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "own"),
+    [
+        ("7.6.0", "3.6"),
+        ("7.6", "3.6"),
+        ("6.2.1", "2.8"),
+        ("5.5.0", "2.5"),
+        ("8.0.0", "4.0"),
+        ("v3.7.0", "3.7.0"),
+        ("2.0.0.3.1.4.0-315", "2.0.0"),
+    ],
+)
+def test_a_distributions_number_is_told_in_kafkas(tmp_path: Path, given: str, own: str) -> None:
+    """Confluent's, HDP's, a tag's."""
+    with pytest.raises(InputError, match=rf"--release: .*; Kafka's own number is {own}$"):
+        imported(tmp_path, topics=samples.NEW, release=given)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Metadata for all topics (from broker 1: k1:9092/1):\n 3 brokers:\n", "kcat -L"),
+        ('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}', "assignment"),
+        ("akhq:\n  connections:\n    k:\n", "AKHQ"),
+        ("KAFKA_NODE_ID=1\nKAFKA_PROCESS_ROLES=broker\n", "environment of containers"),
+        ("services:\n  k:\n    environment:\n      KAFKA_BROKER_ID: 1\n", "environment of contain"),
+        ("kind: ConfigMap\ndata:\n  server.properties: |\n    broker.id=1\n", "ConfigMap"),
+        ("apiVersion: platform.confluent.io/v1beta1\nkind: Kafka\n", "Confluent for Kubernetes"),
+        ('resource "kafka_topic" "t" {\n  partitions = 3\n}\n', "Terraform"),
+        ("listeners:\n  client:\n    name: CLIENT\n", "YAML of another program"),
+        ("{}", "JSON of another program"),
+        ('{"progress":[{"operation":"Load"}]}', "Cruise Control at work"),
+        ("HOST  BROKER  RACK  DISK(MB)\nk1  1  r1  3.0\n", "Cruise Control's text"),
+        ("bootstrap.servers=k1:9092\nlisteners=http://:8083\n", "Kafka Connect"),
+        ("k | All configs for broker 1 are:\nk |   a=b sensitive=false\n", "before each line"),
+        ('{"ServerProperties": "YXV0bw=="}', "base64"),
+    ],
+)
+def test_what_is_not_read_is_told_by_its_name(text: str, words: str) -> None:
+    """With its line, and what gives the same."""
+    line = refusal(text)
+    assert re.match(r"F: line \d+: .*none of the known sources; allowed: ", line)
+    assert words in line
