@@ -67,6 +67,10 @@ def merge(sources: Sequence[Facts], release: str | None = None) -> dict[str, Any
     return _Merge(sorted(sources, key=lambda facts: facts.rank)).run(release)
 
 
+Kept = tuple[Any, Facts | None]
+"""A value and the source that is believed; None twice if none says anything."""
+
+
 class _Merge:
     """One merge.
 
@@ -129,9 +133,7 @@ class _Merge:
         """
         return self.kept(what, said, kind)[0]
 
-    def kept(
-        self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = ""
-    ) -> tuple[Any, Facts | None]:
+    def kept(self, what: str, said: Iterable[tuple[Any, Facts]], kind: str = "") -> Kept:
         """As :meth:`pick`; also the source that is believed, None if none says anything."""
         kept: tuple[Any, Facts] | None = None
         for value, facts in said:
@@ -144,9 +146,7 @@ class _Merge:
                 self._conflict(what, kept, (value, facts), kind or what)
         return kept or (None, None)
 
-    def _conflict(
-        self, what: str, kept: tuple[Any, Facts], other: tuple[Any, Facts], kind: str
-    ) -> None:
+    def _conflict(self, what: str, kept: Kept, other: Kept, kind: str) -> None:
         if sum(one.get("kind") == kind for one in self.conflicts) >= CONFLICTS_LISTED:
             self.more_conflicts[kind] += 1
             return
@@ -307,10 +307,10 @@ class _Merge:
 
     def _settings(self, brokers: list[int], release: str) -> dict[int, dict[str, Any]]:
         """What holds for all brokers goes to ``self.settings``; what is left is a broker's own."""
-        defaults = resolve(rule_set_text(release) or release, {})
+        self.defaults = resolve(rule_set_text(release) or release, {})
         self.settings: dict[str, Any] = {}
         keys = {key for facts in self.sources for key in _settings_of(facts)}
-        whole = {
+        self.whole = {
             number: facts
             for facts in reversed(self.sources)
             for number, broker in facts.brokers.items()
@@ -319,34 +319,13 @@ class _Merge:
         own: dict[int, dict[str, Any]] = {number: {} for number in brokers}
         for key in sorted(keys):
             at = f"settings.{key}"
-            of_all, of_all_from = self.kept(
+            of_all = self.kept(
                 at, [(self._value(f.settings.get(key), key, f), f) for f in self.sources]
             )
-            started, started_from = self._started_with(key, of_all, of_all_from)
-            each: dict[int, Any] = {}
-            for number in brokers:
-                of_broker = [
-                    (self._value(facts.brokers[number].settings.get(key), key, facts), facts)
-                    for facts in self.sources
-                    if number in facts.brokers
-                ]
-                at = f"brokers.{number}.settings.{key}"
-                value, source_of = self.kept(at, of_broker, key)
-                if of_all_from and source_of and source_of.rank > of_all_from.rank:
-                    # What is set for all brokers while they run outdoes what a broker was started
-                    # with (KIP-226).
-                    if value != of_all:
-                        self._conflict(at, (of_all, of_all_from), (value, source_of), key)
-                    value = None
-                if value is None and number in whole and of_all is None:
-                    value, source_of = defaults[key], whole[number]
-                if value is not None and source_of and started_from and value != started:
-                    self._conflict(at, (value, source_of), (started, started_from), key)
-                value = started if value is None else value
-                if value is not None:
-                    each[number] = value
-            common = of_all
-            of_whole = [value for number, value in each.items() if number in whole]
+            started = self._started_with(key, of_all)
+            each = self._each(key, brokers, of_all, started)
+            common = of_all[0]
+            of_whole = [value for number, value in each.items() if number in self.whole]
             if common is None and of_whole:
                 common = Counter(of_whole).most_common(1)[0][0]
                 source = next(
@@ -360,8 +339,8 @@ class _Merge:
                 if source is not None:
                     self.values_from[f"settings.{key}"] = source
             elif common is None:
-                common = started
-            if common is not None and (of_all is not None or common != defaults[key]):
+                common = started[0]
+            if common is not None and (of_all[1] is not None or common != self.defaults[key]):
                 self.settings[key] = common
             else:
                 self.values_from.pop(f"settings.{key}", None)
@@ -369,18 +348,45 @@ class _Merge:
                 at = f"brokers.{number}.settings.{key}"
                 if number in each and each[number] != common:
                     own[number][key] = each[number]
-                    if started_from and each[number] == started and at not in self.values_from:
-                        self.values_from[at] = _named(started_from)
+                    if started[1] and each[number] == started[0]:
+                        self.values_from.setdefault(at, _named(started[1]))
                 else:
                     self.values_from.pop(at, None)
-        silent = [number for number in brokers if number not in whole]
+        silent = [number for number in brokers if number not in self.whole]
         if silent:
-            self._silent(silent, bool(whole))
+            self._silent(silent, bool(self.whole))
         return own
 
-    def _started_with(
-        self, key: str, of_all: Any, of_all_from: Facts | None
-    ) -> tuple[Any, Facts | None]:
+    def _each(self, key: str, brokers: list[int], of_all: Kept, started: Kept) -> dict[int, Any]:
+        """Value of each broker for which somebody says one; every contradiction is listed."""
+        each: dict[int, Any] = {}
+        for number in brokers:
+            at = f"brokers.{number}.settings.{key}"
+            value, source = self.kept(
+                at,
+                [
+                    (self._value(facts.brokers[number].settings.get(key), key, facts), facts)
+                    for facts in self.sources
+                    if number in facts.brokers
+                ],
+                key,
+            )
+            if of_all[1] and source and source.rank > of_all[1].rank:
+                # What is set for all brokers while they run outdoes what a broker was started with
+                # (KIP-226).
+                if value != of_all[0]:
+                    self._conflict(at, of_all, (value, source), key)
+                value = None
+            if value is None and number in self.whole and of_all[1] is None:
+                value, source = self.defaults[key], self.whole[number]
+            if value is not None and source and started[1] and value != started[0]:
+                self._conflict(at, (value, source), started, key)
+            value = started[0] if value is None else value
+            if value is not None:
+                each[number] = value
+        return each
+
+    def _started_with(self, key: str, of_all: Kept) -> Kept:
         """What probably every broker was started with, where nothing is set for all while they run.
 
         A topic's listing names both; from another source, what is outdone is a conflict.
@@ -390,11 +396,11 @@ class _Merge:
             for facts in self.sources
             for text in facts.started_with.get(key, ())
         ]
-        if of_all_from is None:
+        if of_all[1] is None:
             return self.kept(f"settings.{key}", said)
         for value, facts in said:
-            if facts is not of_all_from and value not in (None, of_all):
-                self._conflict(f"settings.{key}", (of_all, of_all_from), (value, facts), key)
+            if facts is not of_all[1] and value not in (None, of_all[0]):
+                self._conflict(f"settings.{key}", of_all, (value, facts), key)
         return None, None
 
     def _silent(self, brokers: list[int], others: bool) -> None:
@@ -702,8 +708,8 @@ def _brokers_of(facts: Facts) -> set[int]:
 # ---------------------------------------------------------------------------- small things
 
 
-def _named(facts: Facts) -> str:
-    return f"{facts.source} ({facts.kind})"
+def _named(facts: Facts | None) -> str:
+    return f"{facts.source} ({facts.kind})" if facts else ""
 
 
 def _settings_of(facts: Facts) -> set[str]:
