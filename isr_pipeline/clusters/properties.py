@@ -13,6 +13,7 @@ from isr_pipeline.kafka.release_numbers import version_of
 KIND = "server.properties"
 _ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
 _PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\s*[=:]\s*|\s+|$)(.*)$")
+_LIKE_A_PAIR = re.compile(r"\w\.\w+\s*=")
 _ID_OR_PLACE = r"broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners"
 _TELLING = re.compile(
     rf"^[^\S\n]*({_ID_OR_PLACE}|controller\.quorum\.[a-z.]+|"
@@ -134,9 +135,16 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
 
 
 def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Skip and count what a shell puts before the first pair and behind the last one."""
+    """Skip and count what a shell puts before the first pair and behind the last one.
+
+    Raises:
+        InputError: there is a line with something like a pair among it.
+    """
     pairs = [i for i, (_, line) in enumerate(lines) if _PAIR.match(line)]
     kept = lines[pairs[0] : pairs[-1] + 1] if pairs else lines
+    for number, line in lines:
+        if _LIKE_A_PAIR.search(line) and not _PAIR.match(line):
+            refuse_line(source, number, line, _ALLOWED)
     source.tell_skipped(len(lines) - len(kept))
     return kept
 

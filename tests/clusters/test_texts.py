@@ -199,6 +199,11 @@ class TestProperties:
         assert broker.settings == {"replica.lag.time.max.ms": "15000"}
         assert found.controller == "zookeeper"
 
+    def test_a_damaged_first_line_is_no_shells(self) -> None:
+        """A shell's line is skipped; what looks like a pair is not."""
+        assert facts("sh-4.2$ cat a\n" + samples.PROPERTIES).brokers.keys() == {3}
+        assert refusal("~broker.id=3\nlog.dirs=/d\n").startswith("F: line 1: ~broker.id=3;")
+
     @pytest.mark.parametrize("value", ["", "broker.id=-1\n"])
     def test_a_file_without_an_id_is_every_brokers(self, value: str) -> None:
         """As on MSK and HDP, where something else gives each broker its id."""
