@@ -46,6 +46,7 @@ OTHER_KEYS = {
     # Of clients, of security, or refused proposals' names; no scenario reads them.
     "follower.fetch.reads.insync.enable",
     "initial.broker.registration.timeout.ms",
+    "inter.broker.protocol.version",
     "request.timeout.ms",
     "retry.backoff.ms",
     "queued.max.requests",

@@ -22,6 +22,7 @@ from isr_pipeline.clusters.properties import broker_setting
 from isr_pipeline.clusters.secrets import of_a_topic
 from isr_pipeline.errors import Refused
 from isr_pipeline.files.words import one_line
+from isr_pipeline.host.kafka_client import describe_cluster
 from isr_pipeline.kafka.release_numbers import version_of
 
 KIND = "live cluster"
@@ -77,24 +78,6 @@ def read_live(
         if rate_s > 0:
             live.rates(rate_s, wait)
         return live.facts
-
-
-def describe_cluster(client: Any) -> dict[str, Any]:
-    """Ask for the cluster's id and its brokers, whatever the release.
-
-    kafka-python 3.0.12 fails on version 0 of DescribeCluster's answer, all that Kafka 2.8 to 3.6
-    have: a field is missing that version 1 added (KIP-919). A client that takes them for 2.7, which
-    has no DescribeCluster, asks Metadata, and is told all but fenced brokers.
-
-    Args:
-        client: kafka-python's KafkaAdminClient.
-    """
-    try:
-        answer: dict[str, Any] = client.describe_cluster()
-    except KeyError:
-        with type(client)(**client.config | {"api_version": (2, 7)}) as older:
-            answer = older.describe_cluster()
-    return answer
 
 
 class _Live:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from isr_pipeline.errors import InputError, Refused, shortened
 from isr_pipeline.files.whole import write_whole
+from isr_pipeline.host.kafka_client import describe_cluster
 from isr_pipeline.lab import nodes
 from isr_pipeline.lab.release import Release
 from isr_pipeline.lab.settings import (
@@ -436,8 +437,6 @@ def _known_to(node: Node) -> set[int]:
     """Ids of the brokers that one of them tells of; empty while it does not answer."""
     from kafka import KafkaAdminClient  # noqa: PLC0415 - only a start needs it
     from kafka.errors import KafkaError  # noqa: PLC0415
-
-    from isr_pipeline.clusters.live import describe_cluster  # noqa: PLC0415
 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:

@@ -73,7 +73,7 @@ CLUSTERS = tuple(
 )
 PASTED = tuple(
     file.read_bytes().decode("latin-1")
-    for file in sorted((REPOSITORY / "tests" / "clusters" / "cases").glob("*/*"))
+    for file in sorted((REPOSITORY / "tests" / "clusters" / "cases").glob("*/*"), reverse=True)
     if file.suffix in (".txt", ".properties", ".yaml")
 )
 KINDS = {
