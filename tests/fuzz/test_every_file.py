@@ -71,11 +71,18 @@ IMPORT = ("cluster", "import", "--name", "x", "--release", "3.9.1", "--out", "OU
 CLUSTERS = tuple(
     (Path(samples.__file__).parent / name).read_text() for name in ("one.yaml", "two.yaml")
 )
-PASTED = tuple(
-    file.read_bytes().decode("latin-1")
-    for file in sorted((REPOSITORY / "tests" / "clusters" / "cases").glob("*/*"), reverse=True)
-    if file.suffix in (".txt", ".properties", ".yaml")
-)
+
+
+def _pasted(*suffixes: str) -> tuple[str, ...]:
+    """What people paste, the last cases first: a file each that is read as it is."""
+    cases = REPOSITORY / "tests" / "clusters" / "cases"
+    return tuple(
+        file.read_bytes().decode("latin-1")
+        for file in sorted(cases.glob("*/*"), reverse=True)
+        if file.suffix in suffixes
+    )
+
+
 KINDS = {
     "experiment": Kind(
         "config/experiments/smoke.yaml",
@@ -133,9 +140,12 @@ KINDS = {
         (*IMPORT, "sound.txt", "mine.json"),
         (samples.LOAD, samples.PARTITION_LOAD),
     ),
-    "pasted": Kind("mine.txt", (*IMPORT, "mine.txt"), PASTED, is_data=False),
+    "pasted": Kind("mine.txt", (*IMPORT, "mine.txt"), _pasted(".txt"), is_data=False),
     "pasted beside a listing": Kind(
-        "mine.txt", (*IMPORT, "sound.txt", "mine.txt"), PASTED, is_data=False
+        "mine.txt",
+        (*IMPORT, "sound.txt", "mine.txt"),
+        _pasted(".yaml", ".properties"),
+        is_data=False,
     ),
     "observations": Kind("seen.jsonl", ("conform", "seen.jsonl"), _lines(RECORDINGS, 12)),
 }
