@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.released import released_range
 from isr_pipeline.host.progress import Progress
+from isr_pipeline.kafka.released import released_range
 from isr_pipeline.lab.comparison import Report, compare_all
 from isr_pipeline.lab.observations import (
     SHIPPED,

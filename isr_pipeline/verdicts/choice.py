@@ -32,8 +32,8 @@ from isr_pipeline.experiment.advice import ADVICE, ASKED
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.experiment.promise import lowers_promise
-from isr_pipeline.experiment.released import released_range
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.released import released_range
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.verdicts.between import deciding_scenarios
 from isr_pipeline.verdicts.comparison import compare

@@ -99,8 +99,8 @@ class TestSuccess:
         """What an upgrade costs is asked by release numbers."""
         ask("release=4.0,4.1")
         found = {one.name: one.params for one in configurations(load_experiment("q"))}
-        assert found["release-4.1"]["cluster.release"] == "3.7+"
-        assert str(found["release-4.0"]["cluster.release"]).startswith("4.0 (3.7+ with ")
+        assert found["release-4.1"]["cluster.release"] == "4.1+"
+        assert found["release-4.0"]["cluster.release"] == "4.0"
 
     def test_a_key_of_topics_stays_theirs(self) -> None:
         """The answer says for how many partitions."""
@@ -138,7 +138,7 @@ class TestSuccess:
         """Today's values of what is asked, and what the published advice is."""
         answer = ask("release=4.1", "replica.lag.time.max.ms=5000")
         assert answer.lines[1:4] == (
-            "  today: release 3.9, replica.lag.time.max.ms=10000",
+            "  today: release 3.7+, replica.lag.time.max.ms=10000",
             "  release-4.1_lag.time.max.ms-5000",
             "  conduktor-throughput: replica.lag.time.max.ms=30000",
         )
@@ -281,8 +281,8 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         ("asks", "said"),
         [
-            (["release=3.7+,4.1"], "release 4.1: does the same as release-3.7+"),
-            (["release=3.7,4.0"], "release 3.7: the same rules as today's 3.9"),
+            (["release=4.1+,4.3"], "release 4.3: does the same as release-4.1+"),
+            (["release=3.9,4.0"], "release 3.9: the same rules as today's 3.7+"),
             (
                 ["broker.session.timeout.ms=5000,9000"],
                 "broker.session.timeout.ms=9000: is today's value",
@@ -304,10 +304,10 @@ class TestLeftOut:
                 "replica.lag.time.max.ms=10000, num.replica.fetchers=1: are today's values",
             ),
             (
-                ["release=3.8,4.0", "replica.lag.time.max.ms=10000"],
+                ["release=3.9,4.0", "replica.lag.time.max.ms=10000"],
                 (
-                    "release 3.8, replica.lag.time.max.ms=10000: "
-                    "the same rules as today's 3.9, and today's value"
+                    "release 3.9, replica.lag.time.max.ms=10000: "
+                    "the same rules as today's 3.7+, and today's value"
                 ),
             ),
         ],
@@ -349,7 +349,7 @@ class TestLeftOut:
         phase = "cluster.isr_expiration_phase_ms.1=4500"
         assert f"early: does not go with {phase} of this cluster; left out" in answer.lines
         assert (
-            "zookeeper: zookeeper.session.timeout.ms is a key that 3.9 under kraft does not read; "
+            "zookeeper: zookeeper.session.timeout.ms is a key that 3.7+ under kraft does not read; "
             "left out"
         ) in answer.lines
 
@@ -376,11 +376,11 @@ class TestLeftOut:
             app,
             [
                 *("experiment", "new", "q", "--cluster", "mine", "--faults", "smoke", "--json"),
-                *("--ask", "release=3.7+,4.1"),
+                *("--ask", "release=4.1+,4.3"),
             ],
         )
         said = json.loads(run.stdout)["said"]
-        assert "release 4.1: does the same as release-3.7+; left out" in said
+        assert "release 4.3: does the same as release-4.1+; left out" in said
 
 
 def _simulated(experiment: Experiment) -> int:
@@ -405,7 +405,7 @@ class TestRefused:
             ("min.insync.repicas=2", "--ask: min.insync.repicas: unknown key; allowed: min.insync"),
             (
                 "zookeeper.session.timeout.ms=6000",
-                "--ask: zookeeper.session.timeout.ms: a key that 3.9 under kraft does not read",
+                "--ask: zookeeper.session.timeout.ms: a key that 3.7+ under kraft does not read",
             ),
             (
                 "follower.fetch.process.time.max.ms=9",
@@ -430,13 +430,13 @@ class TestRefused:
         ("ask_", "reasons"),
         [
             ("replica.lag.time.max.ms=10000", "replica.lag.time.max.ms=10000: is today's value"),
-            ("release=3.9.2", "release 3.9.2: the same rules as today's 3.9"),
+            ("release=3.9", "release 3.9: the same rules as today's 3.7+"),
             (
-                "release=3.7,3.8,3.9,3.9.1,3.9.2",
+                "release=3.7+,3.9,3.9.0,3.9.1",
                 (
-                    "release 3.7: the same rules as today's 3.9; "
-                    "release 3.8: the same rules as today's 3.9; "
-                    "release 3.9: the same rules as today's 3.9; and 2 more"
+                    "release 3.7+: the same rules as today's 3.7+; "
+                    "release 3.9: the same rules as today's 3.7+; "
+                    "release 3.9.0: the same rules as today's 3.7+; and 1 more"
                 ),
             ),
         ],
@@ -462,7 +462,7 @@ class TestRefused:
     def test_a_key_that_no_asked_release_reads(self) -> None:
         """Asking for releases besides does not let it in."""
         assert refusal("release=4.0", "zookeeper.session.timeout.ms=6000").startswith(
-            "--ask: zookeeper.session.timeout.ms: a key that 3.9 under kraft does not read"
+            "--ask: zookeeper.session.timeout.ms: a key that 3.7+ under kraft does not read"
         )
 
     def test_every_topic_has_its_own(self, config: Path) -> None:

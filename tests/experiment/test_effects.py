@@ -40,11 +40,11 @@ ALL_OWN = (
 SOME_OWN = "{3: {replica.lag.time.max.ms: 5000}}"
 LAG, MIN_ISR, RELEASE = "replica.lag.time.max.ms", "min.insync.replicas", "cluster.release"
 AUTO = "auto.leader.rebalance.enable"
-KRAFT_3_9 = str(rule_set_text("3.9"))
+KRAFT_4_3 = str(rule_set_text("4.3"))
 
 
 def scenario(
-    folder: Path, *, release: str = "3.7", brokers: str = "{}", topics: str = "{}"
+    folder: Path, *, release: str = "4.1", brokers: str = "{}", topics: str = "{}"
 ) -> Scenario:
     """Two faults in a cluster of three brokers."""
     text = SCENARIO.replace("RELEASE", release).replace("BROKERS", brokers)
@@ -58,7 +58,7 @@ class TestEqual:
     @pytest.mark.parametrize(
         ("given", "one", "other"),
         [
-            ({}, {}, {RELEASE: KRAFT_3_9}),
+            ({}, {}, {RELEASE: KRAFT_4_3}),
             ({"topics": "{min.insync.replicas: 2}"}, {}, {MIN_ISR: 3}),
             ({"topics": "{min.insync.replicas: 2}"}, {}, {f"topics.{MIN_ISR}": 2}),
             ({"brokers": ALL_OWN}, {}, {LAG: 4000}),

@@ -51,7 +51,7 @@ class TestShipped:
     """What the shipped experiments ask."""
 
     @pytest.mark.parametrize(
-        ("name", "size"), [("operators", 22), ("proposals", 26), ("history", 11)]
+        ("name", "size"), [("operators", 22), ("proposals", 26), ("history", 13)]
     )
     def test_size(self, shipped: Shipped, name: str, size: int) -> None:
         """So many configurations, all of different identity."""
@@ -88,7 +88,7 @@ class TestShipped:
             ("operators", "broker.session.timeout.ms", {6000, 9000, 12000, 18000}),
             ("operators", "eligible.leader.replicas.version", {0, 1}),
             ("operators", "unclean.leader.election.enable", {False, True}),
-            ("operators", "cluster.release", {"3.7+"}),
+            ("operators", "cluster.release", {"4.1+"}),
             ("proposals", "rules.kip501", {"none", "s1-doc", "s1-pr", "s2", "li-transfer"}),
             ("proposals", "rules.isr_lock", {"none", "rw_precheck"}),
             ("history", "rules.fetcher", {"legacy", "kip-461"}),

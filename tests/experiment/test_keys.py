@@ -71,7 +71,13 @@ class TestWhatIsSaid:
 
     def test_of_a_controller(self) -> None:
         """KRaft's keys are read where KRaft is, ZooKeeper's wherever ZooKeeper can be."""
-        assert entry("broker.session.timeout.ms").read_by == ("2.7-3.2", "3.3-3.6", "3.7+")
+        assert entry("broker.session.timeout.ms").read_by == (
+            "2.7-3.2",
+            "3.3-3.6",
+            "3.7+",
+            "4.0",
+            "4.1+",
+        )
         assert entry("zookeeper.session.timeout.ms").read_by == RELEASES
 
     def test_nobody_reads(self) -> None:

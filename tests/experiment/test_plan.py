@@ -56,7 +56,7 @@ def test_many_groups_share_shards() -> None:
     plan = make_plan("operators", NIGHT, 20)
     assert [shard.name for shard in plan.shards] == [
         "defaults+published-advice+lag-limit",
-        "min-isr+unclean",
+        "min-isr+upgraded+unclean",
         "session+fetchers",
     ]
     assert [len(shard.config_ids) for shard in plan.shards] == [8, 7, 7]

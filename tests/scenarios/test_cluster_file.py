@@ -61,8 +61,9 @@ class TestParts:
 
     def test_release_number(self) -> None:
         """A number becomes the rule set that the release has."""
-        assert parts()["cluster"]["release"].startswith("3.9 (3.7+ with ")
-        assert parts(release="4.3.1")["cluster"]["release"] == "3.7+"
+        assert parts()["cluster"]["release"] == "3.7+"
+        assert parts(release="4.0.1")["cluster"]["release"].startswith("4.0.1 (4.0 with ")
+        assert parts(release="4.3.1")["cluster"]["release"] == "4.1+"
         assert parts(release="3.7+")["cluster"]["release"] == "3.7+"
 
     def test_the_rest(self) -> None:

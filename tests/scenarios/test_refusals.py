@@ -129,7 +129,7 @@ CLUSTER = [
     ),
     (
         "release: 0.8.2",
-        "controller: kraft; allowed: zookeeper (KRaft only with 2.7-3.2, 3.3-3.6, 3.7+)",
+        "controller: kraft; allowed: zookeeper (KRaft only with 2.7-3.2, 3.3-3.6, 3.7+, 4.0, 4.1+)",
     ),
     ("controller: raft", "controller: raft; allowed: kraft, zookeeper"),
     ("brokers: []", "brokers: []; allowed: a list of broker ids"),

@@ -14,7 +14,7 @@ from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, scenario_from_json
 from isr_pipeline.scenarios.rule_set_files import read_rule_set, with_rule_sets
 
-JOINS = "joins-in-time (3.7+ with expand_needs_lag=true)"
+JOINS = "joins-in-time (4.1+ with expand_needs_lag=true)"
 SCENARIO = {
     "scenario_id": "s",
     "horizon_ms": 1000,
@@ -95,7 +95,7 @@ class TestFound:
             experiment = load_experiment(path)
             digests.append(experiment.digest)
             releases = [one.params["cluster.release"] for one in configurations(experiment)]
-            assert releases == ["3.7+", JOINS, f"mine (3.7+ with tick_divisor={divisor})"]
+            assert releases == ["4.1+", JOINS, f"mine (3.7+ with tick_divisor={divisor})"]
         assert digests[0] != digests[1]
 
     def test_other_values_stay(self) -> None:

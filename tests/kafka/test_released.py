@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.experiment.released import NEVER_RELEASED, released_range
 from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.kafka.released import NEVER_RELEASED, released_range
 from isr_pipeline.kafka.releases import RELEASES
 
 
@@ -20,8 +20,9 @@ class TestReleasedRange:
             ("2.5", "2.1-2.6"),
             ("3.5", "3.3-3.6"),
             ("3.9.1", "3.7+"),
-            ("4.0", "3.7+"),
-            ("4.3", "3.7+"),
+            ("4.0", "4.0"),
+            ("4.0.2", "4.0"),
+            ("4.3", "4.1+"),
         ],
     )
     def test_of_a_release_number(self, number: str, whole: str) -> None:
@@ -29,7 +30,7 @@ class TestReleasedRange:
         assert released_range(str(rule_set_text(number))) == whole
 
     @pytest.mark.parametrize(
-        "release", ["4485-doc", "mine (3.7+ with has_elr=false)", "3.9 (3.7+ with has_elr=false)"]
+        "release", ["4485-doc", "mine (3.7+ with kraft=false)", "3.9 (3.7+ with kraft=false)"]
     )
     def test_of_what_was_never_released(self, release: str) -> None:
         """A proposal's text and a rule set of one's own are no release, whatever their name."""
