@@ -101,9 +101,9 @@ class Home:
         """Plan, verdict, report and figures of one night."""
         return self.nights / experiment / night
 
-    def data_docs(self, experiment: str, night: str) -> Place:
-        """Data Docs of one night."""
-        return self.made / "data_docs" / experiment / night
+    def data_docs(self, experiment: str) -> Place:
+        """Data Docs of an experiment: one site for all nights."""
+        return self.made / "data_docs" / experiment
 
     @property
     def baselines(self) -> Place:

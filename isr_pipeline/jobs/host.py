@@ -33,7 +33,6 @@ EVERY_STEP = (
     "isr_pipeline.scenarios.generator",
     "isr_pipeline.outcomes.pairs",
     "isr_pipeline.outcomes.summary",
-    "isr_pipeline.validation.measure",
     "isr_pipeline.worlds.ready:load_kernel",
 )
 """What the workers of a Spark that serves a whole run have imported before they are forked."""

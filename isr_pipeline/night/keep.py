@@ -193,6 +193,7 @@ def remove(experiment: str, night: str) -> None:
     """Remove one night from everywhere; the folder last, so that a second try finds the rest."""
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
     from isr_pipeline.tracking.prune import delete_night  # noqa: PLC0415 - reads MLflow
+    from isr_pipeline.validation import data_docs  # noqa: PLC0415
 
     home = Home.from_environment()
     for run_id in run_ids_of(experiment, night):
@@ -200,5 +201,5 @@ def remove(experiment: str, night: str) -> None:
         shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
-    remove_tree(home.data_docs(experiment, night))
+    data_docs.remove_night(home.data_docs(experiment), experiment, night)
     remove_tree(home.night_dir(experiment, night))

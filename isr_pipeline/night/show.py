@@ -48,7 +48,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "configs": [],
         "places": {
             "report": str(folder / "report.html"),
-            "data_docs": str(home.data_docs(experiment, night)),
+            "data_docs": str(home.data_docs(experiment)),
             "mlflow": home.mlflow_uri,
         },
     }

@@ -16,7 +16,7 @@ which configuration got worse, and how sure that is.
   the log names file, field, value and what is allowed. Or another program is writing a night: the
   line says which.
 * **`validate_…` failed**: data was refused, nothing was judged. The log names the expectation and
-  the rows; Data Docs are in `.state/data_docs/<experiment>/<night>/`.
+  the rows; Data Docs are in `.state/data_docs/<experiment>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
   the shard to try once more: the tasks after it follow.
 * **`gate` failed**: the exception in its log says which task failed and why. A *confirmed

@@ -1,41 +1,47 @@
 """Check a night's table before anything is concluded from it; refuse it, or go on.
 
-``check(table, plan)`` measures the table with Spark, lets Great Expectations judge the measures
-by the suite in expectations/, and leaves Data Docs, whatever the verdict: static pages under
-`isr_pipeline.home.Home.data_docs`, with an ``index.html`` to open.
+``check(table, plan)`` lets Great Expectations judge the table by its suite, a JSON file in
+``expectations/`` that is read and never written, and leaves Data Docs, whatever the verdict.
 """
 
 from __future__ import annotations
 
-import contextlib
+import datetime
+import importlib
+import json
 import logging
 import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+import pandas as pd
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.home import Home
-from isr_pipeline.host.spark_errors import store_trouble
-from isr_pipeline.host.spark_session import step_session
-from isr_pipeline.storage.published import replacing_pages
-from isr_pipeline.storage.remote import StoreError
-from isr_pipeline.validation import docs_index
-from isr_pipeline.validation.measure import Measured, measure, unreadable
-from isr_pipeline.validation.suites import CHECKED_TABLES, Suite, load_suite, name_of
+from isr_pipeline.home import SHIPPED, Home
+from isr_pipeline.validation import data_docs
+from isr_pipeline.validation.data_docs import CHECKED_TABLES
+from isr_pipeline.validation.frames import (
+    Frame,
+    Unreadable,
+    columns_found,
+    columns_given,
+    columns_planned,
+    frame,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pandas as pd
-
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.storage.places import Place
 
-MEASURES_SHOWN = 1000
-_INDEX_COLUMNS = ("panel", "config_id", "config_name")
+OFFENDERS_SHOWN = 5
+
+KEYS_KEPT_ROWS_MAX = 100_000
+"""Rows of a table whose Data Docs name every row that breaks an expectation by its key."""
+
+Expectation = dict[str, Any]
+"""One of a suite, as its file has it; ``meta`` holds its name."""
 
 
 class DataRefused(Refused):
@@ -48,27 +54,34 @@ class DataRefused(Refused):
         docs: page to look at.
     """
 
-    def __init__(
-        self,
-        table: str,
-        night: str,
-        *,
-        expectations: list[str],
-        offenders: list[dict[str, Any]],
-        count: int,
-        docs: Place,
-    ) -> None:
+    def __init__(self, table: str, night: str, broken: list[Broken], docs: Place) -> None:
         self.table = table
-        self.expectations = expectations
-        self.offenders = offenders
+        self.expectations = [one.name for one in broken]
+        self.offenders = broken[0].offenders
         self.docs = docs
-        rows = "; ".join(_shown(row) for row in offenders)
-        others = f" (also: {', '.join(expectations[1:])})" if len(expectations) > 1 else ""
+        count = broken[0].count
+        rows = "; ".join(_shown(row) for row in self.offenders)
+        others = f" (also: {', '.join(self.expectations[1:])})" if len(broken) > 1 else ""
         text = (
-            f"{table} of night {night} refused: {expectations[0]}: {count} "
+            f"{table} of night {night} refused: {broken[0].name}: {count} "
             f"{'row' if count == 1 else 'rows'}: {rows}{others}; Data Docs: {docs}"
         )
         super().__init__(" ".join(text.split()))
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An expectation that does not hold.
+
+    Attributes:
+        name: of it.
+        count: rows that break it.
+        offenders: some of them: key, and the values that it is about.
+    """
+
+    name: str
+    count: int
+    offenders: list[dict[str, Any]]
 
 
 def _shown(row: dict[str, Any]) -> str:
@@ -76,143 +89,183 @@ def _shown(row: dict[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in row.items())
 
 
-def check(table: str, plan: Plan, spark: SparkSession | None = None) -> None:
+def check(table: str, plan: Plan) -> None:
     """Check one table of a night.
 
     Args:
         table: scenarios, outcomes or summary.
         plan: the night's plan.
-        spark: session to use; if None the running one, else the run's, else one for this check
-            alone.
 
     Raises:
         DataRefused: the table breaks an expectation. Data Docs are written first.
+        StoreError: the object store that it lies in lost it, or does not answer.
     """
     if table not in CHECKED_TABLES:
         msg = f"no suite for table {table!r}; there are {', '.join(CHECKED_TABLES)}"
         raise ValueError(msg)
-    running = spark or SparkSession.getActiveSession()
-    with contextlib.nullcontext(running) if running else step_session("validate") as session:
-        _check(load_suite(table), plan, session)
+    site = Home.from_environment().data_docs(plan.experiment)
+    with tempfile.TemporaryDirectory(prefix="isr-docs-") as folder:
+        broken, of = broken_of(table, plan, Path(folder))
+        names = [one.name for one in broken]
+        page = data_docs.add(site, Path(folder), table, plan, refused=names, of=of)
+    if broken:
+        raise DataRefused(table, plan.night, broken, page)
 
 
-def _check(suite: Suite, plan: Plan, spark: SparkSession) -> None:
-    """Check a table by its suite; see `check`."""
-    measured = _measured(spark, suite, plan)
-    folder = Home.from_environment().data_docs(plan.experiment, plan.night)
-    results = _judge(suite, measured.frame, folder / suite.table)
-    failed = [place for place, success in enumerate(results) if not success]
-    names = [name_of(suite.expectations[place]) for place in failed]
-    docs_index.note(folder, suite.table, names, len(results))
-    docs_index.write_index(folder, plan.experiment, plan.night)
-    if failed:
-        offenders, count = _offenders(suite.expectations[failed[0]], measured)
-        raise DataRefused(
-            suite.table,
-            plan.night,
-            expectations=names,
-            offenders=offenders,
-            count=count,
-            docs=folder / "index.html",
-        )
+def broken_of(table: str, plan: Plan, pages: Path | None = None) -> tuple[list[Broken], int]:
+    """What a table breaks of its suite, in the suite's order, and how many expectations that has.
 
-
-def _measured(spark: SparkSession, suite: Suite, plan: Plan) -> Measured:
-    """Measures of the table, also of one that breaks off while it is read.
-
-    Raises:
-        StoreError: the object store that it lies in lost it, or does not answer.
+    Args:
+        table: of the night.
+        plan: the night's plan.
+        pages: folder for Data Docs; none are made without.
     """
+    planned = columns_planned(table)
+    found: list[str] = []
     try:
-        return measure(spark, suite, plan)
-    except (Py4JJavaError, PySparkException) as error:
-        trouble = store_trouble(str(error))
-        if trouble:
-            raise StoreError(trouble) from None
-        return unreadable(suite, _first_line(error))
+        found = columns_found(table, plan)
+        if set(found) == set(planned):
+            return _validated(table, load_suite(table), frame(table, plan), plan, pages)
+        name, amiss = "columns_amiss", _columns_amiss(found, planned)
+    except Unreadable as error:
+        name, found, amiss = "unreadable", [], [error.shown]
+    # Nothing can be said of the rows: the suite is the columns alone.
+    columns = pd.DataFrame(columns=found)
+    suite = [_columns_expectation(name, planned)]
+    _, of = _validated(table, suite, Frame(columns, columns), plan, pages)
+    return [Broken(name, len(amiss), amiss)], of
 
 
-def _first_line(error: Exception) -> str:
-    """Say why Spark gave up, without its stack."""
-    java = getattr(error, "java_exception", None)
-    text = str(java.getMessage() if java is not None else error)
-    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+def load_suite(table: str) -> list[Expectation]:
+    """Expectations of a table: those of its file, and that what is never null is not."""
+    content = json.loads((SHIPPED / "expectations" / f"{table}.json").read_text())
+    given = [
+        {
+            "type": "expect_column_values_to_not_be_null",
+            "kwargs": {"column": column},
+            "meta": {"name": f"{column}_null"},
+            "severity": "critical",
+            "description": f"{column} is never null.",
+        }
+        for column in columns_given(table)
+    ]
+    return [*content["expectations"], *given]
 
 
-def _offenders(expectation: dict[str, Any], measured: Measured) -> tuple[list[dict[str, Any]], int]:
-    """Rows behind a failed expectation (else its groups), and how many there are."""
-    name = name_of(expectation)
-    find = measured.offenders.get(name)
-    if find is not None:
-        return find(), int(measured.frame[name].sum())
-    kwargs = expectation["kwargs"]
-    index = [column for column in _INDEX_COLUMNS if column in measured.frame.columns]
-    shown = [kwargs[key] for key in ("column", "column_A", "column_B") if key in kwargs]
-    frame = measured.frame
-    if "column_B" in kwargs:
-        frame = frame[frame[kwargs["column_A"]] != frame[kwargs["column_B"]]]
-    records = frame[[*index, *shown]].head(5).to_dict("records")
-    return [{str(key): value for key, value in row.items()} for row in records], len(frame)
+def _columns_expectation(name: str, planned: list[str]) -> Expectation:
+    return {
+        "type": "expect_table_columns_to_match_set",
+        "kwargs": {"column_set": planned, "exact_match": True},
+        "meta": {"name": name},
+        "severity": "critical",
+        "description": "The table can be read; its columns and their types are the schema's.",
+    }
 
 
-def _judge(suite: Suite, measures: pd.DataFrame, docs: Place) -> list[bool]:
-    """Let Great Expectations judge the measures and write its pages.
-
-    Returns:
-        Success of each expectation, in the suite's order.
-    """
-    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    import great_expectations as gx  # noqa: PLC0415 - two seconds, and reads the variable above
-
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    with replacing_pages(docs) as writing:
-        context = gx.get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False}
-        context.add_data_docs_site("night", _site(writing))
-        source = context.data_sources.add_pandas("measures")
-        asset = source.add_dataframe_asset(suite.table)
-        batch = asset.add_batch_definition_whole_dataframe("night")
-        expectations = context.suites.add(
-            gx.ExpectationSuite(suite.table, expectations=list(suite.expectations))
-        )
-        validation = context.validation_definitions.add(
-            gx.ValidationDefinition(name=suite.table, data=batch, suite=expectations)
-        )
-        checkpoint = context.checkpoints.add(
-            gx.Checkpoint(
-                name=suite.table,
-                validation_definitions=[validation],
-                actions=[gx.checkpoint.UpdateDataDocsAction(name="docs", site_names=["night"])],
-                result_format={
-                    "result_format": "COMPLETE",
-                    "unexpected_index_column_names": [
-                        name for name in _INDEX_COLUMNS if name in measures.columns
-                    ],
-                },
-            )
-        )
-        result = checkpoint.run(batch_parameters={"dataframe": measures})
-    (validated,) = result.run_results.values()
-    return _in_order(suite, validated.results)
+def _columns_amiss(found: list[str], planned: list[str]) -> list[dict[str, Any]]:
+    """Columns that are absent, added or of another type."""
+    there, wanted = (dict(one.split(" ", 1) for one in names) for names in (found, planned))
+    return [
+        {
+            "column": name,
+            "type": there.get(name, "absent"),
+            "planned": wanted.get(name, "absent"),
+        }
+        for name in sorted(there.keys() | wanted.keys())
+        if there.get(name) != wanted.get(name)
+    ]
 
 
-def _in_order(suite: Suite, results: Any) -> list[bool]:
-    """Success by the suite's order: results come back in another one.
+def _validated(
+    table: str, suite: list[Expectation], of: Frame, plan: Plan, pages: Path | None
+) -> tuple[list[Broken], int]:
+    """Let Great Expectations judge, and write its pages.
 
     Raises:
         RuntimeError: an expectation has no result; it must not pass unseen.
     """
-    found: dict[tuple[str, str], bool] = {}
-    for result in results:
-        config = result.expectation_config
-        expectation = {"type": config.type, "kwargs": config.kwargs}
-        found[config.type, name_of(expectation)] = bool(result.success)
-    keys = [(e["type"], name_of(e)) for e in suite.expectations]
-    unseen = [key for key in keys if key not in found]
+    results = _results(table, suite, of, plan, pages)
+    found = {str(one.expectation_config.meta["name"]): one for one in results}
+    unseen = [one["meta"]["name"] for one in suite if one["meta"]["name"] not in found]
     if unseen:
-        msg = f"suite {suite.table}: no result for {unseen}"
+        msg = f"suite {table}: no result for {unseen}"
         raise RuntimeError(msg)
-    return [found[key] for key in keys]
+    broken = [
+        _broken(one, found[one["meta"]["name"]], of)
+        for one in suite
+        if not found[one["meta"]["name"]].success
+    ]
+    return broken, len(suite)
+
+
+def _results(
+    table: str, suite: list[Expectation], of: Frame, plan: Plan, pages: Path | None
+) -> list[Any]:
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    import great_expectations as gx  # noqa: PLC0415 - two seconds, and reads the variable above
+
+    importlib.import_module("isr_pipeline.validation.row_rule")  # registers it
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    actions = []
+    if pages is not None:
+        context.add_data_docs_site("experiment", _site(pages))
+        actions = [gx.checkpoint.UpdateDataDocsAction(name="docs", site_names=["experiment"])]
+    asset = context.data_sources.add_pandas(plan.experiment).add_dataframe_asset(table)
+    expectations = context.suites.add(gx.ExpectationSuite(table, expectations=suite))
+    validation = context.validation_definitions.add(
+        gx.ValidationDefinition(
+            name=table,
+            data=asset.add_batch_definition_whole_dataframe("night"),
+            suite=expectations,
+        )
+    )
+    checkpoint = gx.Checkpoint(
+        name=table,
+        validation_definitions=[validation],
+        actions=actions,
+        result_format={
+            "result_format": "COMPLETE" if len(of.rows) <= KEYS_KEPT_ROWS_MAX else "SUMMARY",
+            "unexpected_index_column_names": [one for one in of.planned if one in of.rows],
+        },
+    )
+    night = datetime.datetime.fromisoformat(plan.night).replace(tzinfo=datetime.UTC)
+    result = context.checkpoints.add(checkpoint).run(
+        batch_parameters={"dataframe": of.rows},
+        expectation_parameters={"rows_planned": len(of.planned), **of.parameters},
+        run_id=gx.RunIdentifier(run_name=plan.night, run_time=night),
+    )
+    (validated,) = result.run_results.values()
+    return list(validated.results)
+
+
+def _broken(expectation: Expectation, result: Any, of: Frame) -> Broken:
+    """What is said of an expectation that does not hold."""
+    name, found = expectation["meta"]["name"], result.result
+    raised = [one["exception_message"] for one in _exceptions(result.exception_info)]
+    if raised:
+        return Broken(name, 1, [{"reason": raised[0]}])
+    if "unexpected_count" in found:
+        rows = pd.DataFrame(found["partial_unexpected_index_list"])
+        key = expectation["meta"].get("key", list(of.planned.columns))
+        about = [*key, *(column for column in rows if column not in {*key, *of.planned})]
+        return Broken(name, int(found["unexpected_count"]), _first(rows[about]))
+    missing = of.missing() if name == "rows" else pd.DataFrame()
+    if len(missing):
+        return Broken(name, len(missing), _first(missing))
+    return Broken(name, 1, [{"rows": len(of.rows), "rows_planned": len(of.planned)}])
+
+
+def _exceptions(info: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was raised: Great Expectations keeps one mapping, or one for each metric."""
+    each = [info] if "raised_exception" in info else list(info.values())
+    return [one for one in each if one["raised_exception"]]
+
+
+def _first(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    records = rows.drop_duplicates().head(OFFENDERS_SHOWN).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
 
 
 def _site(folder: Path) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class TestNight:
     def test_said(self, first: dict[str, Any]) -> None:
         """The terminal names the pages where they are."""
         assert f"report     {STORE}/nights/{EXPERIMENT}/{NIGHT}/report.html" in first["said"]
-        assert f"Data Docs  {STORE}/data_docs/{EXPERIMENT}/{NIGHT}/index.html" in first["said"]
+        assert f"Data Docs  {STORE}/data_docs/{EXPERIMENT}/index.html" in first["said"]
 
 
 @pytest.mark.rehearsal

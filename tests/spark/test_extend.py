@@ -101,14 +101,14 @@ def test_both_sides_by_either_kernel(
     assert config.stage.panel == STAGE
     extend.run(spark, config)
     for table in ("scenarios", "outcomes"):
-        check(table, night, spark)
+        check(table, night)
     tonight, before = rows(night, STAGE), rows(night, STAGE + BASELINE_SIDE)
     assert len(tonight) == len(before) == night.stages[1].scenarios
     assert list(before["scenario_id"]) == list(tonight["scenario_id"])
     assert not before.drop(columns="panel").equals(tonight.drop(columns="panel"))
     monkeypatch.setattr(baseline_side, "_is_present", lambda *_: False)
     extend.run(spark, config)
-    check("outcomes", night, spark)
+    check("outcomes", night)
     assert rows(night, STAGE).equals(tonight)
     assert rows(night, STAGE + BASELINE_SIDE).equals(before)
 
@@ -152,7 +152,7 @@ def test_a_summary_has_no_further_rows(spark: SparkSession, night: Plan) -> None
     summarize.run(spark, summarize.SummarizeConfig(night, resamples=10))
     summary = store.read_table("summary", night.experiment, night.night, root=night.root)
     assert set(summary["panel"]) <= set(night.panels)
-    check("summary", night, spark)
+    check("summary", night)
 
 
 def test_an_unknown_stage(night: Plan) -> None:

@@ -91,7 +91,7 @@ class TestNight:
         """What the jobs make passes the gates."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         for table in ("scenarios", "outcomes", "summary"):
-            check(table, night.plan, spark)
+            check(table, night.plan)
 
     def test_fresh_panel(self, night: Made) -> None:
         """The reference alone meets the night's own fresh panel."""

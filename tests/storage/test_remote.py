@@ -215,7 +215,7 @@ class TestHome:
         home = Home.from_environment()
         check_places(home)
         assert str(root_path()) == f"{prefix}/tables"
-        made = (home.night_dir("e", "n"), home.data_docs("e", "n"), home.baseline_dir("e"))
+        made = (home.night_dir("e", "n"), home.data_docs("e"), home.baseline_dir("e"))
         assert all(str(place).startswith(f"{prefix}/") for place in (*made, home.mlflow_artifacts))
         assert all(place.is_relative_to(tmp_path) for place in (home.locks, home.airflow))
 

@@ -60,17 +60,16 @@ class TinyPlan:
         return self.panels[panel]
 
 
-def tiny_plan(
-    root: str, names: Sequence[str] = ("faster", "safer"), panels: Sequence[str] = ("regression",)
-) -> Plan:
+def tiny_plan(root: str, names: Sequence[str] = ("faster", "safer"), *, night: str = NIGHT) -> Plan:
     """Plan a night of the reference and the named configurations."""
     configurations = tuple(Named(name, f"id-{name}") for name in (REFERENCE, *names))
     plan = TinyPlan(
         root=root,
         configurations=configurations,
         shards=(Named("all", config_ids=tuple(c.config_id for c in configurations)),),
-        panels=dict.fromkeys(panels, SCENARIOS),
+        panels={"regression": SCENARIOS},
         panel_digest=digest_of(scenarios()),
+        night=night,
     )
     return cast("Plan", plan)
 

@@ -19,7 +19,7 @@ FOLDED = True
 def body(_: Page, data: NightData) -> str:
     """The section's HTML."""
     panel, plan = data.panel, data.plan
-    docs = Home.from_environment().data_docs(plan.experiment, plan.night)
+    docs = Home.from_environment().data_docs(plan.experiment)
     facts = {
         "pairs": f"{panel.missing.size} ({len(panel.scenario_ids)} × {len(panel.config_ids)})",
         "missing": str(int(panel.missing.sum())),
@@ -37,5 +37,6 @@ def body(_: Page, data: NightData) -> str:
     listed = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
     )
-    link = f'<p><a href="{escape((docs / "index.html").as_uri())}">Data Docs of this night</a></p>'
+    page = f"{(docs / 'index.html').as_uri()}#{plan.night}"
+    link = f'<p><a href="{escape(page)}">Data Docs of this night</a></p>'
     return f"<dl>{listed}</dl>{link}"

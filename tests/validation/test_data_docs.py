@@ -1,0 +1,94 @@
+"""The site of an experiment's Data Docs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from isr_pipeline.home import Home
+from isr_pipeline.storage.places import names_below
+from isr_pipeline.validation import data_docs
+from isr_pipeline.validation.run import DataRefused, check
+from tests.report.browser import PHONE, chromium, grave_faults, opened
+from tests.validation import tables
+from tests.validation.tables import tiny_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data Docs of two nights; in the second one outcomes were refused."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISR_PIPELINE_HOME", str(home))
+        patch.delenv("ISR_PIPELINE_ROOT", raising=False)
+        for night, lost in (("2026-11-19", 0), ("2026-11-20", 5000)):
+            plan = tiny_plan(Home.from_environment().root, night=night)
+            found = tables.outcomes(plan)
+            found.loc[7, "records_lost"] = lost
+            tables.write("scenarios", tables.scenarios(), plan)
+            tables.write("outcomes", found, plan)
+            check("scenarios", plan)
+            if lost:
+                with pytest.raises(DataRefused):
+                    check("outcomes", plan)
+            else:
+                check("outcomes", plan)
+        return home / "data_docs" / plan.experiment
+
+
+class TestIndex:
+    """The page to open."""
+
+    def test_newest_first(self, site: Path) -> None:
+        """Both nights, the newest first."""
+        text = (site / "index.html").read_text()
+        assert re.findall(r'<tr id="([\d-]+)"', text) == ["2026-11-20", "2026-11-19"]
+
+    def test_says_what_was_refused(self, site: Path) -> None:
+        """The refused table leads to its page, and names the expectation that did not hold."""
+        text = (site / "index.html").read_text()
+        refused = r'<a href="(validations/outcomes/2026-11-20/[^"]+)">[^<]+<span class="refused">'
+        found = re.search(refused + "refused: more_lost_than_acked", text)
+        assert found is not None
+        assert (site / found[1]).is_file()
+
+
+class TestPages:
+    """Great Expectations' own."""
+
+    def test_one_for_each_check(self, site: Path) -> None:
+        """A table of a night that is checked again has its page replaced."""
+        pages = [name for name in names_below(site) if name.startswith("validations/")]
+        assert len(pages) == 4
+
+    def test_show_the_row_that_broke_a_rule(self, site: Path) -> None:
+        """The row's key and values stand on the page of a refused table."""
+        (page,) = site.glob("validations/outcomes/2026-11-20/*/*.html")
+        text = page.read_text()
+        assert "regression-00001" in text
+        assert "5000" in text
+
+    def test_nothing_comes_from_another_host(self, site: Path) -> None:
+        """No page loads anything: what it needs is in it."""
+        for page in site.rglob("*.html"):
+            text = page.read_text()
+            assert re.findall(r"<script|<link[^>]+https?:|<img[^>]+https?:|url\(", text) == []
+
+    def test_no_grave_fault(self, site: Path) -> None:
+        """The index fits a phone, and axe finds neither a serious nor a critical fault in it."""
+        with chromium() as browser, opened(browser, site / "index.html", PHONE) as page:
+            assert grave_faults(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_a_night_is_removed(site: Path) -> None:
+    """Its pages go, and the index lists it no more."""
+    data_docs.remove_night(site, "tiny", "2026-11-19")
+    assert not [name for name in names_below(site) if "2026-11-19" in name]
+    assert "2026-11-19" not in (site / "index.html").read_text()
+    assert "2026-11-20" in (site / "index.html").read_text()
