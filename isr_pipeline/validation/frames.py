@@ -149,20 +149,21 @@ def _with_not_finite(table: pa.Table) -> pd.DataFrame:
 
 
 def _scenarios(plan: Plan, table: pa.Table) -> Frame:
-    planned = list(_panels(plan))
-    rows = _with_not_finite(table).merge(_small(planned), on="panel", how="left")
+    panels = list(_panels(plan))
+    facts = [{name: value for name, value in one.items() if name != "places"} for one in panels]
+    places = _small(
+        {"panel": one["panel"], "index": place} for one in panels for place in one["places"]
+    )
+    rows = _with_not_finite(table).merge(_small(facts), on="panel", how="left")
+    rows = rows.merge(places.assign(place_planned=True), on=["panel", "index"], how="left")
+    rows["place_planned"] = rows["place_planned"].notna()
     weights = rows["weight"]
     rows["stratum_weight"] = weights.groupby([rows["panel"], rows["stratum"]]).transform("min")
     rows["panel_weight"] = weights.groupby(rows["panel"]).transform("sum")
     digests = {panel: _digest(members) for panel, members in rows.groupby("panel")}
     rows["digest"] = rows["panel"].map(digests)
     rows = pd.concat([rows, _small(map(_told, rows["scenario_json"]))], axis=1)
-    places = (
-        {"panel": one["panel"], "index": place}
-        for one in planned
-        for place in range(one["first_planned"], one["last_planned"] + 1)
-    )
-    return Frame(rows, _small(places), {"panels": [one["panel"] for one in planned]})
+    return Frame(rows, places, {"panels": [one["panel"] for one in panels]})
 
 
 def _panels(plan: Plan) -> Iterator[dict[str, Any]]:
@@ -174,7 +175,7 @@ def _panels(plan: Plan) -> Iterator[dict[str, Any]]:
     }
     for panel, size in plan.panels.items():
         if size:
-            yield _panel(panel, 0, size - 1, float(size), digests.get(panel, ""))
+            yield _panel(panel, range(size), float(size), digests.get(panel, ""))
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
     held = {file.name for file in files(folder)}
     for stage in plan.stages:
@@ -182,15 +183,14 @@ def _panels(plan: Plan) -> Iterator[dict[str, Any]]:
             members = list(plan.draw_stage(stage, stage_strata(plan, stage)))
             # Weights of a later stage are those of all stages up to it: no sum that one knows.
             weight = math.fsum(row.weight for row in members)
-            ends = members[0].index, members[-1].index
-            yield _panel(stage.panel, *ends, weight, panel_digest(members))
+            places = [row.index for row in members]
+            yield _panel(stage.panel, places, weight, panel_digest(members))
 
 
-def _panel(panel: str, first: int, last: int, weight: float, digest: str) -> dict[str, Any]:
+def _panel(panel: str, places: Iterable[int], weight: float, digest: str) -> dict[str, Any]:
     return {
         "panel": panel,
-        "first_planned": first,
-        "last_planned": last,
+        "places": places,
         "weight_planned": weight,
         "digest_planned": digest,
     }
