@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 PYTHON = ((3, 11), (3, 15))
-SPARK = ((4, 1), (4, 2))
+SPARK = ((4, 1), (4, 4))
 AIRFLOW = ((3, 1), (4, 0))
 """From the first version on, below the second."""
 

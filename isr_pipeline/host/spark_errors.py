@@ -71,7 +71,16 @@ _PYTHON = re.compile(
 )
 _JAVA = re.compile(r"^Caused by: (?P<line>.+)$", re.MULTILINE)
 _STORE = re.compile(r"^(?:\w+\.)*Store(?:Error|Damaged): (?P<line>.+)$", re.MULTILINE)
-_SPARKS = ("Py4J", "PySpark", "SparkException", "org.", "java.", "py4j.", "pyspark.")
+_SPARKS = (
+    "Py4J",
+    "PySpark",
+    "PythonException: An exception was",
+    "SparkException",
+    "org.",
+    "java.",
+    "py4j.",
+    "pyspark.",
+)
 
 
 def cause(error: BaseException) -> str:
