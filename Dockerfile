@@ -29,8 +29,7 @@ COPY isr_pipeline isr_pipeline
 COPY spark_jobs spark_jobs
 COPY tools tools
 RUN uv sync --frozen --extra airflow --no-dev --inexact \
- && python -m compileall -q isr_pipeline \
- && mkdir -p .tools/java/no-configuration
+ && python -m compileall -q isr_pipeline
 
 
 FROM python:3.11.14-slim-bookworm

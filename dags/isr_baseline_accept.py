@@ -1,5 +1,71 @@
-"""The Airflow DAG `isr_baseline_accept`; what it is stands in the package."""
+"""### Accept a night as the baseline.
 
-from isr_pipeline.orchestration.baseline_accept import dag
+From then on every night of that experiment is compared with the accepted one. The same as
+`isr-pipeline baseline accept NIGHT` on the command line. Who accepted what, when and why is kept
+with the baseline and shown in every report.
 
-dag.fileloc = __file__  # Airflow runs a task by the file of its folder
+#### Triage notes
+* **Refused**: the night is not there, did not finish, or its data was refused. The exception in
+  the log says which; run the night again first.
+* **Failed pairs**: a configuration has pairs that spent their event budget. Accept the others by
+  naming them under *Only these*.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import DAG, task
+
+from isr_pipeline.night.keep import Submit
+from isr_pipeline.orchestration.connections import spark_connection
+from isr_pipeline.orchestration.wiring import (
+    ACCEPT_PARAMS,
+    SAID,
+    SETTINGS,
+    Tag,
+    check_params,
+    night_of,
+    one_line_errors,
+)
+
+
+def _spark() -> Submit:
+    """The connection that the tasks of `isr_nightly` use."""
+    found = spark_connection(SETTINGS.spark_connection)
+    return Submit(found.launcher, found.master)
+
+
+with DAG(
+    dag_id="isr_baseline_accept",
+    description="Make a finished night the one that others are compared with",
+    doc_md=__doc__,
+    schedule=None,
+    max_active_runs=1,
+    params=ACCEPT_PARAMS,
+    tags=[Tag.BY_HAND, Tag.BASELINE],
+) as dag:
+
+    @task
+    @one_line_errors
+    def accept(**context: Any) -> str:
+        """Pin the night and write down who, when and why."""
+        from isr_pipeline.night.keep import accept_baseline  # noqa: PLC0415
+
+        check_params(context, ACCEPT_PARAMS)
+        params, run = context["params"], context["dag_run"]
+        who = params["who"] or getattr(run, "triggering_user_name", None) or "Airflow"
+        lines = accept_baseline(
+            params["experiment"],
+            night_of(context),
+            who=who,
+            why=params["why"],
+            only=[name for name in (params["only"] or "").split(",") if name],
+            spark=_spark,
+        )
+        for line in lines:
+            print(line)  # noqa: T201 - into the task's log
+        context["ti"].xcom_push(key=SAID, value="\n".join(lines))
+        return lines[0]
+
+    accept()

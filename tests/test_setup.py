@@ -172,11 +172,6 @@ class TestJava:
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert said == "<-a b>\n<c>\n<>\n"
 
-    def test_options_reach_java_as_they_are(self) -> None:
-        """Spark's launcher takes apart what is between quotes no further."""
-        variables = java._launcher_variables(Path("/jdk"), ["-Xa", '-Xb=/My "x\\y/ü'])
-        assert variables["SPARK_SUBMIT_OPTS"] == r'''-Xa "-Xb=/My \"x\\y/ü"'''
-
     def test_none_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """On a platform without a packaged one: what to install."""
         monkeypatch.delenv("JAVA_HOME", raising=False)

@@ -52,7 +52,7 @@ ROLES = {
     "triggerer": "Airflow triggerer",
     "mlflow": "MLflow",
     "org.apache.spark": "Spark, Java",
-    "jobs.host": "Spark, Python",
+    "spark_jobs": "Spark, Python",
     "spark_daemon": "Spark, workers",
     "together": "parents",
     "airflow worker": "Airflow tasks",

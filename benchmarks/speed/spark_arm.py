@@ -28,8 +28,7 @@ from benchmarks.speed import probe
 from benchmarks.speed.arms import STRIDE
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.host.spark_session import spark_session
-from isr_pipeline.jobs.host import EVERY_STEP
-from isr_pipeline.jobs.simulate import simulate_part
+from isr_pipeline.jobs.simulate import PRELOADED, simulate_part
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
@@ -220,7 +219,7 @@ def main() -> int:
     notes.mkdir(parents=True, exist_ok=True)
     os.environ[probe.FOLDER] = str(notes)
     compile_kernel()
-    spark = spark_session("speed", given.master, [*EVERY_STEP, f"{probe.__name__}:install"])
+    spark = spark_session("speed", given.master, [*PRELOADED, f"{probe.__name__}:install"])
     try:
         for wanted in _asked():
             answers.write(json.dumps(asdict(run_slice(spark, given.folder, wanted))) + "\n")

@@ -11,14 +11,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from pyspark import SparkContext
 
 WAIT = "ISR_PIPELINE_EXECUTOR_WAIT_S"
 """Environment variable: how long a job may wait without any executor, in seconds."""
@@ -71,27 +69,26 @@ class Waiting:
         return self._clock() - self._since >= self._most_s
 
 
-def watch(context: SparkContext, master: str) -> None:
+def watch(spark: Any, master: str) -> None:
     """Watch a session that was just started, as long as it lives.
 
     Args:
-        context: of the session.
+        spark: the session's SparkContext in Java, which cancels a job with a reason.
         master: as it was asked for.
     """
     most_s = wait_s()
     thread = threading.Thread(
-        target=_watch, args=(context, master, most_s), name="spark-watch", daemon=True
+        target=_watch, args=(spark, master, most_s), name="spark-watch", daemon=True
     )
     thread.start()
 
 
-def _watch(context: SparkContext, master: str, most_s: float) -> None:
+def _watch(spark: Any, master: str, most_s: float) -> None:
     waiting = Waiting(most_s)
     reason = (
         f"{NO_EXECUTOR} {most_s:g} s: {master} or its workers are gone, or give this program none"
     )
     try:
-        spark = context._jsc.sc()
         status = spark.statusTracker()
         while not spark.isStopped():
             jobs = list(status.getActiveJobIds())

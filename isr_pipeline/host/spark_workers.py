@@ -24,7 +24,7 @@ from isr_pipeline.host import shipping
 from isr_pipeline.host.places import root_path
 from isr_pipeline.host.shipping import TO_WORKERS, WORKERS, package_digest
 from isr_pipeline.host.spark_errors import cause
-from isr_pipeline.host.spark_session import joined, spark_session
+from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.host.stack import on_this_machine
 
 if TYPE_CHECKING:
@@ -96,21 +96,19 @@ def told(workers: list[Worker]) -> str:
     return f"{len(workers)} workers on {hosts}: Python {pythons}"
 
 
-def check_workers(master: str, root: str) -> None:
-    """Ask the workers of a run's Spark that are elsewhere, before a night begins.
+def check_workers(spark: SparkSession, root: str) -> None:
+    """Ask workers that are elsewhere, before they get work.
 
     Args:
-        master: Spark's. Workers of this machine share everything with us.
+        spark: their session. Workers of this machine share everything with us.
         root: of the tables.
 
     Raises:
         Refused: they cannot be used; one line.
     """
-    if on_this_machine(master) and not shipping.wanted(master):
-        return
-    with joined("plan", master) as spark:
-        if spark is not None:
-            ask_workers(spark, root)
+    master = spark.sparkContext.master
+    if not on_this_machine(master) or shipping.wanted(master):
+        ask_workers(spark, root)
 
 
 def _describe(root: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,12 +16,12 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 END_SECONDS_MAX = 8.0
 LOOK_SECONDS = 0.5
@@ -54,7 +54,7 @@ def _words(program: subprocess.Popen[bytes]) -> str:
     return " ".join(str(word) for word in program.args[:2])
 
 
-def end_all(programs: list[subprocess.Popen[bytes]]) -> None:
+def end_all(programs: Sequence[subprocess.Popen[Any]]) -> None:
     """End programs and all that they started: these are asked first, what is below is killed.
 
     Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside

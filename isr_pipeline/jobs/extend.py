@@ -154,9 +154,7 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run as a program; returns its exit status."""
-    return run_as_program(
-        lambda: run(spark_session("extend", preload=[PRELOADED]), parse(arguments))
-    )
+    return run_as_program(lambda: run(spark_session("extend", preload=PRELOADED), parse(arguments)))
 
 
 if __name__ == "__main__":

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import USER_ERRORS
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
+from isr_pipeline.host.processes import began_s, process_exists
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.host.spark_session import STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+LOOK_SECONDS = 1.0
 
 
 def run_as_program(work: Callable[[], None]) -> int:
@@ -22,6 +29,7 @@ def run_as_program(work: Callable[[], None]) -> int:
     The reason of a failure is the last line on standard error. It is also left in the file that
     whoever submitted the job named, if a session had started: there it stands alone.
     """
+    _end_with_supervisor()
     try:
         work()
     except USER_ERRORS as error:
@@ -30,6 +38,20 @@ def run_as_program(work: Callable[[], None]) -> int:
         traceback.print_exc()
         return _ended(cause(error), 1)
     return 0
+
+
+def _end_with_supervisor() -> None:
+    """End when the program that started this night's programs is gone: nobody waits for the job."""
+    pid = int(os.environ.get(SUPERVISOR_VARIABLE, "0"))
+    began = began_s(pid) if pid else 0.0
+
+    def look() -> None:
+        while process_exists(pid, began):
+            time.sleep(LOOK_SECONDS)
+        os._exit(1)
+
+    if began:
+        threading.Thread(target=look, name="supervisor", daemon=True).start()
 
 
 def _ended(reason: str, status: int) -> int:

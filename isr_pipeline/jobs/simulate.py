@@ -30,6 +30,7 @@ from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.host.spark_session import spark_session
+from isr_pipeline.host.spark_workers import check_workers
 from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import Progress, print_line
 from isr_pipeline.kernels.process import Kernel
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from isr_pipeline.storage.places import Place
     from isr_pipeline.storage.published import Draft, Stored
 
-PRELOADED = "isr_pipeline.outcomes.pairs"
+PRELOADED = ("isr_pipeline.outcomes.pairs", "isr_pipeline.worlds.ready:load_kernel")
 """What every task needs, and is slow to import."""
 
 TASKS_PER_CORE = 6
@@ -388,7 +389,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     def work() -> None:
         config = parse(arguments)
-        spark = None if config.assemble_only else spark_session("simulate", preload=[PRELOADED])
+        spark = None if config.assemble_only else spark_session("simulate", preload=PRELOADED)
+        if spark is not None:
+            check_workers(spark, config.plan.root)
         run(spark, config)
 
     return run_as_program(work)

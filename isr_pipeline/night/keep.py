@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import SHIPPED, Home
+from isr_pipeline.home import Home
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
@@ -124,26 +125,32 @@ def simulate_confirm(
     """Run the confirm panel for some configurations of a finished night, on Spark.
 
     Raises:
-        Refused: the job failed; its last line of output.
+        Refused: the job failed; why.
         InputError: the connection that is set is no connection.
     """
     from isr_pipeline.host.stack import connected_master, environment  # noqa: PLC0415
+    from isr_pipeline.host.submit import LAUNCHER, JobFailed, submit  # noqa: PLC0415 - reads pyspark
 
     home = Home.from_environment()
-    variables = environment(home)
-    submit = spark() if spark is not None else Submit("spark-submit", connected_master())
-    command = [submit.launcher, "--master", submit.master, "--name", "isr-confirm"]
-    command += [str(SHIPPED / "spark_jobs" / "simulate.py")]
-    command += ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
-    command += ["--panel", "confirm", "--configs", ",".join(config_ids)]
-    done = subprocess.run(
-        command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        sys.stderr.write(done.stdout)
-        last = (done.stdout.strip() or "no output").splitlines()[-1]
-        raise Refused(f"the confirm panel of night {plan.night} could not be simulated: {last}")
+    where = spark() if spark is not None else Submit(LAUNCHER, connected_master())
+    arguments = ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
+    arguments += ["--panel", "confirm", "--configs", ",".join(config_ids)]
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            submit(
+                "simulate.py",
+                arguments,
+                name="isr-confirm",
+                master=where.master,
+                variables=environment(home),
+                launcher=where.launcher,
+            )
+    except JobFailed as failed:
+        sys.stderr.write(said.getvalue())
+        raise Refused(
+            f"the confirm panel of night {plan.night} could not be simulated: {failed}"
+        ) from None
 
 
 def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:

@@ -21,7 +21,6 @@ from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
-from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.verdicts import notify
 
@@ -157,17 +156,13 @@ class _Run:
         command = [sys.executable, "-m", PROGRAM, "--conf", json.dumps(conf)]
         command += ["--log", str(self._log)]
         variables = stack.environment(home, spark_master=spark_master)
-        self._spark: SharedSpark | None = None
         if follow_only:
             print_line("`make ui` is running: the run goes to its Airflow")
             command.append("--follow-only")
         else:
-            print_line("starting Airflow and Spark (some seconds) …")
+            print_line("starting Airflow (some seconds) …")
             variables |= _own_airflow(stack.free_port())
             variables[SUPERVISOR_VARIABLE] = str(os.getpid())
-            # First of all: Java starts while Airflow does.
-            self._spark = SharedSpark(home, variables)
-            variables |= self._spark.variables
         self._variables = variables
         self._follow_only = follow_only
         # A session of its own: Ctrl-C reaches this process alone, which then stops the others in
@@ -199,8 +194,6 @@ class _Run:
             ) from None
         finally:
             self._tail.end()
-            if self._spark is not None:
-                self._spark.end()
         if not ended:
             self._give_up()
             raise Refused(

@@ -1,6 +1,6 @@
 """The steps of a night, in order: what the DAG's tasks and a night without Airflow both do.
 
-A step is either a Spark job or a function of the plan. `orchestration/nightly.py` makes a task of
+A step is either a Spark job or a function of the plan. `dags/isr_nightly.py` makes a task of
 each, `orchestration/in_process.py` goes through the list; a test holds the two together.
 
 Whoever runs a step claims the tables first (:mod:`isr_pipeline.night.claim`).
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 
 @reading_once()
+def generate_scenarios(plan: Plan) -> None:
+    """Draw every panel of the plan."""
+    from isr_pipeline.outcomes.scenarios_table import generate_scenarios as draw  # noqa: PLC0415
+
+    draw(plan)
+
+
+@reading_once()
 def validate_scenarios(plan: Plan) -> None:
     """Refuse scenarios that are not those of the plan, every stratum with its weight."""
     _check("scenarios", plan)
@@ -37,6 +45,14 @@ def validate_outcomes(plan: Plan) -> None:
 
     assemble_night(plan)
     _check("outcomes", plan)
+
+
+@reading_once()
+def summarize(plan: Plan) -> None:
+    """A row for each configuration, metric and stratum."""
+    from isr_pipeline.outcomes.summary_table import summarize_night  # noqa: PLC0415
+
+    summarize_night(plan)
 
 
 @reading_once()
@@ -111,11 +127,6 @@ def report(plan: Plan) -> str:
 # Arguments of Spark jobs. In the DAG they are templates, without it the values themselves.
 
 
-def of_plan(plan: str) -> list[str]:
-    """Arguments of a job that needs the plan alone."""
-    return ["--plan", plan]
-
-
 def of_shard(plan: str, shard: str) -> list[str]:
     """Arguments of one shard of the simulation."""
     return ["--plan", plan, "--shard", shard]
@@ -148,7 +159,7 @@ class Step:
     Attributes:
         name: of the task, and of the step on the terminal.
         work: function of the run; None for a Spark job.
-        job: module of :mod:`isr_pipeline.jobs` that Spark runs; empty for a function.
+        job: file of ``spark_jobs/`` that Spark runs; empty for a function.
         arguments: of the job, a list for each time it is run.
         skipped: why the step is left out, empty if it is done; None for one that always is. What
             comes after it is left out too, up to the next step that is done after skipped ones.
@@ -173,29 +184,25 @@ def no_stage(plan: Plan, panel: str) -> str:
 def _stage(name: str, panel: str) -> Step:
     return Step(
         name,
-        job="extend",
+        job="extend.py",
         arguments=lambda run: [of_stage(run.file, panel)],
         skipped=lambda run: no_stage(run.plan, panel),
     )
-
-
-def _of_plan(run: Run) -> list[list[str]]:
-    return [of_plan(run.file)]
 
 
 PLAN, GATE = "plan", "gate"
 """The first step, which makes the plan, and the last, which is done whatever happened before."""
 
 BETWEEN: tuple[Step, ...] = (
-    Step("generate_scenarios", job="generate_scenarios", arguments=_of_plan),
+    Step("generate_scenarios", lambda run: generate_scenarios(run.plan)),
     Step("validate_scenarios", lambda run: validate_scenarios(run.plan)),
     Step(
         "simulate",
-        job="simulate",
+        job="simulate.py",
         arguments=lambda run: [of_shard(run.file, shard.name) for shard in run.plan.shards],
     ),
     Step("validate_outcomes", lambda run: validate_outcomes(run.plan)),
-    Step("summarize", job="summarize", arguments=_of_plan),
+    Step("summarize", lambda run: summarize(run.plan)),
     Step("validate_summary", lambda run: validate_summary(run.plan)),
     Step("judge", lambda run: judge(run.plan)),
     _stage("confirm", CONFIRM),
@@ -214,10 +221,8 @@ NAMES = (PLAN, *(step.name for step in BETWEEN), GATE)
 """Names of all steps, in order."""
 
 NEEDED = (
-    "isr_pipeline.jobs.extend",
-    "isr_pipeline.jobs.generate_scenarios",
-    "isr_pipeline.jobs.simulate",
-    "isr_pipeline.jobs.summarize",
+    "isr_pipeline.outcomes.scenarios_table",
+    "isr_pipeline.outcomes.summary_table",
     "great_expectations",
     "isr_pipeline.validation.run",
     "isr_pipeline.verdicts.stages",
@@ -231,4 +236,4 @@ NEEDED = (
     "isr_pipeline.report.html",
     "isr_pipeline.night.life",
 )
-"""Modules that take steps seconds to import: to be there while Spark starts."""
+"""Modules that take steps seconds to import."""

@@ -21,7 +21,6 @@ from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
-from isr_pipeline.host.spark_process import SharedSpark
 from isr_pipeline.host.together import each, family
 from isr_pipeline.night.keep import DAG_ID
 from isr_pipeline.tracking.pages import VIEW, logged_experiments
@@ -83,12 +82,9 @@ def serve() -> int:
         )
     stack.stop_on_signals()
     programs: list[Program] = []
-    spark: SharedSpark | None = None
     try:
         _check_ports(ports)
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
-        spark = SharedSpark(home, variables)
-        variables |= spark.variables
         _print_line("starting Airflow and MLflow (about half a minute) …")
         programs.append(_start_airflow(home, variables, ports["airflow"]))
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
@@ -114,8 +110,6 @@ def serve() -> int:
         if programs:
             _print_line("stopping …")
             _stop(programs)
-        if spark is not None:
-            spark.end()
         if programs:
             _print_line("stopped")
         lock.release()

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
 from airflow.sdk.exceptions import AirflowRuntimeError
+from pydantic import Field
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.files.checks import Bad, Check, number
@@ -46,6 +47,16 @@ def _text(value: Any) -> str:
     return value
 
 
+def _settings(value: Any) -> dict[str, str]:
+    allowed = 'settings by name, such as {"spark.executor.memory": "4g"}'
+    if not isinstance(value, dict):
+        raise Bad(allowed)
+    for name, one in value.items():
+        if not isinstance(name, str) or not isinstance(one, str) or not name.startswith("spark."):
+            raise Bad(allowed)
+    return value
+
+
 Text = Annotated[str, Check("a text that is not empty", _text)]
 
 
@@ -61,11 +72,15 @@ class Settings(Strict):
         root: ``ISR_PIPELINE_ROOT``, where tables lie.
         config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
         notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
+        spark_conf: settings that spark-submit is given, by name (``--conf``).
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
         run_hours: after which Airflow ends a run of `isr_nightly`.
     """
 
     spark_connection: Text = SPARK_CONNECTION
+    spark_conf: Annotated[dict[str, str], Check("settings of Spark by name", _settings)] = Field(
+        default_factory=dict
+    )
     mlflow_connection: Text = ""
     home: Text = ""
     store: Text = ""

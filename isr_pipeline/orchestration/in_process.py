@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, TextIO
 from isr_pipeline.errors import USER_ERRORS, InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
-from isr_pipeline.host import spark_workers, stack
+from isr_pipeline.host import shipping, stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
-from isr_pipeline.host.spark_process import SharedSpark
-from isr_pipeline.host.spark_session import step_session
+from isr_pipeline.host.submit import JobFailed, JobNotStarted, submit
 from isr_pipeline.night import life, steps
 from isr_pipeline.night.claim import claim_night
 from isr_pipeline.night.runner import (
@@ -84,6 +83,7 @@ def run_in_process(
         allowed = "SPARK_MASTER, or a connection written as JSON: only Airflow reads the other form"
         raise InputError(stack.CONNECTION, "", "a URI", allowed)
     check_night_can_start(home, master)
+    shipping.wanted(master)
     notify.configured()  # refused now, not when the night has run
     lock = AirflowLock(home)
     stack.stop_on_signals()
@@ -96,13 +96,7 @@ def run_in_process(
         os.environ[SUPERVISOR_VARIABLE] = str(os.getpid())
         one.claim(wait=wait)
         begun = True
-        print_line("starting Spark (some seconds) …")
-        spark = SharedSpark(home, os.environ)
-        try:
-            os.environ.update(spark.variables)
-            return one.to_its_end(fail_on_regression=fail_on_regression)
-        finally:
-            spark.end()  # nobody writes any more
+        return one.to_its_end(fail_on_regression=fail_on_regression)
     except KeyboardInterrupt:
         life.interrupt(experiment, night, one.run_id)
         stopped = f"night {night} of {experiment} stopped; run it again to have it whole"
@@ -165,7 +159,6 @@ class _Night:
         print_line(text, self._terminal)
 
     def _make_plan(self) -> None:
-        spark_workers.check_workers(self._master, self._home.root)
         life.begin(
             self._experiment, self._night, panel_size=self._panel_size, dag_run_id=self.run_id
         )
@@ -203,9 +196,14 @@ class _Night:
             elif step.arguments is not None:
                 for arguments in step.arguments(run):
                     shard = f" [{arguments[-1]}]" if "--shard" in arguments else ""
-                    self._step(f"{step.name}{shard}", functools.partial(_spark, step, arguments))
+                    work = functools.partial(self._submit, step, arguments)
+                    self._step(f"{step.name}{shard}", work)
             if self._broken:
                 return
+
+    def _submit(self, step: steps.Step, arguments: list[str]) -> None:
+        name = f"isr-{step.name}"
+        submit(step.job, arguments, name=name, master=self._master, variables=os.environ)
 
     def _step(self, name: str, work: Callable[[], object]) -> None:
         """Do something, a second time if it broke off; note its name if it did not end."""
@@ -220,7 +218,8 @@ class _Night:
                 work()
             except Exception as error:
                 reason = _reason(error)
-                if isinstance(error, USER_ERRORS) or only_a_person_mends(reason):
+                hopeless = (*USER_ERRORS, JobNotStarted)
+                if isinstance(error, hopeless) or only_a_person_mends(reason):
                     break
                 continue
             self._say(f"{name:<34} success  {time.monotonic() - began:.1f} s")
@@ -233,7 +232,7 @@ class _Night:
 
 def _reason(error: Exception) -> str:
     """Say in one line why something failed; the log has the rest of what a defect says."""
-    if isinstance(error, USER_ERRORS):
+    if isinstance(error, (*USER_ERRORS, JobFailed)):
         return str(error)
     traceback.print_exc()
     return cause(error)
@@ -251,19 +250,11 @@ def _log_in(home: Home) -> Iterator[TextIO]:
 
 
 def _import_what_steps_need() -> None:
-    """Import while Spark starts; what cannot be imported is left to the step that needs it."""
+    """Import; what cannot be imported is left to the step that needs it."""
     logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
     for module in steps.NEEDED:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-
-
-def _spark(step: steps.Step, arguments: list[str]) -> None:
-    """Run a job on the night's Spark, or on one of its own if that was killed."""
-    job = importlib.import_module(f"isr_pipeline.jobs.{step.job}")
-    sys.stdout.write(f"{job.__name__} {' '.join(arguments)}\n")
-    with step_session(step.name, preload=[job.PRELOADED]) as spark:
-        job.run(spark, job.parse(arguments))
 
 
 class _Filter(io.TextIOBase):

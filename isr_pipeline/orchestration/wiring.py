@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
-import importlib
 import os
 import re
 import shutil
 import sys
 import tempfile
-import threading
-import traceback
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +32,6 @@ from isr_pipeline.orchestration.airflow_names import (
     AirflowTaskTimeout,
 )
 from isr_pipeline.orchestration.connections import (
-    SparkConnection,
     into_environment,
     settings,
     spark_connection,
@@ -305,15 +301,13 @@ def check_ground() -> None:
     Raises:
         AirflowFailException: a folder, MLflow's store or Spark cannot be used.
     """
-    from isr_pipeline.host import ground, spark_place, spark_workers  # noqa: PLC0415 - parse fast
+    from isr_pipeline.host import ground, shipping  # noqa: PLC0415 - parse fast
 
+    shipping.wanted()
     home = Home.from_environment()
     ground.check_places(home)
     ground.check_store(home)
     spark = spark_connection(SETTINGS.spark_connection)
-    if spark_place.find(spark.master) is not None:
-        spark_workers.check_workers(spark.master, home.root)
-        return
     where = f"connection {spark.conn_id}"
     if spark.master.startswith(("local", "spark://")):
         ground.check_master(spark.master, where)
@@ -321,65 +315,37 @@ def check_ground() -> None:
         raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 
 
-def killed(status: int) -> bool:
-    """Whether an exit status says that a signal ended the program, as when memory is short."""
-    return status < 0 or status > 128
-
-
-def why_not(text: str) -> str:
-    """Of what spark-submit said before it gave up, the line that says why."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = re.compile(
-        r"not found|no such file|error:|exception|unrecognized|unsupported|denied|cannot|could not",
-        re.IGNORECASE,
-    )
-    found = next((line for line in lines[1:] if telling.search(line)), lines[-1])
-    return shortened(found, 300)
-
-
-def _failure(reason: str) -> AirflowException:
-    """Return what a task fails with: what only a person mends is not tried again."""
-    return (AirflowFailException if only_a_person_mends(reason) else AirflowException)(reason)
+POOL = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
+"""Where Spark jobs stand in line."""
 
 
 class SparkJob(SparkSubmitOperator):
-    """One of our Spark jobs: on the Spark that serves the whole run, else by spark-submit.
+    """One of our Spark jobs, by spark-submit as the connection says.
 
-    Both run the same job on the master that the connection names; the first saves the start of
-    Java, of Spark and of its Python workers. If the run's Spark was killed, it is spark-submit.
+    Args:
+        job: file of ``spark_jobs/``.
     """
 
     operator_extra_links = (NightLink(),)  # a shard is made from the class, not from the DAG
-    _cancel: Callable[[], None] | None = None
 
-    def __init__(self, *, conn_id: str = SETTINGS.spark_connection, **options: Any) -> None:
-        super().__init__(conn_id=conn_id, **options)
-        self.spark_conn_id = conn_id
+    def __init__(self, *, job: str, **options: Any) -> None:
+        super().__init__(
+            application=str(JOBS / job),
+            name=f"isr-{options['task_id']}",
+            conn_id=SETTINGS.spark_connection,
+            conf=dict(SETTINGS.spark_conf),
+            **options,
+        )
 
     @one_line_errors
     def execute(self, context: Any) -> Any:
-        """Run the job to its end; fails the task if the job does."""
-        from isr_pipeline.host import spark_place  # noqa: PLC0415 - parse fast
-
-        connection = spark_connection(self.spark_conn_id)
-        if spark_place.find(connection.master) is None:
-            return self._submit(context, connection)
-        from isr_pipeline.host.spark_session import joined  # noqa: PLC0415 - reads pyspark
-
-        with joined(self.task_id, connection.master) as spark:
-            if spark is None:
-                return self._submit(context, connection)
-            self._cancel = functools.partial(spark.sparkContext.cancelJobGroup, self.task_id)
-            self._run(spark)
-        return None
-
-    def _submit(self, context: Any, connection: SparkConnection) -> Any:
-        """Run the job by spark-submit.
+        """Run the job to its end.
 
         Raises:
-            AirflowFailException: it could not even start: a second try would not either.
+            AirflowFailException: a second try would end for the same reason.
         """
-        from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415 - reads pyspark
+        from isr_pipeline.host import submit  # noqa: PLC0415 - reads pyspark
+        from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415
 
         with tempfile.TemporaryDirectory() as folder:
             sign = Path(folder) / "started"
@@ -387,46 +353,25 @@ class SparkJob(SparkSubmitOperator):
             try:
                 return super().execute(context)
             except OSError as error:
+                launcher = spark_connection(SETTINGS.spark_connection).launcher
                 raise AirflowFailException(
-                    f"{connection.launcher} cannot be started: {str(error.strerror).lower()}"
+                    f"{launcher} cannot be started: {str(error.strerror).lower()}"
                 ) from None
             except AirflowException as error:
                 status = re.search(r"Error code is: (-?\d+)", str(error))
-                elsewhere = connection.deploy_mode == "cluster"
-                if status and killed(int(status[1])):
-                    raise AirflowException(
-                        f"spark-submit was killed (exit status {status[1]}; was memory short?)"
-                    ) from None
-                if sign.exists() and sign.read_text():
-                    raise _failure(sign.read_text()) from None
-                if sign.exists() or elsewhere or status is None:
+                if status is None:
                     raise
-                raise AirflowFailException(
-                    f"the job did not start (exit status {status[1]}): {why_not(str(error))}"
-                ) from None
+                failed = submit.failure(int(status[1]), sign, str(error).partition("\n")[2])
+                elsewhere = isinstance(failed, submit.JobNotStarted) and _in_cluster()
+                hopeless = isinstance(failed, submit.JobNotStarted) and not elsewhere
+                if hopeless or only_a_person_mends(str(failed)):
+                    raise AirflowFailException(str(failed)) from None
+                raise AirflowException(str(error if elsewhere else failed)) from None
 
-    @one_line_errors
-    def _run(self, spark: Any) -> None:
-        """Run the job; what Spark says around the cause of a failure goes to the log alone."""
-        job = importlib.import_module(f"isr_pipeline.jobs.{Path(self.application).stem}")
-        sys.stdout.write(f"{job.__name__} {' '.join(self.application_args)}\n")
-        try:
-            job.run(spark, job.parse(self.application_args))
-        except USER_ERRORS:
-            raise
-        except Exception as error:
-            traceback.print_exc(file=sys.stdout)
-            raise _failure(cause(error)) from None
 
-    def on_kill(self) -> None:
-        """Cancel what Spark still does for this task."""
-        if self._cancel is None:
-            super().on_kill()
-            return
-        # The thread that is interrupted holds the connection on which it waits for Spark.
-        canceller = threading.Thread(target=self._cancel)
-        canceller.start()
-        canceller.join()
+def _in_cluster() -> bool:
+    """Whether jobs' drivers run elsewhere, so that nothing here says whether they started."""
+    return spark_connection(SETTINGS.spark_connection).deploy_mode == "cluster"
 
 
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +14,18 @@ import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.home import SHIPPED
 from isr_pipeline.host import stack
 from isr_pipeline.night import steps
 from isr_pipeline.night.keep import Submit
-from isr_pipeline.orchestration import baseline_accept
 from isr_pipeline.orchestration.connections import (
     Settings,
     into_environment,
     settings,
     spark_connection,
 )
+
+DAGS = SHIPPED / "dags"
 
 CONNECTIONS = {
     "local": '{"conn_type": "spark", "host": "local[2]"}',
@@ -69,7 +72,8 @@ class TestSparkConnection:
             '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',
         )
         assert "isr_baseline_accept" in bag.dags
-        assert baseline_accept._spark() == Submit("spark3-submit", "yarn")
+        found = runpy.run_path(str(DAGS / "isr_baseline_accept.py"))["_spark"]()
+        assert found == Submit("spark3-submit", "yarn")
 
     def test_kubernetes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A URI's scheme is the master's; the provider wants a second provider for this one."""
@@ -117,6 +121,10 @@ class TestSettings:
             (
                 '{"run_hours": 0}',
                 "Airflow Variable isr_pipeline: run_hours: 0; allowed: hours, > 0 and <= 744",
+            ),
+            (
+                '{"spark_conf": {"executor.memory": "4g"}}',
+                "Airflow Variable isr_pipeline: spark_conf: ",
             ),
         ],
     )
@@ -176,24 +184,28 @@ class TestPoolAndLimit:
     """What of the Variable shapes the DAG itself."""
 
     PARSED = (
-        "import json\n"
-        "from isr_pipeline.orchestration.nightly import dag\n"
+        "import json, runpy, sys\n"
+        "dag = runpy.run_path(sys.argv[1])['dag']\n"
         "pools = {t.task_id: getattr(t, 'pool') for t in dag.tasks}\n"
-        "print(json.dumps([pools, dag.dagrun_timeout.total_seconds()]))\n"
+        "conf = dag.get_task('confirm').conf\n"
+        "print(json.dumps([pools, conf, dag.dagrun_timeout.total_seconds()]))\n"
     )
 
+    CONF = {"spark.executor.memory": "4g"}  # noqa: RUF012
+
     def test_said(self, tmp_path: Path) -> None:
-        """Tasks that use Spark are in the pool, the others not; a run ends after its hours."""
-        variable = '{"pool": "spark", "run_hours": 3}'
+        """Tasks that use Spark are in the pool, with its settings; a run ends after its hours."""
+        variable = json.dumps({"pool": "spark", "run_hours": 3, "spark_conf": self.CONF})
         variables = {"AIRFLOW_VAR_ISR_PIPELINE": variable, "AIRFLOW_HOME": str(tmp_path)}
         done = subprocess.run(
-            [sys.executable, "-c", self.PARSED],
+            [sys.executable, "-c", self.PARSED, str(DAGS / "isr_nightly.py")],
             env=os.environ | variables,
             capture_output=True,
             text=True,
             check=True,
         )
-        pools, seconds = json.loads(done.stdout.splitlines()[-1])
+        pools, conf, seconds = json.loads(done.stdout.splitlines()[-1])
         of_spark = {step.name for step in steps.BETWEEN if step.job}
         assert {name for name, pool in pools.items() if pool == "spark"} == of_spark
+        assert conf == self.CONF
         assert seconds == 3 * 3600

@@ -121,8 +121,8 @@ class TestNightly:
     def test_spark_does_the_same_as_without_airflow(self, bag: Any, step: steps.Step) -> None:
         """A task of Spark runs the job that the list of steps names."""
         task = bag.dags["isr_nightly"].get_task(step.name)
-        settings = task.partial_kwargs if task.is_mapped else vars(task)
-        assert Path(settings["application"]).stem == step.job
+        job = task.partial_kwargs["job"] if task.is_mapped else Path(task.application).name
+        assert job == step.job
 
     @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if not step.job])
     def test_the_rest_is_the_same_function(self, bag: Any, step: steps.Step) -> None:
@@ -199,9 +199,7 @@ class TestNightly:
         assert {dag.get_task(name).trigger_rule for name in GATE_MAY_SKIP} == {"all_success"}
         assert dag.get_task("decide").trigger_rule == "none_failed"
 
-    @pytest.mark.parametrize(
-        "name", ["generate_scenarios", "simulate", "summarize", "confirm", "extend_1", "extend_2"]
-    )
+    @pytest.mark.parametrize("name", ["simulate", "confirm", "extend_1", "extend_2"])
     def test_spark_jobs_go_through_the_connection(self, bag: Any, name: str) -> None:
         """Where Spark runs is said by `spark_default` alone, to the provider's own operator."""
         task = bag.dags["isr_nightly"].get_task(name)
@@ -442,14 +440,13 @@ class TestSparkJobThatCannotStart:
     def submit(self, monkeypatch: pytest.MonkeyPatch, application: Path, **variables: str) -> None:
         """Run a job outside Airflow, on this Python's Spark."""
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
-        monkeypatch.delenv("ISR_PIPELINE_SPARK", raising=False)
         programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
         java = str(java_home(Home.from_environment()))
         settings = {"PATH": programs, "SPARK_HOME": str(spark_home()), "JAVA_HOME": java}
         settings |= variables
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
-        job = SparkJob(task_id="job", name="job", application=str(application))
+        job = SparkJob(task_id="job", job=str(application))
         job.execute({})
 
     def test_no_launcher(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -492,7 +489,6 @@ class TestCheckGround:
         """The connection and its program are named."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", STORED)
-        monkeypatch.delenv("ISR_PIPELINE_SPARK", raising=False)
         monkeypatch.setenv("PATH", "/none")
         with pytest.raises(AirflowFailException) as failed:
             check_ground()
@@ -549,7 +545,7 @@ class TestLimits:
 
     def limit(self, context: dict[str, Any], given: timedelta | None = None) -> timedelta | None:
         """Return the limit of a task after its hook."""
-        job = SparkJob(task_id="job", application="/none.py", execution_timeout=given)
+        job = SparkJob(task_id="job", job="/none.py", execution_timeout=given)
         claim_and_limit({**context, "task": job})
         limit: timedelta | None = job.execution_timeout
         return limit

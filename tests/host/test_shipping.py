@@ -20,10 +20,10 @@ from isr_pipeline.host.arrival import SCRATCH
 IMPORTED = """
 import importlib, sys
 from importlib.metadata import packages_distributions
-from isr_pipeline.jobs.host import EVERY_STEP
-for name in [one.partition(":")[0] for one in EVERY_STEP]:
+from isr_pipeline.jobs.simulate import PRELOADED
+for name in [one.partition(":")[0] for one in PRELOADED]:
     importlib.import_module(name)
-for job in ("extend", "generate_scenarios", "host", "simulate", "summarize"):
+for job in ("extend", "simulate"):
     importlib.import_module(f"isr_pipeline.jobs.{job}")
 import isr_pipeline.outcomes.serving, isr_pipeline.host.spark_workers, pyspark.worker
 named = packages_distributions()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pytest
 
+from isr_pipeline.home import Home
+from isr_pipeline.host.java import driver_variables, java_home
 from isr_pipeline.host.spark_session import SETTINGS
-from isr_pipeline.jobs import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,28 +52,46 @@ class TestSession:
         assert (row["python"], row["archives"]) == (sys.executable, "")
 
 
-class TestSparkThatServes:
-    """The program that holds one Spark for all steps."""
+TOLD = """
+import json, sys
+from isr_pipeline.host.spark_session import spark_session
 
-    def test_its_java_collects_garbage_while_it_waits(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Java would let its heap grow night by night, so it is told to collect in turn."""
-        reads, writes = os.pipe()
-        monkeypatch.setattr(host, "COLLECT_SECONDS", 0.0)
-        times = []
+spark = spark_session("job")
+context = spark.sparkContext
+names = ("spark.ui.enabled", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone")
+found = {name: spark.conf.get(name) for name in names}
+variables = {"threads": context.getConf().get("spark.executorEnv.OMP_NUM_THREADS")}
+print("told", json.dumps({**found, **variables, "app": context.appName, "at": context.master}))
+"""
 
-        def collect() -> None:
-            times.append(time.monotonic())
-            if len(times) == 2:
-                os.close(writes)
 
-        java = subprocess.Popen(["sleep", "60"])
-        try:
-            with os.fdopen(reads) as stdin:
-                monkeypatch.setattr("sys.stdin", stdin)
-                assert host._wait_for_end(java, collect) == 0
-        finally:
-            java.kill()
-            java.wait()
-        assert len(times) == 2
+def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
+    """Master, name, settings and variables of workers; of the rest ours hold."""
+    job = tmp_path / "job.py"
+    job.write_text(TOLD)
+    given = {
+        "spark.ui.enabled": "true",
+        "spark.ui.port": "0",
+        "spark.sql.shuffle.partitions": "64",
+        "spark.executorEnv.OMP_NUM_THREADS": "3",
+    }
+    options = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
+    launcher = str(Path(sys.executable).parent / "spark-submit")
+    done = subprocess.run(
+        [launcher, "--master", "local[1]", "--name", "named", *options, str(job)],
+        env={**os.environ, **driver_variables(java_home(Home.from_environment()))}
+        | {"SPARK_MASTER": "local[2]", "PYSPARK_PYTHON": sys.executable}
+        | {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.partition("told ")[2].splitlines()[0]) == {
+        "spark.ui.enabled": "true",
+        "spark.sql.shuffle.partitions": "64",
+        "spark.sql.session.timeZone": "UTC",
+        "threads": "3",
+        "app": "named",
+        "at": "local[1]",
+    }

@@ -108,13 +108,13 @@ class TestOwn:
     def test_a_night_gets_the_spark_beside_us(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its place is told outright, as is a folder of settings: empty, or one named for us."""
+        """Its place is told outright, and a folder of settings only if one is named for us."""
         for name, value in ANOTHER_SPARK.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         variables = stack.environment(Home.from_environment())
         assert variables["SPARK_HOME"].endswith("site-packages/pyspark")
-        assert not any(Path(variables["SPARK_CONF_DIR"]).iterdir())
+        assert "SPARK_CONF_DIR" not in variables
         assert variables["PYSPARK_PYTHON"] == sys.executable
         monkeypatch.setenv("ISR_PIPELINE_SPARK_CONF", str(tmp_path / "conf"))
         variables = stack.environment(Home.from_environment())

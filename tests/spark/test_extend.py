@@ -14,8 +14,10 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.jobs import extend, generate_scenarios, simulate, summarize
+from isr_pipeline.jobs import extend, simulate
 from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.scenarios_table import generate_scenarios
+from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.validation.run import check
 from isr_pipeline.verdicts import acceptance, baseline_side, changes, stages
 from isr_pipeline.verdicts.judge import judge_night
@@ -56,7 +58,7 @@ def planned(folder: Path, night: str, lag_ms: int) -> Plan:
 
 def made(spark: SparkSession, plan: Plan, *panels: str) -> Plan:
     """Draw a night and simulate some of its panels under every configuration."""
-    generate_scenarios.run(spark, generate_scenarios.GenerateConfig(plan))
+    generate_scenarios(plan)
     for panel in panels:
         simulate.run(spark, simulate.SimulateConfig(plan, panel))
     judge_night(plan)
@@ -149,7 +151,7 @@ def test_a_summary_has_no_further_rows(spark: SparkSession, night: Plan) -> None
     """The tables know the panels of a stage; the night's own panels are the plan's."""
     assert set(parts.assembled(night)) > {"regression", "confirm"}
     assert set(night.panels) == {"regression", "confirm", "fresh"}
-    summarize.run(spark, summarize.SummarizeConfig(night, resamples=10))
+    summarize_night(night, resamples=10)
     summary = store.read_table("summary", night.experiment, night.night, root=night.root)
     assert set(summary["panel"]) <= set(night.panels)
     check("summary", night)

@@ -14,10 +14,12 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.jobs import generate_scenarios, simulate, summarize
+from isr_pipeline.jobs import simulate
 from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
+from isr_pipeline.outcomes.scenarios_table import generate_scenarios
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS, names_and_types
+from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.storage.published import replacing
 from isr_pipeline.validation.run import check
@@ -59,12 +61,12 @@ def plan_night(folder: Path) -> Made:
 def make_night(spark: SparkSession, folder: Path) -> Made:
     """Make a night's tables, shard by shard."""
     made = plan_night(folder)
-    generate_scenarios.run(spark, generate_scenarios.parse(["--plan", str(made.file)]))
+    generate_scenarios(made.plan)
     for shard in made.plan.shards:
         options = ["--plan", str(made.file), "--shard", shard.name]
         simulate.run(spark, simulate.parse(options))
     parts.assemble_night(made.plan)
-    summarize.run(spark, summarize.parse(["--plan", str(made.file)]))
+    summarize_night(made.plan)
     return made
 
 
@@ -104,7 +106,7 @@ class TestNight:
         assert len(rows) == plan.panels["fresh"]
 
     def test_panel_as_planned(self, night: Made) -> None:
-        """Scenarios drawn on Spark are those whose digest the plan has."""
+        """Scenarios that are drawn are those whose digest the plan has."""
         plan = night.plan
         for panel, digest in (("regression", plan.panel_digest), ("confirm", plan.confirm_digest)):
             rows = store.read_table(
@@ -121,12 +123,12 @@ class TestNight:
         """The same night cut into other tasks, without shards, has the same digests."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(simulate, "TASKS_PER_CORE", 2)
-            patch.setattr(generate_scenarios, "SCENARIOS_PER_TASK", 3)
+            patch.setattr("isr_pipeline.outcomes.scenarios_table.SCENARIOS_AT_ONCE", 3)
             other = plan_night(tmp_path)
             arguments = ["--plan", str(other.file)]
-            generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+            generate_scenarios(other.plan)
             simulate.run(spark, simulate.parse(arguments))
-            summarize.run(spark, summarize.parse(arguments))
+            summarize_night(other.plan)
         assert other.digests() == night.digests()
 
 
@@ -154,7 +156,7 @@ class TestParts:
         """A shard that has not run is named; there is no outcomes table."""
         made = plan_night(tmp_path)
         arguments = ["--plan", str(made.file)]
-        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        generate_scenarios(made.plan)
         first, *rest = made.plan.shards
         capsys.readouterr()
         simulate.run(spark, simulate.parse([*arguments, "--shard", first.name]))
@@ -178,7 +180,7 @@ class TestParts:
         made = plan_night(tmp_path)
         plan, shard = made.plan, made.plan.shards[0]
         arguments = ["--plan", str(made.file)]
-        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        generate_scenarios(made.plan)
         there = simulate.scenario_costs(plan, "regression")
         # The tasks look for a scenario that the table does not hold.
         monkeypatch.setattr(simulate, "scenario_costs", lambda *_: {**there, len(there): 1.0})
@@ -205,7 +207,7 @@ class TestParts:
         made = plan_night(tmp_path)
         arguments = ["--plan", str(made.file)]
         plan = made.plan
-        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        generate_scenarios(made.plan)
         names = [configuration.name for configuration in plan.configurations[:2]]
         simulate.run(spark, simulate.parse([*arguments, "--configs", ",".join(names)]))
         before = store.read_table("outcomes", plan.experiment, NIGHT, root=plan.root)
@@ -227,7 +229,7 @@ class TestParts:
         """Confirm outcomes of a second configuration join those of the first, which stay."""
         made = plan_night(tmp_path)
         plan, arguments = made.plan, ["--plan", str(made.file)]
-        generate_scenarios.run(spark, generate_scenarios.parse(arguments))
+        generate_scenarios(made.plan)
         first, second = (one.name for one in plan.configurations[:2])
         for name in (first, second, first):
             confirm = [*arguments, "--panel", "confirm", "--configs", name]
@@ -245,7 +247,7 @@ class TestParts:
         part.mkdir(parents=True)
         table = store.table_path("outcomes", "smoke", NIGHT, made.plan.root)
         table.mkdir(parents=True)
-        generate_scenarios.run(spark, generate_scenarios.parse(["--plan", str(made.file)]))
+        generate_scenarios(made.plan)
         assert not part.exists()
         assert not table.exists()
 

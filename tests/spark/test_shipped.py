@@ -36,21 +36,22 @@ from pathlib import Path
 from isr_pipeline.experiment.plan import make_plan
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.host.spark_workers import ask_workers
-from isr_pipeline.jobs import generate_scenarios, simulate, summarize
-from isr_pipeline.jobs.host import EVERY_STEP
+from isr_pipeline.jobs import simulate
+from isr_pipeline.outcomes.scenarios_table import generate_scenarios
+from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 
 master, folder, scenarios = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 plan = make_plan("smoke", "2026-11-19", scenarios)
 file = ["--plan", str(plan.save(folder / "plan.json"))]
-spark = spark_session("elsewhere", master, preload=EVERY_STEP)
+spark = spark_session("elsewhere", master, preload=simulate.PRELOADED)
 workers = [(one.user, one.home) for one in ask_workers(spark, plan.root)]
-generate_scenarios.run(spark, generate_scenarios.parse(file))
+generate_scenarios(plan)
 for shard in plan.shards:
     simulate.run(spark, simulate.parse([*file, "--shard", shard.name]))
 parts.assemble_night(plan)
-summarize.run(spark, summarize.parse(file))
+summarize_night(plan)
 spark.stop()
 of_night = plan.experiment, plan.night
 digests = {name: store.table_digest(name, *of_night, root=plan.root) for name in SPARK_SCHEMAS}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -55,13 +56,21 @@ class TestAsked:
 class TestWhen:
     """Which nights ask."""
 
-    def test_not_on_this_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Workers here share everything: no session is asked for."""
-        monkeypatch.setattr(spark_workers, "joined", lambda *_: pytest.fail("asked"))
-        spark_workers.check_workers("local[2]", "/tables")
+    @pytest.mark.parametrize(
+        ("master", "asked"), [("local[2]", []), ("spark://elsewhere:7077", ["/tables"])]
+    )
+    def test_not_on_this_machine(
+        self, master: str, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Workers here share everything and are not asked; others are."""
+        found: list[str] = []
+        monkeypatch.setattr(spark_workers, "ask_workers", lambda _, root: found.append(root))
+        session = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
+        spark_workers.check_workers(cast("SparkSession", session), "/tables")
+        assert found == asked
 
     def test_a_word_that_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A mistyped variable is refused by the plan, whatever the master."""
+        """A mistyped variable is refused by whoever asks, whatever the master."""
         monkeypatch.setenv(shipping.WORKERS, "ship")
         with pytest.raises(InputError, match=r"^ISR_PIPELINE_WORKERS: ship; allowed: "):
-            spark_workers.check_workers("local[2]", "/tables")
+            shipping.wanted("local[2]")

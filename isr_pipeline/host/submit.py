@@ -1,0 +1,113 @@
+"""Spark jobs, run by spark-submit; and why one ended, in a line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isr_pipeline.errors import shortened
+from isr_pipeline.home import SHIPPED
+from isr_pipeline.host.spark_session import STARTED
+from isr_pipeline.host.together import end_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+JOBS = SHIPPED / "spark_jobs"
+
+LAUNCHER = "spark-submit"
+
+
+class JobFailed(Exception):
+    """A Spark job failed; its text is the reason, in one line."""
+
+
+class JobNotStarted(JobFailed):
+    """A Spark job could not even start: a second try would not either."""
+
+
+def submit(
+    job: str,
+    arguments: Sequence[str],
+    *,
+    name: str,
+    master: str,
+    variables: Mapping[str, str],
+    launcher: str = LAUNCHER,
+) -> None:
+    """Run a job to its end; what it says goes to standard output, line by line.
+
+    Args:
+        job: file of ``spark_jobs/``.
+        arguments: of the job.
+        name: of the application.
+        master: Spark's.
+        variables: environment of the launcher.
+        launcher: program that submits.
+
+    Raises:
+        JobNotStarted: no session came up.
+        JobFailed: the job failed, or was killed.
+    """
+    command = [launcher, "--master", master, "--name", name, str(JOBS / job), *arguments]
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        sign = Path(folder) / "started"
+        try:
+            process = subprocess.Popen(
+                command,
+                env={**variables, STARTED: str(sign)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                # Ctrl-C in the terminal reaches this program alone, which ends it in order.
+                start_new_session=True,
+            )
+        except OSError as error:
+            why = str(error.strerror).lower()
+            raise JobNotStarted(f"{launcher} cannot be started: {why}") from None
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                sys.stdout.write(line)
+                said = [*said[-50:], line]
+            status = process.wait()
+        except BaseException:
+            end_all([process])
+            raise
+        if status:
+            raise failure(status, sign, "".join(said))
+
+
+def failure(status: int, sign: Path, said: str) -> JobFailed:
+    """Why a job ended.
+
+    Args:
+        status: exit status of the launcher.
+        sign: file that the job makes once it has a session, and leaves its reason in.
+        said: the last that the launcher said.
+    """
+    if status < 0 or status > 128:
+        return JobFailed(f"{LAUNCHER} was killed (exit status {status}; was memory short?)")
+    reason = sign.read_text() if sign.exists() else ""
+    if reason:
+        return JobFailed(reason)
+    if sign.exists():
+        return JobFailed(f"the job ended without a reason (exit status {status})")
+    return JobNotStarted(f"the job did not start (exit status {status}): {why_not(said)}")
+
+
+def why_not(text: str) -> str:
+    """Of what spark-submit said before it gave up, the line that says why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = re.compile(
+        r"not found|no such file|error:|exception|unrecognized|unsupported|denied|cannot|could not",
+        re.IGNORECASE,
+    )
+    found = next((line for line in lines if telling.search(line)), (lines or ["no output"])[-1])
+    return shortened(found, 300)

@@ -1,0 +1,48 @@
+"""Libraries are used by their public interfaces: what begins with `_` may change at any release."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from isr_pipeline.home import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FOLDERS = ("isr_pipeline", "dags", "spark_jobs")
+
+ONES_OWN = re.compile(r"_(?:pandas|asdict|fields|replace|make)$")
+"""Private names that are a module's own convention, or public in spite of the sign."""
+
+
+def files() -> list[Path]:
+    """Every source file that imports pyspark or py4j."""
+    found = [file for name in FOLDERS for file in (REPOSITORY / name).rglob("*.py")]
+    return [
+        one for one in found if re.search(r"import pyspark|from (?:pyspark|py4j)", one.read_text())
+    ]
+
+
+def private(tree: ast.AST) -> Iterator[str]:
+    """Private attributes of anything but `self` and `cls`, and private names that are imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            owner = node.value
+            if not (isinstance(owner, ast.Name) and owner.id in ("self", "cls")):
+                yield node.attr
+        if isinstance(node, ast.keyword) and node.arg in ("_jvm", "_jconf"):
+            yield node.arg
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("pyspark", "py4j")):
+            yield from (one.name for one in node.names if one.name.startswith("_"))
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: file.relative_to(REPOSITORY).as_posix())
+def test_no_private_name_of_sparks(file: Path) -> None:
+    """Neither pyspark's nor py4j's."""
+    found = [name for name in private(ast.parse(file.read_text())) if not ONES_OWN.match(name)]
+    assert found == []
