@@ -8,6 +8,7 @@ them; then those of an earlier attempt at the same night are removed and the tag
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import math
 import os
@@ -18,7 +19,7 @@ from urllib.parse import quote
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import read_answer
-from isr_pipeline.storage.places import at_hand
+from isr_pipeline.storage.places import at_hand, modified_s
 from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
     connect,
@@ -35,6 +36,7 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pandas as pd
     from mlflow import MlflowClient
 
     from isr_pipeline.experiment.grid import Configuration
@@ -88,6 +90,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         failed = _log_children(client, plan, verdict, dag_run_id, made, values=values)
         failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
+        _log_tables(client, parent, plan)
         remove_runs(client, replaced)
         known = experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made)
@@ -154,17 +157,57 @@ def _undone_if_it_fails(client: MlflowClient, made: list[str]) -> Iterator[None]
 def _log_parent(
     client: MlflowClient, plan: Plan, verdict: NightVerdict, dag_run_id: str, made: list[str]
 ) -> str:
-    from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
-
     known = experiment_id(client, plan.experiment)
     tags = {
-        **names.night_tags(plan, dag_run_id),
+        **_shared_tags(plan, dag_run_id),
         **names.verdict_tags(verdict),
         "kind": "night",
         "status": names.WRITING,
     }
-    run = client.create_run(known, run_name=names.night_name(verdict), tags=tags)
+    run = client.create_run(
+        known, run_name=names.night_name(verdict), tags=tags, start_time=_began_ms(plan)
+    )
     made.append(run.info.run_id)
+    _log_panel(client, run.info.run_id, plan)
+    counts = verdict.counts()
+    metrics = {f"configurations.{status}": float(counts[status]) for status in Status}
+    metrics["tests"] = float(verdict.tests)
+    params = {
+        "reference": plan.reference,
+        **{f"panel.{name}.scenarios": size for name, size in sorted(plan.panels.items())},
+    }
+    _log_batch(client, run.info.run_id, metrics, params)
+    return str(run.info.run_id)
+
+
+def _shared_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
+    """Tags of the night and of each of its children, with those that MLflow's columns show."""
+    return {
+        **names.night_tags(plan, dag_run_id),
+        "mlflow.user": _user(),
+        "mlflow.source.type": "JOB",
+        "mlflow.source.name": f"isr-pipeline {plan.version}",
+        "mlflow.source.git.commit": plan.code_version.partition("+")[0],
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a number without a name, as in containers
+        return str(os.getuid())
+
+
+def _began_ms(plan: Plan) -> int:
+    """When the night began, milliseconds since 1970: its plan is its first file."""
+    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
+    return round(modified_s(file) * 1_000) if file.is_file() else time.time_ns() // 1_000_000
+
+
+def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
+    """Name the panel as the run's dataset: a filter on datasets sees one run at a time."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
+
     panel = Dataset(
         name=f"{plan.experiment} regression panel",
         digest=plan.panel_digest[:36],
@@ -175,16 +218,7 @@ def _log_parent(
         profile=json.dumps({"scenarios": plan.panels["regression"]}),
     )
     context = [InputTag("mlflow.data.context", "regression panel")]
-    client.log_inputs(run.info.run_id, datasets=[DatasetInput(panel, context)])
-    counts = verdict.counts()
-    metrics = {f"configurations.{status}": float(counts[status]) for status in Status}
-    metrics["tests"] = float(verdict.tests)
-    params = {
-        "reference": plan.reference,
-        **{f"panel.{name}.scenarios": size for name, size in sorted(plan.panels.items())},
-    }
-    _log_batch(client, run.info.run_id, metrics, params)
-    return str(run.info.run_id)
+    client.log_inputs(run_id, datasets=[DatasetInput(panel, context)])
 
 
 def _changed(plan: Plan) -> list[str]:
@@ -210,7 +244,8 @@ def _log_children(
     """Log every configuration, and return the runs of those that turn the night red."""
     failed = []
     experiment = experiment_id(client, plan.experiment)
-    shared = names.night_tags(plan, dag_run_id)
+    shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
+    intervals = _intervals(plan)
     for configuration in plan.configurations:
         one = verdict.configuration(configuration.config_id)
         tags = {
@@ -223,10 +258,17 @@ def _log_children(
                 one, trend.page(experiment, plan.panel_digest, one.name)
             ),
         }
-        run = client.create_run(experiment, run_name=configuration.name, tags=tags)
+        run = client.create_run(
+            experiment, run_name=configuration.name, tags=tags, start_time=began_ms
+        )
         made.append(run.info.run_id)
+        _log_panel(client, run.info.run_id, plan)
         failed += [run.info.run_id] if one.status in RED else []
-        metrics = {**values[configuration.config_id], **_verdict_metrics(one)}
+        metrics = {
+            **values[configuration.config_id],
+            **intervals.get(configuration.config_id, {}),
+            **_verdict_metrics(one),
+        }
         _log_batch(client, run.info.run_id, metrics, _params(configuration))
     return failed
 
@@ -237,8 +279,7 @@ def _params(configuration: Configuration) -> dict[str, object]:
 
 def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
     """config_id -> MLflow metric -> value over the whole regression panel; NaN if there is none."""
-    summary = store.read_table("summary", plan.experiment, plan.night)
-    whole = summary[(summary["panel"] == "regression") & (summary["stratum"] == "all")]
+    whole = _whole_panel(plan)
     empty = {names.metric_name(column): math.nan for column in METRICS}
     values = {one.config_id: dict(empty) for one in plan.configurations}
     for config_id, metric, value in zip(
@@ -247,6 +288,30 @@ def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
         if config_id in values and metric in METRICS:
             values[config_id][names.metric_name(metric)] = float(value)
     return values
+
+
+def _whole_panel(plan: Plan) -> pd.DataFrame:
+    """Rows of the summary on the whole regression panel."""
+    summary = store.read_table("summary", plan.experiment, plan.night)
+    return summary[(summary["panel"] == "regression") & (summary["stratum"] == "all")]
+
+
+def _intervals(plan: Plan) -> dict[str, dict[str, float]]:
+    """config_id -> metric with its ending -> how sure its value is, as far as that is known.
+
+    ``.low`` and ``.high`` end its 95 % interval, ``.ratio`` is the value over the reference's,
+    ``.scenarios`` of how many scenarios it is.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for row in _whole_panel(plan).to_dict("records"):
+        if row["metric"] not in METRICS:
+            continue
+        own = found.setdefault(row["config_id"], {})
+        name = names.metric_name(row["metric"])
+        numbers = {column: float(row[column]) for column in ("low", "high", "ratio")}
+        numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
+        own |= {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
+    return found
 
 
 def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
@@ -277,17 +342,21 @@ def _text(value: object) -> str:
 
 
 def _attach_files(client: MlflowClient, parent: str, plan: Plan) -> None:
-    """Attach the night's files and small tables, those that are there."""
+    """Attach the night's files, those that are there."""
     with at_hand(Home.from_environment().night_dir(plan.experiment, plan.night)) as folder:
         for name in NIGHT_FILES:
             if (folder / name).is_file():
                 client.log_artifact(parent, str(folder / name))
         if (folder / "figures").is_dir():
             client.log_artifacts(parent, str(folder / "figures"), "figures")
+
+
+def _log_tables(client: MlflowClient, parent: str, plan: Plan) -> None:
+    """Log the small tables so that MLflow shows and compares them; a second time adds rows."""
     for table in TABLES:
         if store.has_table(table, plan.experiment, plan.night):
             rows = store.read_table(table, plan.experiment, plan.night)
-            client.log_text(parent, rows.to_csv(index=False), f"tables/{table}.csv")
+            client.log_table(parent, rows, f"tables/{table}.json")
 
 
 def _describe(client: MlflowClient, plan: Plan, known: str) -> None:

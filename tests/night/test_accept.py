@@ -71,7 +71,8 @@ class TestConfirm:
         with pytest.raises(Refused) as refused:
             simulate_confirm(lambda: submit, plan, ("id-today", "id-lag-20s"))
         assert str(refused.value) == (
-            f"the confirm panel of night {NIGHT} could not be simulated: no executors"
+            f"the confirm panel of night {NIGHT} could not be simulated: "
+            "the job did not start (exit status 3): no executors"
         )
         given = (home / "given").read_text().split("\n")
         assert given[:2] == ["--master", "spark://there:7077"]

@@ -199,6 +199,11 @@ class World:
                 "metric": metric,
                 "stratum": "all",
                 "value": float(part[metric].astype(float).mean()),
+                "low": float(part[metric].astype(float).min()),
+                "high": float(part[metric].astype(float).max()),
+                "ratio": 1.0,
+                "scenarios": len(part),
+                "scenarios_failed": int(part["failed"].sum()),
             }
             for part in parts
             if part["panel"].iloc[0] == "regression"
