@@ -13,28 +13,21 @@ with the baseline and shown in every report.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from airflow.sdk import DAG, task
 
-from isr_pipeline.night.keep import Submit
-from isr_pipeline.orchestration.connections import spark_connection
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
+    POOL,
     SAID,
-    SETTINGS,
     Tag,
     check_params,
     night_of,
     one_line_errors,
+    submit_job,
 )
-
-
-def _spark() -> Submit:
-    """The connection that the tasks of `isr_nightly` use."""
-    found = spark_connection(SETTINGS.spark_connection)
-    return Submit(found.launcher, found.master)
-
 
 with DAG(
     dag_id="isr_baseline_accept",
@@ -46,7 +39,7 @@ with DAG(
     tags=[Tag.BY_HAND, Tag.BASELINE],
 ) as dag:
 
-    @task
+    @task(**POOL)
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
@@ -61,7 +54,7 @@ with DAG(
             who=who,
             why=params["why"],
             only=[name for name in (params["only"] or "").split(",") if name],
-            spark=_spark,
+            spark=functools.partial(submit_job, "isr-confirm", "simulate.py"),
         )
         for line in lines:
             print(line)  # noqa: T201 - into the task's log

@@ -6,7 +6,6 @@ import contextlib
 import io
 import shutil
 import sys
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,14 +31,6 @@ if TYPE_CHECKING:
 DAG_ID = "isr_nightly"
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
-    """How a Spark job is submitted: by which program, to which master URL."""
-
-    launcher: str
-    master: str
-
-
 LINES_MAX = 12
 """Configurations whose absorbed changes are said one by one."""
 
@@ -51,7 +42,7 @@ def accept_baseline(
     who: str | None,
     why: str,
     only: Sequence[str] = (),
-    spark: Callable[[], Submit] | None = None,
+    spark: Callable[[list[str]], None] | None = None,
 ) -> list[str]:
     """Make a night the baseline of its experiment; simulates its confirm panel if need be.
 
@@ -61,8 +52,8 @@ def accept_baseline(
         who: name of the person; the login name if None.
         why: the reason, in one line.
         only: names of configurations that are accepted alone; empty: all of the night.
-        spark: says where the confirm panel is simulated if it has to be; None: where nights of
-            this machine are.
+        spark: runs the job `simulate.py` with some arguments, if the confirm panel has to be
+            simulated; None: where nights of this machine are.
 
     Returns:
         A line that says what was accepted, and lines that say which changes it absorbs.
@@ -120,7 +111,7 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
 
 
 def simulate_confirm(
-    spark: Callable[[], Submit] | None, plan: Plan, config_ids: tuple[str, ...]
+    spark: Callable[[list[str]], None] | None, plan: Plan, config_ids: tuple[str, ...]
 ) -> None:
     """Run the confirm panel for some configurations of a finished night, on Spark.
 
@@ -128,29 +119,33 @@ def simulate_confirm(
         Refused: the job failed; why.
         InputError: the connection that is set is no connection.
     """
-    from isr_pipeline.host.stack import connected_master, environment  # noqa: PLC0415
-    from isr_pipeline.host.submit import LAUNCHER, JobFailed, submit  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.host.submit import JobFailed  # noqa: PLC0415 - reads pyspark
 
-    home = Home.from_environment()
-    where = spark() if spark is not None else Submit(LAUNCHER, connected_master())
-    arguments = ["--plan", str(home.night_dir(plan.experiment, plan.night) / "plan.json")]
-    arguments += ["--panel", "confirm", "--configs", ",".join(config_ids)]
+    file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
+    arguments = ["--plan", str(file), "--panel", "confirm", "--configs", ",".join(config_ids)]
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
-            submit(
-                "simulate.py",
-                arguments,
-                name="isr-confirm",
-                master=where.master,
-                variables=environment(home),
-                launcher=where.launcher,
-            )
+            (spark or _submit)(arguments)
     except JobFailed as failed:
         sys.stderr.write(said.getvalue())
         raise Refused(
             f"the confirm panel of night {plan.night} could not be simulated: {failed}"
         ) from None
+
+
+def _submit(arguments: list[str]) -> None:
+    """Run the job where nights of this machine are run."""
+    from isr_pipeline.host.stack import connected_master, environment  # noqa: PLC0415
+    from isr_pipeline.host.submit import submit  # noqa: PLC0415 - reads pyspark
+
+    submit(
+        "simulate.py",
+        arguments,
+        name="isr-confirm",
+        master=connected_master(),
+        variables=environment(Home.from_environment()),
+    )
 
 
 def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import AirflowRuntimeError
@@ -344,34 +345,70 @@ class SparkJob(SparkSubmitOperator):
         Raises:
             AirflowFailException: a second try would end for the same reason.
         """
-        from isr_pipeline.host import submit  # noqa: PLC0415 - reads pyspark
-        from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415
+        from isr_pipeline.host.submit import JobFailed, JobNotStarted  # noqa: PLC0415
 
-        with tempfile.TemporaryDirectory() as folder:
-            sign = Path(folder) / "started"
-            self.env_vars: dict[str, Any] = {**(self.env_vars or {}), STARTED: str(sign)}
-            try:
-                return super().execute(context)
-            except OSError as error:
-                launcher = spark_connection(SETTINGS.spark_connection).launcher
-                raise AirflowFailException(
-                    f"{launcher} cannot be started: {str(error.strerror).lower()}"
-                ) from None
-            except AirflowException as error:
-                status = re.search(r"Error code is: (-?\d+)", str(error))
-                if status is None:
-                    raise
-                failed = submit.failure(int(status[1]), sign, str(error).partition("\n")[2])
-                elsewhere = isinstance(failed, submit.JobNotStarted) and _in_cluster()
-                hopeless = isinstance(failed, submit.JobNotStarted) and not elsewhere
-                if hopeless or only_a_person_mends(str(failed)):
-                    raise AirflowFailException(str(failed)) from None
-                raise AirflowException(str(error if elsewhere else failed)) from None
+        def work(variables: dict[str, str]) -> Any:
+            self.env_vars: dict[str, Any] = {**(self.env_vars or {}), **variables}
+            return super(SparkJob, self).execute(context)
+
+        try:
+            return _submitted(work)
+        except JobFailed as failed:
+            hopeless = isinstance(failed, JobNotStarted) or only_a_person_mends(str(failed))
+            kind = AirflowFailException if hopeless else AirflowException
+            raise kind(str(failed)) from None
 
 
-def _in_cluster() -> bool:
-    """Whether jobs' drivers run elsewhere, so that nothing here says whether they started."""
-    return spark_connection(SETTINGS.spark_connection).deploy_mode == "cluster"
+def submit_job(name: str, job: str, arguments: list[str]) -> None:
+    """Run a Spark job inside a task that has more to do, as the connection says.
+
+    Args:
+        name: of the application.
+        job: file of ``spark_jobs/``.
+        arguments: of the job.
+
+    Raises:
+        JobFailed: why it failed.
+    """
+
+    def work(variables: dict[str, str]) -> None:
+        SparkSubmitHook(
+            conf=dict(SETTINGS.spark_conf),
+            conn_id=SETTINGS.spark_connection,
+            name=name,
+            application_args=arguments,
+            env_vars=variables,
+        ).submit(str(JOBS / job))
+
+    _submitted(work)
+
+
+def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
+    """Let the provider submit a job, and say why it failed.
+
+    Args:
+        work: submits it, with these variables in its environment.
+
+    Raises:
+        JobFailed: the reason. Where the driver runs elsewhere the provider's own error says it.
+    """
+    from isr_pipeline.host import submit  # noqa: PLC0415 - reads pyspark
+    from isr_pipeline.host.spark_session import STARTED  # noqa: PLC0415
+
+    connection = spark_connection(SETTINGS.spark_connection)
+    with tempfile.TemporaryDirectory() as folder:
+        sign = Path(folder) / "started"
+        try:
+            return work({STARTED: str(sign)})
+        except OSError as error:
+            why = str(error.strerror).lower()
+            raise submit.JobNotStarted(f"{connection.launcher} cannot be started: {why}") from None
+        except AirflowException as error:
+            status = re.search(r"Error code is: (-?\d+)", str(error))
+            if status is None or connection.deploy_mode == "cluster":
+                raise
+            said = str(error).partition("\n")[2]
+            raise submit.failure(int(status[1]), sign, said) from None
 
 
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +15,15 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.host import stack
+from isr_pipeline.host.submit import JobFailed
 from isr_pipeline.night import steps
-from isr_pipeline.night.keep import Submit
 from isr_pipeline.orchestration.connections import (
     Settings,
     into_environment,
     settings,
     spark_connection,
 )
+from isr_pipeline.orchestration.wiring import submit_job
 
 DAGS = SHIPPED / "dags"
 
@@ -63,17 +63,25 @@ class TestSparkConnection:
         provider: dict[str, Any] = SparkSubmitHook(conn_id="spark_default")._connection
         assert stack.connected_master() == provider["master"]
 
-    def test_acceptance_in_airflow_submits_to_the_connection_of_the_variable(
-        self, monkeypatch: pytest.MonkeyPatch, bag: Any
+    def test_an_acceptance_goes_where_nights_go(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its launcher and master, as the tasks of `isr_nightly` have them."""
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SPARK_DEFAULT",
-            '{"conn_type": "spark", "host": "yarn", "extra": {"spark-binary": "spark3-submit"}}',
+        """Launcher, master, queue and mode of the connection; why it failed is one line."""
+        launcher = tmp_path / "spark3-submit"
+        launcher.write_text(
+            f'#!/bin/sh\necho "$@" > {tmp_path}/given\necho "error: no executors"\nexit 3\n'
         )
-        assert "isr_baseline_accept" in bag.dags
-        found = runpy.run_path(str(DAGS / "isr_baseline_accept.py"))["_spark"]()
-        assert found == Submit("spark3-submit", "yarn")
+        launcher.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        extra = {"spark-binary": "spark3-submit", "queue": "nights", "deploy-mode": "client"}
+        connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        with pytest.raises(JobFailed, match=r"\(exit status 3\): .*no executors"):
+            submit_job("isr-confirm", "simulate.py", ["--plan", "plan.json"])
+        given = (tmp_path / "given").read_text()
+        for option in ("--master yarn", "--queue nights", "--deploy-mode client"):
+            assert option in given
+        assert given.endswith("simulate.py --plan plan.json\n")
 
     def test_kubernetes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A URI's scheme is the master's; the provider wants a second provider for this one."""

@@ -9,23 +9,14 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.host import stack
-from isr_pipeline.night.keep import Submit, accept_baseline, simulate_confirm
+from isr_pipeline.host.submit import JobFailed
+from isr_pipeline.night.keep import accept_baseline, simulate_confirm
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.tracking import log_night
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, World, home, scaled
 
 __all__ = ["home"]
-
-
-def launcher(folder: Path) -> Path:
-    """A program that writes down what it is given, says why it fails, and fails."""
-    file = folder / "spark-submit"
-    file.write_text(
-        f'#!/bin/sh\nprintf "%s\\n" "$@" > "{folder}/given"\necho "no executors"\nexit 3\n'
-    )
-    file.chmod(0o755)
-    return file
 
 
 def test_a_night_that_never_was(home: Path) -> None:
@@ -64,19 +55,21 @@ UNKNOWN = "; the sources of its code were not found, so nobody can ask it why"
 class TestConfirm:
     """The job that acceptance submits."""
 
-    def test_the_connection_of_nights(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Launcher and master are those that were named; a failure is one line."""
-        plan = World().plan(NIGHT)
-        submit = Submit(str(launcher(home)), "spark://there:7077")
+    @pytest.mark.usefixtures("home")
+    def test_a_failure_is_one_line(self) -> None:
+        """The job is given the panel and the configurations; why it failed is said."""
+        given: list[str] = []
+
+        def spark(arguments: list[str]) -> None:
+            given.extend(arguments)
+            raise JobFailed("no executors")
+
         with pytest.raises(Refused) as refused:
-            simulate_confirm(lambda: submit, plan, ("id-today", "id-lag-20s"))
+            simulate_confirm(spark, World().plan(NIGHT), ("id-today", "id-lag-20s"))
         assert str(refused.value) == (
-            f"the confirm panel of night {NIGHT} could not be simulated: "
-            "the job did not start (exit status 3): no executors"
+            f"the confirm panel of night {NIGHT} could not be simulated: no executors"
         )
-        given = (home / "given").read_text().split("\n")
-        assert given[:2] == ["--master", "spark://there:7077"]
-        assert given[given.index("--configs") + 1] == "id-today,id-lag-20s"
+        assert given[-4:] == ["--panel", "confirm", "--configs", "id-today,id-lag-20s"]
 
     @pytest.mark.parametrize(
         ("text", "master"),
