@@ -43,14 +43,14 @@ def run_as_program(work: Callable[[], None]) -> int:
 def _end_with_supervisor() -> None:
     """End when the program that started this night's programs is gone: nobody waits for the job."""
     pid = int(os.environ.get(SUPERVISOR_VARIABLE, "0"))
-    began = began_s(pid) if pid else 0.0
+    began = began_s(pid) if pid else 0.0  # also 0 if it ended while this program started
 
     def look() -> None:
         while process_exists(pid, began):
             time.sleep(LOOK_SECONDS)
         os._exit(1)
 
-    if began:
+    if pid:
         threading.Thread(target=look, name="supervisor", daemon=True).start()
 
 
