@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
 from isr_pipeline.night.life import interrupt
@@ -194,6 +194,8 @@ class _Run:
             ) from None
         finally:
             self._tail.end()
+            if not self._follow_only:
+                end_supervised()  # what a program that was killed left behind
         if not ended:
             self._give_up()
             raise Refused(
@@ -270,6 +272,8 @@ class _Run:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        if not self._follow_only:
+            end_supervised()
         interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
 
 
