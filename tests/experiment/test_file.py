@@ -167,7 +167,7 @@ WRONG = [
         (
             "groups[0].candidates[1].set.cluster.controller: kraft; allowed: "
             "zookeeper (KRaft only with "
-            "2.7-3.2, 3.3-3.6, 3.7+)"
+            "2.7-3.2, 3.3-3.6, 3.7+, 4.0, 4.1+)"
         ),
     ),
     (
