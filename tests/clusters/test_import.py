@@ -11,9 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
+from isr_pipeline.clusters.assume import Assumptions
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.show import lines, show
 from isr_pipeline.errors import InputError
+from isr_pipeline.scenarios.cluster_file import ELR
 from isr_pipeline.scenarios.loading import load_scenario
 from tests.clusters import samples
 
@@ -356,3 +358,29 @@ class TestFile:
         """A name may not lead out of the folder."""
         with pytest.raises(InputError, match="allowed: a name of a-z"):
             import_cluster([files["topics"]], "../x")
+
+
+class TestEligibleLeaderReplicas:
+    """KIP-966: new clusters of 4.1 and later have it, and few sources show it."""
+
+    def test_it_is_assumed_and_how_to_say_off_is_told(self, files: dict[str, str]) -> None:
+        """The file has it, and the assumption names the line that takes it away."""
+        seen = imported(files, "topics", release="4.1")
+        assert seen["features"] == {ELR: 1}
+        (why,) = (one["why"] for one in seen["assumed"] if one["what"] == f"features.{ELR}")
+        assert why == (
+            "no source tells it; clusters made with 4.1 or later have it; "
+            f"`features: {{{ELR}: 0}}` in the cluster file says otherwise"
+        )
+
+    def test_features_that_are_shown_without_it_say_that_it_is_off(self) -> None:
+        """A source that shows a cluster's features shows this one where it is on."""
+        assumed = Assumptions()
+        assert assumed.eligible_leader_replicas("4.1", "kraft", shown=True) == 0
+        assert assumed.listed == []
+
+    @pytest.mark.parametrize(("release", "controller"), [("3.9", "kraft"), ("4.1", "zookeeper")])
+    def test_what_cannot_have_it_has_no_such_feature(self, release: str, controller: str) -> None:
+        """Neither shown nor assumed."""
+        for shown in (True, False):
+            assert Assumptions().eligible_leader_replicas(release, controller, shown=shown) is None
