@@ -11,7 +11,7 @@ GO_MAX: Final = 1000
 """Leads that KRaft moves in one go: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE @ 3.9."""
 
 NEXT_GO_US: Final = 10_000
-"""From one go that was full to the next (QuorumController @ 3.9, PeriodicTask @ 4.x)."""
+"""From one go that was full to the next (QuorumController @ 3.9, PeriodicTask @ 4.0.0)."""
 
 NEW_CONTROLLER_CHECK_US: Final = 5_000_000
 """From a new ZooKeeper controller's start to its first check (KafkaController @ 3.9)."""
@@ -25,7 +25,8 @@ def waits_for_imbalance(rules):
 
     KRaft up to 3.9 plans the check after a write that leaves a partition without its preferred
     leader, if none is planned (QuorumController.maybeScheduleNextBalancePartitionLeaders @ 3.9);
-    from 4.0 on it is a periodic task (PeriodicTaskControlManager @ 4.x), as under ZooKeeper.
+    from 4.0 on it is a periodic task, as under ZooKeeper (PeriodicTaskControlManager @ 4.0.0,
+    4.3.1).
     """
     return rules[CONTROLLER] == _KRAFT and rules[CHECK_FROM_IMBALANCE] != 0
 

@@ -4,7 +4,7 @@ The record of a follower is one row of an int64 array, columns named below. A fo
 its fetch offset: a fetch at X acknowledges everything below X. Times are in any one unit.
 
 Sources: cluster/Replica.scala @ 0.8.2.2, 0.10.1.1, 0.10.2.2, 2.2.2, 2.8.2, 3.6; Replica.scala and
-ReplicaState @ trunk 1eb7644349 (4.x's Replica.java is a translation of it).
+ReplicaState @ trunk 1eb7644349 (Replica.java @ 4.3.1 translates it).
 """
 
 from __future__ import annotations
