@@ -31,7 +31,7 @@ STRETCH = 8
 
 BROKERS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "none": ("no read holds a lock (KIP-501's text)", {"rules.isr_lock": "none"}),
-    "rw_always": ("2.2 to 2.4: every tick waits", {"rules.isr_lock": "rw_always"}),
+    "rw_always": ("2.1 to 2.4: every tick waits", {"rules.isr_lock": "rw_always"}),
     "rw_precheck": ("2.5 and later", {}),
     "solution-1": (
         "2.5 and later with Solution 1",
