@@ -75,9 +75,9 @@ def found_over(session_end, first_check, period):
 
 @rule
 def new_controller_tracks(rules, fenced):
-    """Whether a controller that becomes active gives a registered broker a session.
+    """Whether a controller of KRaft that becomes active gives a registered broker a session.
 
     An unfenced one always; a fenced one in 4.0 alone, where it then counts
     (ClusterControlManager.activate @ 4.0.2, 4.1.0; KAFKA-18138, KAFKA-19130).
     """
-    return not fenced or (rules[CONTROLLER] == _KRAFT and rules[FENCED_GET_SESSIONS] != 0)
+    return not fenced or rules[FENCED_GET_SESSIONS] != 0

@@ -740,7 +740,12 @@ def session_fires(w, rules, b):
 
 @compiled
 def _session_at_new_controller(w, rules, b):
-    """Broker ``b`` is not heard while a new controller begins: it has a new session, or none."""
+    """Broker ``b`` is not heard while a new controller begins: it has a new session, or none.
+
+    One that has registered and loads its logs does send heartbeats.
+    """
+    if w[b + B_REGISTERED] == 1 and w[b + B_UP] == 0:
+        return
     if new_controller_tracks(rules, w[b + B_FENCED] == 1):
         w[b + B_FENCE_AT] = w[G_NOW] + setting(w, b + B_SESSION, DEP_SESSION)
         _plan_session_end(w, rules, b)
@@ -753,9 +758,9 @@ def _session_at_new_controller(w, rules, b):
 def controller_back(w, rules, resumed):
     """The controller works again after an outage.
 
-    A fresh one gives brokers a new session (`kafka.session.new_controller_tracks`). The same
-    process resumed has let its clock run: it fences at most one live broker whose session seems
-    over [R 4.3.1].
+    A fresh one of KRaft gives brokers a new session (`kafka.session.new_controller_tracks`). The
+    same process resumed has let its clock run: it fences at most one live broker whose session
+    seems over [R 4.3.1]. ZooKeeper's sessions are no controller's.
     """
     now = w[G_NOW]
     if resumed == 0:
@@ -768,11 +773,11 @@ def controller_back(w, rules, resumed):
     for i in range(w[H_BROKERS]):
         b = w[H_BRK] + i * B_SIZE
         if w[b + B_CUT_SINCE] < INF:
-            if resumed == 0:
+            if resumed == 0 and is_kraft(rules):
                 _session_at_new_controller(w, rules, b)
             elif w[b + B_FENCED] == 0:
                 _plan_session_end(w, rules, b)
-        elif resumed == 1 and not fenced_one and w[b + B_FENCED] == 0:
+        elif resumed == 1 and is_kraft(rules) and not fenced_one and w[b + B_FENCED] == 0:
             began = w[b + B_FENCE_AT]
             if began < INF and now > began:
                 fenced_one = True

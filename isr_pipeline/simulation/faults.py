@@ -127,6 +127,7 @@ from isr_pipeline.simulation.world.layout import (
     DIR_NOTICED,
     DIR_SILENT,
     DIR_TOLD,
+    DIR_UNTOLD,
     DIR_WORKS,
     DS_IDLE,
     E_OFFSET,
@@ -327,7 +328,6 @@ def stop_broker(w, rules, b):
     w[b + B_UP] = 0
     w[b + B_PAUSED_UNTIL] = 0
     w[b + B_REGISTERED] = 0
-    note_eligible(w)
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
         if w[r + R_IS_LEADER] == 1:
@@ -411,23 +411,61 @@ def start_broker(w, rules, b):
 
 @compiled
 def dir_fires(w, rec, rules, b):
-    """A log dir of broker ``b`` has failed, and the failure was noticed 50 ms ago."""
+    """What follows from the failed log dirs of broker ``b``, 50 ms after one was noticed.
+
+    Its replicas there are offline at once; to tell the controller it needs a way to it.
+    """
     cancel(w, w[b + B_SLOT_DIR])
+    if w[b + B_UP] == 0:
+        return  # its next start finds them
+    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
+        schedule(w, w[b + B_SLOT_DIR], w[b + B_PAUSED_UNTIL])
+        return
     for log_dir in range(8):
         place = b + B_DIR_BAD_BASE + log_dir
-        if w[place] != DIR_NOTICED:
-            continue
-        what = on_dir_failure(rules, log_dir, w[b + B_DIRS_OK] - 1)
-        if what == _TOLD and w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-            schedule(w, w[b + B_SLOT_DIR], w[G_CTL_OUT_UNTIL])
-            continue
-        w[place] = DIR_TOLD if what == _TOLD else DIR_SILENT
-        w[b + B_DIRS_OK] -= 1
-        _take_offline(w, rec, rules, b, log_dir)
-        if what == _TOLD:
-            dir_failed(w, rules, b, log_dir)
-        elif what == _HALTS:
-            _halt(w, rules, b)
+        if w[place] == DIR_NOTICED:
+            what = _dir_lost(w, rules, b, log_dir, DIR_UNTOLD)
+            _take_offline(w, rec, rules, b, log_dir)
+            if what == _HALTS:
+                _halt(w, rules, b)
+                return
+        if w[place] == DIR_UNTOLD:
+            to_controller = w[link(w, broker_index(w, b), w[H_BROKERS]) + 1]
+            told = max(w[G_CTL_OUT_UNTIL], to_controller)
+            if told > w[G_NOW]:
+                schedule(w, w[b + B_SLOT_DIR], told)
+            else:
+                w[place] = DIR_TOLD
+                dir_failed(w, rules, b, log_dir)
+
+
+@compiled
+def _dir_lost(w, rules, b, log_dir, told):
+    """A log dir is gone for good; what that does to the broker. ``told``: the state if it tells."""
+    what = on_dir_failure(rules, log_dir, w[b + B_DIRS_OK] - 1)
+    w[b + B_DIR_BAD_BASE + log_dir] = told if what == _TOLD else DIR_SILENT
+    w[b + B_DIRS_OK] -= 1
+    for i in range(w[b + B_WALK_N]):
+        r = w[w[H_WALK] + w[b + B_WALK] + i]
+        if w[r + R_DIR] == log_dir:
+            w[r + R_ONLINE] = 0
+            w[r + R_GONE] = 1
+    return what
+
+
+@compiled
+def _dirs_found_at_start(w, rules, b):
+    """A process that starts finds its failed log dirs, and may not start without one.
+
+    A registration names those that work.
+    """
+    for log_dir in range(8):
+        place = b + B_DIR_BAD_BASE + log_dir
+        if w[place] == DIR_UNTOLD:
+            w[place] = DIR_TOLD
+        elif w[place] in (DIR_FAILS, DIR_NOTICED):
+            if _dir_lost(w, rules, b, log_dir, DIR_TOLD) == _HALTS:
+                w[b + B_DIRS_OK] = 0
 
 
 @compiled
@@ -436,10 +474,8 @@ def _take_offline(w, rec, rules, b, log_dir):
     for i in range(w[b + B_WALK_N]):
         r = w[w[H_WALK] + w[b + B_WALK] + i]
         if w[r + R_DIR] == log_dir:
-            w[r + R_ONLINE] = 0
             stop_leading(w, rec, rules, r)
             clear_follower(w, r, True)  # the log-dir failure handler takes it off the thread
-            w[r + R_GONE] = 1
             refresh(w, rules, w[r + R_PART])
 
 
@@ -729,6 +765,7 @@ def _crash(w, rules, fault, x):
     b = w[x + X_BROKER]
     if w[x + X_STATE] == 0:
         w[x + X_STATE] = 1
+        w[b + B_REGISTERED] = 0
         if w[b + B_UP] == 1:
             w[b + B_CRASH_UNCLEAN] = 1
             stop_broker(w, rules, b)
@@ -748,8 +785,12 @@ def _come_back(w, rules, fault, x):
     if 0 < w[G_NOW] <= w[G_CTL_OUT_UNTIL]:  # at its very end sessions may begin anew
         schedule(w, w[x + X_SLOT], max(w[G_CTL_OUT_UNTIL], w[G_NOW] + 1))
         return
-    returns = w[b + B_UP] == 0 and w[b + B_DIRS_OK] > 0 and not _another_return(w, fault, b)
-    if returns and (_loads_first(w, rules, x, b) or _refused(w, rules, x, b)):
+    returns = w[b + B_UP] == 0 and not _another_return(w, fault, b)
+    if returns:
+        _dirs_found_at_start(w, rules, b)
+        returns = w[b + B_DIRS_OK] > 0
+    loading = w[b + B_REGISTERED] == 1  # KRaft's: let in already
+    if returns and not loading and (_loads_first(w, rules, x, b) or _refused(w, rules, x, b)):
         return
     if returns and _loads_later(w, rules, x, b):
         return
@@ -793,6 +834,7 @@ def _loads_later(w, rules, x, b):
     """Under KRaft it registers first, which ends its old session, and is unfenced afterwards."""
     if not is_kraft(rules) or not _loads(w, x, b):
         return False
+    w[b + B_REGISTERED] = 1
     fence(w, rules, b, True)
     cancel(w, w[b + B_SLOT_SESSION])  # what was left of the old session is over
     if w[b + B_CRASH_UNCLEAN] == 1:

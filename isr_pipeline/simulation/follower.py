@@ -744,7 +744,7 @@ def _apply_record(w, rec, rules, r, m):
     )
     if older and w[m + M_FULL] == 0:
         return
-    if w[m + M_LEADER] == w[r + R_POS]:
+    if w[m + M_LEADER] == w[r + R_POS] and w[r + R_ONLINE] == 1:
         _become_leader(w, rec, rules, r, m)
     else:
         _become_follower(w, rec, rules, r, m)

@@ -24,6 +24,7 @@ from isr_pipeline.kafka.releases import (
     CLOCK,
     ELR,
     KIP501,
+    LAST_KNOWN_MUST_LIVE,
     LOG_END_EXEMPT,
     TRUNCATE_TO_HW,
     UNKNOWN,
@@ -398,10 +399,11 @@ def _isr_sound(w, rules, p):
 
 
 @compiled
-def _leader_alive(w, p):
-    """Invariant 6: but a last-known leader, which KIP-966 elects whatever it is."""
+def _leader_alive(w, rules, p):
+    """Invariant 6: but a last known leader, which 4.0 elects whatever it is."""
     leader = w[p + P_LEADER]
-    if leader < 0 or w[p + P_RECOVERING] == 1:
+    may_be_dead = rules[ELR] != 0 and rules[LAST_KNOWN_MUST_LIVE] == 0
+    if leader < 0 or (w[p + P_RECOVERING] == 1 and may_be_dead):
         return True
     return w[w[row_of(w, p, leader) + R_BROKER] + B_FENCED] == 0
 
@@ -883,7 +885,7 @@ def _partition_broken(w, rules, seen, p):
         return 4
     if not _isr_sound(w, rules, p):
         return 5
-    if not _leader_alive(w, p):
+    if not _leader_alive(w, rules, p):
         return 6
     if not _ledger_in_log(w, p):
         return 12

@@ -127,6 +127,7 @@ class TestIdentity:
         assert [one.name for one in points] == ["g@io=4,k=li-transfer", "g@io=6,k=li-transfer"]
         assert points[0].overrides == {
             "replica.lag.time.max.ms": 4000,
+            "eligible.leader.replicas.version": 0,
             "num.io.threads": 4,
             "rules.kip501": "li-transfer",
         }

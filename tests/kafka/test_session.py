@@ -86,4 +86,3 @@ class TestFence:
         """KAFKA-18138 brought it, KAFKA-19130 ended it."""
         tracked = [bool(new_controller_tracks(rules, True)) for rules in KRAFT.values()]
         assert tracked == [False, False, True, False]
-        assert not new_controller_tracks(switches(RULE_SETS["4.0"], controller="zookeeper"), True)

@@ -346,7 +346,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_in(
         "session.py",
         "new_controller_tracks",
-        ("not fenced or (", "("),
+        ("not fenced or", ""),
         ("rules[FENCED_GET_SESSIONS] != 0", "True"),
     ),
     *_in(

@@ -359,3 +359,89 @@ def test_a_controlled_stop_leaves_it_in_the_elr() -> None:
     )
     assert result.outcome["unclean_elections"] == 0
     assert 35002 <= at(result, "partition_online") <= 35006
+
+
+class TestFailedLogDirs:
+    """Log dirs that fail beside other faults."""
+
+    TWO: dict[str, Any] = {"log_dirs": 2, "partitions": 2}  # noqa: RUF012 - a constant of the tests
+    DEAD = fault("log_dir_failure", 10000, broker=1, log_dir=1)
+
+    def test_a_silent_leader_does_not_lead_again(self) -> None:
+        """KRaft to 3.6: new metadata name it still, and it shrinks nothing on its dead disk."""
+        result = world(
+            self.DEAD,
+            fault("crash", 15000, broker=3),
+            fault("crash", 40000, broker=1),
+            release="3.3-3.6",
+            config={"replica.lag.time.max.ms": 5000, **SESSION_9},
+            **self.TWO,
+        )
+        shrunk = [e["partition"] for e in result.events if e["kind"] == "isr_shrink"]
+        assert 1 not in shrunk
+        elected = [e for e in result.events if e["kind"] == "leader_elected"]
+        assert {(e["partition"], e["leader"]) for e in elected} == {(0, 2), (1, 2)}
+
+    def test_a_broker_does_not_start_without_its_metadata_log(self) -> None:
+        """It was down when that disk died."""
+        down = fault("crash", 5000, broker=1, restart_after_ms=15000)
+        dead = fault("log_dir_failure", 10000, broker=1, log_dir=0)
+        result = world(down, dead, config=SESSION_9, **self.TWO)
+        assert "broker_unfenced" not in kinds(result)
+
+    def test_what_failed_while_it_was_down_does_not_come_back(self) -> None:
+        """Another dir: the broker is back with the other one's partition alone."""
+        down = fault("crash", 5000, broker=1, restart_after_ms=15000)
+        result = world(down, self.DEAD, config=SESSION_9, **self.TWO)
+        joined = {e["partition"] for e in result.events if e["kind"] == "isr_expand"}
+        assert "broker_unfenced" in kinds(result)
+        assert joined == {0}
+
+    @pytest.mark.parametrize(
+        ("hindrance", "told_ms"),
+        [
+            (fault("controller_outage", 8000, duration_ms=6000, sessions="resumed"), 14000),
+            (fault("link", 9000, from_=1, to="controller", drop=True, duration_ms=5000), 14000),
+        ],
+        ids=["no controller", "no way to it"],
+    )
+    def test_producers_know_before_a_controller_that_cannot_be_told(
+        self, hindrance: dict[str, Any], told_ms: float
+    ) -> None:
+        """Offline at once, and another leader when the controller can be told."""
+        result = world(hindrance, self.DEAD, config=SESSION_9, **self.TWO)
+        elected = at(result, "leader_elected")
+        assert told_ms <= elected <= told_ms + 100
+        gap = (elected - 10050) / 60000 / 2
+        assert result.outcome["produce_unavailable_rate"] == pytest.approx(gap, abs=0.001)
+
+    def test_who_dies_before_it_has_told_tells_nobody(self) -> None:
+        """Killed 20 ms after the failure: leads move when its session ends."""
+        result = world(self.DEAD, fault("crash", 10020, broker=1), config=SESSION_9, **self.TWO)
+        elected = {t_ms for _, t_ms in happened(result, "leader_elected")}
+        assert elected == {at(result, "broker_fenced")}
+
+
+def test_zookeepers_sessions_are_no_controllers() -> None:
+    """A new controller of ZooKeeper does not begin them anew."""
+    session = {"zookeeper.session.timeout.ms": 9000}
+    result = world(
+        fault("crash", 10000, broker=1),
+        fault("controller_outage", 12000, duration_ms=1000),
+        controller="zookeeper",
+        release="2.1-2.6",
+        config=session,
+    )
+    assert 16000 <= at(result, "broker_fenced") <= 19000
+
+
+def test_a_broker_that_loads_its_logs_has_registered() -> None:
+    """A new controller of 4.0 gives it a session, which does not stand against itself."""
+    result = world(
+        fault("crash", 5000, broker=1, restart_after_ms=15000, restart_load_us=5_000_000),
+        fault("controller_outage", 22000, duration_ms=1000),
+        release="4.0",
+        config=SESSION_9,
+    )
+    assert len(happened(result, "broker_fenced")) == 1
+    assert 25002 <= at(result, "broker_unfenced") <= 25006
