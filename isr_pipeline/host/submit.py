@@ -99,15 +99,17 @@ def failure(status: int, sign: Path, said: str) -> JobFailed:
         return JobFailed(reason)
     if sign.exists():
         return JobFailed(f"the job ended without a reason (exit status {status})")
-    return JobNotStarted(f"the job did not start (exit status {status}): {why_not(said)}")
+    why = why_not(said)
+    if why:
+        return JobNotStarted(f"the job did not start (exit status {status}): {why}")
+    return JobFailed(f"the job ended before it began, without a reason (exit status {status})")
 
 
 def why_not(text: str) -> str:
-    """Of what spark-submit said before it gave up, the line that says why."""
+    """Of what spark-submit said before it gave up, the line that says why; empty if none does."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = re.compile(
         r"not found|no such file|error:|exception|unrecognized|unsupported|denied|cannot|could not",
         re.IGNORECASE,
     )
-    found = next((line for line in lines if telling.search(line)), (lines or ["no output"])[-1])
-    return shortened(found, 300)
+    return shortened(next((line for line in lines if telling.search(line)), ""), 300)

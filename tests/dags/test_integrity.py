@@ -470,6 +470,17 @@ class TestSparkJobThatCannotStart:
         assert str(failed.value).startswith("the job did not start (exit status 2): ")
         assert f"{file}" in str(failed.value)
 
+    def test_ended_without_a_word(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nobody knows that a second try would end so too."""
+        file = tmp_path / "job.py"
+        file.write_text("raise SystemExit(1)\n")
+        with pytest.raises(AirflowException) as failed:
+            self.submit(monkeypatch, file)
+        assert not isinstance(failed.value, AirflowFailException)
+        assert str(failed.value) == (
+            "the job ended before it began, without a reason (exit status 1)"
+        )
+
     def test_broke_off(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A job that had its session may be tried again."""
         file = tmp_path / "job.py"
