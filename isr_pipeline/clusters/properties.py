@@ -24,8 +24,13 @@ _NOTHING = ("", "null", "[]")
 """How a key without a value is written, in a file and in a broker's own log."""
 _ROLES = {"broker", "controller"}
 _IDS = ("node.id", "broker.id")
+_NO_ID = ("", "-1")
 _LOG_DIRS = ("log.dirs", "log.dir")
 _PROTOCOL = re.compile(r"(\d+\.\d+(?:\.\d+)?)(?:-IV\d+)?$")
+_END_OF_LINE = re.compile(r"\r\n|\r|\n")
+"""Java's; Python ends lines at more, which comments in other encodings have as bytes."""
+_REST = re.compile(r"\s*(?:[\d,/]|\w+/)\S*\s*$")
+"""Behind the last pair, what a terminal may have cut off it."""
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _WHOLE = (re.compile(r"[+-]?[0-9]+"), "a whole number")
@@ -65,16 +70,17 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, PLATFORM)
     pairs: dict[str, str] = {}
     for number, line in _without_a_shells(source, property_lines(source)):
-        found = _PAIR.match(line)
+        found = _pair(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
+        _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
     listed = re.sub(r"\s", "", pairs.get("process.roles", "")).removeprefix("[").removesuffix("]")
     roles = {"broker"} if listed in _NOTHING else set(listed.split(","))
     if not roles <= _ROLES:
         source.refuse("process.roles", listed, "broker, controller, both, or nothing")
-    ids = [pairs[key] for key in _IDS if pairs.get(key, "-1") not in ("", "-1")]
+    ids = [pairs[key] for key in _IDS if pairs.get(key, "") not in _NO_ID]
     if "broker" in roles and (not ids or _PLACEHOLDER.search(ids[0])):
         # something else gives each broker its id: every one has this file
         for key, value in pairs.items():
@@ -89,6 +95,34 @@ def read(source: Source) -> Facts:
         else:
             facts.unread.add(key)
     return facts
+
+
+def _pair(line: str) -> re.Match[str] | None:
+    """A key and its value; a word alone is the rest of a line, or a shell's."""
+    found = _PAIR.match(line)
+    word = line.strip()
+    alone = found is not None and found[1] == word
+    return None if alone and ("." not in word or _begins_a_key(word)) else found
+
+
+def _begins_a_key(text: str) -> bool:
+    """Whether a text is the beginning of a key that a terminal may have cut."""
+    return "." in text and any(key != text and key.startswith(text) for key in KEYS)
+
+
+def _check_id(source: Source, line: int, before: dict[str, str], pair: re.Match[str]) -> None:
+    """Refuse the files of two brokers in one.
+
+    Raises:
+        InputError: another id than the one before.
+    """
+    key, value = pair[1], pair[2].strip()
+    if key not in _IDS or value in _NO_ID:
+        return
+    for other in _IDS:
+        if before.get(other, value) not in (value, *_NO_ID):
+            given = f"{key}={value} behind {other}={before[other]}"
+            source.refuse(line, given, "the file of one broker")
 
 
 def _check_kind(source: Source, line: int, key: str, value: str) -> None:
@@ -119,7 +153,7 @@ def property_lines(source: Source) -> list[tuple[int, str]]:
     """Lines that say something, those that a backslash continues as one."""
     found: list[tuple[int, str]] = []
     open_line: tuple[int, str] | None = None
-    for number, raw in enumerate(source.text(_ALLOWED, "latin-1").splitlines(), 1):
+    for number, raw in enumerate(_END_OF_LINE.split(source.text(_ALLOWED, "latin-1")), 1):
         begin, line = open_line or (number, "")
         line += raw.lstrip() if open_line else raw
         if not open_line and (not raw.strip() or raw.lstrip()[0] in "#!"):
@@ -140,11 +174,15 @@ def _without_a_shells(source: Source, lines: list[tuple[int, str]]) -> list[tupl
     Raises:
         InputError: there is a line with something like a pair among it.
     """
-    pairs = [i for i, (_, line) in enumerate(lines) if _PAIR.match(line)]
+    pairs = [i for i, (_, line) in enumerate(lines) if _pair(line)]
     kept = lines[pairs[0] : pairs[-1] + 1] if pairs else lines
     for number, line in lines:
-        if _LIKE_A_PAIR.search(line) and not _PAIR.match(line):
+        like_one = _LIKE_A_PAIR.search(line) or _begins_a_key(line.strip())
+        if like_one and not _pair(line):
             refuse_line(source, number, line, _ALLOWED)
+    behind = lines[pairs[-1] + 1 :] if pairs else []
+    if behind and _REST.match(behind[0][1]):
+        refuse_line(source, *behind[0], _ALLOWED)
     source.tell_skipped(len(lines) - len(kept))
     return kept
 
