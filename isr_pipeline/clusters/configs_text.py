@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
-from isr_pipeline.clusters.lines import own_lines
+from isr_pipeline.clusters.lines import own_lines, refuse_cut_off
 from isr_pipeline.clusters.properties import broker_setting, started_with, topic_setting
 from isr_pipeline.clusters.secrets import of_a_broker
 
@@ -49,7 +49,7 @@ OF_EVERY_LISTING = frozenset(
 
 def recognises(text: str) -> bool:
     """Whether a text is of this kind."""
-    return any(_heading(line) for line in text.splitlines())
+    return any(_heading(line) or _ENTRY.match(line) for line in text.splitlines())
 
 
 def _heading(line: str) -> re.Match[str] | None:
@@ -80,6 +80,7 @@ def read(source: Source) -> Facts:
         elif old:
             entity = _entity(facts, source, number, old[1] or old[2], old[3] or old[4] or "")
             others += entity[0] not in _KEPT
+            refuse_cut_off(source, number, old[5].strip())
             for pair in _SPLIT.split(old[5].strip()):
                 key, equals, value = pair.partition("=")
                 if equals:

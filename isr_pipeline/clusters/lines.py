@@ -16,6 +16,7 @@ from isr_pipeline.clusters.facts import NOT_SHOWN, Source
 from isr_pipeline.clusters.secrets import is_secret
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.words import one_line
+from isr_pipeline.kafka.broker_config import KEYS
 
 _LABEL = re.compile(
     r"\b(?:[Tt]opic|[Pp]artition|PartitionCount|ReplicationFactor|[Rr]eplicas|[Ii]sr): ?\S"
@@ -28,6 +29,14 @@ _LABEL = re.compile(
 
 _CUT = re.compile(r"\s+[A-Za-z][\w.-]*(?:[=:].*)?$")
 """An indented line that may be the beginning of a block's own line."""
+
+_REST = re.compile(
+    r"\s*(?:(?:[A-Za-z]*: ?)?[,\d][\d,]*(?:\s+[A-Z][A-Za-z]*:.*)?"
+    r"|[\w.-]+=\S*|[\w.-]*,[\w.,=:-]*\w)\s*$"
+)
+"""Behind a block's line, what a terminal may have cut off it: ids of brokers, or settings."""
+_WRAPPED = "the rest of a line that was wrapped"
+_CUT_IN_A_KEY = re.compile(r"(?:^|,)\s*([a-z][\w-]*\.[\w.-]*)?$")
 
 _KINDS_OF_LINE = (
     (re.compile(r".{0,40}?\d\d:\d\d:\d\d\b"), "a log line with a time"),
@@ -47,9 +56,23 @@ _KINDS_OF_LINE = (
     ),
     (
         re.compile(r"\s*(?:Configs:.*|[\w.-]*,[\w.,=:-]*|[\w.-]+=\S*)$"),
-        "the rest of a line that was wrapped",
+        _WRAPPED,
     ),
 )
+
+
+def refuse_cut_off(source: Source, number: int, settings: str) -> None:
+    """Refuse settings in one line, KEY=VALUE,KEY=VALUE, that end within a key or with dots.
+
+    Raises:
+        InputError: they do.
+    """
+    found = _CUT_IN_A_KEY.search(settings)
+    in_a_key = found is not None and any(key.startswith(found[1] or "") for key in KEYS)
+    if settings and (in_a_key or "=" not in settings or settings.endswith(("...", "…"))):
+        source.refuse(
+            number, f"settings that are cut off or wrapped ({settings[-60:]})", "all of them"
+        )
 
 
 def refuse_line(source: Source, number: int, line: str, allowed: str) -> NoReturn:
@@ -101,6 +124,8 @@ def own_lines(
             yield number, line
         elif _LABEL.search(line) or (within and _CUT.match(line)):
             refuse_line(source, number, line, allowed)
+        elif within and not around and _REST.match(line):
+            source.refuse(number, f"{_WRAPPED} ({line.strip()})", allowed)
         else:
             around.append((number, line))
     source.tell_skipped(skipped + len(around))

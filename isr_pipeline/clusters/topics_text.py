@@ -18,7 +18,7 @@ from isr_pipeline.clusters.facts import (
     broker_ids,
     topic_name,
 )
-from isr_pipeline.clusters.lines import own_lines
+from isr_pipeline.clusters.lines import own_lines, refuse_cut_off
 from isr_pipeline.clusters.properties import topic_setting
 from isr_pipeline.files.words import one_line
 
@@ -81,6 +81,7 @@ def read(source: Source) -> Facts:
             if name in headers:
                 source.refuse(number, name, f"each topic once (line {headers[name][0]} has it)")
             headers[name] = (number, _count(source, number, fields["PartitionCount"]))
+            refuse_cut_off(source, number, fields.get("Configs", ""))
             _header(facts, name, fields)
             style = max(style, _style(line, fields))
         else:
