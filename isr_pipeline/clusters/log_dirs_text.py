@@ -69,4 +69,8 @@ def _directory(facts: Facts, source: Source, line: int, broker: int, entry: Any)
         if replica.get("isFuture") is True:
             facts.left_out.append(f"the move of {text} to {name} on broker {broker}")
         else:
-            facts.topic(topic).partition(number).log_dirs[broker] = name
+            places = facts.topic(topic).partition(number).log_dirs
+            if places.setdefault(broker, name) != name:
+                where = f"{text} on broker {broker} in {places[broker]} ({facts.source})"
+                facts.left_out.append(f"{where}, which is in {name} behind it")
+            places[broker] = name

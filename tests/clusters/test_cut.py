@@ -110,3 +110,14 @@ def test_a_comment_ends_where_java_ends_it(sign: bytes) -> None:
     """Python ends lines at more signs, among them dots as Windows writes them."""
     comment = b"# it was" + sign + b"min.insync.replicas=3\n"
     assert of_bytes(comment + PROPERTIES.encode()).brokers == facts(PROPERTIES).brokers
+
+
+def test_two_answers_of_log_dirs_in_one_file() -> None:
+    """A replica that has moved between them lies where the last says, and that is told."""
+    line = (
+        '{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d","error":null,'
+        '"partitions":[{"partition":"t-0","size":1,"offsetLag":0,"isFuture":false}]}]}]}\n'
+    )
+    found = facts(line + line + line.replace("/d", "/e"))
+    assert found.topics["t"].partitions[0].log_dirs == {1: "/e"}
+    assert found.left_out == ["t-0 on broker 1 in /d (F), which is in /e behind it"]
