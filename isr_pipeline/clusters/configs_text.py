@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
-from isr_pipeline.clusters.lines import own_lines, refuse_cut_off
+from isr_pipeline.clusters.lines import cut_off, own_lines, refuse_cut
 from isr_pipeline.clusters.properties import broker_setting, started_with, topic_setting
 from isr_pipeline.clusters.secrets import of_a_broker
 
@@ -22,8 +22,8 @@ _HEADING = re.compile(
 )
 _OLD = re.compile(r"Configs for (?:default ([a-z-]+)|([a-z-]+)(?: '(.*?)'|:(\S+))) are ?:?(.*)$")
 _ENTRY = re.compile(
-    r"\s*(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>.*) sensitive=(?P<sensitive>true|false)"
-    r" synonyms=\{(?P<synonyms>.*)\}$"
+    r"\s*(?P<key>[A-Za-z][A-Za-z0-9._-]{0,199})=(?P<value>(?:(?! sensitive=).)*)"
+    r" sensitive=(?P<sensitive>true|false) synonyms=\{(?P<synonyms>(?:(?! sensitive=).)*)\}$"
 )
 _SYNONYM = re.compile(r"([A-Z_]+):([^=,]+)=(.*?)(?=, [A-Z_]+:[^=,]+=|$)")
 _SPLIT = re.compile(r",\s*(?=[a-z][a-zA-Z0-9._-]*=)")
@@ -67,6 +67,7 @@ def read(source: Source) -> Facts:
     keys: dict[int, set[str]] = {}
     dynamic = without_all = False
     others = 0
+    cuts: dict[int, str] = {}
     text = source.text(_ALLOWED)
     for number, line in own_lines(source, text, _ALLOWED, _heading, _ENTRY.match):
         heading, old, entry = _HEADING.match(line), _OLD.match(line), _ENTRY.match(line)
@@ -80,7 +81,7 @@ def read(source: Source) -> Facts:
         elif old:
             entity = _entity(facts, source, number, old[1] or old[2], old[3] or old[4] or "")
             others += entity[0] not in _KEPT
-            refuse_cut_off(source, number, old[5].strip())
+            cuts[number] = cut_off(old[5].strip())
             for pair in _SPLIT.split(old[5].strip()):
                 key, equals, value = pair.partition("=")
                 if equals:
@@ -99,6 +100,7 @@ def read(source: Source) -> Facts:
                 facts.unread.add(entry["key"])
         else:
             others += 1
+    refuse_cut(source, cuts)
     if entity is None and not others:
         source.refuse("", "no entity", _ALLOWED)
     if others:

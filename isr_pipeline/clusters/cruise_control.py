@@ -75,8 +75,11 @@ def _state(facts: Facts, source: Source, answer: Mapping[str, Any]) -> None:
 
 
 def _partition(facts: Facts, source: Source, at: str, entry: Mapping[str, Any]) -> None:
-    name = topic_name(source, f"{at}.topic", str(entry.get("topic")))
-    number = _number(source, f"{at}.partition", entry.get("partition"), PARTITIONS_MAX)
+    for key in ("topic", "partition", "leader", "replicas", "in-sync"):
+        if key not in entry:
+            source.refuse(at, f"no {key}", "topic, partition, leader, replicas, in-sync")
+    name = topic_name(source, f"{at}.topic", str(entry["topic"]))
+    number = _number(source, f"{at}.partition", entry["partition"], PARTITIONS_MAX)
     partition = facts.topic(name).partition(number)
     partition.replicas = tuple(_ids(source, f"{at}.replicas", entry.get("replicas")))
     if not partition.replicas:
@@ -105,6 +108,8 @@ def _partition_load(facts: Facts, source: Source, answer: Mapping[str, Any]) -> 
     for i, entry in enumerate(_list(source, "records", answer["records"])):
         at = f"records[{i}]"
         record = _mapping(source, at, entry)
+        if "topic" not in record:
+            source.refuse(at, "no topic", "topic, partition, msg_in")
         name = topic_name(source, f"{at}.topic", str(record.get("topic")))
         number = _number(source, f"{at}.partition", record.get("partition"), PARTITIONS_MAX)
         rate = record.get("msg_in")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from isr_pipeline.clusters.facts import NOT_SHOWN, Source
@@ -61,18 +61,32 @@ _KINDS_OF_LINE = (
 )
 
 
-def refuse_cut_off(source: Source, number: int, settings: str) -> None:
-    """Refuse settings in one line, KEY=VALUE,KEY=VALUE, that end within a key or with dots.
+def cut_off(settings: str | None) -> str:
+    """Say what is wrong with settings in one line that a terminal cut; empty if nothing is.
 
-    Raises:
-        InputError: they do.
+    Args:
+        settings: KEY=VALUE,KEY=VALUE; None where their label is missing, too.
     """
+    if settings is None:
+        return "no Configs"
     found = _CUT_IN_A_KEY.search(settings)
     in_a_key = found is not None and any(key.startswith(found[1] or "") for key in KEYS)
     if settings and (in_a_key or "=" not in settings or settings.endswith(("...", "…"))):
-        source.refuse(
-            number, f"settings that are cut off or wrapped ({settings[-60:]})", "all of them"
-        )
+        return f"settings that are cut off or wrapped ({settings[-60:]})"
+    return ""
+
+
+def refuse_cut(source: Source, cuts: Mapping[int, str]) -> None:
+    """Refuse the first line that `cut_off` found fault with.
+
+    Called when all lines are read: the rest of a wrapped line says more of it.
+
+    Raises:
+        InputError: there is one.
+    """
+    for number, given in cuts.items():
+        if given:
+            source.refuse(number, given, "a whole line")
 
 
 def refuse_line(source: Source, number: int, line: str, allowed: str) -> NoReturn:

@@ -13,6 +13,8 @@ from isr_pipeline.kafka.release_numbers import version_of
 KIND = "server.properties"
 _ALLOWED = "lines of server.properties, KEY=VALUE or a comment"
 _PAIR = re.compile(r"\s*([A-Za-z][\w.-]*)(?:\s*[=:]\s*|\s+|$)(.*)$")
+_PAIR_WITHIN = re.compile(r"\s[a-z]\w*(?:\.\w+)+\s*=")
+"""Another pair in a value: a paste has lost the ends of its lines."""
 _LIKE_A_PAIR = re.compile(r"\w\.\w+\s*=")
 _ID_OR_PLACE = r"broker\.id|node\.id|process\.roles|zookeeper\.connect|log\.dirs?|listeners"
 _TELLING = re.compile(
@@ -73,6 +75,8 @@ def read(source: Source) -> Facts:
         found = _pair(line)
         if found is None:
             refuse_line(source, number, line, _ALLOWED)
+        if _is_kept(found[1]) and _PAIR_WITHIN.search(found[2]):
+            source.refuse(number, line.strip(), "one KEY=VALUE a line")
         _check_id(source, number, pairs, found)
         facts.put(pairs, found[1], unescaped(found[2].strip()))
         _check_kind(source, number, found[1], pairs[found[1]])
@@ -107,7 +111,8 @@ def _pair(line: str) -> re.Match[str] | None:
 
 def _begins_a_key(text: str) -> bool:
     """Whether a text is the beginning of a key that a terminal may have cut."""
-    return "." in text and any(key != text and key.startswith(text) for key in KEYS)
+    keys = (*KEYS, *_LOG_DIRS, "broker.rack")
+    return "." in text and text not in keys and any(key.startswith(text) for key in keys)
 
 
 def _check_id(source: Source, line: int, before: dict[str, str], pair: re.Match[str]) -> None:

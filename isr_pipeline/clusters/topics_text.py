@@ -18,7 +18,7 @@ from isr_pipeline.clusters.facts import (
     broker_ids,
     topic_name,
 )
-from isr_pipeline.clusters.lines import own_lines, refuse_cut_off
+from isr_pipeline.clusters.lines import cut_off, own_lines, refuse_cut
 from isr_pipeline.clusters.properties import topic_setting
 from isr_pipeline.files.words import one_line
 
@@ -70,6 +70,8 @@ def read(source: Source) -> Facts:
     facts = Facts(source.name, KIND, TOOL)
     headers: dict[str, tuple[int, int]] = {}
     style = -1
+    short = 0
+    cuts: dict[int, str] = {}
     text = source.text(_ALLOWED)
     fields: dict[str, str] = {}
     number = 0
@@ -81,7 +83,7 @@ def read(source: Source) -> Facts:
             if name in headers:
                 source.refuse(number, name, f"each topic once (line {headers[name][0]} has it)")
             headers[name] = (number, _count(source, number, fields["PartitionCount"]))
-            refuse_cut_off(source, number, fields.get("Configs", ""))
+            cuts[number] = cut_off(fields.get("Configs"))
             _header(facts, name, fields)
             style = max(style, _style(line, fields))
         else:
@@ -89,6 +91,8 @@ def read(source: Source) -> Facts:
                 allowed = "a header line before them: this lists some partitions only"
                 source.refuse(number, f"partitions of {name} without a header", allowed)
             _partition(source, number, facts, name, fields)
+            if "LastKnownElr" not in fields:
+                short = short or number
             if "Elr" in fields:
                 style = max(style, _NO_ELR if fields["Elr"] == "N/A" else _ELR)
         for label in fields.keys() - _READ:
@@ -96,6 +100,7 @@ def read(source: Source) -> Facts:
                 values, where = unread.setdefault(label, (set(), []))
                 values.update(part.strip() for part in fields[label].split(","))
                 where.append(f"{name}-{fields['Partition']}" if "Partition" in fields else name)
+    refuse_cut(source, cuts)
     for name, (begins, count) in headers.items():
         found = len(facts.topics[name].partitions)
         if found != count:
@@ -103,6 +108,8 @@ def read(source: Source) -> Facts:
             source.refuse(begins, given, "all of them: the listing is cut off")
     if not text.endswith("\n"):
         _check_end(source, number, fields, style)
+    if style >= _ELR and short:
+        source.refuse(short, "no LastKnownElr, which other lines have", "a whole line")
     _tell_unread(facts, unread)
     facts.release_hint = _STYLES[max(style, 0)]
     return facts

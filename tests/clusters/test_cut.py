@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from isr_pipeline.clusters.facts import Facts, Source
@@ -121,3 +123,36 @@ def test_two_answers_of_log_dirs_in_one_file() -> None:
     found = facts(line + line + line.replace("/d", "/e"))
     assert found.topics["t"].partitions[0].log_dirs == {1: "/e"}
     assert found.left_out == ["t-0 on broker 1 in /d (F), which is in /e behind it"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        samples.NEW.replace("\tConfigs: min.insync.replicas=2", ""),
+        LISTING.replace("\tElr: 2\tLastKnownElr: ", "") + LISTING.replace(": t", ": u"),
+        LISTING.replace("LastKnownElr", "LastKn"),
+    ],
+)
+def test_lines_that_are_cut_at_a_column(text: str) -> None:
+    """A pager that chops lines, or cut, leaves out labels that each such line has."""
+    assert "a whole line" in refusal(text)
+
+
+@pytest.mark.parametrize("space", [" ", "\t"])
+def test_lines_that_are_joined(space: str) -> None:
+    """A web page that joins lines makes one value of two settings."""
+    entry = "{0}=2 sensitive=false synonyms={{STATIC_BROKER_CONFIG:{0}=2}}"
+    entries = entry.format("min.insync.replicas") + space + entry.format("broker.rack")
+    assert "line 2: " in refusal(f"All configs for broker 1 are:\n  {entries}\n")
+    line = refusal(f"broker.id=1\nbroker.rack=a{space}min.insync.replicas=2\n")
+    assert line.startswith("F: line 2: broker.rack=a min.insync.replicas=2; ")
+
+
+@pytest.mark.parametrize("key", ["topic", "partition", "leader", "replicas", "in-sync"])
+def test_a_partition_of_cruise_control_without_a_field(key: str) -> None:
+    """It was a topic named None, or a partition without a leader or without an ISR."""
+    entry = {"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "in-sync": [1]}
+    whole = {"KafkaPartitionState": {"other": [entry]}, "KafkaBrokerState": {}, "version": 1}
+    assert facts(json.dumps(whole)).topics["t"].partitions[0].isr == (1,)
+    del entry[key]
+    assert f"F: other[0]: no {key}; " in refusal(json.dumps(whole))
