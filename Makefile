@@ -51,7 +51,7 @@ test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= 
 	@$(RUN) $(BIN)/pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: setup  ## the tests marked slow, a third of the mutants, and more random scenarios
-	@$(RUN) $(BIN)/pytest --numprocesses 2 -m slow $(PYTEST_ARGS)
+	@$(RUN) $(BIN)/pytest --numprocesses 2 --dist loadfile -m slow $(PYTEST_ARGS)
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 
