@@ -37,7 +37,7 @@ def submit(
     name: str,
     master: str,
     variables: Mapping[str, str],
-    launcher: str = LAUNCHER,
+    launcher: str | None = None,
 ) -> None:
     """Run a job to its end; what it says goes to standard output, line by line.
 
@@ -47,12 +47,13 @@ def submit(
         name: of the application.
         master: Spark's.
         variables: environment of the launcher.
-        launcher: program that submits.
+        launcher: program that submits; None: that of this Python, else the one on PATH.
 
     Raises:
         JobNotStarted: no session came up.
         JobFailed: the job failed, or was killed.
     """
+    launcher = launcher or own_launcher()
     command = [launcher, "--master", master, "--name", name, str(JOBS / job), *arguments]
     said: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -82,6 +83,12 @@ def submit(
             raise
         if status:
             raise failure(status, sign, "".join(said))
+
+
+def own_launcher() -> str:
+    """The spark-submit that was installed beside this Python, else the one on PATH."""
+    beside = Path(sys.executable).with_name(LAUNCHER)
+    return str(beside) if beside.is_file() else LAUNCHER
 
 
 def failure(status: int, sign: Path, said: str) -> JobFailed:
