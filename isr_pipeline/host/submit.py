@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import shortened
 from isr_pipeline.home import SHIPPED
+from isr_pipeline.host.java import spark_home
 from isr_pipeline.host.spark_session import STARTED
 from isr_pipeline.host.together import end_all
 
@@ -47,7 +48,7 @@ def submit(
         name: of the application.
         master: Spark's.
         variables: environment of the launcher.
-        launcher: program that submits; None: that of this Python, else the one on PATH.
+        launcher: program that submits; None: that of our Spark, else the one on PATH.
 
     Raises:
         JobNotStarted: no session came up.
@@ -61,7 +62,7 @@ def submit(
         try:
             process = subprocess.Popen(
                 command,
-                env={**variables, STARTED: str(sign)},
+                env={"PYSPARK_DRIVER_PYTHON": sys.executable, **variables, STARTED: str(sign)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -86,8 +87,8 @@ def submit(
 
 
 def own_launcher() -> str:
-    """The spark-submit that was installed beside this Python, else the one on PATH."""
-    beside = Path(sys.executable).with_name(LAUNCHER)
+    """The spark-submit of the Spark that is installed beside us, else the one on PATH."""
+    beside = spark_home() / "bin" / LAUNCHER
     return str(beside) if beside.is_file() else LAUNCHER
 
 
