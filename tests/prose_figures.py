@@ -39,7 +39,7 @@ from isr_pipeline.outcomes import pairs, summary
 from isr_pipeline.scenarios import cluster_file, model, reduction
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
-from isr_pipeline.simulation.world import layout
+from isr_pipeline.simulation.world import tables
 from isr_pipeline.verdicts import choice, draws, halves, redraw
 from isr_pipeline.verdicts.model import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
@@ -369,10 +369,10 @@ def _rules() -> Iterable[Claim]:
         controller.UNFENCE_LOW_US // 1000, controller.UNFENCE_HIGH_US // 1000,
     )  # fmt: skip
     yield now(page, "again {} ms after the move", shutdown.FIRST_ASK_US // 1000)
-    yield now(page, "the newest {} of them", layout.EPOCHS_MAX)
+    yield now(page, "the newest {} of them", tables.EPOCHS_MAX)
     yield now(
         page, "at most {}, and {} million of all partitions",
-        size.LEDGER_MAX, round(size.LEDGERS_MAX / layout.L_SIZE / 1e6),
+        size.LEDGER_MAX, round(size.LEDGERS_MAX / tables.Batch.size / 1e6),
     )  # fmt: skip
     yield now(page, "Each partition has room for {} in any case", encoder.LEDGER_LEAST)
     yield now(page, "`produce_burst` adds up to {} of its partition", encoder.LEDGER_BURST_MAX)
@@ -381,13 +381,13 @@ def _rules() -> Iterable[Claim]:
         encoder.EVENTS_LISTED, pairs.EVENTS_PER_PAIR,
     )  # fmt: skip
     yield now(page, "of one pair in {} beside", pairs._SAMPLED_ONE_IN)
-    octave = 1 << layout.HIST_SUB_BITS
+    octave = 1 << tables.LATENCY_SUB_BITS
     assert 1 / octave < 0.01
     yield now(page, "of {} buckets an octave (less than 1 % wide)", octave)
     yield from given(page, "1 / 128, compared above", "(less than 1 % wide)")
     yield now(
         page, "{} replicas a partition, {} log dirs a broker, {} entities",
-        entities.MAX_RF, size.MAX_LOG_DIRS, (1 << layout.SLOT_BITS) - 1,
+        entities.MAX_RF, size.MAX_LOG_DIRS, (1 << tables.SLOT_BITS) - 1,
     )  # fmt: skip
     yield now(page, "{} GB a worker", size.BYTES_MAX // 10**9)
     yield now(
@@ -397,7 +397,7 @@ def _rules() -> Iterable[Claim]:
     yield now(page, "with exit status {}", BudgetSpent.exit_status)
     yield now(
         page, "{} for each fetcher thread, {} for each producer's connection",
-        1 + layout.REQS_PER_THREAD, 1 + layout.REQS_PER_STREAM,
+        1 + tables.REQUESTS_PER_THREAD, 1 + tables.REQUESTS_PER_STREAM,
     )  # fmt: skip
     yield from given(
         page, "what a refusal of too many entities prints", "and 7 others for each broker"

@@ -51,14 +51,14 @@ class TestTypes:
         ours = {file.relative_to(ROOT).parts[0] for file in ROOT.glob("[a-z]*/**/*.py")}
         assert ours == set(PROJECT["tool"]["mypy"]["files"])
 
-    def test_only_compiled_rooms_may_leave_types_out(self) -> None:
-        """Definitions without types are allowed in the two rooms that numba compiles."""
+    def test_no_room_may_leave_types_out(self) -> None:
+        """Not even what numba alone reads."""
         loose = [
             override["module"]
             for override in PROJECT["tool"]["mypy"]["overrides"]
             if override.get("disallow_untyped_defs") is False
         ]
-        assert loose == [["isr_pipeline.kafka.*", "isr_pipeline.simulation.*"]]
+        assert loose == []
 
 
 class TestReleases:

@@ -23,8 +23,8 @@ from isr_pipeline.experiment.keys import entries, unit_of
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.files.models import allowed_of
 from isr_pipeline.files.words import shown
-from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for
-from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, RuleSet
+from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
 from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
@@ -173,14 +173,14 @@ def parameters() -> str:
 
 def switches() -> str:
     """Every switch of a rule set: meaning, what is allowed, and what each release has."""
-    meanings = _meanings(RuleSet.__doc__ or "")
+    meanings = _meanings(ReleaseRules.__doc__ or "") | _meanings(RuleSet.__doc__ or "")
     rows = [(f"`{name}`", meanings[name], allowed_for(name), _history(name)) for name in CHANGEABLE]
     return table(("switch", "meaning", "allowed", "in the releases"), rows)
 
 
 def _meanings(docstring: str) -> dict[str, str]:
-    """The lines of a docstring's section ``Args``."""
-    section = docstring.partition("Args:")[2]
+    """The lines of a docstring's section ``Attributes``."""
+    section = docstring.partition("Attributes:")[2]
     found = re.findall(r"^ {8}(\w+): ((?:.|\n {12})+)", section, re.M)
     return {name: _sentence(" ".join(text.split())) for name, text in found}
 
@@ -195,9 +195,7 @@ def _history(switch: str) -> str:
     said: list[str] = []
     last: str | None = None
     for name in RELEASES:
-        value = getattr(RULE_SETS[name], switch)
-        word = value.name.lower() if hasattr(value, "name") else str(value)
-        word = word.lower() if isinstance(value, bool) else word
+        word = word_in(RULE_SETS[name], switch)
         if word != last:
             said.append(f"`{word}`" if last is None else f"`{word}` from {name}")
             last = word

@@ -19,7 +19,6 @@ from benchmarks import reference
 from benchmarks.speed import core, tree
 from benchmarks.speed.arms import Measured, measured, ratios, sample
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds import reuse
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.results import outcome_of
@@ -199,7 +198,7 @@ def run_panel(scenarios: int) -> Panel:
 
 def slots_of(scenarios: list[Scenario]) -> list[int]:
     """Slots of the scenarios' worlds, ascending."""
-    return sorted(int(encode(scenario).w[at.H_SLOTS]) for scenario in scenarios)
+    return sorted(encode(scenario).header.slot_count for scenario in scenarios)
 
 
 def run_both(scenario: Scenario, brute: Arm, jumps: Arm) -> None:
@@ -214,9 +213,10 @@ def run_both(scenario: Scenario, brute: Arm, jumps: Arm) -> None:
         started = time.process_time()
         advance(world)
         arm.seconds += time.process_time() - started
-        arm.all_events += int(world.w[at.G_EVENTS])
-        arm.events += int(world.w[at.G_EVENTS] - world.w[at.G_JUMPED])
-        arm.broker_hours += len(world.brokers) * int(world.w[at.C_HORIZON]) / US_PER_HOUR
+        header = world.header
+        arm.all_events += header.event_count
+        arm.events += header.event_count - header.jumped_events
+        arm.broker_hours += header.broker_count * header.horizon / US_PER_HOUR
         outcomes.append(outcome_of(world))
     if outcomes[0] != outcomes[1]:
         msg = f"scenario {scenario.scenario_id}: jumps change its outcome"

@@ -7,7 +7,8 @@ All run one short stretch of the default cluster and must come to the same outco
 * SimPy: those functions with SimPy's `Environment` in place of the winner tree. `schedule` puts an
   event into it whose priority is the slot, so that ties fall as they do in the kernel.
 
-Both Python arms get what suits Python best: the world is a list of ints, not an array. A further
+In both Python arms the world is a list of ints, not an array. They follow the same rows as the
+kernel: without the compiler each cell costs a call, and the ratios to them include it. A further
 SimPy arm has no world at all: processes that wait, as many as the world has slots. It is what
 SimPy's own loop costs, whatever the handlers are written in.
 
@@ -38,10 +39,11 @@ from benchmarks.speed.tree import periods_of
 from isr_pipeline import simulation
 from isr_pipeline.experiment.file import scenario_frame
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.kafka.rows import Cells
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.simulation.world.queue import due, key, leaf
+from isr_pipeline.simulation.world import tables
+from isr_pipeline.simulation.world.queue import due, key, leaf, slot_of
+from isr_pipeline.simulation.world.tables import INF, KIND_BITS, KIND_MASK, SLOT_MASK
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
@@ -135,7 +137,7 @@ def _kernel_rate(scenario: Scenario) -> float:
     for world in worlds:
         advance(world)
     seconds = time.process_time() - started
-    return sum(int(world.w[at.G_EVENTS]) for world in worlds) / seconds
+    return sum(world.header.event_count for world in worlds) / seconds
 
 
 def _python_arms(horizon_ms: float) -> dict[str, Any]:
@@ -155,30 +157,14 @@ def _python_arms(horizon_ms: float) -> dict[str, Any]:
 # ------------------------------------------------------------------ the arms without the JIT
 
 
-class Records:
-    """Records of followers in a world that is a list: ``rec[row, field]``."""
-
-    def __init__(self, w: list[int]) -> None:
-        self._w = w
-        self._first = w[at.H_REC]
-
-    def __getitem__(self, place: tuple[int, int]) -> int:
-        row, field = place
-        return self._w[self._first + row * N_FIELDS + field]
-
-    def __setitem__(self, place: tuple[int, int], value: int) -> None:
-        row, field = place
-        self._w[self._first + row * N_FIELDS + field] = value
-
-
 def run_python(world: World) -> float:
     """Run a world in the kernel's own loop; returns seconds of processor time."""
     from isr_pipeline.simulation import kernel  # noqa: PLC0415 - only without the JIT
 
-    w, rules = world.w.tolist(), world.rules.tolist()
-    records = Records(w)
+    w = world.w.tolist()
+    nothing = Cells(w, 0)
     started = time.process_time()
-    kernel.run(w, records, rules, [], [])
+    kernel.run(tables.World(w), world.rules, nothing, nothing)
     seconds = time.process_time() - started
     world.w[:] = w
     return seconds
@@ -193,16 +179,16 @@ class SimpyLoop:
 
     def __init__(self, world: World) -> None:
         self.w: list[int] = world.w.tolist()
-        self._records = Records(self.w)
-        self._rules = world.rules.tolist()
+        self._world = tables.World(self.w)
+        self._rules = world.rules
         self._env = simpy.Environment()
-        self._planned: list[Event | None] = [None] * self.w[at.H_SLOTS]
+        self._planned: list[Event | None] = [None] * self._world.slot_count
 
-    def schedule(self, w: list[int], slot: int, time: int) -> None:
+    def schedule(self, world: tables.World, slot: int, time: int) -> None:
         """Take the place of `simulation.queue.schedule` and `again`."""
-        number = slot & at.SLOT_MASK
-        w[leaf(slot)] = key(slot, time)
-        if time >= at.INF:
+        number = slot & SLOT_MASK
+        world.tree[leaf(slot)] = key(slot, time)
+        if time >= INF:
             self._planned[number] = None
             return
         event = Event(self._env)
@@ -211,33 +197,32 @@ class SimpyLoop:
         self._planned[number] = event
         self._env.schedule(event, EventPriority(number), time - self._env.now)
 
-    def cancel(self, w: list[int], slot: int) -> None:
+    def cancel(self, world: tables.World, slot: int) -> None:
         """Take the place of `simulation.queue.cancel` and `retire`."""
-        self.schedule(w, slot, at.INF)
+        self.schedule(world, slot, INF)
 
     def _fires(self, number: int, event: Event) -> None:
         if self._planned[number] is not event:
             return
-        w = self.w
-        w[at.G_NOW] = int(self._env.now)
-        w[at.G_EVENTS] += 1
-        entity = w[w[at.H_BYKIND] + number]
-        kind, who = entity & at.SK_MASK, entity >> at.SK_BITS
-        self._act(w, self._records, self._rules, kind, who)
+        world = self._world
+        world.now = int(self._env.now)
+        world.event_count += 1
+        entity = world.entities[number]
+        self._act(world, self._rules, entity & KIND_MASK, entity >> KIND_BITS)
 
     def run(self) -> float:
         """Run to the horizon; returns seconds of processor time."""
         from isr_pipeline.simulation import kernel  # noqa: PLC0415 - only without the JIT
 
-        self._act = kernel.act
-        for number in range(self.w[at.H_SLOTS]):
-            slot = self.w[self.w[at.H_SLOT_OF] + number]
-            self.schedule(self.w, slot, due(self.w, slot))
+        self._act, world = kernel.act, self._world
+        for number in range(world.slot_count):
+            slot = slot_of(world, number)
+            self.schedule(world, slot, due(world, slot))
         plan, drop = self.schedule, self.cancel
         with _queue_replaced({"schedule": plan, "again": plan, "cancel": drop, "retire": drop}):
             started = time.process_time()
-            self._env.run(until=self.w[at.C_HORIZON])
-            kernel.finish(self.w)
+            self._env.run(until=world.horizon)
+            kernel.finish(world)
             return time.process_time() - started
 
 
@@ -303,9 +288,9 @@ def main() -> int:
     for name, arm in (("python", run_python), ("simpy", run_simpy)):
         world = encode(scenario, jumps=False)
         seconds = arm(world)
-        rates[name] = int(world.w[at.G_EVENTS]) / seconds
+        rates[name] = world.header.event_count / seconds
         outcomes[name] = outcome_of(world)
-    rates["simpy_bare"] = bare_simpy_rate(int(world.w[at.H_SLOTS]))
+    rates["simpy_bare"] = bare_simpy_rate(world.header.slot_count)
     print(json.dumps({"events_per_s": rates, "outcomes": outcomes}))
     return 0
 

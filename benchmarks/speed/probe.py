@@ -38,7 +38,7 @@ def install() -> None:
     for module, name, part in (
         (reuse, "advance", "kernel"),
         (reuse, "prepare", "prepare"),
-        (encoder._Encoder, "encode", "encode"),
+        (encoder, "lay_out", "encode"),
         (reuse, "outcome_of", "outcome"),
         (pairs, "event_table", "events"),
         (pairs, "apply", "configure"),

@@ -28,7 +28,6 @@ from benchmarks.speed.arms import Measured, measured, ratios
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.model import apply, parse_scenario
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.reuse import Simulations
 from isr_pipeline.worlds.run import advance
@@ -259,7 +258,7 @@ def here(size: Size) -> Found:
     healthy = scenario(size, HORIZON_MS)
     layout_s, _ = _timed(healthy)
     other_s, world = _timed(apply(healthy, {"replica.lag.time.max.ms": 20_000}))
-    slots, cells = int(world.w[at.H_SLOTS]), int(world.w.size)
+    slots, cells = world.header.slot_count, int(world.w.size)
     del world
     scenario_s, _ = _timed(scenario(size, HORIZON_MS, seed=2))
     expected = size.partitions * size.batches_per_s * 40 + size.brokers * 1500
@@ -269,7 +268,7 @@ def here(size: Size) -> Found:
     advance(world)
     seconds = time.process_time() - started
     per_second = seconds / horizon_ms * 1000
-    events = int(world.w[at.G_EVENTS])
+    events = world.header.event_count
     del world
     _as_a_worker(healthy)
     return Found(

@@ -21,8 +21,8 @@ import numba
 import numpy as np
 
 from benchmarks.speed.arms import compiled
-from isr_pipeline.simulation.world.cells import cells
-from isr_pipeline.simulation.world.layout import NOT_DUE, SLOT_BITS, SLOT_MASK
+from isr_pipeline.kafka.rows import cells
+from isr_pipeline.simulation.world.tables import NOT_DUE, SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -20,7 +20,7 @@ from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import default_shrink_bumps
+from isr_pipeline.kafka.releases import FETCHERS, LOCKS, default_shrink_bumps, word_of
 from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario, apply, check, check_overrides
 from isr_pipeline.worlds.size import check_size
 
@@ -192,9 +192,9 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
         "cluster.controller": cluster.controller,
         "rules.kip501": rules.kip501 or "none",
         "rules.s2_cooldown_ms": rules.s2_cooldown_ms or 0,
-        "rules.fetcher": rules.fetcher or rule_set.fetcher,
+        "rules.fetcher": rules.fetcher or word_of(FETCHERS, rule_set.fetcher),
         "rules.election": rules.election or "assignment_order",
-        "rules.isr_lock": rules.isr_lock or rule_set.isr_lock,
+        "rules.isr_lock": rules.isr_lock or word_of(LOCKS, rule_set.isr_lock),
         "rules.shrink_bumps_leader_epoch": (
             default_shrink_bumps(rule_set, cluster.controller) if bumps is None else bumps
         ),

@@ -1,15 +1,45 @@
-"""How rules are compiled: small functions that the kernel inlines and replay calls one by one."""
+"""How rules are compiled: small functions that the kernel inlines and plain Python calls."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numba
+from numba.core import types
+from numba.extending import typeof_impl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def rule(function: Any) -> Any:
-    """Mark a rule: a free function over int64 arrays and numbers that makes no array.
+class Rule(Generic[P, R]):
+    """A rule: Python calls the function as it stands, the kernel compiles it.
 
-    So no references need counting, which would cost an atomic instruction at every call.
+    It is a free function over rows and numbers that makes no array. So no references need counting,
+    which would cost an atomic instruction at every call.
     """
-    return numba.njit(cache=True, error_model="numpy", _nrt=False)(function)
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.plain = function
+        self.compiled = numba.njit(error_model="numpy", _nrt=False)(function)
+        update_wrapper(self, function)
+
+    def __call__(self, *given: P.args, **named: P.kwargs) -> R:
+        """Call it without the compiler."""
+        return self.plain(*given, **named)
+
+
+def rule(function: Callable[P, R]) -> Rule[P, R]:
+    """Mark a rule."""
+    return Rule(function)
+
+
+if not numba.config.DISABLE_JIT:
+
+    @typeof_impl.register(Rule)
+    def _type_of_rule(found: Rule[Any, Any], _context: Any) -> Any:
+        return types.Dispatcher(found.compiled)

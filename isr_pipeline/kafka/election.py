@@ -11,22 +11,18 @@ controller/PartitionChangeBuilder.java @ 3.9, 4.0.2, 4.1.0, 4.3.1.
 
 from __future__ import annotations
 
-# ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects; callers pass what they hold
 from enum import IntEnum
-from typing import Final
+from typing import Annotated, Final
 
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.partition import size_of
-from isr_pipeline.kafka.releases import (
-    ELR,
-    KRAFT_ELECTS_UNCLEANLY,
-    LAST_KNOWN_MUST_LIVE,
-    LAST_MEMBER_LEAVES,
-    SHRINK_BUMPS_LEADER_EPOCH,
-)
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import Cell, Fixed, Flag, Mask, Numbers, Row, Several, State
 
 NO_LEADER: Final = -1
 _NO_CHANGE: Final = -2
+ORDER_MAX: Final = 16
+"""Replicas among which an election can walk."""
 
 
 class Election(IntEnum):
@@ -37,14 +33,41 @@ class Election(IntEnum):
     UNCLEAN = 2
 
 
-_PREFERRED: Final = int(Election.PREFERRED)
-_ONLINE: Final = int(Election.ONLINE)
-_UNCLEAN: Final = int(Election.UNCLEAN)
+class Registration(Row):
+    """A partition as the controller has it (PartitionRegistration)."""
+
+    replication_factor: Fixed
+    leader: Cell  # position, -1 none
+    isr: Mask
+    leader_epoch: Cell
+    partition_epoch: Cell
+    elr: Mask
+    last_known_elr: Mask
+
+
+class Change(Row):
+    """One change of a partition by the controller: what is asked, and what comes of it."""
+
+    order: Annotated[Several, ORDER_MAX]  # positions, in the order in which an election walks
+    ordered: Cell  # how many of them count
+    target_isr: Mask  # the ISR as the change wants it
+    acceptable: Mask  # replicas that the controller regards as alive
+    min_isr: Cell  # min.insync.replicas in effect
+    election: State[Election]
+    unclean_shutdown: Mask  # replicas that came back from an unclean shutdown
+    uses_last_known: Flag  # lastKnownElr holds the last leader, who may be elected
+    removes_replicas: Flag  # out of the assignment
+    leader: Cell
+    isr: Mask
+    elr: Mask
+    last_known_elr: Mask
+    is_unclean: Flag
+    bumps_leader_epoch: Flag
 
 
 @rule
-def kraft_election(rules, election, unclean_enabled):
-    """How KRaft's controller elects where a broker or a log dir changes: a value of `Election`.
+def kraft_election(rules: Rules, election: Election, unclean_enabled: bool) -> Election:
+    """How KRaft's controller elects where a broker or a log dir changes.
 
     To 3.8 it does not read unclean.leader.election.enable
     (ConfigurationControlManager.uncleanLeaderElectionEnabledForTopic @ 3.3.0, 3.8.0, 3.9).
@@ -54,17 +77,19 @@ def kraft_election(rules, election, unclean_enabled):
         election: as it was asked for.
         unclean_enabled: the key.
     """
-    if election == _ONLINE and unclean_enabled and rules[KRAFT_ELECTS_UNCLEANLY] != 0:
-        return _UNCLEAN
+    if election == Election.ONLINE and unclean_enabled and rules.kraft_elects_uncleanly:
+        return Election.UNCLEAN
     return election
 
 
 @rule
-def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
+def elect_zk(
+    order: Numbers, n: int, isr: int, live: int, shutting_down: int, unclean_enabled: bool
+) -> tuple[int, bool]:
     """The leader that ZooKeeper's controller elects.
 
     Args:
-        order: int64 array of positions, in the order to walk: the assignment (offline, reassign,
+        order: positions, in the order to walk: the assignment (offline, reassign,
             controlled), or its first alone (preferred).
         n: how many of `order` count.
         isr: the ISR.
@@ -88,17 +113,17 @@ def elect_zk(order, n, isr, live, shutting_down, unclean_enabled):
 
 
 @rule
-def last_member_leaves(rules, unclean_enabled):
+def last_member_leaves(rules: Rules, unclean_enabled: bool) -> bool:
     """Whether ZooKeeper's controller takes the last member out of an ISR as well.
 
     To 1.0 it does where unclean.leader.election.enable is on: who comes back first is then elected
     uncleanly, even the leader itself (KafkaController.removeReplicaFromIsr @ 0.8.2.2, 1.0.2).
     """
-    return unclean_enabled and rules[LAST_MEMBER_LEAVES] != 0
+    return unclean_enabled and rules.last_member_leaves
 
 
 @rule
-def _valid(position, target_isr, target_elr, acceptable):
+def _valid(position: int, target_isr: int, target_elr: int, acceptable: int) -> bool:
     """In the ISR, or in the ELR if the ISR is empty, and alive."""
     if position < 0 or not (acceptable >> position) & 1:
         return False
@@ -109,61 +134,47 @@ def _valid(position, target_isr, target_elr, acceptable):
 
 @rule
 def elect_kraft(
-    rules,
-    order,
-    n,
-    leader,
-    target_isr,
-    target_elr,
-    last_known,
-    acceptable,
-    election,
-    elr_enabled,
-    use_last_known,
-):
+    rules: Rules, partition: Registration, change: Change, target_elr: int
+) -> tuple[int, bool]:
     """The leader that KRaft's controller elects (PartitionChangeBuilder.electLeader).
 
     Args:
-        rules: the switches (`LAST_KNOWN_MUST_LIVE`).
-        order: int64 array of positions of the target assignment, in order.
-        n: how many of `order` count.
-        leader: the present leader's position, or -1.
-        target_isr: the ISR to be.
+        rules: the switches.
+        partition: as it stands.
+        change: what is asked of it.
         target_elr: the eligible leader replicas to be.
-        last_known: lastKnownElr as it stands in the registration.
-        acceptable: replicas the controller regards as alive.
-        election: a value of `Election`.
-        elr_enabled: KIP-966 is on.
-        use_last_known: the last leader may be elected when ISR and ELR are empty.
 
     Returns:
         (position or -1, whether it was unclean). To 4.0 a last known leader is elected even if it
         is not acceptable: that code only logs it (KAFKA-19522).
     """
-    if election == _PREFERRED and _valid(order[0], target_isr, target_elr, acceptable):
+    target_isr, acceptable, order = change.target_isr, change.acceptable, change.order
+    preferred = change.election == Election.PREFERRED
+    if preferred and _valid(order[0], target_isr, target_elr, acceptable):
         return order[0], False
-    if _valid(leader, target_isr, target_elr, acceptable):
-        return leader, False
-    for index in range(n):
+    if _valid(partition.leader, target_isr, target_elr, acceptable):
+        return partition.leader, False
+    for index in range(change.ordered):
         if _valid(order[index], target_isr, target_elr, acceptable):
             return order[index], False
+    last_known = partition.last_known_elr
     nobody_left = target_isr == 0 and target_elr == 0
-    one_is_known = elr_enabled and use_last_known and size_of(last_known) == 1
+    one_is_known = rules.elr and change.uses_last_known and size_of(last_known) == 1
     if (
         nobody_left
         and one_is_known
-        and (last_known & acceptable != 0 or rules[LAST_KNOWN_MUST_LIVE] == 0)
+        and (last_known & acceptable != 0 or not rules.last_known_must_live)
     ):
         return _only(last_known), True
-    if election == _UNCLEAN:
-        for index in range(n):
+    if change.election == Election.UNCLEAN:
+        for index in range(change.ordered):
             if (acceptable >> order[index]) & 1:
                 return order[index], True
     return NO_LEADER, False
 
 
 @rule
-def _only(mask):
+def _only(mask: int) -> int:
     """Position of the one replica of a set."""
     position = 0
     while not (mask >> position) & 1:
@@ -172,113 +183,82 @@ def _only(mask):
 
 
 @rule
-def grown_elr(elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown):
+def grown_elr(
+    rules: Rules, partition: Registration, target_isr: int, min_isr: int, unclean_shutdown: int
+) -> tuple[int, int]:
     """ELR and lastKnownElr after an ISR change, before any election.
 
     PartitionChangeBuilder.maybePopulateTargetElr @ 1eb7644349.
     """
-    if not elr_enabled:
-        return elr, last_known
+    if not rules.elr:
+        return partition.elr, partition.last_known_elr
     if size_of(target_isr) >= min_isr:
         return 0, 0
-    candidates = isr | elr
+    candidates = partition.isr | partition.elr
     grown = candidates & ~target_isr & ~unclean_shutdown
-    return grown, (candidates | last_known) & ~target_isr & ~grown
+    return grown, (candidates | partition.last_known_elr) & ~target_isr & ~grown
 
 
 @rule
-def partition_change_kraft(
-    rules,
-    order,
-    n,
-    isr,
-    target_isr,
-    leader,
-    acceptable,
-    min_isr,
-    election,
-    elr,
-    last_known,
-    use_last_known,
-    unclean_shutdown,
-    replicas_removed,
-):
+def change_kraft(rules: Rules, partition: Registration, change: Change) -> None:
     """One change of a partition by KRaft's controller (PartitionChangeBuilder.build).
 
     Args:
-        rules: the switches (`ELR`, `LAST_KNOWN_MUST_LIVE`, `SHRINK_BUMPS_LEADER_EPOCH`).
-        order: int64 array of positions of the target assignment, in order.
-        n: how many of `order` count.
-        isr: the ISR as it stands.
-        target_isr: the ISR as the change wants it.
-        leader: the present leader's position, or -1.
-        acceptable: replicas the controller regards as alive.
-        min_isr: min.insync.replicas in effect.
-        election: a value of `Election`.
-        elr: eligible leader replicas as they stand.
-        last_known: lastKnownElr as it stands.
-        use_last_known: lastKnownElr holds the last leader, who may be elected.
-        unclean_shutdown: replicas that came back from an unclean shutdown.
-        replicas_removed: the change takes replicas out of the assignment.
-
-    Returns:
-        (leader position or -1, ISR, ELR, lastKnownElr, whether the election was unclean,
-        whether the leader epoch is bumped).
+        rules: the switches.
+        partition: as it stands.
+        change: what is asked; what comes of it is written there.
     """
-    elr_enabled = rules[ELR] != 0
+    isr, leader, last_known = partition.isr, partition.leader, partition.last_known_elr
+    target_isr = change.target_isr
     target_elr, target_last_known = grown_elr(
-        elr_enabled, isr, target_isr, elr, last_known, min_isr, unclean_shutdown
+        rules, partition, target_isr, change.min_isr, change.unclean_shutdown
     )
-    elected, unclean = elect_kraft(
-        rules,
-        order,
-        n,
-        leader,
-        target_isr,
-        target_elr,
-        last_known,
-        acceptable,
-        election,
-        elr_enabled,
-        use_last_known,
-    )
-    change = _NO_CHANGE
+    elected, unclean = elect_kraft(rules, partition, change, target_elr)
+    new_leader = _NO_CHANGE
     forced = False
     if elected != leader:
-        change = elected
+        new_leader = elected
         if elected >= 0 and (target_elr >> elected) & 1:
             target_isr = 1 << elected
             target_elr &= ~target_isr
         forced = unclean
-    if change == _NO_CHANGE and replicas_removed:
-        change = leader
-    if forced or not elr_enabled:
+    if new_leader == _NO_CHANGE and change.removes_replicas:
+        new_leader = leader
+
+    if forced or not rules.elr:
         target_elr = 0
         target_last_known = 0
+
     isr_changes = forced
     new_isr = isr
     if forced:
         new_isr = 1 << elected
-    elif (target_isr != 0 or elr_enabled) and target_isr != isr:
+    elif (target_isr != 0 or rules.elr) and target_isr != isr:
         new_isr = target_isr
         isr_changes = True
-    if rules[SHRINK_BUMPS_LEADER_EPOCH] != 0 and change == _NO_CHANGE and isr & ~new_isr:
-        change = leader
-    if use_last_known:
+
+    if rules.shrink_bumps_leader_epoch and new_leader == _NO_CHANGE and isr & ~new_isr:
+        new_leader = leader
+
+    if change.uses_last_known:
         target_last_known = last_known
-        if elr_enabled:
+        if rules.elr:
             target_last_known = _last_known_leader(
-                leader, change, last_known, isr_changes and new_isr == 0
+                leader, new_leader, last_known, isr_changes and new_isr == 0
             )
-    new_leader = leader if change == _NO_CHANGE else change
-    return new_leader, new_isr, target_elr, target_last_known, forced, change != _NO_CHANGE
+    change.leader = leader if new_leader == _NO_CHANGE else new_leader
+    change.isr = new_isr
+    change.elr = target_elr
+    change.last_known_elr = target_last_known
+    change.is_unclean = forced
+    change.bumps_leader_epoch = new_leader != _NO_CHANGE
 
 
 @rule
-def _last_known_leader(leader, change, last_known, isr_empties):
+def _last_known_leader(leader: int, new_leader: int, last_known: int, isr_empties: bool) -> int:
     """Find lastKnownElr where it holds the last leader (maybeUpdateLastKnownLeader)."""
     if isr_empties and leader >= 0 and last_known != 1 << leader:
         return 1 << leader
-    if change >= 0 or NO_LEADER not in (leader, change):
+    if new_leader >= 0 or NO_LEADER not in (leader, new_leader):
         return 0
     return last_known

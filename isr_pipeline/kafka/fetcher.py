@@ -6,10 +6,9 @@ Sources: server/AbstractFetcherThread.scala @ 0.8.2.2, 0.10.1.1, 2.2.2, 2.3.0, 1
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.releases import CORRUPT_KILLS_THREAD, FETCHER, Fetcher
+from isr_pipeline.kafka.releases import Fetcher, Rules
 
 
 class Error(IntEnum):
@@ -40,39 +39,22 @@ class Reaction(IntEnum):
     """Tried again at once."""
 
 
-_STORAGE: Final = int(Error.STORAGE)
-_UNEXPECTED: Final = int(Error.UNEXPECTED)
-_FENCED_EPOCH: Final = int(Error.FENCED_EPOCH)
-_FAIL: Final = int(Reaction.FAIL)
-_DELAY: Final = int(Reaction.DELAY)
-_THREAD_DIES: Final = int(Reaction.THREAD_DIES)
-_DROP: Final = int(Reaction.DROP)
-_KIP_461: Final = int(Fetcher.KIP_461)
-
-
 @rule
-def reaction(rules, error):
+def reaction(rules: Rules, error: Error) -> Reaction:
     """What the fetcher thread does with a partition that met `error`.
 
     KIP-461 fails the one partition, except for a corrupt batch, which is fetched again for ever
     (against the KIP's own text). A legacy thread lets a storage error wait, forgets a fenced
     partition, and dies of anything unexpected.
-
-    Args:
-        rules: the switches.
-        error: a value of `Error`.
-
-    Returns:
-        A value of `Reaction`.
     """
-    if rules[FETCHER] == _KIP_461:
-        if error in (_STORAGE, _UNEXPECTED, _FENCED_EPOCH):
-            return _FAIL
-        return _DELAY
-    if error == _UNEXPECTED:
-        return _THREAD_DIES
-    if error == _FENCED_EPOCH:
-        return _DROP
-    if error == _STORAGE:
-        return _DELAY
-    return _THREAD_DIES if rules[CORRUPT_KILLS_THREAD] != 0 else _DELAY
+    if rules.fetcher == Fetcher.KIP_461:
+        if error in (Error.STORAGE, Error.UNEXPECTED, Error.FENCED_EPOCH):
+            return Reaction.FAIL
+        return Reaction.DELAY
+    if error == Error.UNEXPECTED:
+        return Reaction.THREAD_DIES
+    if error == Error.FENCED_EPOCH:
+        return Reaction.DROP
+    if error == Error.STORAGE:
+        return Reaction.DELAY
+    return Reaction.THREAD_DIES if rules.corrupt_kills_thread else Reaction.DELAY

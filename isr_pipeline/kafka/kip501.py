@@ -12,32 +12,19 @@ again at the same offset is pending twice. No clock and no I/O here.
 
 from __future__ import annotations
 
-# ruff: noqa: PLR0917 - numba takes scalars and arrays, no objects; callers pass what they hold
-from typing import Final
-
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.record import (
-    PENDING_COUNT_0,
-    PENDING_OFFSET_0,
-    PENDING_SLOTS,
-    PREV_LEADER_LEO,
-)
-from isr_pipeline.kafka.releases import KIP501, KIP501_ENABLED, Kip501
-
-_S1_DOC: Final = int(Kip501.S1_DOC)
-_S1_PR: Final = int(Kip501.S1_PR)
-_S2: Final = int(Kip501.S2)
-_LI_TRANSFER: Final = int(Kip501.LI_TRANSFER)
+from isr_pipeline.kafka.record import PENDING_SLOTS, Follower
+from isr_pipeline.kafka.releases import Kip501, Rules
+from isr_pipeline.kafka.rows import Numbers
 
 
 @rule
-def add_pending(rec, row, first, slots, offset):
+def add_pending(offsets: Numbers, counts: Numbers, slots: int, offset: int) -> int:
     """Count one more pending read at `offset`.
 
     Args:
-        rec: records, `rec[row]` holds offsets from column `first` and counts from `first + slots`.
-        row: whose record.
-        first: first column of the multiset.
+        offsets: the distinct offsets at which reads are pending.
+        counts: how many at each; where that is 0, the offset means nothing.
         slots: how many distinct offsets fit.
         offset: fetch offset of the read.
 
@@ -46,93 +33,99 @@ def add_pending(rec, row, first, slots, offset):
     """
     free = -1
     for slot in range(slots):
-        if rec[row, first + slots + slot] > 0:
-            if rec[row, first + slot] == offset:
-                rec[row, first + slots + slot] += 1
-                return rec[row, first + slots + slot]
+        if counts[slot] > 0:
+            if offsets[slot] == offset:
+                counts[slot] += 1
+                return counts[slot]
         elif free < 0:
             free = slot
     if free < 0:
         return 0
-    rec[row, first + free] = offset
-    rec[row, first + slots + free] = 1
+    offsets[free] = offset
+    counts[free] = 1
     return 1
 
 
 @rule
-def remove_pending(rec, row, first, slots, offset):
+def remove_pending(offsets: Numbers, counts: Numbers, slots: int, offset: int) -> bool:
     """Count one pending read at `offset` less; False if there was none."""
     for slot in range(slots):
-        if rec[row, first + slots + slot] > 0 and rec[row, first + slot] == offset:
-            rec[row, first + slots + slot] -= 1
+        if counts[slot] > 0 and offsets[slot] == offset:
+            counts[slot] -= 1
             return True
     return False
 
 
 @rule
-def contains_pending(rec, row, first, slots, offset):
+def contains_pending(offsets: Numbers, counts: Numbers, slots: int, offset: int) -> bool:
     """Whether a read at `offset` is pending."""
-    for slot in range(slots):
-        if rec[row, first + slots + slot] > 0 and rec[row, first + slot] == offset:
+    for slot in range(slots):  # noqa: SIM110 - numba compiles no any() over a generator
+        if counts[slot] > 0 and offsets[slot] == offset:
             return True
     return False
 
 
 @rule
-def any_pending(rec, row, first, slots):
+def any_pending(counts: Numbers, slots: int) -> bool:
     """Whether any read is pending."""
     for slot in range(slots):  # noqa: SIM110 - numba compiles no any() over a generator
-        if rec[row, first + slots + slot] > 0:
+        if counts[slot] > 0:
             return True
     return False
 
 
 @rule
-def counts_pending(rules):
+def counts_pending(rules: Rules) -> bool:
     """Whether pending reads keep a follower in sync: Solution 1 in either form, and Solution 2."""
-    variant = rules[KIP501]
-    return rules[KIP501_ENABLED] != 0 and variant in (_S1_DOC, _S1_PR, _S2)
+    return rules.kip501_enabled and rules.kip501 in (Kip501.S1_DOC, Kip501.S1_PR, Kip501.S2)
 
 
 @rule
-def becomes_pending(rec, row, offset):
+def becomes_pending(follower: Follower, offset: int) -> bool:
     """Whether a follower's fetch at `offset` becomes pending, where that counts.
 
     Only one that had reached the leader's LEO of the previous fetch: a follower that is behind gets
     nothing.
     """
-    return offset >= rec[row, PREV_LEADER_LEO]
+    return offset >= follower.last_fetch_leader_log_end_offset
 
 
 @rule
-def begin_read(rules, rec, row, offset):
+def begin_read(rules: Rules, follower: Follower, offset: int) -> None:
     """A handler begins to read for a follower's fetch at `offset`."""
-    if counts_pending(rules) and becomes_pending(rec, row, offset):
-        add_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS, offset)
+    if counts_pending(rules) and becomes_pending(follower, offset):
+        add_pending(follower.pending_offsets, follower.pending_counts, PENDING_SLOTS, offset)
 
 
 @rule
-def end_read(rules, rec, row, offset):
+def end_read(rules: Rules, follower: Follower, offset: int) -> None:
     """The read for the fetch at `offset` has ended, well or not."""
     if counts_pending(rules):
-        remove_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS, offset)
+        remove_pending(follower.pending_offsets, follower.pending_counts, PENDING_SLOTS, offset)
 
 
 @rule
-def is_pending(rec, row):
+def is_pending(follower: Follower) -> bool:
     """Whether a read of this follower is pending."""
-    return any_pending(rec, row, PENDING_OFFSET_0, PENDING_SLOTS)
+    return any_pending(follower.pending_counts, PENDING_SLOTS)
 
 
 @rule
-def clear_pending(rec, row):
+def clear_pending(follower: Follower) -> None:
     """Forget every pending read (makeLeader @ the pull request)."""
     for slot in range(PENDING_SLOTS):
-        rec[row, PENDING_COUNT_0 + slot] = 0
+        follower.pending_counts[slot] = 0
 
 
 @rule
-def should_resign(rules, read_time, limit, other_live_isr_member, since_last, cooldown):
+def should_resign(
+    rules: Rules,
+    read_time: int,
+    limit: int,
+    other_live_isr_member: bool,
+    since_last: int,
+    cooldown: int,
+) -> bool:
     """Solution 2: whether a leader gives a partition up because of one read.
 
     Args:
@@ -147,8 +140,8 @@ def should_resign(rules, read_time, limit, other_live_isr_member, since_last, co
         True if the read took more than the limit, the key is on, and a successor exists.
     """
     return (
-        rules[KIP501] == _S2
-        and rules[KIP501_ENABLED] != 0
+        rules.kip501 == Kip501.S2
+        and rules.kip501_enabled
         and read_time > limit
         and other_live_isr_member
         and since_last >= cooldown
@@ -156,6 +149,6 @@ def should_resign(rules, read_time, limit, other_live_isr_member, since_last, co
 
 
 @rule
-def transfers_instead_of_shrinking(rules, isr_size_after, min_isr):
+def transfers_instead_of_shrinking(rules: Rules, isr_size_after: int, min_isr: int) -> bool:
     """LinkedIn's variant: hand over rather than leave fewer than min.insync.replicas in the ISR."""
-    return rules[KIP501] == _LI_TRANSFER and isr_size_after < min_isr
+    return rules.kip501 == Kip501.LI_TRANSFER and isr_size_after < min_isr

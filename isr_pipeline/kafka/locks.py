@@ -6,7 +6,7 @@ from isr_pipeline.kafka.compiling import rule
 
 
 @rule
-def write_waits(readers, held):
+def write_waits(readers: int, held: bool) -> bool:
     """Whether a change of a partition's role or ISR has to wait.
 
     New metadata (Partition.makeLeader, makeFollower, every release) and the answer to an

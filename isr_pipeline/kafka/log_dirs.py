@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.releases import CONTROLLER, IO_ERROR_HALTS, LOG_DIRS_REPORTED, Controller
+from isr_pipeline.kafka.releases import Controller, Rules
 
 METADATA_DIR: Final = 0
 """metadata.log.dir is by default the first of log.dirs."""
@@ -23,21 +23,17 @@ class DirFailure(IntEnum):
     """The controller hears nothing: who led there still does, and answers KAFKA_STORAGE_ERROR."""
 
 
-_HALTS: Final = int(DirFailure.HALTS)
-_TOLD: Final = int(DirFailure.TOLD)
-_SILENT: Final = int(DirFailure.SILENT)
-_KRAFT: Final = int(Controller.KRAFT)
-
-
 @rule
-def holds_metadata(rules, log_dir):
+def holds_metadata(rules: Rules, log_dir: int) -> bool:
     """Whether the broker writes KRaft's metadata log to that dir, and halts without it (3.7)."""
-    return rules[CONTROLLER] == _KRAFT and rules[LOG_DIRS_REPORTED] != 0 and log_dir == METADATA_DIR
+    return (
+        rules.controller == Controller.KRAFT and rules.log_dirs_reported and log_dir == METADATA_DIR
+    )
 
 
 @rule
-def on_dir_failure(rules, log_dir, dirs_left):
-    """What the failure of a log dir does: a value of `DirFailure`.
+def on_dir_failure(rules: Rules, log_dir: int, dirs_left: int) -> DirFailure:
+    """What the failure of a log dir does.
 
     To 0.11 any I/O error of an append halts (ReplicaManager.scala @ 0.10.2.2,
     ReplicaFetcherThread.scala @ 0.11.0.2). From 1.0 on the last dir does
@@ -50,8 +46,8 @@ def on_dir_failure(rules, log_dir, dirs_left):
         log_dir: number of the dir, from 0.
         dirs_left: how many others still work.
     """
-    if rules[IO_ERROR_HALTS] != 0 or dirs_left <= 0 or holds_metadata(rules, log_dir):
-        return _HALTS
-    if rules[CONTROLLER] == _KRAFT and rules[LOG_DIRS_REPORTED] == 0:
-        return _SILENT
-    return _TOLD
+    if rules.io_error_halts or dirs_left <= 0 or holds_metadata(rules, log_dir):
+        return DirFailure.HALTS
+    if rules.controller == Controller.KRAFT and not rules.log_dirs_reported:
+        return DirFailure.SILENT
+    return DirFailure.TOLD

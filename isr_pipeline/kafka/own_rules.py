@@ -23,6 +23,7 @@ from isr_pipeline.kafka.releases import (
     RegistrationRetry,
     Reset,
     RuleSet,
+    word_of,
 )
 
 TICK_DIVISOR_MAX = 1000
@@ -33,10 +34,10 @@ _ENUMS: dict[str, Mapping[str, Any]] = {
     "clock": {one.name.lower(): one for one in Clock},
     "reset": {one.name.lower(): one for one in Reset},
     "registration_retry": {one.name.lower(): one for one in RegistrationRetry},
+    "isr_lock": LOCKS,
+    "fetcher": FETCHERS,
 }
 _NAMES: dict[str, tuple[str, ...]] = {
-    "isr_lock": tuple(LOCKS),
-    "fetcher": tuple(FETCHERS),
     "key_defaults": RELEASES,
 }
 
@@ -115,7 +116,7 @@ def text_of(name: str, base: str, switches: Mapping[str, object]) -> str:
     if not changed:
         allowed = "a mapping of at least one switch to a value that its base does not have"
         raise RuleSetError("switches", None, allowed)
-    return f"{name} ({base} with {', '.join(f'{one}={_word(made, one)}' for one in changed)})"
+    return f"{name} ({base} with {', '.join(f'{one}={word_in(made, one)}' for one in changed)})"
 
 
 @lru_cache(maxsize=256)
@@ -143,6 +144,14 @@ def is_so(rule_set: RuleSet, switch: str, value: object) -> bool:
     return bool(getattr(rule_set, switch) == _read(switch, value))
 
 
+def word_in(rule_set: RuleSet, switch: str) -> str:
+    """The value of a switch in a rule set, as a file has it."""
+    value = getattr(rule_set, switch)
+    if switch in _ENUMS:
+        return word_of(_ENUMS[switch], value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _read(switch: str, value: object) -> Any:
     """The value of a switch as `RuleSet` has it."""
     if switch in _ENUMS and isinstance(value, str) and value in _ENUMS[switch]:
@@ -156,11 +165,3 @@ def _read(switch: str, value: object) -> Any:
     elif switch not in _ENUMS and switch not in _NAMES and isinstance(value, bool):
         return value
     raise RuleSetError(f"switches.{switch}", value, allowed_for(switch))
-
-
-def _word(rule_set: RuleSet, switch: str) -> str:
-    """A switch's value as a file has it."""
-    value = getattr(rule_set, switch)
-    if switch in _ENUMS:
-        return str(value.name.lower())
-    return str(value).lower() if isinstance(value, bool) else str(value)

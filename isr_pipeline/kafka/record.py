@@ -1,34 +1,50 @@
-"""Columns of a follower's record on its leader: one row of an int64 array a follower."""
+"""What a leader remembers of one follower, and what it knows of its partition."""
 
 from __future__ import annotations
 
-from typing import Final
+from enum import IntEnum
+from typing import Annotated, Final
 
-START: Final = 0
-"""Log start offset the follower last reported."""
-LEO: Final = 1
-"""Fetch offset the follower last reported: it acknowledges everything below it."""
-LAST_CAUGHT_UP: Final = 2
-"""Latest time at which the follower is known to have had everything the leader had."""
-PREV_LEADER_LEO: Final = 3
-"""The leader's LEO when the previous fetch arrived."""
-LAST_FETCH: Final = 4
-"""When the previous fetch arrived."""
-BROKER_EPOCH: Final = 5
-"""Broker epoch the follower's last fetch named (`releases.NO_BROKER_EPOCH`: none yet)."""
-LEO_TIME: Final = 6
-"""0.8.2: when the follower's offset was last written, changed or not."""
+from isr_pipeline.kafka.rows import Cell, Fixed, Mask, Offset, Ref, Row, Several, State, Time
 
 PENDING_SLOTS: Final = 4
 """Distinct offsets one follower can have pending: a fetcher thread has one request out, and one at
 another offset beside it only if it gave one up (replica.socket.timeout.ms) after a restart."""
-PENDING_OFFSET_0: Final = 7
-PENDING_OFFSET_1: Final = 8
-PENDING_OFFSET_2: Final = 9
-PENDING_OFFSET_3: Final = 10
-PENDING_COUNT_0: Final = PENDING_OFFSET_0 + PENDING_SLOTS
-PENDING_COUNT_1: Final = PENDING_COUNT_0 + 1
-PENDING_COUNT_2: Final = PENDING_COUNT_0 + 2
-PENDING_COUNT_3: Final = PENDING_COUNT_0 + 3
-N_FIELDS: Final = PENDING_COUNT_0 + PENDING_SLOTS + 1
-"""Two cache lines; the last column is not used."""
+
+
+class Follower(Row, lines=True):
+    """A leader's record of a follower (`ReplicaState`). Its log end *is* its fetch offset."""
+
+    log_start_offset: Cell  # that it last reported
+    log_end_offset: Offset  # its last fetch offset: it acknowledges everything below
+    last_caught_up_time: Time  # latest at which it is known to have had all that the leader had
+    last_fetch_leader_log_end_offset: Offset  # the leader's log end when the last fetch arrived
+    last_fetch_time: Time  # when that was
+    broker_epoch: Cell  # that its last fetch named (`releases.NO_BROKER_EPOCH`: none yet)
+    log_end_offset_time: Time  # 0.8.2: when log_end_offset was last written, changed or not
+    pending_offsets: Annotated[Several, PENDING_SLOTS, Offset]  # KIP-501: of reads in progress
+    pending_counts: Annotated[Several, PENDING_SLOTS]  # how many at each
+
+
+class Pending(IntEnum):
+    """The change of the ISR that a leader has proposed."""
+
+    NONE = 0
+    EXPAND = 1
+    SHRINK = 2
+    HANDOVER = 3
+
+
+class Leader(Row):
+    """What a leader knows of its partition."""
+
+    log_end_offset: Offset  # by produce on the leader, by append on a follower
+    high_watermark: Offset
+    leader_epoch: Cell  # as this broker has applied it
+    isr: Mask  # the committed ISR as it knows it
+    position: Fixed  # in the assignment
+    replication_factor: Fixed
+    followers: Ref[Follower]  # what it remembers of each, by position (its own is not used)
+    pending: State[Pending]
+    pending_isr: Mask  # what was proposed
+    epoch_start: Offset  # where its leader epoch begins

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.releases import (
-    CONTROLLER,
-    REGISTRATION_RETRY,
-    START_WAITS_FOR_SESSION,
-    Controller,
-    RegistrationRetry,
-)
+from isr_pipeline.kafka.releases import Controller, RegistrationRetry, Rules
 from isr_pipeline.kafka.session import outlives_fence
 
 FIRST_RETRY_US: Final = 100_000
@@ -21,13 +15,9 @@ left out."""
 DOUBLINGS_MAX: Final = 20
 """More would pass any session."""
 
-_KRAFT: Final = int(Controller.KRAFT)
-_UP_TO_HALF_SESSION: Final = int(RegistrationRetry.UP_TO_HALF_SESSION)
-_HEARTBEAT_INTERVAL: Final = int(RegistrationRetry.HEARTBEAT_INTERVAL)
-
 
 @rule
-def is_refused(rules, fenced, session_end, now, killed):
+def is_refused(rules: Rules, fenced: bool, session_end: int, now: int, killed: bool) -> bool:
     """Whether the session of the broker's last life stands against its registration.
 
     KRaft answers DUPLICATE_BROKER_REGISTRATION while it is valid, whatever ended that life
@@ -44,11 +34,11 @@ def is_refused(rules, fenced, session_end, now, killed):
     """
     if now > session_end or (fenced and not outlives_fence(rules)):
         return False
-    return rules[CONTROLLER] == _KRAFT or killed
+    return rules.controller == Controller.KRAFT or killed
 
 
 @rule
-def retry_after(rules, tries, heartbeat, session, supervisor):
+def retry_after(rules: Rules, tries: int, heartbeat: int, session: int, supervisor: int) -> int:
     """How long after a refusal the broker tries again, in microseconds.
 
     KRaft: `RegistrationRetry`. ZooKeeper: the process ends and its supervisor starts it again;
@@ -61,9 +51,13 @@ def retry_after(rules, tries, heartbeat, session, supervisor):
         session: the session's timeout, in microseconds.
         supervisor: time from the process's end to its next try, in microseconds.
     """
-    if rules[CONTROLLER] == _KRAFT:
-        if rules[REGISTRATION_RETRY] == _HEARTBEAT_INTERVAL:
+    if rules.controller == Controller.KRAFT:
+        if rules.registration_retry == RegistrationRetry.HEARTBEAT_INTERVAL:
             return heartbeat
-        most = session // 2 if rules[REGISTRATION_RETRY] == _UP_TO_HALF_SESSION else session
+        most = (
+            session // 2
+            if rules.registration_retry == RegistrationRetry.UP_TO_HALF_SESSION
+            else session
+        )
         return min(FIRST_RETRY_US << min(tries, DOUBLINGS_MAX), most)
-    return session if rules[START_WAITS_FOR_SESSION] != 0 else supervisor
+    return session if rules.start_waits_for_session else supervisor

@@ -2,14 +2,15 @@
 
 A rule set is a frozen :class:`RuleSet`; every release is `dataclasses.replace` of the one before,
 so that reading this file downwards is reading Kafka's history. The proposals (KIP-501 and its
-relatives, KIP-966) are switches on top of any release. `switches` turns a rule set and the
-choices of a scenario into one int64 vector, which every compiled rule function takes first.
+relatives, KIP-966) are switches on top of any release. `switches` joins a rule set and the choices
+of a scenario to the `Rules` that every rule function takes first.
 
 Sources are named as `path @ release`; S000 is KIP-501's text, S003 that of KAFKA-4485.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Final
@@ -129,15 +130,16 @@ ELECTION_ORDERS: Final = {
 CONTROLLERS: Final = {"zookeeper": Controller.ZOOKEEPER, "kraft": Controller.KRAFT}
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSet:
-    """The rules of one release.
+def word_of(words: Mapping[str, IntEnum], member: IntEnum) -> str:
+    """How files write a member of an enumeration."""
+    return next(word for word, one in words.items() if one is member)
 
-    Args:
-        name: the name that a scenario's `cluster.release` selects it by.
-        release: the release it stands for, where a range of releases differs within itself.
-        key_defaults: the shipped rule set whose defaults of Kafka's keys it has: its own, or that
-            of the one it was derived from.
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRules:
+    """The switches that a release sets.
+
+    Attributes:
         clock: what moves a follower's lag clock.
         reset: what becoming leader does to the followers' records.
         message_lag: a follower more than replica.lag.max.messages behind is out of sync.
@@ -168,7 +170,6 @@ class RuleSet:
         fetch_names_epoch: a fetch names the leader epoch, which fences it (KIP-320, 2.1).
         answers_before_delayed: a produce is answered before the delayed fetches that it completes
             are read (KAFKA-8334, 2.7).
-        response_limit: replica.fetch.response.max.bytes bounds an answer (KIP-74, 0.10.1).
         fetcher: the fetcher thread's way with failures.
         corrupt_kills_thread: a corrupt batch ends a legacy thread.
         backoff_none: a failed fetch is repeated at once (0.8.2).
@@ -180,12 +181,8 @@ class RuleSet:
             unclean.leader.election.enable is on (to 1.0).
         truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
         metadata_by_epoch: metadata of an older partition epoch are ignored (3.3).
-        has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
         last_known_must_live: with ELR the last known leader is elected only if its broker is alive
             (KAFKA-19522, 4.1).
-        kraft: the release can run without ZooKeeper.
-        kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
-            (metadata.version < 3.6).
         controller_checks_isr: the controller refuses a proposed ISR with ineligible members (3.3).
         kraft_elects_uncleanly: under KRaft unclean.leader.election.enable is read; before 3.9 no
             election is unclean there (KAFKA-12670).
@@ -202,9 +199,6 @@ class RuleSet:
             the first imbalance on; otherwise from the controller's start (4.0).
     """
 
-    name: str
-    release: str
-    key_defaults: str
     clock: Clock
     reset: Reset
     message_lag: bool
@@ -226,11 +220,10 @@ class RuleSet:
     alter_reverts: bool
     record_per_partition: bool
     tick_divisor: int
-    isr_lock: str
+    isr_lock: Lock
     fetch_names_epoch: bool
     answers_before_delayed: bool
-    response_limit: bool
-    fetcher: str
+    fetcher: Fetcher
     corrupt_kills_thread: bool
     backoff_none: bool
     double_backoff: bool
@@ -239,10 +232,7 @@ class RuleSet:
     last_member_leaves: bool
     truncate_to_hw: bool
     metadata_by_epoch: bool
-    has_elr: bool
     last_known_must_live: bool
-    kraft: bool
-    kraft_shrink_bumps: bool
     controller_checks_isr: bool
     kraft_elects_uncleanly: bool
     fence_ends_session: bool
@@ -251,6 +241,55 @@ class RuleSet:
     registration_retry: RegistrationRetry
     start_waits_for_session: bool
     check_from_imbalance: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet(ReleaseRules):
+    """The rules of one release, and what decides its defaults and what may be chosen.
+
+    Attributes:
+        name: the name that a scenario's `cluster.release` selects it by.
+        release: the release it stands for, where a range of releases differs within itself.
+        key_defaults: the shipped rule set whose defaults of Kafka's keys it has: its own, or that
+            of the one it was derived from.
+        response_limit: replica.fetch.response.max.bytes bounds an answer (KIP-74, 0.10.1).
+        has_elr: eligible.leader.replicas.version can be 1 under KRaft (KIP-966, 4.0).
+        kraft: the release can run without ZooKeeper.
+        kraft_shrink_bumps: under KRaft an ISR shrink begins a new leader epoch
+            (metadata.version < 3.6).
+    """
+
+    name: str
+    release: str
+    key_defaults: str
+    response_limit: bool
+    has_elr: bool
+    kraft: bool
+    kraft_shrink_bumps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(ReleaseRules):
+    """All switches of a run: those of its release, and what its scenario chooses.
+
+    Every rule function takes them first. The kernel reads them from an int64 array of this order
+    (`as_cells`).
+
+    Attributes:
+        controller: who elects leaders.
+        shrink_bumps_leader_epoch: an ISR shrink begins a new leader epoch.
+        election: the list that an election walks down.
+        kip501: which answer to slow reads is in the code.
+        kip501_enabled: follower.fetch.pending.reads.insync.enable; li-transfer needs no key.
+        elr: eligible.leader.replicas.version = 1 (KIP-966).
+    """
+
+    controller: Controller
+    shrink_bumps_leader_epoch: bool
+    election: ElectionOrder
+    kip501: Kip501
+    kip501_enabled: bool
+    elr: bool
 
 
 _V082: Final = RuleSet(
@@ -279,11 +318,11 @@ _V082: Final = RuleSet(
     alter_reverts=False,
     record_per_partition=False,
     tick_divisor=1,
-    isr_lock="completion",
+    isr_lock=Lock.COMPLETION,
     fetch_names_epoch=False,
     answers_before_delayed=False,
     response_limit=False,
-    fetcher="legacy",
+    fetcher=Fetcher.LEGACY,
     corrupt_kills_thread=True,
     backoff_none=True,
     double_backoff=False,
@@ -335,7 +374,7 @@ _V4485_DOC: Final = replace(
     hw_waits_for_caught_up=True,
     expand_needs_lag=True,
     tick_divisor=2,
-    isr_lock="none",
+    isr_lock=Lock.NONE,
 )
 
 # KAFKA-4485 as merged: the fetch's own time, joining by the HW alone.
@@ -346,7 +385,7 @@ _V0102: Final = replace(
     key_defaults="0.10.2-2.0",
     clock=Clock.FETCH_TIME,
     expand_needs_lag=False,
-    isr_lock="completion",
+    isr_lock=Lock.COMPLETION,
 )
 
 # KAFKA-7152, KAFKA-7128, KIP-320 with its locked read; KIP-101's truncation (0.11), KIP-112 (1.0).
@@ -358,7 +397,7 @@ _V21: Final = replace(
     release="2.2.2",
     log_end_exempt=True,
     expand_needs_epoch_start=True,
-    isr_lock="rw_always",
+    isr_lock=Lock.RW_ALWAYS,
     fetch_names_epoch=True,
     io_error_halts=False,
     last_member_leaves=False,
@@ -377,9 +416,9 @@ _V27: Final = replace(
     failed_read_applied=False,
     async_isr=True,
     answer_raises_hw=False,
-    isr_lock="rw_precheck",
+    isr_lock=Lock.RW_PRECHECK,
     answers_before_delayed=True,
-    fetcher="kip-461",
+    fetcher=Fetcher.KIP_461,
     kraft=True,
     kraft_shrink_bumps=True,
     check_from_imbalance=True,
@@ -460,77 +499,12 @@ RELEASES: Final[tuple[str, ...]] = tuple(RULE_SETS)
 
 NEWEST: Final = RELEASES[-1]
 
-_NO_SWITCHES: Final = frozenset(
-    {"name", "release", "key_defaults", "response_limit", "has_elr", "kraft", "kraft_shrink_bumps"}
+SWITCHES: Final[tuple[str, ...]] = tuple(one.name for one in fields(Rules))
+"""Names of all switches, in the order of their cells."""
+
+REPLAY_ONLY: Final = frozenset(
+    {"records_broker_epoch", "stale_fetch_rejected", "metadata_by_epoch"}
 )
-"""Fields that decide defaults and what may be chosen; no rule function reads them."""
-
-SWITCHES: Final[tuple[str, ...]] = (
-    *(one.name for one in fields(RuleSet) if one.name not in _NO_SWITCHES),
-    "controller",
-    "shrink_bumps_leader_epoch",
-    "election",
-    "kip501",
-    "kip501_enabled",
-    "elr",
-)
-"""Names of the vector's places: the fields of a rule set, then what a scenario chooses."""
-
-N_SWITCHES: Final = len(SWITCHES)
-
-_INDEX: Final = {name: index for index, name in enumerate(SWITCHES)}
-
-# Index of each switch in the vector, for the rule functions.
-CLOCK: Final = _INDEX["clock"]
-RESET: Final = _INDEX["reset"]
-MESSAGE_LAG: Final = _INDEX["message_lag"]
-LOG_END_EXEMPT: Final = _INDEX["log_end_exempt"]
-PREV_LEO_MONOTONE: Final = _INDEX["prev_leo_monotone"]
-FAILED_READ_APPLIED: Final = _INDEX["failed_read_applied"]
-RECORDS_BROKER_EPOCH: Final = _INDEX["records_broker_epoch"]
-STALE_FETCH_REJECTED: Final = _INDEX["stale_fetch_rejected"]
-HW_WAITS_FOR_CAUGHT_UP: Final = _INDEX["hw_waits_for_caught_up"]
-HW_LOG_END: Final = _INDEX["hw_log_end"]
-HW_IGNORES_INELIGIBLE: Final = _INDEX["hw_ignores_ineligible"]
-HW_FROZEN_UNDER_MIN_ISR: Final = _INDEX["hw_frozen_under_min_isr"]
-MIN_ISR_CAPPED: Final = _INDEX["min_isr_capped"]
-EXPAND_NEEDS_EPOCH_START: Final = _INDEX["expand_needs_epoch_start"]
-EXPAND_NEEDS_ELIGIBLE: Final = _INDEX["expand_needs_eligible"]
-EXPAND_NEEDS_LAG: Final = _INDEX["expand_needs_lag"]
-ASYNC_ISR: Final = _INDEX["async_isr"]
-ANSWER_RAISES_HW: Final = _INDEX["answer_raises_hw"]
-ALTER_REVERTS: Final = _INDEX["alter_reverts"]
-RECORD_PER_PARTITION: Final = _INDEX["record_per_partition"]
-TICK_DIVISOR: Final = _INDEX["tick_divisor"]
-ISR_LOCK: Final = _INDEX["isr_lock"]
-FETCH_NAMES_EPOCH: Final = _INDEX["fetch_names_epoch"]
-ANSWERS_BEFORE_DELAYED: Final = _INDEX["answers_before_delayed"]
-FETCHER: Final = _INDEX["fetcher"]
-CORRUPT_KILLS_THREAD: Final = _INDEX["corrupt_kills_thread"]
-BACKOFF_NONE: Final = _INDEX["backoff_none"]
-DOUBLE_BACKOFF: Final = _INDEX["double_backoff"]
-IO_ERROR_HALTS: Final = _INDEX["io_error_halts"]
-LOG_DIRS_REPORTED: Final = _INDEX["log_dirs_reported"]
-LAST_MEMBER_LEAVES: Final = _INDEX["last_member_leaves"]
-TRUNCATE_TO_HW: Final = _INDEX["truncate_to_hw"]
-METADATA_BY_EPOCH: Final = _INDEX["metadata_by_epoch"]
-LAST_KNOWN_MUST_LIVE: Final = _INDEX["last_known_must_live"]
-CONTROLLER_CHECKS_ISR: Final = _INDEX["controller_checks_isr"]
-KRAFT_ELECTS_UNCLEANLY: Final = _INDEX["kraft_elects_uncleanly"]
-FENCE_ENDS_SESSION: Final = _INDEX["fence_ends_session"]
-SESSIONS_CHECKED_BY_EIGHTHS: Final = _INDEX["sessions_checked_by_eighths"]
-FENCED_GET_SESSIONS: Final = _INDEX["fenced_get_sessions"]
-REGISTRATION_RETRY: Final = _INDEX["registration_retry"]
-START_WAITS_FOR_SESSION: Final = _INDEX["start_waits_for_session"]
-CHECK_FROM_IMBALANCE: Final = _INDEX["check_from_imbalance"]
-CONTROLLER: Final = _INDEX["controller"]
-SHRINK_BUMPS_LEADER_EPOCH: Final = _INDEX["shrink_bumps_leader_epoch"]
-ELECTION: Final = _INDEX["election"]
-KIP501: Final = _INDEX["kip501"]
-KIP501_ENABLED: Final = _INDEX["kip501_enabled"]
-ELR: Final = _INDEX["elr"]
-
-REPLAY_ONLY: Final = frozenset({RECORDS_BROKER_EPOCH, STALE_FETCH_REJECTED, METADATA_BY_EPOCH})
 """Switches that no simulated night reads, only `isr-pipeline replay`: simulated brokers never send
 a fetch of an older incarnation, and their metadata never overtake one another."""
 
@@ -556,8 +530,8 @@ def switches(
     shrink_bumps_leader_epoch: bool | None = None,
     controller: str | None = None,
     elr: bool = False,
-) -> npt.NDArray[np.int64]:
-    """The vector that every compiled rule function takes first.
+) -> Rules:
+    """The switches that every rule function takes first.
 
     Args:
         rule_set: the release.
@@ -570,24 +544,28 @@ def switches(
         controller: a key of `CONTROLLERS`; None is KRaft where the release has it.
         elr: eligible.leader.replicas.version = 1 (KIP-966).
 
-    Returns:
-        int64 array of `N_SWITCHES` values, one for each index constant of this module.
-
     Raises:
         KeyError: a name that is not among the keys named above.
     """
     chosen = default_controller(rule_set) if controller is None else controller
     bumps = shrink_bumps_leader_epoch
-    values = {name: getattr(rule_set, name, 0) for name in SWITCHES} | {
-        "isr_lock": LOCKS[rule_set.isr_lock if isr_lock is None else isr_lock],
-        "fetcher": FETCHERS[rule_set.fetcher if fetcher is None else fetcher],
-        "controller": CONTROLLERS[chosen],
-        "shrink_bumps_leader_epoch": (
+    values = {one.name: getattr(rule_set, one.name) for one in fields(ReleaseRules)} | {
+        "isr_lock": rule_set.isr_lock if isr_lock is None else LOCKS[isr_lock],
+        "fetcher": rule_set.fetcher if fetcher is None else FETCHERS[fetcher],
+    }
+    return Rules(
+        **values,
+        controller=CONTROLLERS[chosen],
+        shrink_bumps_leader_epoch=(
             default_shrink_bumps(rule_set, chosen) if bumps is None else bumps
         ),
-        "election": ELECTION_ORDERS["assignment_order" if election is None else election],
-        "kip501": KIP501_VARIANTS[kip501],
-        "kip501_enabled": kip501_enabled,
-        "elr": elr,
-    }
-    return np.array([int(values[name]) for name in SWITCHES], dtype=np.int64)
+        election=ELECTION_ORDERS["assignment_order" if election is None else election],
+        kip501=KIP501_VARIANTS[kip501],
+        kip501_enabled=kip501_enabled,
+        elr=elr,
+    )
+
+
+def as_cells(rules: Rules) -> npt.NDArray[np.int64]:
+    """The switches as the kernel reads them."""
+    return np.array([int(getattr(rules, name)) for name in SWITCHES], dtype=np.int64)

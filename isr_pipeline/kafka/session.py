@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.releases import (
-    CONTROLLER,
-    FENCE_ENDS_SESSION,
-    FENCED_GET_SESSIONS,
-    SESSIONS_CHECKED_BY_EIGHTHS,
-    Controller,
-)
+from isr_pipeline.kafka.releases import Controller, Rules
 
 CHECKS_A_SESSION: Final = 8
 """QuorumController.maybeFenceStaleBrokerPeriodNs @ 4.0.0 to 4.3.1."""
@@ -19,11 +13,9 @@ CHECKS_A_SESSION: Final = 8
 SHORTEST_PERIOD_US: Final = 1_000
 """Of the checks, in the same place."""
 
-_KRAFT: Final = int(Controller.KRAFT)
-
 
 @rule
-def is_active(fenced, stopping):
+def is_active(fenced: bool, stopping: bool) -> bool:
     """Whether the controller regards a broker as alive, and lets its replicas lead and join.
 
     It asks its registration alone: who has died counts until the session is over
@@ -33,31 +25,31 @@ def is_active(fenced, stopping):
 
 
 @rule
-def outlives_fence(rules):
+def outlives_fence(rules: Rules) -> bool:
     """Whether a broker that is fenced still has a session.
 
     To 3.9 a fence ends it (BrokerHeartbeatManager.hasValidSession @ 3.9). From 4.0 on the last
     contact alone counts, which the heartbeat that asks for the shutdown has renewed
     (BrokerHeartbeatTracker @ 4.0.0, 4.3.1; KAFKA-19047).
     """
-    return rules[CONTROLLER] == _KRAFT and rules[FENCE_ENDS_SESSION] == 0
+    return rules.controller == Controller.KRAFT and not rules.fence_ends_session
 
 
 @rule
-def check_period(rules, session):
+def check_period(rules: Rules, session: int) -> int:
     """How often the controller looks for stale sessions, in microseconds; 0: it need not look.
 
     Args:
         rules: the switches.
         session: broker.session.timeout.ms, in microseconds.
     """
-    if rules[CONTROLLER] != _KRAFT or rules[SESSIONS_CHECKED_BY_EIGHTHS] == 0:
+    if rules.controller != Controller.KRAFT or not rules.sessions_checked_by_eighths:
         return 0
     return max(session // CHECKS_A_SESSION, SHORTEST_PERIOD_US)
 
 
 @rule
-def found_over(session_end, first_check, period):
+def found_over(session_end: int, first_check: int, period: int) -> int:
     """When the controller finds a session over, in microseconds.
 
     Still valid at its very end, it is stale at the first check behind that
@@ -74,10 +66,10 @@ def found_over(session_end, first_check, period):
 
 
 @rule
-def new_controller_tracks(rules, fenced):
+def new_controller_tracks(rules: Rules, fenced: bool) -> bool:
     """Whether a controller of KRaft that becomes active gives a registered broker a session.
 
     An unfenced one always; a fenced one in 4.0 alone, where it then counts
     (ClusterControlManager.activate @ 4.0.2, 4.1.0; KAFKA-18138, KAFKA-19130).
     """
-    return not fenced or rules[FENCED_GET_SESSIONS] != 0
+    return not fenced or rules.fenced_get_sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from isr_pipeline.kafka.compiling import rule
-from isr_pipeline.kafka.releases import CONTROLLER, Controller
+from isr_pipeline.kafka.releases import Controller, Rules
 
 FIRST_ASK_US: Final = 50_000
 """From the first answer, "not yet", to the next heartbeat; later ones come at the ordinary interval
@@ -14,11 +14,9 @@ FIRST_ASK_US: Final = 50_000
 SHUTDOWN_LIMIT_US: Final = 300_000_000
 """After so long the broker stops without leave (BrokerServer.shutdown @ 3.9: five minutes)."""
 
-_KRAFT: Final = int(Controller.KRAFT)
-
 
 @rule
-def must_wait(rules, led):
+def must_wait(rules: Rules, led: bool) -> bool:
     """Whether a broker that wants to stop has to wait for what the others report.
 
     KRaft lets one go at once that leads nothing; ZooKeeper's controller answers when the leads have
@@ -28,11 +26,11 @@ def must_wait(rules, led):
         rules: the switches.
         led: whether it led any partition when it asked first.
     """
-    return rules[CONTROLLER] == _KRAFT and led
+    return rules.controller == Controller.KRAFT and led
 
 
 @rule
-def has_reported(applied, last_heartbeat):
+def has_reported(applied: int, last_heartbeat: int) -> bool:
     """Whether the last heartbeat of another broker named an offset at least that of the move.
 
     Args:
@@ -43,7 +41,7 @@ def has_reported(applied, last_heartbeat):
 
 
 @rule
-def stops_fetching(rules, in_isr, was_leader):
+def stops_fetching(rules: Rules, in_isr: bool, was_leader: bool) -> bool:
     """Whether a broker in controlled shutdown no longer fetches a partition that it follows.
 
     It fetches nothing that it has left the ISR of. Under ZooKeeper it is told to stop what it
@@ -57,4 +55,4 @@ def stops_fetching(rules, in_isr, was_leader):
         in_isr: whether it is still in the ISR.
         was_leader: whether it led the partition until now.
     """
-    return not in_isr and (rules[CONTROLLER] == _KRAFT or not was_leader)
+    return not in_isr and (rules.controller == Controller.KRAFT or not was_leader)

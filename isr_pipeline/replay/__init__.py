@@ -1,8 +1,8 @@
-"""Timelines of Kafka's own unit tests, run through the compiled rules.
+"""Timelines of Kafka's own unit tests, run through the rules.
 
 A timeline drives one *machine*: a piece of Kafka (the leader's record of a follower, a partition on
 its leader, a fetcher thread, a controller's election ...) that asks the rule functions of `kafka/`
-what to do, the very ones that the simulation runs. What the simulation has no need of, such as
+what to do, the very ones that the kernel compiles. What the simulation has no need of, such as
 list-offsets or the AlterPartition queue, is written here beside them.
 """
 

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
-import numpy.typing as npt
+from dataclasses import replace
 
 from isr_pipeline.kafka import election, kip501
-from isr_pipeline.kafka.releases import (
-    CONTROLLER,
-    ELR,
-    KIP501,
-    KIP501_ENABLED,
-    SHRINK_BUMPS_LEADER_EPOCH,
-    Controller,
-    Kip501,
-)
+from isr_pipeline.kafka.election import ORDER_MAX, Change, Registration
+from isr_pipeline.kafka.releases import Controller, Kip501
 from isr_pipeline.replay.machine import Machine, Operation, State, nothing
 from isr_pipeline.replay.steps import Step
 from isr_pipeline.replay.variants import Settings
@@ -44,9 +35,9 @@ class Positions:
         """Return the position of an id, -1 for none."""
         return self._position.get(broker, -1)
 
-    def order(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Return a list of ids as an array of positions."""
-        return np.array([self._position[broker] for broker in ids], dtype=np.int64)
+    def order(self, ids: Sequence[int]) -> list[int]:
+        """Return a list of ids as positions."""
+        return [self._position[broker] for broker in ids]
 
     def broker(self, position: int) -> int:
         """Return the id at a position; -1 for position -1."""
@@ -88,8 +79,8 @@ class ElectionZk(Machine):
             at.mask(stopping),
             unclean,
         )
-        leader = None if position < 0 else at.broker(int(position))
-        self._state = {"leader": leader, "unclean": bool(was_unclean)}
+        leader = None if position < 0 else at.broker(position)
+        self._state = {"leader": leader, "unclean": was_unclean}
         return leader
 
     def state(self, now: int) -> State:  # noqa: ARG002 - has no clock
@@ -122,66 +113,54 @@ class ElectionKraft(Machine):
             [*replicas, *target, *isr, *target_isr, *elr, *last_known]
             + ([leader] if leader >= 0 else [])
         )
-        rules = self.rules.copy()
-        rules[ELR] = step.flag("elr_enabled", default=bool(rules[ELR]))
-        rules[SHRINK_BUMPS_LEADER_EPOCH] = step.flag(
-            "mv_before_3_6", default=bool(rules[SHRINK_BUMPS_LEADER_EPOCH])
+        rules = replace(
+            self.rules,
+            elr=step.flag("elr_enabled", default=self.rules.elr),
+            shrink_bumps_leader_epoch=step.flag(
+                "mv_before_3_6", default=self.rules.shrink_bumps_leader_epoch
+            ),
+            controller=Controller.KRAFT,
         )
-        rules[CONTROLLER] = Controller.KRAFT
-        use_last_known = step.flag("use_last_known_leader", default=True)
-        kind = int(_ELECTIONS[step.one_of("election", tuple(_ELECTIONS), "ONLINE")])
-        acceptable = at.mask(step.integers("acceptable"))
-        min_isr = step.integer("min_isr", self.settings.min_isr)
-        order = at.order(target)
-        known = at.mask(last_known) if len(last_known) else 0
+        if len(target) > ORDER_MAX:
+            allowed = f"at most {ORDER_MAX} replicas"
+            raise step.place.at("target_replicas").refuse(len(target), allowed)
+        partition = Registration([0] * Registration.size)
+        partition.leader = at.position(leader)
+        partition.isr = at.mask(isr)
+        partition.elr = at.mask(elr)
+        partition.last_known_elr = at.mask(last_known)
+        change = Change([0] * Change.size)
+        for i, position in enumerate(at.order(target)):
+            change.order[i] = position
+        change.ordered = len(target)
+        change.target_isr = at.mask(target_isr)
+        change.acceptable = at.mask(step.integers("acceptable"))
+        change.min_isr = step.integer("min_isr", self.settings.min_isr)
+        change.election = _ELECTIONS[step.one_of("election", tuple(_ELECTIONS), "ONLINE")]
+        change.uses_last_known = step.flag("use_last_known_leader", default=True)
         if step.flag("elect_only", default=False):
-            elected, unclean = election.elect_kraft(
-                rules,
-                order,
-                len(target),
-                at.position(leader),
-                at.mask(target_isr),
-                at.mask(elr),
-                known,
-                acceptable,
-                kind,
-                bool(rules[ELR]),
-                use_last_known,
-            )
+            elected, unclean = election.elect_kraft(rules, partition, change, partition.elr)
             self._state = {
-                "leader": at.broker(int(elected)),
+                "leader": at.broker(elected),
                 "isr": target_isr,
                 "elr": elr,
                 "last_known_elr": last_known,
-                "unclean": bool(unclean),
+                "unclean": unclean,
                 "recovery": "RECOVERED",
-                "leader_epoch_bump": int(elected) != at.position(leader),
+                "leader_epoch_bump": elected != at.position(leader),
             }
             return self._state["leader"]
-        elected, new_isr, new_elr, new_known, unclean, bump = election.partition_change_kraft(
-            rules,
-            order,
-            len(target),
-            at.mask(isr),
-            at.mask(target_isr),
-            at.position(leader),
-            acceptable,
-            min_isr,
-            kind,
-            at.mask(elr),
-            known,
-            use_last_known,
-            at.mask(step.integers("unclean_shutdown", [])),
-            not set(replicas) <= set(target),
-        )
+        change.unclean_shutdown = at.mask(step.integers("unclean_shutdown", []))
+        change.removes_replicas = not set(replicas) <= set(target)
+        election.change_kraft(rules, partition, change)
         self._state = {
-            "leader": at.broker(int(elected)),
-            "isr": at.brokers(int(new_isr), [*target_isr, *isr]),
-            "elr": at.brokers(int(new_elr)),
-            "last_known_elr": at.brokers(int(new_known)),
-            "unclean": bool(unclean),
-            "recovery": "RECOVERING" if unclean else "RECOVERED",
-            "leader_epoch_bump": bool(bump),
+            "leader": at.broker(change.leader),
+            "isr": at.brokers(change.isr, [*target_isr, *isr]),
+            "elr": at.brokers(change.elr),
+            "last_known_elr": at.brokers(change.last_known_elr),
+            "unclean": change.is_unclean,
+            "recovery": "RECOVERING" if change.is_unclean else "RECOVERED",
+            "leader_epoch_bump": change.bumps_leader_epoch,
         }
         return self._state["leader"]
 
@@ -210,10 +189,8 @@ class Solution2(Machine):
         enabled = step.flag("enabled", default=True)
         limit = step.integer("process_time_max_ms", self.settings.process_time_max_ms)
         successor = any(broker in live for broker in isr if broker != leader)
-        rules = self.rules.copy()
-        rules[KIP501] = Kip501.S2
-        rules[KIP501_ENABLED] = enabled
-        resigns = bool(kip501.should_resign(rules, step.integer("read_ms"), limit, successor, 0, 0))
+        rules = replace(self.rules, kip501=Kip501.S2, kip501_enabled=enabled)
+        resigns = kip501.should_resign(rules, step.integer("read_ms"), limit, successor, 0, 0)
         reordered = [broker for broker in isr if broker != leader] + [leader]
         new_isr = reordered if resigns else isr
         self._state = {
@@ -239,7 +216,7 @@ class Solution2(Machine):
         position, _ = election.elect_zk(
             at.order(order), len(order), at.mask(isr), at.mask(live), 0, False
         )
-        return at.broker(int(position))
+        return at.broker(position)
 
     def state(self, now: int) -> State:  # noqa: ARG002 - has no clock
         """Whether the leader resigned, and who would be elected by either order."""

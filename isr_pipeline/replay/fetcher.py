@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from isr_pipeline.kafka import releases
 from isr_pipeline.kafka.fetcher import Error, Reaction, reaction
 from isr_pipeline.replay.machine import Machine, Operation, State, nothing
 from isr_pipeline.replay.steps import Step
@@ -265,7 +264,7 @@ class Fetcher(Machine):
             (code for code in (self._met("rpc", name) for name in ready) if code), None
         )
         if failure not in (None, "NONE"):
-            waits = 2 if self.rules[releases.DOUBLE_BACKOFF] else 1
+            waits = 2 if self.rules.double_backoff else 1
             self._delay(list(self._tracked), now, waits)
             return "error"
         diverging = []
@@ -354,7 +353,7 @@ class Fetcher(Machine):
             self._delay([name], now, 1)
 
     def _react(self, name: str, error: Error, now: int) -> None:
-        answer = Reaction(int(reaction(self.rules, int(error))))
+        answer = reaction(self.rules, error)
         if answer is Reaction.FAIL:
             self._failed.add(name)
             self._tracked.pop(name, None)
@@ -367,7 +366,7 @@ class Fetcher(Machine):
 
     def _delay(self, names: list[str], now: int, waits: int) -> None:
         """Let partitions wait; one that waits already goes on with its own back-off."""
-        if self.rules[releases.BACKOFF_NONE]:
+        if self.rules.backoff_none:
             return
         for name in names:
             partition = self._tracked[name]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from isr_pipeline.kafka import partition, record, releases, replica
+from isr_pipeline.kafka import kip501, partition, releases, replica
 from isr_pipeline.kafka.partition import Alter, AlterError, Produce
+from isr_pipeline.kafka.record import Follower, Pending
+from isr_pipeline.kafka.rows import Row
 from isr_pipeline.replay.machine import Machine, Operation, State, nothing
-from isr_pipeline.replay.replica import shown_record
+from isr_pipeline.replay.replica import new_leader, shown_record
 from isr_pipeline.replay.steps import KafkaRefusal, Step
 from isr_pipeline.replay.variants import Settings
 
 _BROKER_EPOCH_BASE: Final = 1000
 """A broker's epoch unless a step says otherwise is this plus its id, as in Kafka's own tests."""
 
-_ROWS: Final = 64
-"""Followers one timeline can have."""
+_BITS: Final = 64
+"""Of a set of replicas; the sign's bit stands for no replica."""
 
 _NOT_LEADER: Final = "NOT_LEADER_OR_FOLLOWER"
 
@@ -39,13 +39,13 @@ class _Proposal:
     """An ISR change on its way to the controller.
 
     Args:
-        kind: `expand` or `shrink`.
+        kind: whether it expands or shrinks the ISR.
         isr: the ISR proposed.
         leader_epoch: the leader epoch it was proposed in.
         serial: tells equal proposals apart.
     """
 
-    kind: str
+    kind: Pending
     isr: frozenset[int]
     leader_epoch: int
     serial: int
@@ -81,25 +81,19 @@ class _Meters:
 
 
 @dataclass(slots=True)
-class _Log:
-    """The local log, as far as replication sees it."""
-
-    start: int = 0
-    leo: int = 0
-    hw: int = 0
-
-
-@dataclass(slots=True)
 class _Assignment:
     """The partition's replicas as metadata gave them last."""
 
     replicas: tuple[int, ...] = ()
     adding: frozenset[int] = frozenset()
     leader: int | None = None
-    leader_epoch: int = -1
     partition_epoch: int = 0
-    epoch_start: int | None = None
     brokers: dict[int, _Broker] = field(default_factory=dict)
+
+
+def _copy(row: Row, to: Row) -> None:
+    """Write a row's cells into another row of its table."""
+    to.memory[to.first : to.first + to.size] = row.memory[row.first : row.first + row.size]
 
 
 class Leader(Machine):
@@ -108,9 +102,10 @@ class Leader(Machine):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._local = settings.local
-        self._rec = np.zeros((_ROWS, record.N_FIELDS), dtype=np.int64)
-        self._rows: dict[int, int] = {}
-        self._log = _Log()
+        self._followers: dict[int, Follower] = {}
+        self._leader = new_leader(0)
+        self._leader.leader_epoch = self._leader.epoch_start = releases.UNKNOWN
+        self._log_start = 0
         self._meta = _Assignment()
         self._isr: frozenset[int] = frozenset()
         self._pending: _Proposal | None = None
@@ -149,16 +144,16 @@ class Leader(Machine):
 
     @property
     def _asynchronous(self) -> bool:
-        return bool(self.rules[releases.ASYNC_ISR])
+        return self.rules.async_isr
 
     @property
     def _by_leader_epoch(self) -> bool:
         """3.3 and later: metadata are ordered by epochs."""
-        return bool(self.rules[releases.METADATA_BY_EPOCH])
+        return self.rules.metadata_by_epoch
 
     @property
     def _maximal_isr(self) -> frozenset[int]:
-        if self._pending is not None and self._pending.kind == "expand":
+        if self._pending is not None and self._pending.kind == Pending.EXPAND:
             return self._isr | self._pending.isr
         return self._isr
 
@@ -176,9 +171,9 @@ class Leader(Machine):
         known = self._known(broker)
         if self.settings.mode == "zk":
             return known.alive
-        if broker not in self._rows:
+        if broker not in self._followers:
             return False
-        stored = int(self._rec[self._rows[broker], record.BROKER_EPOCH])
+        stored = self._followers[broker].broker_epoch
         epoch_fits = stored in (releases.UNKNOWN, known.epoch)
         return known.alive and not known.fenced and not known.shutdown and epoch_fits
 
@@ -189,42 +184,57 @@ class Leader(Machine):
         replicas = self._meta.replicas
         return replicas.index(broker) if broker in replicas else -1
 
-    def _ordered_rec(self) -> Any:
-        """Records in the assignment's order, as the rule functions take them."""
-        rows = [self._rows.get(broker, _ROWS - 1) for broker in self._meta.replicas]
-        return self._rec[rows] if rows else self._rec[:0]
+    def _take_isr(self, isr: Iterable[int]) -> None:
+        """Take an ISR as the committed one."""
+        self._isr = frozenset(isr)
+        self._leader.isr = self._mask(self._isr)
+
+    def _take_pending(self, proposal: _Proposal | None) -> None:
+        """Take a proposal as the one under way, or none."""
+        self._pending = proposal
+        self._leader.pending = Pending.NONE if proposal is None else proposal.kind
+        self._leader.pending_isr = 0 if proposal is None else self._mask(proposal.isr)
 
     @property
     def _min_isr(self) -> int:
         """In effect: Kafka caps it by the replicas it tracks, those being added included."""
-        tracked = len(self._rows) + 1
-        return int(partition.effective_min_isr(self.rules, self.settings.min_isr, tracked))
+        tracked = len(self._followers) + 1
+        return partition.effective_min_isr(self.rules, self.settings.min_isr, tracked)
 
     # --- becoming leader and follower -------------------------------------------------------
 
     def _init_log(self, step: Step, _now: int) -> None:
-        self._log.start = step.integer("start", 0)
-        self._log.leo = step.integer("leo")
-        self._log.hw = min(step.integer("hw_checkpoint", 0), self._log.leo)
+        self._log_start = step.integer("start", 0)
+        end = step.integer("leo")
+        self._leader.log_end_offset = end
+        self._leader.high_watermark = min(step.integer("hw_checkpoint", 0), end)
 
     def _track(self, replicas: Iterable[int], now: int) -> None:
         """Keep a record of each replica but the local one, and of no other."""
-        wanted = [broker for broker in replicas if broker != self._local]
-        self._rows = {broker: row for broker, row in self._rows.items() if broker in wanted}
-        for broker in wanted:
-            if broker not in self._rows:
-                free = next(row for row in range(_ROWS) if row not in self._rows.values())
-                self._rows[broker] = free
-                replica.create(self.rules, self._rec, free, now)
+        before, known = self._leader, self._followers
+        factor = len(self._meta.replicas)
+        self._leader, self._followers = new_leader(factor), {}
+        _copy(before, self._leader)
+        self._leader.replication_factor = factor
+        self._leader.position = self._position(self._local)
+        for broker in replicas:
+            if broker == self._local:
+                continue
+            follower = self._leader.followers[self._position(broker)]
+            if broker in known:
+                _copy(known[broker], follower)
+            else:
+                replica.create(self.rules, follower, now)
+            self._followers[broker] = follower
 
     def _take_metadata(self, step: Step) -> None:
         replicas = step.integers("replicas")
-        if len(replicas) >= _ROWS:
-            raise step.place.at("replicas").refuse(len(replicas), f"fewer than {_ROWS} replicas")
-        self._meta.replicas = tuple(replicas)
+        if len(replicas) >= _BITS:
+            raise step.place.at("replicas").refuse(len(replicas), f"fewer than {_BITS} replicas")
+        self._meta.replicas = tuple(dict.fromkeys(replicas))
         self._meta.adding = frozenset(step.integers("adding", []))
         self._meta.partition_epoch = step.integer("partition_epoch", 0)
-        self._pending = None
+        self._take_pending(None)
         if not self._by_leader_epoch:
             self._queue.clear()
 
@@ -233,28 +243,20 @@ class Leader(Machine):
         if self._by_leader_epoch and partition_epoch < self._meta.partition_epoch:
             return "ignored"
         leader_epoch = step.integer("leader_epoch")
-        new_leader = not self._is_leader
-        new_epoch = leader_epoch > self._meta.leader_epoch
+        leads_anew = not self._is_leader
+        new_epoch = leader_epoch > self._leader.leader_epoch
         self._take_metadata(step)
-        self._isr = frozenset(step.integers("isr"))
         self._track(self._meta.replicas, now)
+        self._take_isr(step.integers("isr"))
         if replica.resets_records(self.rules, new_epoch):
-            for broker, row in self._rows.items():
-                replica.reset(
-                    self.rules,
-                    self._rec,
-                    row,
-                    self._log.leo,
-                    self._log.leo,
-                    new_leader,
-                    broker in self._isr,
-                    now,
-                )
-            self._meta.epoch_start = self._log.leo
-            self._meta.leader_epoch = leader_epoch
+            self._leader.epoch_start = self._leader.log_end_offset
+            for broker, follower in self._followers.items():
+                in_isr = broker in self._isr
+                replica.reset(self.rules, follower, self._leader, leads_anew, in_isr, now)
+            self._leader.leader_epoch = leader_epoch
         self._meta.leader = self._local
         self._raise_hw(now)
-        return "new_leader" if new_leader else "stayed_leader"
+        return "new_leader" if leads_anew else "stayed_leader"
 
     def _make_follower(self, step: Step, now: int) -> str:
         partition_epoch = step.integer("partition_epoch", 0)
@@ -262,17 +264,17 @@ class Leader(Machine):
             return "ignored"
         leader, leader_epoch = step.integer("leader"), step.integer("leader_epoch")
         if self._by_leader_epoch:
-            restart = leader_epoch > self._meta.leader_epoch
+            restart = leader_epoch > self._leader.leader_epoch
         else:
             restart = leader != self._meta.leader
-            if self.rules[releases.FETCH_NAMES_EPOCH]:
-                restart = restart or leader_epoch != self._meta.leader_epoch
+            if self.rules.fetch_names_epoch:
+                restart = restart or leader_epoch != self._leader.leader_epoch
         self._take_metadata(step)
-        self._isr = frozenset()
         self._track(() if self._by_leader_epoch else self._meta.replicas, now)
+        self._take_isr(())
         self._meta.leader = leader
-        self._meta.leader_epoch = leader_epoch
-        self._meta.epoch_start = None
+        self._leader.leader_epoch = leader_epoch
+        self._leader.epoch_start = releases.UNKNOWN
         for waiting in self._produce.values():
             if waiting.outcome is None:
                 waiting.outcome = _NOT_LEADER
@@ -284,22 +286,9 @@ class Leader(Machine):
         """Re-evaluate the HW, and with it the produce requests that wait for it."""
         if not self._is_leader:
             return
-        self._log.hw = int(
-            partition.next_high_watermark(
-                self.rules,
-                self._ordered_rec(),
-                0,
-                len(self._meta.replicas),
-                self._position(self._local),
-                self._log.leo,
-                self._log.hw,
-                self._mask(self._isr),
-                self._mask(self._maximal_isr),
-                self._eligible_mask(),
-                self._min_isr,
-                now,
-                self.settings.lag_ms,
-            )
+        lag = self.settings.lag_ms
+        self._leader.high_watermark = partition.next_high_watermark(
+            self.rules, self._leader, self._eligible_mask(), self._min_isr, now, lag
         )
         self._complete_produce()
 
@@ -308,10 +297,13 @@ class Leader(Machine):
             if waiting.outcome is not None:
                 continue
             answer = partition.produce_error(
-                waiting.required, self._log.hw, len(self._maximal_isr), self._min_isr
+                waiting.required,
+                self._leader.high_watermark,
+                len(self._maximal_isr),
+                self._min_isr,
             )
             if answer != Produce.WAITING:
-                waiting.outcome = Produce(int(answer)).name
+                waiting.outcome = answer.name
 
     def _append(self, step: Step, now: int) -> None:
         count = step.integer("n")
@@ -320,14 +312,14 @@ class Leader(Machine):
             raise KafkaRefusal(_NOT_LEADER)
         if partition.append_refused(acks == -1, len(self._isr), self._min_isr):
             raise KafkaRefusal("NOT_ENOUGH_REPLICAS")
-        self._log.leo += count
+        self._leader.log_end_offset += count
         if step.has("id"):
             outcome = None if acks == -1 else Produce.NONE.name
-            self._produce[str(step.values["id"])] = _Waiting(self._log.leo, outcome)
+            self._produce[str(step.values["id"])] = _Waiting(self._leader.log_end_offset, outcome)
         self._raise_hw(now)
 
     def _log_append(self, step: Step, _now: int) -> None:
-        self._log.leo += step.integer("n")
+        self._leader.log_end_offset += step.integer("n")
 
     # --- fetches ----------------------------------------------------------------------------
 
@@ -337,36 +329,36 @@ class Leader(Machine):
         error = self._fetch_error(step, broker, step.integer("offset"))
         if error is None:
             return
-        if self._is_leader and broker in self._rows:
-            replica.on_failed_read(self.rules, self._rec, self._rows[broker], now)
+        if self._is_leader and broker in self._followers:
+            replica.on_failed_read(self.rules, self._followers[broker], now)
         raise KafkaRefusal(error)
 
     def _fetch_error(self, step: Step, broker: int, offset: int) -> str | None:
         if step.has("leader_epoch"):
             epoch = step.integer("leader_epoch")
-            if epoch < self._meta.leader_epoch:
+            if epoch < self._leader.leader_epoch:
                 return "FENCED_LEADER_EPOCH"
-            if epoch > self._meta.leader_epoch:
+            if epoch > self._leader.leader_epoch:
                 return "UNKNOWN_LEADER_EPOCH"
         if not self._is_leader:
             return _NOT_LEADER
-        if broker not in self._rows:
+        if broker not in self._followers:
             return "UNKNOWN_LEADER_EPOCH" if step.has("leader_epoch") else _NOT_LEADER
         if step.has("error"):
             return step.text("error")
-        if not self._log.start <= offset <= self._log.leo:
+        if not self._log_start <= offset <= self._leader.log_end_offset:
             return "OFFSET_OUT_OF_RANGE"
         return None
 
     def _begin(self, step: Step, now: int) -> _Read:
         broker, offset = step.integer("replica"), step.integer("offset")
-        replica.begin_read(self.rules, self._rec, self._rows[broker], offset)
+        kip501.begin_read(self.rules, self._followers[broker], offset)
         return _Read(
             broker,
             offset,
             step.integer("start", 0),
             now,
-            self._log.leo,
+            self._leader.log_end_offset,
             step.integer("broker_epoch", _BROKER_EPOCH_BASE + broker),
         )
 
@@ -375,40 +367,32 @@ class Leader(Machine):
         return (
             self.settings.mode == "kraft"
             and known.alive
-            and bool(replica.is_stale_fetch(self.rules, read.broker_epoch, known.epoch))
+            and replica.is_stale_fetch(self.rules, read.broker_epoch, known.epoch)
         )
 
     def _record(self, read: _Read, now: int) -> bool:
         """Write the follower's record; whether its offset changed."""
-        row = self._rows[read.replica]
+        follower = self._followers[read.replica]
         if self._is_stale(read):
-            replica.end_read(self.rules, self._rec, row, read.offset)
+            kip501.end_read(self.rules, follower, read.offset)
             raise KafkaRefusal(_NOT_LEADER)
-        before = int(self._rec[row, record.LEO])
-        replica.on_fetch(
-            self.rules,
-            self._rec,
-            row,
-            read.start,
-            read.offset,
-            read.fetch_time,
-            read.leader_leo,
-            now,
-        )
-        replica.end_read(self.rules, self._rec, row, read.offset)
-        replica.note_broker_epoch(self.rules, self._rec, row, read.broker_epoch)
+        before = follower.log_end_offset
+        replica.on_fetch(self.rules, follower, read.offset, read.fetch_time, read.leader_leo, now)
+        follower.log_start_offset = read.start
+        kip501.end_read(self.rules, follower, read.offset)
+        replica.note_broker_epoch(self.rules, follower, read.broker_epoch)
         return before != read.offset
 
     def _after_record(self, read: _Read, changed: bool, now: int) -> None:
         """Let the follower join, then move the HW (from 2.4 on only if its offset changed)."""
         self._maybe_expand(read.replica, now)
-        if changed or self.rules[releases.FAILED_READ_APPLIED]:
+        if changed or self.rules.failed_read_applied:
             self._raise_hw(read.fetch_time if self._judges_by_fetch_time else now)
 
     @property
     def _judges_by_fetch_time(self) -> bool:
         """0.10.2 and later ask who is caught up at the fetch's own time."""
-        return bool(self.rules[releases.CLOCK] == releases.Clock.FETCH_TIME)
+        return self.rules.clock == releases.Clock.FETCH_TIME
 
     def _fetch(self, step: Step, now: int) -> str | None:
         self._check_fetch(step, now)
@@ -430,7 +414,7 @@ class Leader(Machine):
         else:
             raise step.place.at("offset").refuse(offset, "the offset of a fetch_begin before it")
         self._reads.remove(read)
-        if not self._is_leader or broker not in self._rows:
+        if not self._is_leader or broker not in self._followers:
             raise KafkaRefusal(_NOT_LEADER)
         self._after_record(read, self._record(read, now), now)
 
@@ -446,57 +430,33 @@ class Leader(Machine):
     def _out_of_sync(self, now: int) -> frozenset[int]:
         if not self._is_leader or self._pending is not None:
             return frozenset()
-        mask = int(
-            partition.out_of_sync_mask(
-                self.rules,
-                self._ordered_rec(),
-                0,
-                len(self._meta.replicas),
-                self._position(self._local),
-                self._log.leo,
-                self._mask(self._isr),
-                now,
-                self.settings.lag_ms,
-                self.settings.lag_messages,
-            )
-        )
+        lag, messages = self.settings.lag_ms, self.settings.lag_messages
+        mask = partition.out_of_sync_mask(self.rules, self._leader, now, lag, messages)
         return frozenset(b for at, b in enumerate(self._meta.replicas) if mask >> at & 1)
 
     def _maybe_shrink(self, _step: Step, now: int) -> None:
         leaving = self._out_of_sync(now)
         if leaving:
-            self._propose("shrink", self._isr - leaving)
+            self._propose(Pending.SHRINK, self._isr - leaving)
             self._raise_hw(now)
 
     def _maybe_expand(self, broker: int, now: int) -> None:
         if not self._is_leader:
             return
-        joins = partition.may_expand(
-            self.rules,
-            self._ordered_rec(),
-            0,
-            self._position(broker),
-            self._mask(self._isr),
-            self._pending is not None,
-            self._log.hw,
-            self._meta.epoch_start or 0,
-            self._eligible_mask(),
-            now,
-            self.settings.lag_ms,
-        )
-        if joins:
-            self._propose("expand", self._isr | {broker})
+        at, lag = self._position(broker), self.settings.lag_ms
+        if partition.may_expand(self.rules, self._leader, at, self._eligible_mask(), now, lag):
+            self._propose(Pending.EXPAND, self._isr | {broker})
 
-    def _propose(self, kind: str, isr: frozenset[int]) -> None:
+    def _propose(self, kind: Pending, isr: frozenset[int]) -> None:
         """Propose an ISR; up to 2.6 that is a write to ZooKeeper, done at once."""
-        proposal = _Proposal(kind, isr, self._meta.leader_epoch, self._submitted)
+        proposal = _Proposal(kind, isr, self._leader.leader_epoch, self._submitted)
         self._sent = proposal
         self._sent_epochs = {str(broker): self._epoch_to_send(broker) for broker in sorted(isr)}
         if self._asynchronous:
-            self._pending = proposal
+            self._take_pending(proposal)
             self._submit(proposal)
             return
-        self._isr = isr
+        self._take_isr(isr)
         self._meta.partition_epoch += 1
         self._mark(kind)
 
@@ -505,7 +465,7 @@ class Leader(Machine):
             return releases.UNKNOWN
         if broker == self._local:
             return self._known(broker).epoch
-        stored = int(self._rec[self._rows[broker], record.BROKER_EPOCH])
+        stored = self._followers[broker].broker_epoch
         return releases.UNKNOWN if stored == releases.NO_BROKER_EPOCH else stored
 
     def _submit(self, proposal: _Proposal) -> None:
@@ -513,12 +473,12 @@ class Leader(Machine):
         self._submitted += 1
         if self._queue:
             self._meters.failures += 1
-            self._pending = None
+            self._take_pending(None)
             return
         self._queue.append(proposal)
 
-    def _mark(self, kind: str) -> None:
-        if kind == "expand":
+    def _mark(self, kind: Pending) -> None:
+        if kind == Pending.EXPAND:
             self._meters.expands += 1
         else:
             self._meters.shrinks += 1
@@ -540,17 +500,17 @@ class Leader(Machine):
         epoch = step.integer("partition_epoch", self._meta.partition_epoch + 1)
         decision = partition.alter_response(
             self.rules,
-            int(AlterError.NONE),
+            AlterError.NONE,
             step.integer("leader_epoch", proposal.leader_epoch),
             epoch,
-            self._meta.leader_epoch,
+            self._leader.leader_epoch,
             self._meta.partition_epoch,
         )
         if decision == Alter.IGNORE:
             self._meters.failures += 1
             return
-        self._isr = frozenset(step.integers("isr", sorted(proposal.isr)))
-        self._pending = None
+        self._take_isr(step.integers("isr", sorted(proposal.isr)))
+        self._take_pending(None)
         self._meta.partition_epoch = epoch
         self._mark(proposal.kind)
         self._raise_hw(now)
@@ -562,11 +522,11 @@ class Leader(Machine):
             return
         names = AlterError.__members__
         decision = partition.alter_response(
-            self.rules, int(names.get(error, AlterError.OTHER)), 0, 0, 0, 0
+            self.rules, names.get(error, AlterError.OTHER), 0, 0, 0, 0
         )
         self._meters.failures += 1
         if decision == Alter.REVERT:
-            self._pending = None
+            self._take_pending(None)
         elif decision == Alter.RESUBMIT:
             self._submit(proposal)
 
@@ -583,13 +543,14 @@ class Leader(Machine):
         """Everything README names; `replica_<id>` for every follower (null: no record)."""
         size = len(self._isr)
         factor = len(set(self._meta.replicas) - self._meta.adding)
+        start = self._leader.epoch_start
         state: State = {
             "isr": sorted(self._isr),
             "maximal_isr": sorted(self._maximal_isr),
-            "hw": self._log.hw,
-            "leo": self._log.leo,
+            "hw": self._leader.high_watermark,
+            "leo": self._leader.log_end_offset,
             "inflight": self._pending is not None,
-            "pending_kind": self._pending.kind if self._pending else None,
+            "pending_kind": self._pending.kind.name.lower() if self._pending else None,
             "queued": len(self._queue),
             "sent_isr": sorted(self._sent.isr) if self._sent else None,
             "sent_epochs": dict(self._sent_epochs),
@@ -600,15 +561,15 @@ class Leader(Machine):
             "under_replicated": self._is_leader and factor > size,
             "under_min_isr": self._is_leader and size < self._min_isr,
             "at_min_isr": self._is_leader and size == self._min_isr,
-            "leader_epoch": self._meta.leader_epoch,
+            "leader_epoch": self._leader.leader_epoch,
             "partition_epoch": self._meta.partition_epoch,
-            "epoch_start": self._meta.epoch_start,
+            "epoch_start": None if start == releases.UNKNOWN else start,
             "is_leader": self._is_leader,
-            "remote": sorted(self._rows),
+            "remote": sorted(self._followers),
             "submitted": self._submitted,
             "produce": {name: waiting.outcome for name, waiting in self._produce.items()},
         }
         for broker in sorted(set(self._meta.replicas) - {self._local}):
-            row = self._rows.get(broker)
-            state[f"replica_{broker}"] = None if row is None else shown_record(self._rec, row)
+            follower = self._followers.get(broker)
+            state[f"replica_{broker}"] = None if follower is None else shown_record(follower)
         return state

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from isr_pipeline.kafka import kip501
 from isr_pipeline.replay.machine import Machine, Operation, State, nothing
 from isr_pipeline.replay.steps import KafkaRefusal, Step
@@ -20,7 +18,8 @@ class PendingSet(Machine):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self._rec = np.zeros((1, 2 * _SLOTS), dtype=np.int64)
+        self._offsets = [0] * _SLOTS
+        self._counts = [0] * _SLOTS
 
     def operations(self) -> Mapping[str, Operation]:
         """Add, remove, contains."""
@@ -32,17 +31,17 @@ class PendingSet(Machine):
         }
 
     def _add(self, step: Step, _now: int) -> int:
-        count = int(kip501.add_pending(self._rec, 0, 0, _SLOTS, step.integer("offset")))
+        count = kip501.add_pending(self._offsets, self._counts, _SLOTS, step.integer("offset"))
         if count == 0:
             raise KafkaRefusal("NO_SLOT_LEFT")
         return count
 
     def _remove(self, step: Step, _now: int) -> bool:
-        return bool(kip501.remove_pending(self._rec, 0, 0, _SLOTS, step.integer("offset")))
+        return kip501.remove_pending(self._offsets, self._counts, _SLOTS, step.integer("offset"))
 
     def _contains(self, step: Step, _now: int) -> bool:
-        return bool(kip501.contains_pending(self._rec, 0, 0, _SLOTS, step.integer("offset")))
+        return kip501.contains_pending(self._offsets, self._counts, _SLOTS, step.integer("offset"))
 
     def state(self, now: int) -> State:  # noqa: ARG002 - has no clock
         """Whether nothing is pending."""
-        return {"empty": not kip501.any_pending(self._rec, 0, 0, _SLOTS)}
+        return {"empty": not kip501.any_pending(self._counts, _SLOTS)}

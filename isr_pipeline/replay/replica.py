@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from isr_pipeline.kafka import record, releases, replica
+from isr_pipeline.kafka import kip501, releases, replica
+from isr_pipeline.kafka.record import Follower, Leader
 from isr_pipeline.replay.machine import Machine, Operation, State, nothing
 from isr_pipeline.replay.steps import KafkaRefusal, Step
 from isr_pipeline.replay.variants import Settings
@@ -19,18 +17,26 @@ def shown_time(value: int) -> int:
     return value if value > releases.NEVER // 2 else value - releases.NEVER
 
 
-def shown_record(rec: npt.NDArray[np.int64], row: int) -> dict[str, Any]:
+def new_leader(replicas: int) -> Leader:
+    """Return a leader with records of so many replicas behind it, in which nothing stands."""
+    leader = Leader([0] * (Leader.size + replicas * Follower.size))
+    leader.followers = Follower(leader.memory, Leader.size)
+    leader.replication_factor = replicas
+    return leader
+
+
+def shown_record(follower: Follower) -> dict[str, Any]:
     """Return a follower's record under the names that `expect` uses."""
-    epoch = int(rec[row, record.BROKER_EPOCH])
+    epoch = follower.broker_epoch
     return {
-        "start": int(rec[row, record.START]),
-        "leo": int(rec[row, record.LEO]),
-        "last_caught_up": shown_time(int(rec[row, record.LAST_CAUGHT_UP])),
-        "prev_leader_leo": int(rec[row, record.PREV_LEADER_LEO]),
-        "last_fetch": shown_time(int(rec[row, record.LAST_FETCH])),
-        "leo_time": shown_time(int(rec[row, record.LEO_TIME])),
+        "start": follower.log_start_offset,
+        "leo": follower.log_end_offset,
+        "last_caught_up": shown_time(follower.last_caught_up_time),
+        "prev_leader_leo": follower.last_fetch_leader_log_end_offset,
+        "last_fetch": shown_time(follower.last_fetch_time),
+        "leo_time": shown_time(follower.log_end_offset_time),
         "broker_epoch": None if epoch == releases.NO_BROKER_EPOCH else epoch,
-        "pending": bool(replica.is_pending(rec, row)),
+        "pending": kip501.is_pending(follower),
     }
 
 
@@ -39,7 +45,8 @@ class Replica(Machine):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self._rec = np.zeros((1, record.N_FIELDS), dtype=np.int64)
+        self._leader = new_leader(1)
+        self._follower = self._leader.followers
         self._created = False
 
     def operations(self) -> Mapping[str, Operation]:
@@ -56,12 +63,12 @@ class Replica(Machine):
     def _ensure(self, now: int) -> None:
         """Begin the record at the first step."""
         if not self._created:
-            replica.create(self.rules, self._rec, 0, now)
+            replica.create(self.rules, self._follower, now)
             self._created = True
 
     def _fetch_begin(self, step: Step, now: int) -> None:
         self._ensure(now)
-        replica.begin_read(self.rules, self._rec, 0, step.integer("offset"))
+        kip501.begin_read(self.rules, self._follower, step.integer("offset"))
 
     def _fetch(self, step: Step, now: int) -> None:
         self._ensure(now)
@@ -72,29 +79,26 @@ class Replica(Machine):
         ):
             raise KafkaRefusal("NOT_LEADER_OR_FOLLOWER")
         if step.values["op"] == "fetch":
-            replica.begin_read(self.rules, self._rec, 0, offset)
+            kip501.begin_read(self.rules, self._follower, offset)
         replica.on_fetch(
             self.rules,
-            self._rec,
-            0,
-            step.integer("start", 0),
+            self._follower,
             offset,
             step.integer("fetch_t", now),
             step.integer("leader_leo"),
             now,
         )
-        replica.end_read(self.rules, self._rec, 0, offset)
-        replica.note_broker_epoch(self.rules, self._rec, 0, epoch)
+        self._follower.log_start_offset = step.integer("start", 0)
+        kip501.end_read(self.rules, self._follower, offset)
+        replica.note_broker_epoch(self.rules, self._follower, epoch)
 
     def _reset(self, step: Step, now: int) -> None:
         self._ensure(now)
-        leo = step.integer("leader_leo")
+        self._leader.log_end_offset = self._leader.epoch_start = step.integer("leader_leo")
         replica.reset(
             self.rules,
-            self._rec,
-            0,
-            leo,
-            leo,
+            self._follower,
+            self._leader,
             step.flag("is_new_leader"),
             step.flag("in_sync"),
             now,
@@ -104,8 +108,7 @@ class Replica(Machine):
         self._ensure(now)
         out = replica.is_out_of_sync(
             self.rules,
-            self._rec,
-            0,
+            self._follower,
             step.integer("leader_leo"),
             now,
             self.settings.lag_ms,
@@ -116,4 +119,4 @@ class Replica(Machine):
     def state(self, now: int) -> State:
         """The record."""
         self._ensure(now)
-        return shown_record(self._rec, 0)
+        return shown_record(self._follower)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from isr_pipeline.kafka import releases
 from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.releases import Fetcher, Rules
 from isr_pipeline.replay.steps import Place, Step
 
 _OWN_KEYS: Final = (
@@ -56,7 +54,7 @@ def _variants() -> dict[str, Variant]:
     newest = releases.NEWEST
     found = {}
     for name, rule_set in releases.RULE_SETS.items():
-        modern = rule_set.fetcher == "kip-461"
+        modern = rule_set.fetcher == Fetcher.KIP_461
         found[name] = Variant(
             name, name, failed_partitions_metric=modern, dead_threads_metric=modern
         )
@@ -100,7 +98,7 @@ class Settings:
     """
 
     variant: Variant
-    rules: npt.NDArray[np.int64]
+    rules: Rules
     lag_ms: int
     lag_messages: int
     min_isr: int
@@ -148,7 +146,6 @@ def resolve(variant_name: object, config: Mapping[str, Any], place: Place) -> Se
         controller="zookeeper" if mode == "zk" else None,
         elr=read.integer("eligible.leader.replicas.version", 0) != 0,
     )
-    truncates_to_hw = bool(rules[releases.TRUNCATE_TO_HW])
     return Settings(
         variant=variant,
         rules=rules,
@@ -159,7 +156,7 @@ def resolve(variant_name: object, config: Mapping[str, Any], place: Place) -> Se
         fetchers=read.integer("num.replica.fetchers", 1),
         fetch_max_bytes=read.integer("replica.fetch.max.bytes", 1 << 20),
         process_time_max_ms=read.integer("follower.fetch.process.time.max.ms", 500),
-        unclean_enabled=read.flag("unclean.leader.election.enable", default=truncates_to_hw),
+        unclean_enabled=read.flag("unclean.leader.election.enable", default=rules.truncate_to_hw),
         local=read.integer("local", _LOCAL),
         mode=mode,
         cached_broker_epoch=read.integer("cached_broker_epoch", 1),

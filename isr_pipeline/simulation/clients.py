@@ -2,157 +2,91 @@
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.record import N_FIELDS
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import LINE, fetch_ahead, number_of
 from isr_pipeline.simulation.handlers import dispatch, hand_in
-from isr_pipeline.simulation.log import batch_at
-from isr_pipeline.simulation.measures import row_index, row_of
 from isr_pipeline.simulation.request_queue import enqueue
-from isr_pipeline.simulation.world.cells import fetch_ahead
 from isr_pipeline.simulation.world.jit import cold, compiled
-from isr_pipeline.simulation.world.layout import (
-    B_CLIENT_K,
-    B_CLIENT_NEXT,
-    B_CLIENT_PERIOD_REST_NS,
-    B_CLIENT_PERIOD_US,
-    B_CLIENT_REST_NS,
-    B_PAUSED_UNTIL,
-    B_SLOT_CLIENT,
-    B_SLOT_SURGE,
-    B_SURGE_CONNS,
-    B_SURGE_GATHERED,
-    B_SURGE_K,
-    B_SURGE_NEXT,
-    B_SURGE_OUT,
-    B_SURGE_PERIOD,
-    B_UP,
-    C_HALF_RTT,
-    C_REQUEST_TIMEOUT,
-    E_SIZE,
-    G_LAST_STREAM,
-    G_NOW,
-    H_AHEAD,
-    H_ENT,
-    H_FETCHED,
-    H_MAX_RF,
-    H_REC,
-    H_TOWARDS,
-    INF,
-    K_SIZE,
-    LINE,
-    P_LEADER,
-    P_LED_TAIL,
-    P_RF,
-    P_ROW0,
-    Q_ABANDONED,
-    Q_ACKS_ALL,
-    Q_BROKER,
-    Q_BYTES,
-    Q_ERR,
-    Q_RECORDS,
-    Q_ROW,
-    Q_SIZE,
-    Q_SLOT,
-    Q_STATE,
-    QE_CLIENT,
-    QE_SURGE,
-    QS_FREE,
-    QS_TO_BROKER,
-    R_BROKER,
-    R_SIZE,
-    REQS_PER_STREAM,
-    REQS_PER_THREAD,
-    S_ACKS_ALL,
-    S_AFTER,
-    S_BASE,
-    S_BATCH,
-    S_GATHERED,
-    S_K,
-    S_MOST,
-    S_NEXT,
-    S_PART,
-    S_PERIOD,
-    S_RATE,
-    S_RECORD_BYTES,
-    S_REQ,
-    S_REQ0,
-    S_RETRY_AT,
-    S_SLOT,
-    S_STOP,
-    T_FETCHED,
-    T_REQ0,
-    Y_PLACE,
-    Y_SIZE,
-    Y_THREAD,
-    Y_WORD,
-)
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
+from isr_pipeline.simulation.world.states import Caller, RequestError, RequestState
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    REQUESTS_PER_STREAM,
+    REQUESTS_PER_THREAD,
+    Broker,
+    Fetching,
+    Partition,
+    Request,
+    Stream,
+    World,
+)
 
 RETRY_US = 100_000  # a refused or timed-out producer tries the then leader after this long
 MILLION = 1_000_000
 
 
 @compiled
-def _count_batches(w, s):
+def _count_batches(world: World, stream: Stream) -> None:
     """Gather the batches that have come by now; plan the next one.
 
     Batch k comes at base + floor(k * period): exact, also for periods of no whole microseconds.
     """
-    now = w[G_NOW]
-    while w[s + S_NEXT] <= now:
-        w[s + S_GATHERED] += w[s + S_BATCH]
-        w[s + S_K] += 1
-        if w[s + S_RATE] == 0:
-            w[s + S_NEXT] = INF
+    now = world.now
+    while stream.next_batch <= now:
+        stream.gathered += stream.batch_records
+        stream.batch_number += 1
+        if stream.rate == 0:
+            stream.next_batch = INF
             return
-        step = w[s + S_K] * w[s + S_PERIOD] // 1000
-        w[s + S_NEXT] = w[s + S_BASE] + step
-        if w[s + S_NEXT] >= w[s + S_STOP]:
-            w[s + S_NEXT] = INF
+        step = stream.batch_number * stream.period_ns // 1000
+        stream.next_batch = stream.counted_from + step
+        if stream.next_batch >= stream.stops_at:
+            stream.next_batch = INF
 
 
 @compiled
-def change_rate(w, s, factor):
+def change_rate(world: World, stream: Stream, factor: int) -> None:
     """Let the stream go at ``factor`` millionths of its rate from its next batch on."""
-    before = w[s + S_RATE]
-    if before == factor or (w[s + S_NEXT] == INF and before != 0):
-        w[s + S_RATE] = factor
+    before = stream.rate
+    if before == factor or (stream.next_batch == INF and before != 0):
+        stream.rate = factor
         return
-    now = w[G_NOW]
-    old_period = w[s + S_PERIOD]
+    now = world.now
+    old_period = stream.period_ns
     natural = old_period * before // MILLION if before > 0 else old_period
-    w[s + S_RATE] = factor
+    stream.rate = factor
     if factor == 0:
-        w[s + S_NEXT] = INF
-        w[s + S_PERIOD] = natural
+        stream.next_batch = INF
+        stream.period_ns = natural
         return
-    w[s + S_PERIOD] = max(1000, natural * MILLION // factor)
-    remaining = w[s + S_NEXT] - now
+    stream.period_ns = max(1000, natural * MILLION // factor)
+    remaining = stream.next_batch - now
     if before == 0 or remaining < 0:
-        remaining = w[s + S_PERIOD] // 1000
+        remaining = stream.period_ns // 1000
     else:
-        remaining = min(remaining * before // factor, w[s + S_PERIOD] // 1000)
-    w[s + S_BASE] = now + remaining
-    w[s + S_K] = 0
-    w[s + S_NEXT] = w[s + S_BASE] if w[s + S_BASE] < w[s + S_STOP] else INF
-    if w[s + S_REQ] < 0:
+        remaining = min(remaining * before // factor, stream.period_ns // 1000)
+    stream.counted_from = now + remaining
+    stream.batch_number = 0
+    stream.next_batch = stream.counted_from if stream.counted_from < stream.stops_at else INF
+    if not stream.request:
         schedule(
-            w,
-            w[s + S_SLOT],
-            min(w[s + S_NEXT], max(now, w[s + S_RETRY_AT]) if w[s + S_GATHERED] > 0 else INF),
+            world,
+            stream.slot,
+            min(stream.next_batch, max(now, stream.retry_at) if stream.gathered > 0 else INF),
         )
 
 
 @compiled
-def _idle_until(w, s):
+def _idle_until(world: World, stream: Stream) -> None:
     """Nothing to send: sleep until the next batch."""
-    if w[s + S_NEXT] < INF:
-        schedule(w, w[s + S_SLOT], w[s + S_NEXT])
+    if stream.next_batch < INF:
+        schedule(world, stream.slot, stream.next_batch)
     else:
-        cancel(w, w[s + S_SLOT])
+        cancel(world, stream.slot)
 
 
 @cold
-def _fetch_ahead(w, s):
+def _fetch_ahead(world: World, stream: Stream) -> None:
     """Let the processor fetch what the next streams will touch, in the order of the last time.
 
     A large world lies outside its caches, and what lies there is waited for line by line: first a
@@ -160,229 +94,224 @@ def _fetch_ahead(w, s):
     Streams mostly send in the same order again. So their rows are fetched four turns ahead, and
     what they name in the turns after.
     """
-    last = w[G_LAST_STREAM]
-    w[G_LAST_STREAM] = s
-    if last > 0:
-        w[last + S_AFTER] = s
-    first = w[s + S_AFTER]
-    second = w[first + S_AFTER]
-    third = w[second + S_AFTER]
-    fourth = w[third + S_AFTER]
-    _fetch_requests(w, w[s + S_PART])
-    _fetch_threads(w, w[first + S_PART])
-    _fetch_replicas(w, w[second + S_PART])
-    fetch_ahead(w, w[third + S_PART])
-    fetch_ahead(w, w[third + S_PART] + LINE)
-    fetch_ahead(w, w[third + S_REQ0])
-    fetch_ahead(w, w[third + S_REQ0] + LINE)
-    fetch_ahead(w, fourth)
-    fetch_ahead(w, fourth + LINE)
-    fetch_ahead(w, fourth + 2 * LINE)
+    last = world.last_stream
+    world.last_stream = stream
+    last.after = stream
+    first = stream.after
+    second = first.after
+    third = second.after
+    fourth = third.after
+    _fetch_requests(world, stream.partition)
+    _fetch_threads(world, first.partition)
+    _fetch_replicas(world, second.partition)
+    fetch_ahead(third.partition, 0)
+    fetch_ahead(third.partition, LINE)
+    fetch_ahead(third.requests, 0)
+    fetch_ahead(third.requests, LINE)
+    fetch_ahead(fourth, 0)
+    fetch_ahead(fourth, LINE)
+    fetch_ahead(fourth, 2 * LINE)
 
 
 @compiled
-def _first_towards(w, p):
-    """Row pointer of who fetches for the first replica of ``p`` from its leader; -1 if it has none.
+def _first_fetching(world: World, partition: Partition) -> Fetching:
+    """Who fetches for the first replica of ``partition`` from its leader.
 
     Reckoned, as the leader's row, which names it, may not be there yet.
     """
-    if w[p + P_LEADER] < 0:
-        return -1
-    row = row_index(w, row_of(w, p, w[p + P_LEADER]))
-    return w[H_TOWARDS] + row * w[H_MAX_RF] * Y_SIZE
+    leader = partition.replicas[partition.leader]
+    return world.fetching[number_of(leader, world.replicas) * world.replicas_max]
 
 
 @compiled
-def _fetch_replicas(w, p):
-    """Fetch the replicas of partition ``p``, who fetches from its leader, and its newest batch."""
-    y = _first_towards(w, p)
-    if y < 0:
+def _fetch_replicas(world: World, partition: Partition) -> None:
+    """Fetch the replicas of ``partition``, who fetches from its leader, and its newest batch."""
+    if partition.leader < 0:
         return
-    for r in range(w[p + P_ROW0], w[p + P_ROW0] + w[p + P_RF] * R_SIZE, R_SIZE):
-        fetch_ahead(w, r)
-    r = row_of(w, p, w[p + P_LEADER])
-    fetch_ahead(w, r + LINE)
-    fetch_ahead(w, r + 2 * LINE)
-    for cell in range(y, y + w[p + P_RF] * Y_SIZE, LINE):
-        fetch_ahead(w, cell)
-    fetch_ahead(w, batch_at(w, p, w[p + P_LED_TAIL]))
+    fetching = _first_fetching(world, partition)
+    for pos in range(partition.replication_factor):
+        fetch_ahead(partition.replicas[pos], 0)
+    leader = partition.replicas[partition.leader]
+    fetch_ahead(leader, LINE)
+    fetch_ahead(leader, 2 * LINE)
+    for pos in range(0, partition.replication_factor, 2):  # two fit into a line
+        fetch_ahead(fetching[pos], 0)
+    fetch_ahead(partition.ledger[partition.ledger_tail], 0)
 
 
 @compiled
-def _fetch_threads(w, p):
-    """Fetch the threads that fetch from the leader of partition ``p``, and its records of them."""
-    y = _first_towards(w, p)
-    if y < 0:
+def _fetch_threads(world: World, partition: Partition) -> None:
+    """Fetch the threads that fetch from the leader of ``partition``, and its records of them."""
+    if partition.leader < 0:
         return
-    record = w[H_REC] + (y - w[H_TOWARDS]) // Y_SIZE * N_FIELDS
-    for pos in range(w[p + P_RF]):
-        if pos != w[p + P_LEADER]:
-            t = w[y + Y_THREAD]
-            fetch_ahead(w, t)
-            fetch_ahead(w, t + LINE)
-            fetch_ahead(w, w[y + Y_WORD])
-            fetch_ahead(w, record)
-        y += Y_SIZE
-        record += N_FIELDS
+    fetching = _first_fetching(world, partition)
+    record = world.followers[number_of(fetching, world.fetching)]
+    for pos in range(partition.replication_factor):
+        if pos != partition.leader:
+            thread = fetching.thread
+            fetch_ahead(thread, 0)
+            fetch_ahead(thread, LINE)
+            fetch_ahead(fetching.word, 0)
+            fetch_ahead(record, 0)
+        fetching = fetching[1]
+        record = record[1]
 
 
 @compiled
-def _fetch_requests(w, p):
-    """Fetch the requests in which followers ask for partition ``p``, and its entry in them."""
-    y = _first_towards(w, p)
-    if y < 0:
+def _fetch_requests(world: World, partition: Partition) -> None:
+    """Fetch the requests in which followers ask for ``partition``, and its entry in them."""
+    if partition.leader < 0:
         return
-    for pos in range(w[p + P_RF]):
-        if pos != w[p + P_LEADER]:
-            t = w[y + Y_THREAD]
-            q = w[t + T_REQ0]
-            fetch_ahead(w, q)
-            fetch_ahead(w, q + LINE)
-            fetched = (w[t + T_FETCHED] - w[H_FETCHED]) // K_SIZE
-            entry = fetched * REQS_PER_THREAD + w[y + Y_PLACE]
-            fetch_ahead(w, w[H_ENT] + entry * E_SIZE)
-            fetch_ahead(w, w[t + T_FETCHED] + w[y + Y_PLACE] * K_SIZE)
-        y += Y_SIZE
+    fetching = _first_fetching(world, partition)
+    for pos in range(partition.replication_factor):
+        if pos != partition.leader:
+            thread = fetching.thread
+            request = thread.requests
+            fetch_ahead(request, 0)
+            fetch_ahead(request, LINE)
+            fetched = number_of(thread.fetched, world.fetched)
+            entry = fetched * REQUESTS_PER_THREAD + fetching.place
+            fetch_ahead(world.entries[entry], 0)
+            fetch_ahead(thread.fetched[fetching.place], 0)
+        fetching = fetching[1]
 
 
 @compiled
-def _send(w, s):
+def _send(world: World, stream: Stream) -> None:
     """Send what has gathered to the leader that the metadata name; one request is out then."""
-    p = w[s + S_PART]
-    now = w[G_NOW]
-    leader = w[p + P_LEADER]
-    q = -1
-    for j in range(REQS_PER_STREAM):
-        free = w[s + S_REQ0] + j * Q_SIZE
-        if w[free + Q_STATE] == QS_FREE:
-            q = free
-            break
-    if leader < 0 or q < 0:
-        w[s + S_RETRY_AT] = now + RETRY_US
-        schedule(w, w[s + S_SLOT], now + RETRY_US)
+    partition = stream.partition
+    now = world.now
+    leader = partition.leader
+    request = stream.requests[0]
+    for j in range(1, REQUESTS_PER_STREAM):
+        if request.state != RequestState.FREE:
+            request = stream.requests[j]
+    if leader < 0 or request.state != RequestState.FREE:
+        stream.retry_at = now + RETRY_US
+        schedule(world, stream.slot, now + RETRY_US)
         return
-    records = min(w[s + S_GATHERED], w[s + S_MOST])
-    w[s + S_GATHERED] -= records
-    r = row_of(w, p, leader)
-    if w[H_AHEAD] != 0:
-        _fetch_ahead(w, s)
-    w[q + Q_STATE] = QS_TO_BROKER
-    w[q + Q_BROKER] = w[r + R_BROKER]
-    w[q + Q_ROW] = r
-    w[q + Q_RECORDS] = records
-    w[q + Q_BYTES] = records * w[s + S_RECORD_BYTES]
-    w[q + Q_ACKS_ALL] = w[s + S_ACKS_ALL]
-    w[q + Q_ABANDONED] = 0
-    w[q + Q_ERR] = 0
-    schedule(w, w[q + Q_SLOT], now + w[C_HALF_RTT])
-    w[s + S_REQ] = q
-    schedule(w, w[s + S_SLOT], now + w[C_REQUEST_TIMEOUT])
+    records = min(stream.gathered, stream.request_records_max)
+    stream.gathered -= records
+    replica = partition.replicas[leader]
+    if world.fetches_ahead:
+        _fetch_ahead(world, stream)
+    request.state = RequestState.TO_BROKER
+    request.broker = replica.broker
+    request.leader = replica
+    request.records = records
+    request.bytes = records * stream.record_bytes
+    request.acks_all = stream.acks_all
+    request.is_abandoned = 0
+    request.error = RequestError.NONE
+    schedule(world, request.slot, now + world.half_rtt_us)
+    stream.request = request
+    schedule(world, stream.slot, now + world.request_timeout_us)
 
 
 @compiled
-def stream_fires(w, s):
+def stream_fires(world: World, stream: Stream) -> None:
     """A produce stream's own moment: a batch comes, a pause is over, a request timed out."""
-    now = w[G_NOW]
-    _count_batches(w, s)
-    if w[s + S_REQ] >= 0:
+    now = world.now
+    _count_batches(world, stream)
+    if stream.request:
         # request.timeout.ms is over: its records are given up
-        w[w[s + S_REQ] + Q_ABANDONED] = 1
-        w[s + S_REQ] = -1
-        w[s + S_RETRY_AT] = now + RETRY_US
-        schedule(w, w[s + S_SLOT], now + RETRY_US)
+        stream.request.is_abandoned = 1
+        stream.request = None
+        stream.retry_at = now + RETRY_US
+        schedule(world, stream.slot, now + RETRY_US)
         return
-    if w[s + S_GATHERED] == 0:
-        _idle_until(w, s)
-    elif w[s + S_RETRY_AT] > now:
-        schedule(w, w[s + S_SLOT], w[s + S_RETRY_AT])
+    if stream.gathered == 0:
+        _idle_until(world, stream)
+    elif stream.retry_at > now:
+        schedule(world, stream.slot, stream.retry_at)
     else:
-        _send(w, s)
+        _send(world, stream)
 
 
 @compiled
-def produce_answered(w, s, q):
+def produce_answered(world: World, stream: Stream, request: Request) -> None:
     """The answer to a produce request reaches its producer."""
-    w[q + Q_STATE] = QS_FREE
-    _take_answer(w, s, q)
-    if w[q + Q_STATE] == QS_FREE:  # it has not been sent again at once
-        retire(w, w[q + Q_SLOT])
+    request.state = RequestState.FREE
+    _take_answer(world, stream, request)
+    if request.state == RequestState.FREE:  # it has not been sent again at once
+        retire(world, request.slot)
 
 
 @compiled
-def _take_answer(w, s, q):
+def _take_answer(world: World, stream: Stream, request: Request) -> None:
     """The producer goes on, unless it has given the request up."""
-    now = w[G_NOW]
-    if w[s + S_REQ] != q:
+    now = world.now
+    if stream.request != request:
         return
-    w[s + S_REQ] = -1
-    _count_batches(w, s)
-    if w[q + Q_ERR] != 0:
-        w[s + S_RETRY_AT] = now + RETRY_US
-        schedule(w, w[s + S_SLOT], now + RETRY_US)
+    stream.request = None
+    _count_batches(world, stream)
+    if request.error != RequestError.NONE:
+        stream.retry_at = now + RETRY_US
+        schedule(world, stream.slot, now + RETRY_US)
         return
-    if w[s + S_GATHERED] > 0:
-        _send(w, s)
+    if stream.gathered > 0:
+        _send(world, stream)
     else:
-        _idle_until(w, s)
+        _idle_until(world, stream)
 
 
 @compiled
-def client_fires(w, rec, rules, b):
-    """A client request besides produce arrives at broker ``b``."""
-    now = w[G_NOW]
-    if w[b + B_PAUSED_UNTIL] > now:
+def client_fires(world: World, rules: Rules, broker: Broker) -> None:
+    """A client request besides produce arrives at ``broker``."""
+    now = world.now
+    if broker.paused_until > now:
         # packets wait: those of the whole pause arrive together
-        schedule(w, w[b + B_SLOT_CLIENT], w[b + B_PAUSED_UNTIL])
+        schedule(world, broker.client_slot, broker.paused_until)
         return
     come = 0
-    while w[b + B_CLIENT_NEXT] <= now:
+    while broker.client_next <= now:
         come += 1
-        w[b + B_CLIENT_K] += 1
-        w[b + B_CLIENT_NEXT] += w[b + B_CLIENT_PERIOD_US]
-        w[b + B_CLIENT_REST_NS] += w[b + B_CLIENT_PERIOD_REST_NS]
-        if w[b + B_CLIENT_REST_NS] >= 1000:
-            w[b + B_CLIENT_REST_NS] -= 1000
-            w[b + B_CLIENT_NEXT] += 1
-    again(w, w[b + B_SLOT_CLIENT], w[b + B_CLIENT_NEXT])
-    if w[b + B_UP] == 0:
+        broker.client_requests += 1
+        broker.client_next += broker.client_period_us
+        broker.client_rest_ns += broker.client_period_rest_ns
+        if broker.client_rest_ns >= 1000:
+            broker.client_rest_ns -= 1000
+            broker.client_next += 1
+    again(world, broker.client_slot, broker.client_next)
+    if not broker.is_up:
         return
     if come == 1:
-        hand_in(w, rec, rules, b, QE_CLIENT)
+        hand_in(world, rules, broker, Caller.CLIENT)
         return
     for _ in range(come):
-        enqueue(w, b, QE_CLIENT)
-    dispatch(w, rec, rules, b)
+        enqueue(world, broker, Caller.CLIENT)
+    dispatch(world, rules, broker)
 
 
 @compiled
-def _step(k, period_ns):
+def _step(k: int, period_ns: int) -> int:
     """Microseconds between event k - 1 and event k of a period in nanoseconds."""
     return k * period_ns // 1000 - (k - 1) * period_ns // 1000
 
 
 @cold
-def surge_fires(w, rec, rules, b):
-    """Requests of a client surge come to broker ``b``: one at a time on each connection."""
-    now = w[G_NOW]
-    if w[b + B_PAUSED_UNTIL] > now:
-        schedule(w, w[b + B_SLOT_SURGE], w[b + B_PAUSED_UNTIL])
+def surge_fires(world: World, rules: Rules, broker: Broker) -> None:
+    """Requests of a client surge come to ``broker``: one at a time on each connection."""
+    now = world.now
+    if broker.paused_until > now:
+        schedule(world, broker.surge_slot, broker.paused_until)
         return
-    if w[b + B_SURGE_PERIOD] > 0:
-        while w[b + B_SURGE_NEXT] <= now:
-            w[b + B_SURGE_GATHERED] += 1
-            w[b + B_SURGE_K] += 1
-            w[b + B_SURGE_NEXT] += _step(w[b + B_SURGE_K], w[b + B_SURGE_PERIOD])
+    if broker.surge_period_ns > 0:
+        while broker.surge_next <= now:
+            broker.surge_gathered += 1
+            broker.surge_count += 1
+            broker.surge_next += _step(broker.surge_count, broker.surge_period_ns)
     else:
-        w[b + B_SURGE_GATHERED] = 0
-        w[b + B_SURGE_NEXT] = INF
-    if w[b + B_UP] == 0:
-        w[b + B_SURGE_GATHERED] = 0
-    while w[b + B_SURGE_GATHERED] > 0 and w[b + B_SURGE_OUT] < w[b + B_SURGE_CONNS]:
-        w[b + B_SURGE_GATHERED] -= 1
-        w[b + B_SURGE_OUT] += 1
-        enqueue(w, b, QE_SURGE)
-    if w[b + B_SURGE_NEXT] < INF:
-        schedule(w, w[b + B_SLOT_SURGE], w[b + B_SURGE_NEXT])
+        broker.surge_gathered = 0
+        broker.surge_next = INF
+    if not broker.is_up:
+        broker.surge_gathered = 0
+    while broker.surge_gathered > 0 and broker.surge_requests < broker.surge_connections:
+        broker.surge_gathered -= 1
+        broker.surge_requests += 1
+        enqueue(world, broker, Caller.SURGE)
+    if broker.surge_next < INF:
+        schedule(world, broker.surge_slot, broker.surge_next)
     else:
-        cancel(w, w[b + B_SLOT_SURGE])
-    dispatch(w, rec, rules, b)
+        cancel(world, broker.surge_slot)
+    dispatch(world, rules, broker)

@@ -8,20 +8,16 @@ records, each at its own time, in order.
 from __future__ import annotations
 
 from isr_pipeline.kafka.election import (
+    Change,
     Election,
+    change_kraft,
     elect_zk,
     kraft_election,
     last_member_leaves,
-    partition_change_kraft,
 )
 from isr_pipeline.kafka.preferred import NEW_CONTROLLER_CHECK_US, waits_for_imbalance
-from isr_pipeline.kafka.releases import (
-    CONTROLLER,
-    ELECTION,
-    ELR,
-    Controller,
-    ElectionOrder,
-)
+from isr_pipeline.kafka.releases import Controller, ElectionOrder, Rules
+from isr_pipeline.kafka.rows import number_of
 from isr_pipeline.kafka.session import (
     check_period,
     found_over,
@@ -31,108 +27,19 @@ from isr_pipeline.kafka.session import (
 from isr_pipeline.kafka.shutdown import has_reported
 from isr_pipeline.simulation.eligible import is_eligible, note_eligible
 from isr_pipeline.simulation.log import lose_from
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    emit,
-    rearm,
-    refresh,
-    row_of,
-)
+from isr_pipeline.simulation.measures import emit, emit_of_broker, rearm, refresh
 from isr_pipeline.simulation.network import jitter, link
 from isr_pipeline.simulation.shortcuts.depends import (
-    NOT_HERE,
+    asked,
     may_elect_uncleanly,
     min_isr_for,
     note,
     note_isr,
-    setting,
-    switch,
 )
-from isr_pipeline.simulation.world.cells import cells_from
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_CRASH_UNCLEAN,
-    B_CUT_SINCE,
-    B_DIR_BAD_BASE,
-    B_EPOCH,
-    B_FENCE_AT,
-    B_FENCED,
-    B_HB_PHASE,
-    B_HEARTBEAT,
-    B_MD_DONE,
-    B_MD_SENT,
-    B_MDBASE,
-    B_MDCAP,
-    B_MDHEAD,
-    B_MDTAIL,
-    B_PAUSED_UNTIL,
-    B_REGISTERED,
-    B_SESSION,
-    B_SIZE,
-    B_SLOT_MD,
-    B_SLOT_SESSION,
-    B_STOPPING,
-    B_UNFENCE_AT,
-    B_UP,
-    B_WALK,
-    B_WALK_N,
-    C_MD_HIGH,
-    C_MD_LOW,
-    C_REBALANCE,
-    C_SCRATCH,
-    C_WARMUP,
-    DEP_NOBODY,
-    DEP_ORDER,
-    DEP_SESSION,
-    DIR_TOLD,
-    EV_CTL_REMOVE,
-    EV_ELECTED,
-    EV_FENCED,
-    EV_OFFLINE,
-    EV_ONLINE,
-    EV_UNCLEAN,
-    EV_UNFENCED,
-    G_CTL_OUT_UNTIL,
-    G_CTL_SINCE,
-    G_LEADER_CHANGES,
-    G_NOW,
-    G_UNCLEAN,
-    H_BRK,
-    H_BROKERS,
-    H_MD,
-    H_PART,
-    H_PARTITIONS,
-    H_SEEN,
-    H_SLOT_REBALANCE,
-    H_WALK,
-    INF,
-    M_DUE,
-    M_FULL,
-    M_ISR,
-    M_LEADER,
-    M_LEPOCH,
-    M_PART,
-    M_PEPOCH,
-    M_SIZE,
-    P_ELR,
-    P_ISR,
-    P_LAST_KNOWN,
-    P_LAST_LEADER,
-    P_LEADER,
-    P_LEPOCH,
-    P_ORDER,
-    P_PEPOCH,
-    P_PREFERRED,
-    P_RECOVERING,
-    P_RF,
-    P_SIZE,
-    P_WEIGHT,
-    R_BROKER,
-    R_DIR,
-    R_LEO,
-    R_PART,
-)
 from isr_pipeline.simulation.world.queue import cancel, due, schedule
+from isr_pipeline.simulation.world.states import Depends, EventKind, LogDir
+from isr_pipeline.simulation.world.tables import INF, Broker, Partition, Replica, World
 
 PURPOSE_METADATA = 11
 PURPOSE_UNFENCE = 12
@@ -141,31 +48,26 @@ PURPOSE_SESSION_CHECK = 14
 UNFENCE_LOW_US = 2_000  # [R 4.3.1] 2-6 ms from registration to being unfenced
 UNFENCE_HIGH_US = 6_000
 
-_KRAFT = int(Controller.KRAFT)
-_ISR_ORDER = int(ElectionOrder.ISR_ORDER)
-_ONLINE = int(Election.ONLINE)
-_PREFERRED_ELECTION = int(Election.PREFERRED)
-
 
 @compiled
-def is_kraft(rules):
+def is_kraft(rules: Rules) -> bool:
     """Whether the controller is KRaft's."""
-    return rules[CONTROLLER] == _KRAFT
+    return rules.controller == Controller.KRAFT
 
 
 @compiled
-def replica_acceptable(w, r):
-    """Whether the controller regards the replica ``r`` as able to lead."""
-    b = w[r + R_BROKER]
-    return is_eligible(w, b) and w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != DIR_TOLD
+def replica_acceptable(replica: Replica) -> bool:
+    """Whether the controller regards ``replica`` as able to lead."""
+    broker = replica.broker
+    return is_eligible(broker) and broker.log_dirs[replica.log_dir] != LogDir.TOLD
 
 
 @compiled
-def acceptable_mask(w, p):
-    """Replicas of partition ``p`` that the controller regards as alive."""
+def acceptable_mask(partition: Partition) -> int:
+    """Replicas of ``partition`` that the controller regards as alive."""
     mask = 0
-    for pos in range(w[p + P_RF]):
-        if replica_acceptable(w, row_of(w, p, pos)):
+    for pos in range(partition.replication_factor):
+        if replica_acceptable(partition.replicas[pos]):
             mask |= 1 << pos
     return mask
 
@@ -174,199 +76,199 @@ def acceptable_mask(w, p):
 
 
 @compiled
-def _send_record(w, p, b, full):
-    """Send broker ``b`` the state of partition ``p``; its records arrive in order."""
-    if w[b + B_UP] == 0:
+def _send_record(world: World, partition: Partition, broker: Broker, full: int) -> None:
+    """Send ``broker`` the state of ``partition``; its records arrive in order."""
+    if not broker.is_up:
         return
-    node = broker_index(w, b)
-    ctl = w[H_BROKERS]
-    place = link(w, ctl, node)
+    node = broker.number
+    ctl = world.broker_count
+    place = link(world, ctl, node)
     delay = jitter(
-        w,
+        world,
         PURPOSE_METADATA,
-        node + (w[b + B_EPOCH] << 8),
-        w[p + P_LEPOCH] + (((p - w[H_PART]) // P_SIZE) << 12) * (1 - full),
-        w[C_MD_LOW],
-        w[C_MD_HIGH],
+        node + (broker.epoch << 8),
+        partition.leader_epoch + (number_of(partition, world.partitions) << 12) * (1 - full),
+        world.metadata_low_us,
+        world.metadata_high_us,
     )
-    arrives = max(w[G_NOW], w[place + 1]) + w[place] + delay
-    head = w[b + B_MDHEAD]
-    tail = w[b + B_MDTAIL]
-    cap = w[b + B_MDCAP]
-    base = w[H_MD] + w[b + B_MDBASE] * M_SIZE
+    arrives = max(world.now, place.dropped_until) + place.added_us + delay
+    head = broker.metadata_head
+    tail = broker.metadata_tail
+    cap = broker.metadata_capacity
+    base = broker.metadata
     if head != tail:
-        previous = base + ((tail - 1) % cap) * M_SIZE
-        arrives = max(arrives, w[previous + M_DUE])
+        previous = base[(tail - 1) % cap]
+        arrives = max(arrives, previous.due)
         if (tail + 1) % cap == head:
             tail = (tail - 1) % cap  # full: the newest record stands for the one before
-            w[b + B_MD_SENT] -= 1
-    m = base + tail * M_SIZE
-    w[m + M_DUE] = arrives
-    w[m + M_PART] = p
-    w[m + M_LEADER] = w[p + P_LEADER]
-    w[m + M_LEPOCH] = w[p + P_LEPOCH]
-    w[m + M_ISR] = w[p + P_ISR]
-    w[m + M_PEPOCH] = w[p + P_PEPOCH]
-    w[m + M_FULL] = full
-    w[b + B_MDTAIL] = (tail + 1) % cap
-    w[b + B_MD_SENT] += 1
+            broker.metadata_sent -= 1
+    record = base[tail]
+    record.due = arrives
+    record.partition = partition
+    record.leader = partition.leader
+    record.leader_epoch = partition.leader_epoch
+    record.isr = partition.isr
+    record.partition_epoch = partition.partition_epoch
+    record.is_full = full
+    broker.metadata_tail = (tail + 1) % cap
+    broker.metadata_sent += 1
     if head == tail:
-        schedule(w, w[b + B_SLOT_MD], arrives)
+        schedule(world, broker.metadata_slot, arrives)
 
 
 @compiled
-def publish(w, p):
-    """Send the state of partition ``p`` to every broker that holds a replica of it."""
-    for pos in range(w[p + P_RF]):
-        _send_record(w, p, w[row_of(w, p, pos) + R_BROKER], 0)
+def publish(world: World, partition: Partition) -> None:
+    """Send the state of ``partition`` to every broker that holds a replica of it."""
+    for pos in range(partition.replication_factor):
+        _send_record(world, partition, partition.replicas[pos].broker, 0)
 
 
 @compiled
-def publish_all_to(w, b):
-    """Send broker ``b``, which has just registered, the state of all its partitions."""
-    for i in range(w[b + B_WALK_N]):
-        r = w[w[H_WALK] + w[b + B_WALK] + i]
-        _send_record(w, w[r + R_PART], b, 1)
+def publish_all_to(world: World, broker: Broker) -> None:
+    """Send ``broker``, which has just registered, the state of all its partitions."""
+    for i in range(broker.hosted_count):
+        replica = broker.hosted[i].replica
+        _send_record(world, replica.partition, broker, 1)
 
 
 # ------------------------------------------------------------------ the check's timer
 
 
 @compiled
-def plan_check(w, rules):
+def plan_check(world: World, rules: Rules) -> None:
     """A write may have left a partition without its preferred leader: plan KRaft's check to 3.9."""
-    if not waits_for_imbalance(rules) or due(w, w[H_SLOT_REBALANCE]) < INF:
+    if not waits_for_imbalance(rules) or due(world, world.check_slot) < INF:
         return
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        if w[p + P_LEADER] != w[p + P_PREFERRED]:
-            schedule(w, w[H_SLOT_REBALANCE], min(w[G_NOW] + w[C_REBALANCE], INF))
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        if partition.leader != partition.preferred:
+            schedule(world, world.check_slot, min(world.now + world.imbalance_check_us, INF))
             return
 
 
 @compiled
-def _check_anew(w, rules):
+def _check_anew(world: World, rules: Rules) -> None:
     """A new controller: its timer begins anew."""
-    if w[C_REBALANCE] == INF:
+    if world.imbalance_check_us == INF:
         return
-    cancel(w, w[H_SLOT_REBALANCE])
+    cancel(world, world.check_slot)
     if waits_for_imbalance(rules):
-        plan_check(w, rules)
+        plan_check(world, rules)
     else:
-        wait = w[C_REBALANCE] if is_kraft(rules) else NEW_CONTROLLER_CHECK_US
-        schedule(w, w[H_SLOT_REBALANCE], w[G_NOW] + wait)
+        wait = world.imbalance_check_us if is_kraft(rules) else NEW_CONTROLLER_CHECK_US
+        schedule(world, world.check_slot, world.now + wait)
 
 
 # ------------------------------------------------------------------ one partition's change
 
 
 @compiled
-def _walk_order(w, rules, p, isr):
-    """Fill the scratch cells with the positions in the order in which an election walks."""
-    base = w[C_SCRATCH]
+def _walk_order(world: World, rules: Rules, partition: Partition, isr: int) -> None:
+    """Fill in the positions in the order in which an election walks."""
+    change = world.change
     n = 0
-    if switch(w, rules, ELECTION, NOT_HERE) == _ISR_ORDER:
-        order = w[p + P_ORDER]
-        for k in range(w[p + P_RF]):
+    if asked(world, rules.election, Depends.NOTHING) == ElectionOrder.ISR_ORDER:
+        order = partition.isr_order
+        for k in range(partition.replication_factor):
             pos = (order >> (4 * k)) & 15
             if (isr >> pos) & 1:
-                w[base + n] = pos
+                change.order[n] = pos
                 n += 1
-        for pos in range(w[p + P_RF]):
+        for pos in range(partition.replication_factor):
             if not (isr >> pos) & 1:
-                w[base + n] = pos
+                change.order[n] = pos
                 n += 1
-        return n
-    preferred = w[p + P_PREFERRED]
-    w[base] = preferred
-    n = 1
-    for pos in range(w[p + P_RF]):
-        if pos != preferred:
-            w[base + n] = pos
-            n += 1
-    return n
+    else:
+        change.order[0] = partition.preferred
+        n = 1
+        for pos in range(partition.replication_factor):
+            if pos != partition.preferred:
+                change.order[n] = pos
+                n += 1
+    change.ordered = n
 
 
 @compiled
-def _set_leader(w, p, leader, unclean):
-    """Give partition ``p`` another leader (or none) and emit the event."""
-    before = w[p + P_LEADER]
-    w[p + P_LEADER] = leader
+def _set_leader(world: World, partition: Partition, leader: int, unclean: bool) -> None:
+    """Give ``partition`` another leader (or none) and emit the event."""
+    before = partition.leader
+    partition.leader = leader
     if leader < 0:
         if before >= 0:
-            emit(w, EV_OFFLINE, p, -1, -1, 0)
+            emit(world, EventKind.PARTITION_OFFLINE, partition, -1, -1, 0)
         return
-    r = row_of(w, p, leader)
-    node = broker_index(w, w[r + R_BROKER])
-    if leader != w[p + P_LAST_LEADER]:
-        w[p + P_LAST_LEADER] = leader
-        if w[G_NOW] >= w[C_WARMUP]:
-            w[G_LEADER_CHANGES] += w[p + P_WEIGHT]
+    replica = partition.replicas[leader]
+    node = replica.broker.number
+    if leader != partition.last_leader:
+        partition.last_leader = leader
+        if world.now >= world.warmup:
+            world.leader_changes += partition.weight
     if unclean:
-        if w[G_NOW] >= w[C_WARMUP]:
-            w[G_UNCLEAN] += w[p + P_WEIGHT]
-        emit(w, EV_UNCLEAN, p, node, -1, 0)
+        if world.now >= world.warmup:
+            world.unclean_elections += partition.weight
+        emit(world, EventKind.UNCLEAN_ELECTION, partition, node, -1, 0)
     if before < 0:
-        emit(w, EV_ONLINE, p, node, -1, 0)
+        emit(world, EventKind.PARTITION_ONLINE, partition, node, -1, 0)
     elif not unclean:
-        emit(w, EV_ELECTED, p, node, -1, 0)
-    lose_from(w, p, w[r + R_LEO], node)
+        emit(world, EventKind.LEADER_ELECTED, partition, node, -1, 0)
+    lose_from(world, partition, replica.log_end_offset, node)
 
 
 @compiled
-def _apply(w, rules, p, leader, isr, elr, last_known, unclean, bump):
-    """Commit what an election or a removal has worked out for partition ``p``."""
-    old_isr = w[p + P_ISR]
-    old_leader = w[p + P_LEADER]
+def _apply(world: World, rules: Rules, partition: Partition, change: Change) -> None:
+    """Commit what an election or a removal has worked out for a partition."""
+    before = partition.isr
+    is_other = change.leader != partition.leader
     if (
-        leader == old_leader
-        and isr == old_isr
-        and elr == w[p + P_ELR]
-        and last_known == w[p + P_LAST_KNOWN]
-        and not bump
+        not is_other
+        and change.isr == before
+        and change.elr == partition.elr
+        and change.last_known_elr == partition.last_known_elr
+        and not change.bumps_leader_epoch
     ):
         return
-    w[p + P_ELR] = elr
-    w[p + P_LAST_KNOWN] = last_known
-    w[p + P_PEPOCH] += 1
-    if bump:
-        w[p + P_LEPOCH] += 1
-    removed = old_isr & ~isr
-    if removed and not unclean:
-        w[p + P_ISR] = isr
-        emit(w, EV_CTL_REMOVE, p, -1, -1, removed)
-    w[p + P_ISR] = isr
-    w[p + P_RECOVERING] = 1 if unclean else 0
-    if leader != old_leader or (bump and leader >= 0 and unclean):
-        _set_leader(w, p, leader, unclean)
-        plan_check(w, rules)
-    for pos in range(w[p + P_RF]):
-        rearm(w, row_of(w, p, pos))
-    refresh(w, rules, p)
-    publish(w, p)
+    partition.elr = change.elr
+    partition.last_known_elr = change.last_known_elr
+    partition.partition_epoch += 1
+    if change.bumps_leader_epoch:
+        partition.leader_epoch += 1
+    removed = before & ~change.isr
+    partition.isr = change.isr
+    if removed and not change.is_unclean:
+        emit(world, EventKind.CONTROLLER_ISR_REMOVE, partition, -1, -1, removed)
+    partition.is_recovering = change.is_unclean
+    again = change.bumps_leader_epoch and change.leader >= 0 and change.is_unclean
+    if is_other or again:
+        _set_leader(world, partition, change.leader, change.is_unclean)
+        plan_check(world, rules)
+    for pos in range(partition.replication_factor):
+        rearm(world, partition.replicas[pos])
+    refresh(world, rules, partition)
+    publish(world, partition)
 
 
 @compiled
-def _note_election(w, p, election, isr, leader, elected):
-    """Note what the outcome of an election for partition ``p`` depended on."""
+def _note_election(world: World, partition: Partition, election: Election, elected: int) -> None:
+    """Note what the outcome of an election depended on."""
+    isr = partition.isr
     if elected < 0:
-        note(w, DEP_NOBODY)
-    if election == _PREFERRED_ELECTION or (elected >= 0 and elected != leader):
+        note(world, Depends.NOBODY)
+    if election == Election.PREFERRED or (elected >= 0 and elected != partition.leader):
         # a preferred election looks at the first of the order alone, whoever that is
-        if elected < 0 or not (isr >> elected) & 1 or not _orders_agree(w, p, isr):
-            note(w, DEP_ORDER)
+        if elected < 0 or not (isr >> elected) & 1 or not _orders_agree(partition, isr):
+            note(world, Depends.ORDER)
 
 
 @compiled
-def _orders_agree(w, p, isr):
+def _orders_agree(partition: Partition, isr: int) -> bool:
     """Whether the members of the ISR come in the same order in the assignment and in the ISR.
 
     The assignment's begins with the preferred replica.
     """
-    order = w[p + P_ORDER]
-    preferred = w[p + P_PREFERRED]
+    order = partition.isr_order
+    preferred = partition.preferred
     last = -1
-    for k in range(w[p + P_RF]):
+    for k in range(partition.replication_factor):
         pos = (order >> (4 * k)) & 15
         if (isr >> pos) & 1:
             place = 0 if pos == preferred else pos + 1
@@ -377,422 +279,452 @@ def _orders_agree(w, p, isr):
 
 
 @compiled
-def change_partition(w, rules, p, removed, election, exclude, unclean_shutdown):
-    """Take ``removed`` out of the ISR of ``p`` and elect as far as that is needed.
+def change_partition(
+    world: World, rules: Rules, partition: Partition, removed: int, election: Election, unclean: int
+) -> None:
+    """Take replicas out of the ISR of a partition, and elect as far as that is needed.
 
     Args:
-        w: the world.
+        world: the world.
         rules: the switches.
-        p: the partition.
+        partition: the partition.
         removed: replicas that may not stay in the ISR.
         election: a value of ``Election``.
-        exclude: replicas that may not be elected this time (a leader that resigns or stops).
-        unclean_shutdown: replicas back from a kill, which leave the ELR.
+        unclean: replicas back from an unclean shutdown, which leave the ELR.
     """
-    isr = w[p + P_ISR]
-    leader = w[p + P_LEADER]
-    acceptable = acceptable_mask(w, p) & ~exclude & ~removed
+    isr = partition.isr
     target = isr & ~removed
-    note_isr(w, p, target)
-    n = _walk_order(w, rules, p, target if target else isr)
-    order = cells_from(w, w[C_SCRATCH])
+    note_isr(world, partition, target)
+    _walk_order(world, rules, partition, target if target else isr)
+    change = world.change
+    change.acceptable = acceptable_mask(partition) & ~removed
     if is_kraft(rules):
-        how = kraft_election(rules, election, may_elect_uncleanly(w, p))
-        elr_on = switch(w, rules, ELR, NOT_HERE) != 0
-        fewest = min_isr_for(w, rules, p, target)
-        current = leader
-        if leader >= 0 and (exclude >> leader) & 1:
-            acceptable &= ~(1 << leader)
-        new_leader, new_isr, elr, last_known, unclean, bump = partition_change_kraft(
-            rules,
-            order,
-            n,
-            isr,
-            target if (target or elr_on) else isr,
-            current,
-            acceptable,
-            fewest,
-            how,
-            w[p + P_ELR] & ~unclean_shutdown,
-            w[p + P_LAST_KNOWN],
-            elr_on,
-            unclean_shutdown,
-            False,
-        )
-        _note_election(w, p, election, isr, leader, new_leader)
-        _apply(w, rules, p, new_leader, new_isr, elr, last_known, unclean, bump)
-        return
+        _change_kraft(world, rules, partition, target, election, unclean)
+    else:
+        _change_zk(world, rules, partition, removed, election)
+
+
+@compiled
+def _change_kraft(
+    world: World, rules: Rules, partition: Partition, target: int, election: Election, unclean: int
+) -> None:
+    """KRaft's controller works out a change, and commits it."""
+    change = world.change
+    elr = asked(world, rules.elr, Depends.NOTHING) != 0
+    change.target_isr = target if (target or elr) else partition.isr
+    change.min_isr = min_isr_for(world, rules, partition, target)
+    change.election = kraft_election(rules, election, may_elect_uncleanly(world, partition))
+    change.unclean_shutdown = unclean
+    change.uses_last_known = elr
+    change.removes_replicas = False
+    change_kraft(rules, partition, change)
+    _note_election(world, partition, election, change.leader)
+    _apply(world, rules, partition, change)
+
+
+@compiled
+def _change_zk(
+    world: World, rules: Rules, partition: Partition, removed: int, election: Election
+) -> None:
+    """ZooKeeper's controller works out a change, and commits it."""
+    change = world.change
+    isr, leader = partition.isr, partition.leader
+    target = isr & ~removed
     if target == 0 and isr != 0:
-        note(w, DEP_NOBODY)
-        if not last_member_leaves(rules, may_elect_uncleanly(w, p)):
+        note(world, Depends.NOBODY)
+        if not last_member_leaves(rules, may_elect_uncleanly(world, partition)):
             target = isr
-    keep = leader >= 0 and not (removed >> leader) & 1 and not (exclude >> leader) & 1
-    if keep and election != _PREFERRED_ELECTION:
-        _apply(w, rules, p, leader, target, 0, 0, False, target != isr)
+    change.elr = 0
+    change.last_known_elr = 0
+    change.is_unclean = False
+    preferred = election == Election.PREFERRED
+    if leader >= 0 and not (removed >> leader) & 1 and not preferred:
+        change.leader = leader
+        change.isr = target
+        change.bumps_leader_epoch = target != isr
+        _apply(world, rules, partition, change)
         return
-    if election == _PREFERRED_ELECTION:
-        n = 1
     new_leader, unclean = elect_zk(
-        order,
-        n,
+        change.order,
+        1 if preferred else change.ordered,
         target & ~removed,
-        acceptable,
+        change.acceptable,
         0,
-        election != _PREFERRED_ELECTION and may_elect_uncleanly(w, p),
+        not preferred and may_elect_uncleanly(world, partition),
     )
-    _note_election(w, p, election, isr, leader, new_leader)
-    if election == _PREFERRED_ELECTION:
+    _note_election(world, partition, election, new_leader)
+    change.leader = new_leader
+    change.bumps_leader_epoch = True
+    if preferred:
+        change.isr = isr
         if new_leader >= 0 and new_leader != leader:
-            _apply(w, rules, p, new_leader, isr, 0, 0, False, True)
+            _apply(world, rules, partition, change)
         return
-    if unclean:
-        target = 1 << new_leader
-    if new_leader < 0 and leader < 0 and target == isr:
-        return
-    _apply(w, rules, p, new_leader, target, 0, 0, unclean, True)
+    change.isr = 1 << new_leader if unclean else target
+    change.is_unclean = unclean
+    if new_leader >= 0 or leader >= 0 or change.isr != isr:
+        _apply(world, rules, partition, change)
 
 
 @compiled
-def elect_preferred(w, rules, p):
-    """A preferred election of partition ``p``: only if that replica is alive and in the ISR."""
-    pos = w[p + P_PREFERRED]
-    if w[p + P_LEADER] == pos or not (w[p + P_ISR] >> pos) & 1:
+def elect_preferred(world: World, rules: Rules, partition: Partition) -> None:
+    """A preferred election of ``partition``: only if that replica is alive and in the ISR."""
+    pos = partition.preferred
+    if partition.leader == pos or not (partition.isr >> pos) & 1:
         return
-    if replica_acceptable(w, row_of(w, p, pos)):
-        change_partition(w, rules, p, 0, _PREFERRED_ELECTION, 0, 0)
+    if replica_acceptable(partition.replicas[pos]):
+        change_partition(world, rules, partition, 0, Election.PREFERRED, 0)
 
 
 @compiled
-def hand_over(w, p, leader):
+def hand_over(partition: Partition, leader: int) -> None:
     """The leader at position ``leader`` resigns: Solution 2, or LinkedIn's transfer.
 
     Its id moves to the end of the ISR. ``assignment_order`` may elect the very same id again.
     """
-    order = w[p + P_ORDER]
+    order = partition.isr_order
     moved = 0
     k = 0
-    for i in range(w[p + P_RF]):
+    for i in range(partition.replication_factor):
         pos = (order >> (4 * i)) & 15
         if pos != leader:
             moved |= pos << (4 * k)
             k += 1
-    w[p + P_ORDER] = moved | (leader << (4 * k))
+    partition.isr_order = moved | (leader << (4 * k))
 
 
 @compiled
-def elect_after_resignation(w, rules, p, exclude_self):
+def elect_after_resignation(
+    world: World, rules: Rules, partition: Partition, exclude_self: bool
+) -> None:
     """Elect for a partition whose leader has resigned; a new leader epoch in any case."""
-    leader = w[p + P_LEADER]
-    isr = w[p + P_ISR]
-    acceptable = acceptable_mask(w, p)
-    n = _walk_order(w, rules, p, isr)
+    leader = partition.leader
+    isr = partition.isr
+    acceptable = acceptable_mask(partition)
+    _walk_order(world, rules, partition, isr)
     chosen = -1
-    for i in range(n):
-        pos = w[w[C_SCRATCH] + i]
+    for i in range(world.change.ordered):
+        pos = world.change.order[i]
         if (isr >> pos) & (acceptable >> pos) & 1 and not (exclude_self and pos == leader):
             chosen = pos
             break
-    note(w, DEP_ORDER)  # the leader that resigns is the last in the ISR's order
+    note(world, Depends.ORDER)  # the leader that resigns is the last in the ISR's order
     if chosen < 0:
         return
-    w[p + P_PEPOCH] += 1
-    w[p + P_LEPOCH] += 1
+    partition.partition_epoch += 1
+    partition.leader_epoch += 1
     if chosen == leader:
-        emit(w, EV_ELECTED, p, broker_index(w, w[row_of(w, p, chosen) + R_BROKER]), -1, 0)
+        emit(
+            world,
+            EventKind.LEADER_ELECTED,
+            partition,
+            partition.replicas[chosen].broker.number,
+            -1,
+            0,
+        )
     else:
-        _set_leader(w, p, chosen, False)
-        plan_check(w, rules)
-    refresh(w, rules, p)
-    publish(w, p)
+        _set_leader(world, partition, chosen, False)
+        plan_check(world, rules)
+    refresh(world, rules, partition)
+    publish(world, partition)
 
 
 # ------------------------------------------------------------------ brokers
 
 
 @compiled
-def _replica_here(w, p, b):
-    """Position of the replica of partition ``p`` on broker ``b``, -1 if there is none."""
-    for pos in range(w[p + P_RF]):
-        if w[row_of(w, p, pos) + R_BROKER] == b:
+def _replica_here(partition: Partition, broker: Broker) -> int:
+    """Position of the replica of ``partition`` on ``broker``, -1 if there is none."""
+    for pos in range(partition.replication_factor):
+        if partition.replicas[pos].broker == broker:
             return pos
     return -1
 
 
 @compiled
-def fence(w, rules, b, announce):
-    """Broker ``b`` is regarded as dead: out of every ISR it shares, its leaderships move."""
-    if w[b + B_FENCED] == 1:
+def fence(world: World, rules: Rules, broker: Broker, announce: bool) -> None:
+    """``broker`` is regarded as dead: out of every ISR it shares, its leaderships move."""
+    if broker.is_fenced:
         return
-    w[b + B_FENCED] = 1
-    note_eligible(w)
+    broker.is_fenced = 1
+    note_eligible(world)
     if announce:
-        emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        pos = _replica_here(w, p, b)
-        if pos >= 0 and ((w[p + P_ISR] >> pos) & 1 or w[p + P_LEADER] == pos):
-            change_partition(w, rules, p, 1 << pos, _ONLINE, 0, 0)
+        emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and ((partition.isr >> pos) & 1 or partition.leader == pos):
+            change_partition(world, rules, partition, 1 << pos, Election.ONLINE, 0)
 
 
 @compiled
-def unfence(w, rules, b):
-    """Broker ``b`` counts as alive again; partitions without a leader are elected with it."""
-    w[b + B_FENCED] = 0
-    note_eligible(w)
-    emit(w, EV_UNFENCED, -1, broker_index(w, b), -1, 0)
-    w[b + B_CRASH_UNCLEAN] = 0
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        pos = _replica_here(w, p, b)
-        if pos >= 0 and w[p + P_LEADER] < 0:
-            change_partition(w, rules, p, 0, _ONLINE, 0, 0)
+def unfence(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker`` counts as alive again; partitions without a leader are elected with it."""
+    broker.is_fenced = 0
+    note_eligible(world)
+    emit_of_broker(world, EventKind.BROKER_UNFENCED, broker.number)
+    broker.was_killed = 0
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and partition.leader < 0:
+            change_partition(world, rules, partition, 0, Election.ONLINE, 0)
 
 
 @compiled
-def leave_elr(w, rules, b):
-    """Broker ``b`` registers after a kill: what it had acknowledged may be gone (KIP-966).
+def leave_elr(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker`` registers after a kill: what it had acknowledged may be gone (KIP-966).
 
     Where nobody is left, the last known leader may be elected at once
     (BrokerShutdownHandler, ReplicationControlManager.handleUncleanBrokerShutdown @ 4.0.0).
     """
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        pos = _replica_here(w, p, b)
-        if pos >= 0 and (w[p + P_ELR] >> pos) & 1:
-            change_partition(w, rules, p, 0, _ONLINE, 0, 1 << pos)
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and (partition.elr >> pos) & 1:
+            change_partition(world, rules, partition, 0, Election.ONLINE, 1 << pos)
 
 
 @compiled
-def move_away(w, rules, b):
-    """Controlled shutdown of broker ``b``: one change moves its leaders and its ISR memberships."""
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        pos = _replica_here(w, p, b)
+def move_away(world: World, rules: Rules, broker: Broker) -> None:
+    """Controlled shutdown of ``broker``: one change moves its leaders and its ISR memberships."""
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
         if pos < 0:
             continue
         me = 1 << pos
-        others = w[p + P_ISR] & acceptable_mask(w, p) & ~me
-        if w[p + P_LEADER] == pos:
+        others = partition.isr & acceptable_mask(partition) & ~me
+        if partition.leader == pos:
             # KRaft leaves a partition of which it is the last member without a leader at once;
             # ZooKeeper's controller lets it lead until it is gone
             if others or is_kraft(rules):
-                change_partition(w, rules, p, me, _ONLINE, 0, 0)
-        elif w[p + P_ISR] & me and w[p + P_ISR] != me:
-            change_partition(w, rules, p, me, _ONLINE, 0, 0)
+                change_partition(world, rules, partition, me, Election.ONLINE, 0)
+        elif partition.isr & me and partition.isr != me:
+            change_partition(world, rules, partition, me, Election.ONLINE, 0)
 
 
 @compiled
-def leads_any(w, b):
-    """Whether broker ``b`` leads a partition, as the controller sees it."""
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        leader = w[p + P_LEADER]
-        if leader >= 0 and w[row_of(w, p, leader) + R_BROKER] == b:
+def leads_any(world: World, broker: Broker) -> bool:
+    """Whether ``broker`` leads a partition, as the controller sees it."""
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        leader = partition.leader
+        if leader >= 0 and partition.replicas[leader].broker == broker:
             return True
     return False
 
 
 @compiled
-def _seen(w, b):
-    """Pointer of what the brokers have seen of the controlled shutdown of ``b``."""
-    return w[H_SEEN] + broker_index(w, b) * w[H_BROKERS]
-
-
-@compiled
-def await_reports(w, b):
-    """The leads of broker ``b`` have moved: from here on the others may report that they know.
+def await_reports(world: World, broker: Broker) -> None:
+    """The leads of ``broker`` have moved: from here on the others may report that they know.
 
     Of each, the time at which it has applied the move; below 0, how many records it must have
     applied for that. Who holds none of its partitions gets no record here, but the metadata log
     reaches him as well.
     """
-    ctl = w[H_BROKERS]
-    for k in range(w[H_BROKERS]):
-        o = w[H_BRK] + k * B_SIZE
-        if w[o + B_MD_SENT] > w[o + B_MD_DONE]:
-            w[_seen(w, b) + k] = -w[o + B_MD_SENT]
+    ctl = world.broker_count
+    reports = broker.reports
+    for k in range(world.broker_count):
+        other = world.brokers[k]
+        if other.metadata_sent > other.metadata_applied:
+            reports[k] = -other.metadata_sent
             continue
-        way = link(w, ctl, k)
-        purpose = PURPOSE_MOVE_SEEN + (broker_index(w, b) << 8)
-        delay = jitter(w, purpose, k, w[b + B_EPOCH], w[C_MD_LOW], w[C_MD_HIGH])
-        w[_seen(w, b) + k] = max(w[G_NOW], w[way + 1]) + w[way] + delay
+        way = link(world, ctl, k)
+        purpose = PURPOSE_MOVE_SEEN + (broker.number << 8)
+        delay = jitter(
+            world,
+            purpose,
+            k,
+            broker.epoch,
+            world.metadata_low_us,
+            world.metadata_high_us,
+        )
+        reports[k] = max(world.now, way.dropped_until) + way.added_us + delay
 
 
 @compiled
-def note_applied(w, o):
-    """Broker ``o`` has applied metadata records: those of a move may be among them."""
-    for k in range(w[H_BROKERS]):
-        cell = _seen(w, w[H_BRK] + k * B_SIZE) + broker_index(w, o)
-        if w[cell] < 0 and w[o + B_MD_DONE] >= -w[cell]:
-            w[cell] = w[G_NOW]
+def note_applied(world: World, other: Broker) -> None:
+    """Broker ``other`` has applied metadata records: those of a move may be among them."""
+    for k in range(world.broker_count):
+        reports = world.brokers[k].reports
+        due = reports[other.number]
+        if due < 0 and other.metadata_applied >= -due:
+            reports[other.number] = world.now
 
 
 @compiled
-def _last_heartbeat(w, b):
-    """When the last heartbeat of broker ``b`` reached the controller."""
-    until = min(w[G_NOW], w[b + B_CUT_SINCE])
-    beats = max(0, until - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
-    return w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT]
+def _last_heartbeat(world: World, broker: Broker) -> int:
+    """When the last heartbeat of ``broker`` reached the controller."""
+    until = min(world.now, broker.unheard_since)
+    beats = max(0, until - broker.last_heartbeat) // broker.heartbeat_us
+    return broker.last_heartbeat + beats * broker.heartbeat_us
 
 
 @compiled
-def all_reported(w, b):
-    """Whether every active broker but ``b`` has reported that it knows where its leads went.
+def all_reported(world: World, broker: Broker) -> bool:
+    """Whether every active broker but ``broker`` has reported that it knows where its leads went.
 
     Active is who is neither fenced nor stopping: one that hangs holds it up until it is fenced.
     """
-    for k in range(w[H_BROKERS]):
-        o = w[H_BRK] + k * B_SIZE
-        if o != b and w[o + B_FENCED] == 0 and w[o + B_STOPPING] == 0:
-            applied = w[_seen(w, b) + k]
-            if applied < 0 or not has_reported(applied, _last_heartbeat(w, o)):
+    for k in range(world.broker_count):
+        other = world.brokers[k]
+        if other != broker and not other.is_fenced and not other.is_stopping:
+            applied = broker.reports[k]
+            if applied < 0 or not has_reported(applied, _last_heartbeat(world, other)):
                 return False
     return True
 
 
 @compiled
-def dir_failed(w, rules, b, log_dir):
+def dir_failed(world: World, rules: Rules, broker: Broker, log_dir: int) -> None:
     """The controller hears of a failed log dir: its replicas leave the ISRs, leaders move."""
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        pos = _replica_here(w, p, b)
-        if pos >= 0 and w[row_of(w, p, pos) + R_DIR] == log_dir:
-            if (w[p + P_ISR] >> pos) & 1 or w[p + P_LEADER] == pos:
-                change_partition(w, rules, p, 1 << pos, _ONLINE, 0, 0)
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        pos = _replica_here(partition, broker)
+        if pos >= 0 and partition.replicas[pos].log_dir == log_dir:
+            if (partition.isr >> pos) & 1 or partition.leader == pos:
+                change_partition(world, rules, partition, 1 << pos, Election.ONLINE, 0)
 
 
 @compiled
-def _session_found_over(w, rules, b):
-    """When the controller finds the session of broker ``b`` over.
+def _session_found_over(world: World, rules: Rules, broker: Broker) -> int:
+    """When the controller finds the session of ``broker`` over.
 
     The first controller's checks have a phase, a new one's begin with it.
     """
-    period = check_period(rules, setting(w, b + B_SESSION, NOT_HERE))
-    since = w[G_CTL_SINCE]
+    period = check_period(rules, asked(world, broker.session_timeout_us, Depends.NOTHING))
+    since = world.controller_since
     if since == 0 and period > 0:
-        since = jitter(w, PURPOSE_SESSION_CHECK, 0, 0, 0, period - 1)
-    return max(w[G_NOW], found_over(w[b + B_FENCE_AT], since, period))
+        since = jitter(world, PURPOSE_SESSION_CHECK, 0, 0, 0, period - 1)
+    return max(world.now, found_over(broker.fence_at, since, period))
 
 
 @compiled
-def _plan_session_end(w, rules, b):
-    """Plan when the controller finds the session of broker ``b`` over, if it has one."""
-    if w[b + B_FENCED] == 0 or outlives_fence(rules):
-        note(w, DEP_SESSION)
-        schedule(w, w[b + B_SLOT_SESSION], _session_found_over(w, rules, b))
+def _plan_session_end(world: World, rules: Rules, broker: Broker) -> None:
+    """Plan when the controller finds the session of ``broker`` over, if it has one."""
+    if not broker.is_fenced or outlives_fence(rules):
+        note(world, Depends.SESSION)
+        schedule(world, broker.session_slot, _session_found_over(world, rules, broker))
     else:
-        cancel(w, w[b + B_SLOT_SESSION])
+        cancel(world, broker.session_slot)
 
 
 @compiled
-def hear(w, rules, b):
-    """Work out whether heartbeats of ``b`` reach the controller, and plan what follows.
+def hear(world: World, rules: Rules, broker: Broker) -> None:
+    """Work out whether heartbeats of ``broker`` reach the controller, and plan what follows.
 
     Called at every moment at which that can change. Heartbeats themselves are no events: the last
     one before a cut is known from their phase.
     """
-    now = w[G_NOW]
-    node = broker_index(w, b)
-    place = link(w, node, w[H_BROKERS])
+    now = world.now
+    node = broker.number
+    place = link(world, node, world.broker_count)
     heard = (
-        w[b + B_UP] == 1
-        and w[b + B_REGISTERED] == 1
-        and w[b + B_PAUSED_UNTIL] <= now
-        and w[place + 1] <= now
+        broker.is_up
+        and broker.is_registered
+        and broker.paused_until <= now
+        and place.dropped_until <= now
     )
     if not heard:
-        if w[b + B_CUT_SINCE] == INF:
-            w[b + B_CUT_SINCE] = now
-            beats = max(0, now - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
-            last = w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT]
-            w[b + B_FENCE_AT] = min(last, now) + setting(w, b + B_SESSION, NOT_HERE)
-            _plan_session_end(w, rules, b)
-            w[b + B_UNFENCE_AT] = INF
+        if broker.unheard_since == INF:
+            broker.unheard_since = now
+            beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
+            last = broker.last_heartbeat + beats * broker.heartbeat_us
+            broker.fence_at = min(last, now) + asked(
+                world, broker.session_timeout_us, Depends.NOTHING
+            )
+            _plan_session_end(world, rules, broker)
         return
-    w[b + B_CUT_SINCE] = INF
-    w[b + B_FENCE_AT] = INF
-    if w[b + B_FENCED] == 1 and w[b + B_STOPPING] == 0:
-        wait = jitter(w, PURPOSE_UNFENCE, node, w[b + B_EPOCH], UNFENCE_LOW_US, UNFENCE_HIGH_US)
-        w[b + B_UNFENCE_AT] = now + wait
-        schedule(w, w[b + B_SLOT_SESSION], now + wait)
+    broker.unheard_since = INF
+    broker.fence_at = INF
+    if broker.is_fenced and not broker.is_stopping:
+        wait = jitter(
+            world,
+            PURPOSE_UNFENCE,
+            node,
+            broker.epoch,
+            UNFENCE_LOW_US,
+            UNFENCE_HIGH_US,
+        )
+        schedule(world, broker.session_slot, now + wait)
     else:
-        cancel(w, w[b + B_SLOT_SESSION])
+        cancel(world, broker.session_slot)
 
 
 @compiled
-def session_fires(w, rules, b):
+def session_fires(world: World, rules: Rules, broker: Broker) -> None:
     """A session is over, or a broker that is heard again may be unfenced."""
-    now = w[G_NOW]
-    if w[G_CTL_OUT_UNTIL] > now:
-        schedule(w, w[b + B_SLOT_SESSION], w[G_CTL_OUT_UNTIL])
+    now = world.now
+    if world.controller_out_until > now:
+        schedule(world, broker.session_slot, world.controller_out_until)
         return
-    cancel(w, w[b + B_SLOT_SESSION])
-    if w[b + B_CUT_SINCE] < INF:
-        if w[b + B_FENCED] == 0:
-            fence(w, rules, b, True)
+    cancel(world, broker.session_slot)
+    if broker.unheard_since < INF:
+        if not broker.is_fenced:
+            fence(world, rules, broker, True)
         elif outlives_fence(rules):  # it stopped in order: fenced once more, and nothing changes
-            emit(w, EV_FENCED, -1, broker_index(w, b), -1, 0)
+            emit_of_broker(world, EventKind.BROKER_FENCED, broker.number)
         return
-    if w[b + B_FENCED] == 1:
-        w[b + B_UNFENCE_AT] = INF
-        unfence(w, rules, b)
+    if broker.is_fenced:
+        unfence(world, rules, broker)
 
 
 @compiled
-def _session_at_new_controller(w, rules, b):
-    """Broker ``b`` is not heard while a new controller begins: it has a new session, or none.
+def _session_at_new_controller(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker`` is not heard while a new controller begins: it has a new session, or none.
 
     One that has registered and loads its logs does send heartbeats.
     """
-    if w[b + B_REGISTERED] == 1 and w[b + B_UP] == 0:
+    if broker.is_registered and not broker.is_up:
         return
-    if new_controller_tracks(rules, w[b + B_FENCED] == 1):
-        w[b + B_FENCE_AT] = w[G_NOW] + setting(w, b + B_SESSION, DEP_SESSION)
-        _plan_session_end(w, rules, b)
+    if new_controller_tracks(rules, broker.is_fenced):
+        broker.fence_at = world.now + asked(world, broker.session_timeout_us, Depends.SESSION)
+        _plan_session_end(world, rules, broker)
     else:
-        w[b + B_FENCE_AT] = 0
-        cancel(w, w[b + B_SLOT_SESSION])
+        broker.fence_at = 0
+        cancel(world, broker.session_slot)
 
 
 @compiled
-def controller_back(w, rules, resumed):
+def controller_back(world: World, rules: Rules, resumed: int) -> None:
     """The controller works again after an outage.
 
     A fresh one of KRaft gives brokers a new session (`kafka.session.new_controller_tracks`). The
     same process resumed has let its clock run: it fences at most one live broker whose session
     seems over [R 4.3.1]. ZooKeeper's sessions are no controller's.
     """
-    now = w[G_NOW]
+    now = world.now
     if resumed == 0:
-        w[G_CTL_SINCE] = now
-        _check_anew(w, rules)
+        world.controller_since = now
+        _check_anew(world, rules)
         # it has marked no shutdown: whoever asks may go
-        for k in range(w[H_BROKERS] * w[H_BROKERS]):
-            w[w[H_SEEN] + k] = 0
+        for k in range(world.broker_count * world.broker_count):
+            world.reports[k] = 0
     fenced_one = False
-    for i in range(w[H_BROKERS]):
-        b = w[H_BRK] + i * B_SIZE
-        if w[b + B_CUT_SINCE] < INF:
+    for i in range(world.broker_count):
+        broker = world.brokers[i]
+        if broker.unheard_since < INF:
             if resumed == 0 and is_kraft(rules):
-                _session_at_new_controller(w, rules, b)
-            elif w[b + B_FENCED] == 0:
-                _plan_session_end(w, rules, b)
-        elif resumed == 1 and is_kraft(rules) and not fenced_one and w[b + B_FENCED] == 0:
-            began = w[b + B_FENCE_AT]
+                _session_at_new_controller(world, rules, broker)
+            elif not broker.is_fenced:
+                _plan_session_end(world, rules, broker)
+        elif resumed == 1 and is_kraft(rules) and not fenced_one and not broker.is_fenced:
+            began = broker.fence_at
             if began < INF and now > began:
                 fenced_one = True
-                fence(w, rules, b, True)
-                hear(w, rules, b)
-            w[b + B_FENCE_AT] = INF
+                fence(world, rules, broker, True)
+                hear(world, rules, broker)
+            broker.fence_at = INF
 
 
 @compiled
-def controller_gone(w):
+def controller_gone(world: World) -> None:
     """The controller stops: from here on no heartbeat counts."""
-    now = w[G_NOW]
-    for i in range(w[H_BROKERS]):
-        b = w[H_BRK] + i * B_SIZE
-        if w[b + B_CUT_SINCE] == INF:
-            beats = max(0, now - w[b + B_HB_PHASE]) // w[b + B_HEARTBEAT]
-            session = setting(w, b + B_SESSION, DEP_SESSION)
-            w[b + B_FENCE_AT] = w[b + B_HB_PHASE] + beats * w[b + B_HEARTBEAT] + session
+    now = world.now
+    for i in range(world.broker_count):
+        broker = world.brokers[i]
+        if broker.unheard_since == INF:
+            beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
+            session = asked(world, broker.session_timeout_us, Depends.SESSION)
+            broker.fence_at = broker.last_heartbeat + beats * broker.heartbeat_us + session

@@ -6,38 +6,28 @@ A high watermark asks for them with every move of a log's end, and they change w
 from __future__ import annotations
 
 from isr_pipeline.kafka.session import is_active
-from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_FENCED,
-    B_STOPPING,
-    H_PART,
-    H_PARTITIONS,
-    P_ELIGIBLE,
-    P_RF,
-    P_SIZE,
-    R_BROKER,
-)
+from isr_pipeline.simulation.world.tables import Broker, Partition, World
 
 
 @compiled
-def is_eligible(w, b):
-    """Whether the controller lets replicas on broker ``b`` into an ISR."""
-    return is_active(w[b + B_FENCED] == 1, w[b + B_STOPPING] == 1)
+def is_eligible(broker: Broker) -> bool:
+    """Whether the controller lets replicas on ``broker`` into an ISR."""
+    return is_active(broker.is_fenced, broker.is_stopping)
 
 
 @compiled
-def eligible_now(w, p):
-    """Mask of the eligible replicas of partition ``p``, from their brokers."""
+def eligible_now(partition: Partition) -> int:
+    """Mask of the eligible replicas of ``partition``, from their brokers."""
     mask = 0
-    for pos in range(w[p + P_RF]):
-        mask |= is_eligible(w, w[row_of(w, p, pos) + R_BROKER]) << pos
+    for pos in range(partition.replication_factor):
+        mask |= is_eligible(partition.replicas[pos].broker) << pos
     return mask
 
 
 @compiled
-def note_eligible(w):
+def note_eligible(world: World) -> None:
     """A broker's standing with the controller has changed."""
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        w[p + P_ELIGIBLE] = eligible_now(w, p)
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        partition.eligible = eligible_now(partition)

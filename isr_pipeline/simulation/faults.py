@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.log_dirs import DirFailure, holds_metadata, on_dir_failure
+from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.registration import is_refused, retry_after
-from isr_pipeline.kafka.releases import Fetcher
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.kafka.shutdown import FIRST_ASK_US, SHUTDOWN_LIMIT_US, must_wait
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
@@ -38,939 +40,740 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
-from isr_pipeline.simulation.measures import (
-    broker_index,
-    count_dead,
-    emit,
-    rearm,
-    refresh,
-    row_of,
-    touch,
-)
-from isr_pipeline.simulation.network import (
-    MILLION,
-    X_READ_STALL,
-    X_SLOW_APPEND,
-    X_SLOW_READ,
-    distance,
-    link,
-)
+from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, touch
+from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
 from isr_pipeline.simulation.produces import append_records, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
-from isr_pipeline.simulation.shortcuts.depends import setting
+from isr_pipeline.simulation.shortcuts.depends import asked
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_ALTER_ANSWERED,
-    B_ALTER_DUE,
-    B_ALTER_QUEUED,
-    B_CPU,
-    B_CRASH_UNCLEAN,
-    B_DIR_BAD_BASE,
-    B_DIRS_OK,
-    B_EPOCH,
-    B_FAULTS_ON,
-    B_FENCE_AT,
-    B_FENCED,
-    B_HANDLERS,
-    B_HB_PHASE,
-    B_HEARTBEAT,
-    B_IO,
-    B_IO_IDLE,
-    B_MD_DONE,
-    B_MD_SENT,
-    B_MDHEAD,
-    B_MDTAIL,
-    B_NET,
-    B_PAUSED_UNTIL,
-    B_QHEAD,
-    B_QLEN,
-    B_QTAIL,
-    B_REGISTERED,
-    B_SENDERS,
-    B_SENDERS_BUSY,
-    B_SESSION,
-    B_SHEAD,
-    B_SIZE,
-    B_SLOT_ALTER,
-    B_SLOT_DIR,
-    B_SLOT_MD,
-    B_SLOT_SESSION,
-    B_SLOT_SURGE,
-    B_SLOT_TICK,
-    B_STAIL,
-    B_STOPPING,
-    B_SURGE_CONNS,
-    B_SURGE_COST,
-    B_SURGE_GATHERED,
-    B_SURGE_K,
-    B_SURGE_NEXT,
-    B_SURGE_OUT,
-    B_SURGE_PERIOD,
-    B_THREAD0,
-    B_THREADS,
-    B_TICK_DUE,
-    B_TICK_POS,
-    B_TICK_STATE,
-    B_UP,
-    B_WALK,
-    B_WALK_N,
-    C_ALTER,
-    C_HALF_RTT,
-    D_REQ,
-    D_ROW,
-    D_SIZE,
-    D_SLOT,
-    D_STATE,
-    DEP_SESSION,
-    DIR_FAILS,
-    DIR_NOTICED,
-    DIR_SILENT,
-    DIR_TOLD,
-    DIR_UNTOLD,
-    DIR_WORKS,
-    DS_IDLE,
-    E_OFFSET,
-    E_SIZE,
-    ERR_CONNECTION,
-    EV_CTL_REMOVE,
-    F_STOPPED,
-    G_CTL_OUT_SINCE,
-    G_CTL_OUT_UNTIL,
-    G_CTL_RESUMED,
-    G_NOW,
-    H_BRK,
-    H_BROKERS,
-    H_FAULTS,
-    H_FLT,
-    H_FPART,
-    H_PART,
-    H_PARTITIONS,
-    H_REQ,
-    H_REQUESTS,
-    H_ROW,
-    H_ROWS,
-    H_STR,
-    H_STREAMS,
-    H_WALK,
-    INF,
-    K_FROW,
-    K_REC,
-    K_SIZE,
-    N_REQ,
-    N_SIZE,
-    N_SLOT,
-    P_BURST_RECORDS,
-    P_BYTES_PER_RECORD,
-    P_ELR,
-    P_ISR,
-    P_LEADER,
-    P_PEPOCH,
-    P_PREFERRED,
-    P_RF,
-    P_SIZE,
-    Q_ABANDONED,
-    Q_BROKER,
-    Q_ENT,
-    Q_ERR,
-    Q_KIND,
-    Q_N,
-    Q_OWNER,
-    Q_PENDING,
-    Q_SIZE,
-    Q_SLOT,
-    Q_STATE,
-    QS_FREE,
-    QS_TO_BROKER,
-    QS_TO_OWNER,
-    R_BROKER,
-    R_DIR,
-    R_EPOCHS,
-    R_FSTATE,
-    R_GONE,
-    R_INJECT,
-    R_INJECT_UNTIL,
-    R_IS_LEADER,
-    R_ITEM,
-    R_LEADER,
-    R_LEO,
-    R_NEP,
-    R_NEWEST,
-    R_ONLINE,
-    R_PART,
-    R_PENDING,
-    R_POS,
-    R_READERS,
-    R_RESIGN,
-    R_SIZE,
-    R_WRITER,
-    REQ_FETCH,
-    S_PART,
-    S_SIZE,
-    SEND_NONE,
-    T_FETCHED,
-    T_FOLLOWER,
-    T_HOLD,
-    T_REQ,
-    T_SLOT,
-    T_STATE,
-    TS_DEAD,
-    TS_DOWN,
-    X_ALL_PARTS,
-    X_ARG,
-    X_ARG2,
-    X_ASKED,
-    X_BOTH,
-    X_BROKER,
-    X_DIR,
-    X_DROP,
-    X_END,
-    X_ERROR,
-    X_FETCHER,
-    X_FROM,
-    X_KIND,
-    X_LOAD,
-    X_LOADED,
-    X_ONCE,
-    X_PART,
-    X_RETRY,
-    X_SIZE,
-    X_SLOT,
-    X_START,
-    X_STATE,
-    X_TO,
-    X_TRIES,
-    X_VALUE,
-)
 from isr_pipeline.simulation.world.queue import cancel, schedule
-
-# Numbers of the kinds (X_KIND); `network` has those of disk and log.
-X_PAUSE = 4
-X_CPU = 5
-X_LINK = 6
-X_CRASH = 7
-X_CONTROLLED = 8
-X_LOG_DIR = 9
-X_OUTAGE = 10
-X_BURST = 11
-X_RATE = 12
-X_SURGE = 13
-X_PARTITION_ERROR = 14
-X_STOP_REPLICA = 15
-X_PREFERRED = 16
-X_BOOTSTRAP = 17
-
-_LEGACY = int(Fetcher.LEGACY)
-_HALTS = int(DirFailure.HALTS)
-_TOLD = int(DirFailure.TOLD)
+from isr_pipeline.simulation.world.states import (
+    AlterItem,
+    Caller,
+    Depends,
+    EventKind,
+    FaultKind,
+    FaultState,
+    FetchState,
+    HandlerState,
+    LogDir,
+    RequestError,
+    RequestKind,
+    RequestState,
+    ThreadState,
+    Tick,
+)
+from isr_pipeline.simulation.world.tables import INF, Broker, Fault, Partition, Replica, World
 
 
 @compiled
-def _partition_touched(w, fault, p_index):
-    """Whether fault number ``fault`` names the partition."""
-    x = w[H_FLT] + fault * X_SIZE
-    return w[x + X_ALL_PARTS] == 1 or w[w[H_FPART] + fault * w[H_PARTITIONS] + p_index] == 1
+def _row_here(partition: Partition, broker: Broker) -> Replica:
+    """The replica of ``partition`` on ``broker``, or nothing."""
+    for pos in range(partition.replication_factor):
+        replica = partition.replicas[pos]
+        if replica.broker == broker:
+            return replica
+    return nothing_like(partition.replicas)
 
 
 @compiled
-def _row_here(w, p, b):
-    """Row pointer of the replica of ``p`` on broker ``b``, -1 if there is none."""
-    for pos in range(w[p + P_RF]):
-        r = row_of(w, p, pos)
-        if w[r + R_BROKER] == b:
-            return r
-    return -1
-
-
-@compiled
-def _refresh_led_by(w, rules, b):
-    """Broker ``b`` stops, pauses or goes on: its partitions' availability changes."""
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        leader = w[p + P_LEADER]
-        if leader >= 0 and w[row_of(w, p, leader) + R_BROKER] == b:
-            refresh(w, rules, p)
+def _refresh_led_by(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker`` stops, pauses or goes on: its partitions' availability changes."""
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        leader = partition.leader
+        if leader >= 0 and partition.replicas[leader].broker == broker:
+            refresh(world, rules, partition)
 
 
 # ------------------------------------------------------------------ detection delay
 
 
 @compiled
-def _rearm_all(w):
+def _rearm_all(world: World) -> None:
     """A fault begins or ends: followers may be overdue from another moment on."""
-    for i in range(w[H_ROWS]):
-        rearm(w, w[H_ROW] + i * R_SIZE)
+    for i in range(world.replica_count):
+        rearm(world, world.replicas[i])
 
 
 # ------------------------------------------------------------------ a broker stops and returns
 
 
 @compiled
-def _drop_connections(w, b):
-    """Broker ``b`` has died: clients that wait for its answer see a reset connection."""
-    for i in range(w[H_REQUESTS]):
-        q = w[H_REQ] + i * Q_SIZE
-        if w[q + Q_STATE] == QS_FREE:
+def _drop_connections(world: World, broker: Broker) -> None:
+    """``broker`` has died: clients that wait for its answer see a reset connection."""
+    for i in range(world.request_count):
+        request = world.requests[i]
+        if request.state == RequestState.FREE:
             continue
-        mine = w[q + Q_KIND] == REQ_FETCH and w[w[q + Q_OWNER] + T_FOLLOWER] == b
+        mine = request.kind == RequestKind.FETCH and request.thread.follower == broker
         if mine:
-            w[q + Q_ABANDONED] = 1
-        if w[q + Q_BROKER] == b and w[q + Q_STATE] not in (QS_TO_BROKER, QS_TO_OWNER):
-            w[q + Q_ERR] = ERR_CONNECTION
-            w[q + Q_STATE] = QS_TO_OWNER
-            w[q + Q_PENDING] = 0
-            schedule(w, w[q + Q_SLOT], w[G_NOW] + w[C_HALF_RTT])
+            request.is_abandoned = 1
+        if request.broker == broker and request.state not in (
+            RequestState.TO_BROKER,
+            RequestState.TO_OWNER,
+        ):
+            request.error = RequestError.CONNECTION
+            request.state = RequestState.TO_OWNER
+            request.pending = 0
+            schedule(world, request.slot, world.now + world.half_rtt_us)
 
 
 @compiled
-def stop_broker(w, rules, b):
-    """The process of broker ``b`` ends: the log stays, everything in memory is gone."""
-    w[b + B_UP] = 0
-    w[b + B_PAUSED_UNTIL] = 0
-    w[b + B_REGISTERED] = 0
-    for i in range(w[b + B_WALK_N]):
-        r = w[w[H_WALK] + w[b + B_WALK] + i]
-        if w[r + R_IS_LEADER] == 1:
-            w[r + R_IS_LEADER] = 0
-        w[r + R_PENDING] = 0
-        w[r + R_ITEM] = 0
-        w[r + R_RESIGN] = 0
-        w[r + R_READERS] = 0
-        w[r + R_WRITER] = 0
-        w[r + R_LEADER] = -1
-        clear_follower(w, r, False)
-        forget_log_dir_failure(w, r, False, True)
-    _drop_connections(w, b)
-    d = w[b + B_HANDLERS]
-    for _ in range(w[b + B_IO]):
-        w[d + D_STATE] = DS_IDLE
-        w[d + D_REQ] = -1
-        w[d + D_ROW] = -1
-        cancel(w, w[d + D_SLOT])
-        d += D_SIZE
-    w[b + B_IO_IDLE] = w[b + B_IO]
-    n = w[b + B_SENDERS]
-    for _ in range(w[b + B_NET]):
-        w[n + N_REQ] = SEND_NONE
-        cancel(w, w[n + N_SLOT])
-        n += N_SIZE
-    w[b + B_SENDERS_BUSY] = 0
-    w[b + B_QHEAD] = 0
-    w[b + B_QTAIL] = 0
-    w[b + B_QLEN] = 0
-    w[b + B_SHEAD] = 0
-    w[b + B_STAIL] = 0
-    w[b + B_MDHEAD] = 0
-    w[b + B_MDTAIL] = 0
-    w[b + B_MD_DONE] = w[b + B_MD_SENT]
-    w[b + B_SURGE_OUT] = 0
-    w[b + B_SURGE_GATHERED] = 0
-    w[b + B_TICK_POS] = -1
-    w[b + B_TICK_STATE] = 0
-    w[b + B_ALTER_DUE] = INF
-    w[b + B_ALTER_ANSWERED] = 0
-    w[b + B_ALTER_QUEUED] = 0
-    cancel(w, w[b + B_SLOT_TICK])
-    cancel(w, w[b + B_SLOT_ALTER])
-    cancel(w, w[b + B_SLOT_MD])
-    for i in range(w[b + B_THREAD0], w[b + B_THREAD0] + w[b + B_THREADS]):
-        t = w[i]
-        if w[t + T_STATE] == TS_DEAD:
-            count_dead(w, -1)
-        w[t + T_STATE] = TS_DOWN
-        w[t + T_REQ] = -1
-        w[t + T_HOLD] = 0
-        cancel(w, w[t + T_SLOT])
-    _refresh_led_by(w, rules, b)
-    hear(w, rules, b)
+def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
+    """The process of ``broker`` ends: the log stays, everything in memory is gone."""
+    broker.is_up = 0
+    broker.paused_until = 0
+    broker.is_registered = 0
+    for i in range(broker.hosted_count):
+        replica = broker.hosted[i].replica
+        if replica.is_leader:
+            replica.is_leader = 0
+        replica.pending = Pending.NONE
+        replica.alter_item = AlterItem.NONE
+        replica.resigns = 0
+        replica.readers = 0
+        replica.write_lock = 0
+        replica.leader = -1
+        clear_follower(world, replica, False)
+        forget_log_dir_failure(world, replica, False, True)
+    _drop_connections(world, broker)
+    handler = broker.handlers
+    for _ in range(broker.io_threads):
+        handler.state = HandlerState.IDLE
+        handler.request = None
+        handler.locked = None
+        cancel(world, handler.slot)
+        handler = handler[1]
+    broker.idle_handlers = broker.io_threads
+    sender = broker.senders
+    for _ in range(broker.network_threads):
+        sender.code = Caller.NONE
+        cancel(world, sender.slot)
+        sender = sender[1]
+    broker.busy_senders = 0
+    broker.queue_head = 0
+    broker.queue_tail = 0
+    broker.queue_length = 0
+    broker.answers_head = 0
+    broker.answers_tail = 0
+    broker.metadata_head = 0
+    broker.metadata_tail = 0
+    broker.metadata_applied = broker.metadata_sent
+    broker.surge_requests = 0
+    broker.surge_gathered = 0
+    broker.tick_position = -1
+    broker.tick_state = Tick.READY
+    broker.alter_due = INF
+    broker.alter_answered = 0
+    broker.alter_queued = 0
+    cancel(world, broker.tick_slot)
+    cancel(world, broker.alter_slot)
+    cancel(world, broker.metadata_slot)
+    for i in range(broker.thread_count):
+        thread = broker.threads[i].thread
+        if thread.state == ThreadState.DEAD:
+            count_dead(world, -1)
+        thread.state = ThreadState.DOWN
+        thread.request = None
+        thread.holds_back = 0
+        cancel(world, thread.slot)
+    _refresh_led_by(world, rules, broker)
+    hear(world, rules, broker)
 
 
 @compiled
-def start_broker(w, rules, b):
-    """Broker ``b`` is back: registered, told all its partitions, unfenced a little later."""
-    w[b + B_UP] = 1
-    w[b + B_STOPPING] = 0
-    w[b + B_REGISTERED] = 1
-    note_eligible(w)
-    w[b + B_EPOCH] += 1
-    w[b + B_HB_PHASE] = w[G_NOW]
-    w[b + B_TICK_POS] = -1
-    w[b + B_TICK_STATE] = 0
-    w[b + B_TICK_DUE] = w[G_NOW]
-    schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
-    fence(w, rules, b, True)  # a new registration ends whatever is left of the old one
-    if w[b + B_CRASH_UNCLEAN] == 1:
-        leave_elr(w, rules, b)
-    publish_all_to(w, b)
-    _refresh_led_by(w, rules, b)
-    hear(w, rules, b)
+def start_broker(world: World, rules: Rules, broker: Broker) -> None:
+    """``broker`` is back: registered, told all its partitions, unfenced a little later."""
+    broker.is_up = 1
+    broker.is_stopping = 0
+    broker.is_registered = 1
+    note_eligible(world)
+    broker.epoch += 1
+    broker.last_heartbeat = world.now
+    broker.tick_position = -1
+    broker.tick_state = Tick.READY
+    broker.tick_due = world.now
+    schedule(world, broker.tick_slot, world.now)
+    fence(world, rules, broker, True)  # a new registration ends whatever is left of the old one
+    if broker.was_killed:
+        leave_elr(world, rules, broker)
+    publish_all_to(world, broker)
+    _refresh_led_by(world, rules, broker)
+    hear(world, rules, broker)
 
 
 # ------------------------------------------------------------------ log dirs
 
 
 @compiled
-def dir_fires(w, rec, rules, b):
-    """What follows from the failed log dirs of broker ``b``, 50 ms after one was noticed.
+def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
+    """What follows from the failed log dirs of ``broker``, 50 ms after one was noticed.
 
     Its replicas there are offline at once; to tell the controller it needs a way to it.
     """
-    cancel(w, w[b + B_SLOT_DIR])
-    if w[b + B_UP] == 0:
+    cancel(world, broker.log_dir_slot)
+    if not broker.is_up:
         return  # its next start finds them
-    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
-        schedule(w, w[b + B_SLOT_DIR], w[b + B_PAUSED_UNTIL])
+    if broker.paused_until > world.now:
+        schedule(world, broker.log_dir_slot, broker.paused_until)
         return
     for log_dir in range(8):
-        place = b + B_DIR_BAD_BASE + log_dir
-        if w[place] == DIR_NOTICED:
-            what = _dir_lost(w, rules, b, log_dir, DIR_UNTOLD)
-            _take_offline(w, rec, rules, b, log_dir)
-            if what == _HALTS:
-                _halt(w, rules, b)
+        if broker.log_dirs[log_dir] == LogDir.NOTICED:
+            what = _dir_lost(rules, broker, log_dir, LogDir.UNTOLD)
+            _take_offline(world, rules, broker, log_dir)
+            if what == DirFailure.HALTS:
+                _halt(world, rules, broker)
                 return
-        if w[place] == DIR_UNTOLD:
-            to_controller = w[link(w, broker_index(w, b), w[H_BROKERS]) + 1]
-            told = max(w[G_CTL_OUT_UNTIL], to_controller)
-            if told > w[G_NOW]:
-                schedule(w, w[b + B_SLOT_DIR], told)
+        if broker.log_dirs[log_dir] == LogDir.UNTOLD:
+            to_controller = link(world, broker.number, world.broker_count).dropped_until
+            told = max(world.controller_out_until, to_controller)
+            if told > world.now:
+                schedule(world, broker.log_dir_slot, told)
             else:
-                w[place] = DIR_TOLD
-                dir_failed(w, rules, b, log_dir)
+                broker.log_dirs[log_dir] = LogDir.TOLD
+                dir_failed(world, rules, broker, log_dir)
 
 
 @compiled
-def _dir_lost(w, rules, b, log_dir, told):
+def _dir_lost(rules: Rules, broker: Broker, log_dir: int, told: int) -> int:
     """A log dir is gone for good; what that does to the broker. ``told``: the state if it tells."""
-    what = on_dir_failure(rules, log_dir, w[b + B_DIRS_OK] - 1)
-    w[b + B_DIR_BAD_BASE + log_dir] = told if what == _TOLD else DIR_SILENT
-    w[b + B_DIRS_OK] -= 1
-    for i in range(w[b + B_WALK_N]):
-        r = w[w[H_WALK] + w[b + B_WALK] + i]
-        if w[r + R_DIR] == log_dir:
-            w[r + R_ONLINE] = 0
-            w[r + R_GONE] = 1
+    what = on_dir_failure(rules, log_dir, broker.log_dirs_working - 1)
+    broker.log_dirs[log_dir] = told if what == DirFailure.TOLD else LogDir.SILENT
+    broker.log_dirs_working -= 1
+    for i in range(broker.hosted_count):
+        replica = broker.hosted[i].replica
+        if replica.log_dir == log_dir:
+            replica.is_online = 0
     return what
 
 
 @compiled
-def _dirs_found_at_start(w, rules, b):
+def _dirs_found_at_start(rules: Rules, broker: Broker) -> None:
     """A process that starts finds its failed log dirs, and may not start without one.
 
     A registration names those that work.
     """
     for log_dir in range(8):
-        place = b + B_DIR_BAD_BASE + log_dir
-        if w[place] == DIR_UNTOLD:
-            w[place] = DIR_TOLD
-        elif w[place] in (DIR_FAILS, DIR_NOTICED):
-            if _dir_lost(w, rules, b, log_dir, DIR_TOLD) == _HALTS:
-                w[b + B_DIRS_OK] = 0
+        if broker.log_dirs[log_dir] == LogDir.UNTOLD:
+            broker.log_dirs[log_dir] = LogDir.TOLD
+        elif broker.log_dirs[log_dir] in (LogDir.FAILS, LogDir.NOTICED):
+            if _dir_lost(rules, broker, log_dir, LogDir.TOLD) == DirFailure.HALTS:
+                broker.log_dirs_working = 0
 
 
 @compiled
-def _take_offline(w, rec, rules, b, log_dir):
-    """Replicas of broker ``b`` in a failed log dir neither lead nor follow any longer."""
-    for i in range(w[b + B_WALK_N]):
-        r = w[w[H_WALK] + w[b + B_WALK] + i]
-        if w[r + R_DIR] == log_dir:
-            stop_leading(w, rec, rules, r)
-            clear_follower(w, r, True)  # the log-dir failure handler takes it off the thread
-            refresh(w, rules, w[r + R_PART])
+def _take_offline(world: World, rules: Rules, broker: Broker, log_dir: int) -> None:
+    """Replicas of ``broker`` in a failed log dir neither lead nor follow any longer."""
+    for i in range(broker.hosted_count):
+        replica = broker.hosted[i].replica
+        if replica.log_dir == log_dir:
+            stop_leading(world, rules, replica)
+            # the log-dir failure handler takes it off the thread
+            clear_follower(world, replica, True)
+            refresh(world, rules, replica.partition)
 
 
 @compiled
-def _halt(w, rules, b):
-    """The process of broker ``b`` ends as by a kill; it does not start on a dead disk."""
-    w[b + B_DIRS_OK] = 0
-    if w[b + B_UP] == 1:
-        w[b + B_CRASH_UNCLEAN] = 1
-        stop_broker(w, rules, b)
-        _rearm_all(w)
+def _halt(world: World, rules: Rules, broker: Broker) -> None:
+    """The process of ``broker`` ends as by a kill; it does not start on a dead disk."""
+    broker.log_dirs_working = 0
+    if broker.is_up:
+        broker.was_killed = 1
+        stop_broker(world, rules, broker)
+        _rearm_all(world)
 
 
 # ------------------------------------------------------------------ windows
 
 
 @compiled
-def _cpu_factor(w, b):
-    """Product of the CPU factors in force on broker ``b``, in millionths."""
+def _cpu_factor(world: World, broker: Broker) -> None:
+    """Product of the CPU factors in force on ``broker``, in millionths."""
     factor = MILLION
-    for i in range(w[H_FAULTS]):
-        x = w[H_FLT] + i * X_SIZE
-        if w[x + X_KIND] == X_CPU and w[x + X_BROKER] == b and w[x + X_STATE] == 1:
-            factor = factor * w[x + X_VALUE] // MILLION
-    w[b + B_CPU] = max(1, factor)
+    for i in range(world.fault_count):
+        fault = world.faults[i]
+        if (
+            fault.kind == FaultKind.CPU
+            and fault.broker == broker
+            and fault.state == FaultState.RUNNING
+        ):
+            factor = factor * fault.value // MILLION
+    broker.cpu_factor = max(1, factor)
 
 
 @compiled
-def _relink(w, a, c):
+def _relink(world: World, a: int, c: int) -> None:
     """Latency and drop of the link from node ``a`` to node ``c``: the largest in force.
 
     What the racks' distance adds is always in force.
     """
     latency = 0
     drop_until = 0
-    for i in range(w[H_FAULTS]):
-        x = w[H_FLT] + i * X_SIZE
-        if w[x + X_KIND] != X_LINK or w[x + X_STATE] != 1:
+    for i in range(world.fault_count):
+        fault = world.faults[i]
+        if fault.kind != FaultKind.LINK or fault.state != FaultState.RUNNING:
             continue
-        if (w[x + X_FROM] == a and w[x + X_TO] == c) or (
-            w[x + X_BOTH] == 1 and w[x + X_FROM] == c and w[x + X_TO] == a
+        if (fault.from_node == a and fault.to_node == c) or (
+            fault.both_ways and fault.from_node == c and fault.to_node == a
         ):
-            latency = max(latency, w[x + X_VALUE])
-            if w[x + X_DROP] == 1:
-                drop_until = max(drop_until, w[x + X_END])
-    place = link(w, a, c)
-    w[place] = latency + distance(w, a, c)
-    w[place + 1] = drop_until
+            latency = max(latency, fault.value)
+            if fault.drops:
+                drop_until = max(drop_until, fault.end)
+    place = link(world, a, c)
+    place.added_us = latency + rack_distance(world, a, c)
+    place.dropped_until = drop_until
 
 
 @compiled
-def _link_changes(w, rules, x):
+def _link_changes(world: World, rules: Rules, fault: Fault) -> None:
     """A link fault begins or ends."""
-    a = w[x + X_FROM]
-    c = w[x + X_TO]
-    _relink(w, a, c)
-    _relink(w, c, a)
-    ctl = w[H_BROKERS]
+    a = fault.from_node
+    c = fault.to_node
+    _relink(world, a, c)
+    _relink(world, c, a)
+    ctl = world.broker_count
     for node in (a, c):
         if node != ctl and (a == ctl or c == ctl):
-            hear(w, rules, w[H_BRK] + node * B_SIZE)
+            hear(world, rules, world.brokers[node])
 
 
 @compiled
-def _rate_changes(w, fault):
+def _rate_changes(world: World, fault: Fault) -> None:
     """A change of the produce rate begins or ends: factors multiply."""
-    for k in range(w[H_STREAMS]):
-        s = w[H_STR] + k * S_SIZE
-        p_index = (w[s + S_PART] - w[H_PART]) // P_SIZE
-        if not _partition_touched(w, fault, p_index):
+    for k in range(world.stream_count):
+        stream = world.streams[k]
+        if not names(world, fault, stream.partition):
             continue
         factor = MILLION
-        for i in range(w[H_FAULTS]):
-            x = w[H_FLT] + i * X_SIZE
-            if (
-                w[x + X_KIND] == X_RATE
-                and w[x + X_STATE] == 1
-                and _partition_touched(w, i, p_index)
-            ):
-                factor = factor * w[x + X_VALUE] // MILLION
-        change_rate(w, s, factor)
+        for i in range(world.fault_count):
+            other = world.faults[i]
+            running = other.kind == FaultKind.RATE and other.state == FaultState.RUNNING
+            if running and names(world, other, stream.partition):
+                factor = factor * other.value // MILLION
+        change_rate(world, stream, factor)
 
 
 @compiled
-def _surge_changes(w, x, begins):
+def _surge_changes(world: World, fault: Fault, begins: bool) -> None:
     """A surge of client requests begins or ends on a broker."""
-    b = w[x + X_BROKER]
+    broker = fault.broker
     if begins:
-        w[b + B_SURGE_PERIOD] = w[x + X_ARG]
-        w[b + B_SURGE_COST] = w[x + X_VALUE]
-        w[b + B_SURGE_CONNS] = w[x + X_ARG2]
-        w[b + B_SURGE_K] = 0
-        w[b + B_SURGE_NEXT] = w[G_NOW]
-        schedule(w, w[b + B_SLOT_SURGE], w[G_NOW])
+        broker.surge_period_ns = fault.arg
+        broker.surge_us = fault.value
+        broker.surge_connections = fault.arg2
+        broker.surge_count = 0
+        broker.surge_next = world.now
+        schedule(world, broker.surge_slot, world.now)
     else:
-        w[b + B_SURGE_PERIOD] = 0
-        w[b + B_SURGE_GATHERED] = 0
-        w[b + B_SURGE_NEXT] = INF
+        broker.surge_period_ns = 0
+        broker.surge_gathered = 0
+        broker.surge_next = INF
 
 
 @compiled
-def _pause(w, rules, x, begins):
+def _pause(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
     """SIGSTOP and SIGCONT: what fell due meanwhile happens at once, ticks first."""
-    b = w[x + X_BROKER]
-    if w[b + B_UP] == 0:
+    broker = fault.broker
+    if not broker.is_up:
         return
     if begins:
-        w[b + B_PAUSED_UNTIL] = max(w[b + B_PAUSED_UNTIL], w[x + X_END])
-        hear(w, rules, b)
-    elif w[b + B_PAUSED_UNTIL] <= w[G_NOW]:
-        w[b + B_PAUSED_UNTIL] = 0
-        w[b + B_HB_PHASE] = w[G_NOW]
-        hear(w, rules, b)
-    _refresh_led_by(w, rules, b)
+        broker.paused_until = max(broker.paused_until, fault.end)
+        hear(world, rules, broker)
+    elif broker.paused_until <= world.now:
+        broker.paused_until = 0
+        broker.last_heartbeat = world.now
+        hear(world, rules, broker)
+    _refresh_led_by(world, rules, broker)
 
 
 # ------------------------------------------------------------------ single moments
 
 
 @compiled
-def _burst(w, rec, rules, x):
+def _burst(world: World, rules: Rules, fault: Fault) -> None:
     """Records are appended at once to the leader of a partition, by no request."""
-    p = w[H_PART] + w[x + X_PART] * P_SIZE
-    leader = w[p + P_LEADER]
+    partition = world.partitions[fault.partition]
+    leader = partition.leader
     if leader < 0:
         return
-    r = row_of(w, p, leader)
-    b = w[r + R_BROKER]
-    if w[b + B_UP] == 0 or w[r + R_IS_LEADER] == 0 or w[r + R_ONLINE] == 0:
+    replica = partition.replicas[leader]
+    broker = replica.broker
+    if not broker.is_up or not replica.is_leader or not replica.is_online:
         return
-    left = w[x + X_VALUE]
+    left = fault.value
     while left > 0:
-        records = min(left, w[p + P_BURST_RECORDS])
-        append_records(w, rec, rules, r, records, records * w[p + P_BYTES_PER_RECORD], False)
+        records = min(left, partition.burst_batch_records)
+        append_records(world, rules, replica, records, records * partition.record_bytes, False)
         left -= records
-    complete_without_handler(w, r)
+    complete_without_handler(world, replica)
 
 
 @compiled
-def _partition_error(w, rules, x):
+def _partition_error(world: World, rules: Rules, fault: Fault) -> None:
     """The next append (or answer) of one follower fails; or all in a window."""
-    p = w[H_PART] + w[x + X_PART] * P_SIZE
-    r = _row_here(w, p, w[x + X_BROKER])
-    if r < 0:
+    partition = world.partitions[fault.partition]
+    replica = _row_here(partition, fault.broker)
+    if not replica:
         return
-    if w[x + X_FETCHER] == 1:
-        if w[w[x + X_BROKER] + B_UP] == 1:
-            log_dir_fetcher_fails(w, rules, r, w[x + X_ERROR])
+    if fault.fetcher == 1:
+        if fault.broker.is_up:
+            log_dir_fetcher_fails(world, rules, replica, fault.error)
         return
-    w[r + R_INJECT] = w[x + X_ERROR]
-    w[r + R_INJECT_UNTIL] = 0 if w[x + X_ONCE] == 1 else w[x + X_END]
-    touch(w, r)
+    replica.injected_error = fault.error
+    replica.injected_until = 0 if fault.once else fault.end
+    touch(world, replica)
 
 
 @compiled
-def _stop_replica(w, x):
+def _stop_replica(world: World, fault: Fault) -> None:
     """StopReplica on a follower: not fetched until a new leader epoch, and un-failed."""
-    p = w[H_PART] + w[x + X_PART] * P_SIZE
-    r = _row_here(w, p, w[x + X_BROKER])
-    if r < 0 or w[w[x + X_BROKER] + B_UP] == 0 or w[r + R_IS_LEADER] == 1:
+    partition = world.partitions[fault.partition]
+    replica = _row_here(partition, fault.broker)
+    if not replica or not fault.broker.is_up or replica.is_leader:
         return
-    clear_follower(w, r, True)
-    forget_log_dir_failure(w, r, True, False)
-    w[r + R_FSTATE] = F_STOPPED
-    touch(w, r)
-    reap_idle_threads(w, w[x + X_BROKER])
+    clear_follower(world, replica, True)
+    forget_log_dir_failure(world, replica, True, False)
+    replica.fetch_state = FetchState.STOPPED
+    touch(world, replica)
+    reap_idle_threads(world, fault.broker)
 
 
 @compiled
-def _withdraw_fetches(w, rec, rules, r):
-    """Withdraw in-flight fetches of ``r``: they describe the log it had before it was reset."""
-    for i in range(w[H_REQUESTS]):
-        q = w[H_REQ] + i * Q_SIZE
-        if w[q + Q_KIND] != REQ_FETCH or w[q + Q_STATE] == QS_FREE:
+def _withdraw_fetches(world: World, rules: Rules, replica: Replica) -> None:
+    """Withdraw in-flight fetches: they describe the log that the replica had before its reset."""
+    for i in range(world.request_count):
+        request = world.requests[i]
+        if request.kind != RequestKind.FETCH or request.state == RequestState.FREE:
             continue
-        fetched = w[w[q + Q_OWNER] + T_FETCHED]
-        for k in range(w[q + Q_N]):
-            e = w[q + Q_ENT] + k * E_SIZE
-            if w[fetched + k * K_SIZE + K_FROW] == r and w[e + E_OFFSET] >= 0:
-                if w[q + Q_PENDING] != 0:
-                    end_read(rules, rec, w[fetched + k * K_SIZE + K_REC], w[e + E_OFFSET])
-                w[e + E_OFFSET] = -1
+        fetched = request.thread.fetched
+        for k in range(request.entry_count):
+            entry = request.entries[k]
+            if fetched[k].follower == replica and entry.offset >= 0:
+                if request.pending != 0:
+                    end_read(rules, fetched[k].record, entry.offset)
+                entry.offset = -1
 
 
 @compiled
-def _bootstrap(w, rec, rules, x):
+def _bootstrap(world: World, rules: Rules, fault: Fault) -> None:
     """A follower begins anew, so many records behind: neither in the ISR nor in the ELR.
 
     A replica that leads, or does not know yet that it leads no longer, is no follower.
     """
-    p = w[H_PART] + w[x + X_PART] * P_SIZE
-    r = _row_here(w, p, w[x + X_BROKER])
-    leader = w[p + P_LEADER]
-    if r < 0 or leader < 0 or leader == w[r + R_POS] or w[r + R_IS_LEADER] == 1:
+    partition = world.partitions[fault.partition]
+    replica = _row_here(partition, fault.broker)
+    leader = partition.leader
+    if not replica or leader < 0 or leader == replica.position or replica.is_leader:
         return
-    me = 1 << w[r + R_POS]
-    member = w[p + P_ISR] & me
-    w[p + P_ISR] &= ~me
-    w[p + P_ELR] &= ~me
-    w[p + P_PEPOCH] += 1  # also where it was no member: a return under way must not count
+    me = 1 << replica.position
+    member = partition.isr & me
+    partition.isr &= ~me
+    partition.elr &= ~me
+    partition.partition_epoch += 1  # also where it was no member: a return under way must not count
     if member:
-        emit(w, EV_CTL_REMOVE, p, -1, -1, me)
-        refresh(w, rules, p)
-    publish(w, p)
-    _withdraw_fetches(w, rec, rules, r)
-    set_log_end(w, r, w[row_of(w, p, leader) + R_LEO] - w[x + X_VALUE])
-    set_high_watermark(w, r, w[r + R_LEO])
-    w[r + R_NEP] = 1
-    w[r + R_NEWEST] = w[w[r + R_EPOCHS]]
-    touch(w, r)
+        emit(world, EventKind.CONTROLLER_ISR_REMOVE, partition, -1, -1, me)
+        refresh(world, rules, partition)
+    publish(world, partition)
+    _withdraw_fetches(world, rules, replica)
+    set_log_end(replica, partition.replicas[leader].log_end_offset - fault.value)
+    set_high_watermark(replica, replica.log_end_offset)
+    replica.epoch_count = 1
+    replica.newest_epoch = replica.epochs[0].epoch
+    touch(world, replica)
 
 
 @compiled
-def _outage(w, rules, x, begins):
+def _outage(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
     """The controller goes away, or comes back."""
     if begins:
-        if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
-            w[G_CTL_OUT_SINCE] = w[G_NOW]
-            controller_gone(w)
-        w[G_CTL_OUT_UNTIL] = max(w[G_CTL_OUT_UNTIL], w[x + X_END])
-        w[G_CTL_RESUMED] = w[x + X_ARG]
-    elif w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
-        w[G_CTL_OUT_UNTIL] = 0
-        controller_back(w, rules, w[x + X_ARG])
+        if world.controller_out_until <= world.now:
+            world.controller_out_since = world.now
+            controller_gone(world)
+        world.controller_out_until = max(world.controller_out_until, fault.end)
+        world.controller_resumed = fault.arg
+    elif world.controller_out_until <= world.now:
+        world.controller_out_until = 0
+        controller_back(world, rules, fault.arg)
 
 
 # ------------------------------------------------------------------ a fault's slot
 
 
 @compiled
-def _window(w, rules, fault, x, begins):
+def _window(world: World, rules: Rules, fault: Fault, begins: bool) -> None:
     """A window opens or closes."""
-    kind = w[x + X_KIND]
-    if kind == X_PAUSE:
-        _pause(w, rules, x, begins)
-    elif kind == X_CPU:
-        _cpu_factor(w, w[x + X_BROKER])
-    elif kind == X_LINK:
-        _link_changes(w, rules, x)
-    elif kind == X_RATE:
-        _rate_changes(w, fault)
-    elif kind == X_SURGE:
-        _surge_changes(w, x, begins)
-    elif kind == X_OUTAGE:
-        _outage(w, rules, x, begins)
-    elif kind in (X_READ_STALL, X_SLOW_READ, X_SLOW_APPEND):
-        w[w[x + X_BROKER] + B_FAULTS_ON] += 1 if begins else -1
-    if kind in (X_PAUSE, X_CPU, X_LINK, X_SLOW_APPEND):
-        _rearm_all(w)
+    kind = fault.kind
+    if kind == FaultKind.PAUSE:
+        _pause(world, rules, fault, begins)
+    elif kind == FaultKind.CPU:
+        _cpu_factor(world, fault.broker)
+    elif kind == FaultKind.LINK:
+        _link_changes(world, rules, fault)
+    elif kind == FaultKind.RATE:
+        _rate_changes(world, fault)
+    elif kind == FaultKind.SURGE:
+        _surge_changes(world, fault, begins)
+    elif kind == FaultKind.CONTROLLER_OUTAGE:
+        _outage(world, rules, fault, begins)
+    elif kind in (FaultKind.READ_STALL, FaultKind.SLOW_READ, FaultKind.SLOW_APPEND):
+        fault.broker.faults_on += 1 if begins else -1
+    if kind in (FaultKind.PAUSE, FaultKind.CPU, FaultKind.LINK, FaultKind.SLOW_APPEND):
+        _rearm_all(world)
 
 
 @compiled
-def _moment(w, rec, rules, x):
+def _moment(world: World, rules: Rules, fault: Fault) -> None:
     """A fault without a window happens."""
-    kind = w[x + X_KIND]
-    if kind == X_BURST:
-        _burst(w, rec, rules, x)
-    elif kind == X_PARTITION_ERROR:
-        _partition_error(w, rules, x)
-    elif kind == X_STOP_REPLICA:
-        _stop_replica(w, x)
-    elif kind == X_BOOTSTRAP:
-        _bootstrap(w, rec, rules, x)
-    elif kind == X_PREFERRED:
-        p = w[H_PART] + w[x + X_PART] * P_SIZE
-        if w[x + X_ARG] >= 0:
-            w[p + P_PREFERRED] = w[x + X_ARG]
-        if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-            w[x + X_STATE] = 0
-            schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+    kind = fault.kind
+    if kind == FaultKind.BURST:
+        _burst(world, rules, fault)
+    elif kind == FaultKind.PARTITION_ERROR:
+        _partition_error(world, rules, fault)
+    elif kind == FaultKind.STOP_REPLICA:
+        _stop_replica(world, fault)
+    elif kind == FaultKind.BOOTSTRAP:
+        _bootstrap(world, rules, fault)
+    elif kind == FaultKind.PREFERRED_LEADER:
+        partition = world.partitions[fault.partition]
+        if fault.arg >= 0:
+            partition.preferred = fault.arg
+        if world.controller_out_until > world.now:
+            fault.state = FaultState.TO_BEGIN
+            schedule(world, fault.slot, world.controller_out_until)
             return
-        elect_preferred(w, rules, p)
-        plan_check(w, rules)
-    elif kind == X_LOG_DIR:
-        b = w[x + X_BROKER]
-        place = b + B_DIR_BAD_BASE + w[x + X_DIR]
-        if w[place] == DIR_WORKS:
-            w[place] = DIR_FAILS
-            if holds_metadata(rules, w[x + X_DIR]) and w[b + B_UP] == 1:
-                notice_bad_dir(w, b, w[x + X_DIR])  # the metadata log is written all the time
-            _rearm_all(w)
+        elect_preferred(world, rules, partition)
+        plan_check(world, rules)
+    elif kind == FaultKind.LOG_DIR:
+        broker = fault.broker
+        if broker.log_dirs[fault.log_dir] == LogDir.WORKS:
+            broker.log_dirs[fault.log_dir] = LogDir.FAILS
+            if holds_metadata(rules, fault.log_dir) and broker.is_up:
+                # the metadata log is written all the time
+                notice_bad_dir(world, broker, fault.log_dir)
+            _rearm_all(world)
 
 
 @compiled
-def _crash(w, rules, fault, x):
-    """Kill -9, and the return: X_STATE 0 kills, 1 starts again."""
-    b = w[x + X_BROKER]
-    if w[x + X_STATE] == 0:
-        w[x + X_STATE] = 1
-        w[b + B_REGISTERED] = 0
-        if w[b + B_UP] == 1:
-            w[b + B_CRASH_UNCLEAN] = 1
-            stop_broker(w, rules, b)
-        _rearm_all(w)
-        if w[x + X_ARG] >= 0:
-            schedule(w, w[x + X_SLOT], w[x + X_START] + w[x + X_ARG])
+def _crash(world: World, rules: Rules, fault: Fault) -> None:
+    """Kill -9, and the return: a fault that is to begin kills, a running one starts again."""
+    broker = fault.broker
+    if fault.state == FaultState.TO_BEGIN:
+        fault.state = FaultState.RUNNING
+        broker.is_registered = 0
+        if broker.is_up:
+            broker.was_killed = 1
+            stop_broker(world, rules, broker)
+        _rearm_all(world)
+        if fault.arg >= 0:
+            schedule(world, fault.slot, fault.start + fault.arg)
         else:
-            cancel(w, w[x + X_SLOT])
+            cancel(world, fault.slot)
         return
-    _come_back(w, rules, fault, x)
+    _come_back(world, rules, fault)
 
 
 @compiled
-def _come_back(w, rules, fault, x):
+def _come_back(world: World, rules: Rules, fault: Fault) -> None:
     """A stopped broker starts again, unless the controller or another fault keeps it down."""
-    b = w[x + X_BROKER]
-    if 0 < w[G_NOW] <= w[G_CTL_OUT_UNTIL]:  # at its very end sessions may begin anew
-        schedule(w, w[x + X_SLOT], max(w[G_CTL_OUT_UNTIL], w[G_NOW] + 1))
+    broker = fault.broker
+    if 0 < world.now <= world.controller_out_until:  # at its very end sessions may begin anew
+        schedule(world, fault.slot, max(world.controller_out_until, world.now + 1))
         return
-    returns = w[b + B_UP] == 0 and not _another_return(w, fault, b)
+    returns = not broker.is_up and not _another_return(world, fault, broker)
     if returns:
-        _dirs_found_at_start(w, rules, b)
-        returns = w[b + B_DIRS_OK] > 0
-    loading = w[b + B_REGISTERED] == 1  # KRaft's: let in already
-    if returns and not loading and (_loads_first(w, rules, x, b) or _refused(w, rules, x, b)):
+        _dirs_found_at_start(rules, broker)
+        returns = broker.log_dirs_working > 0
+    loading = broker.is_registered  # KRaft's: let in already
+    if (
+        returns
+        and not loading
+        and (_loads_first(world, rules, fault, broker) or _refused(world, rules, fault, broker))
+    ):
         return
-    if returns and _loads_later(w, rules, x, b):
+    if returns and _loads_later(world, rules, fault, broker):
         return
-    w[x + X_STATE] = 3
-    cancel(w, w[x + X_SLOT])
+    fault.state = FaultState.OVER
+    cancel(world, fault.slot)
     if returns:
-        start_broker(w, rules, b)
-    _rearm_all(w)
+        start_broker(world, rules, broker)
+    _rearm_all(world)
 
 
 @compiled
-def _another_return(w, fault, b):
-    """Whether another fault keeps broker ``b`` down: the later end wins."""
-    for i in range(w[H_FAULTS]):
-        y = w[H_FLT] + i * X_SIZE
-        if i != fault and w[y + X_BROKER] == b and w[y + X_STATE] in (1, 2):
-            if w[y + X_KIND] in (X_CRASH, X_CONTROLLED):
+def _another_return(world: World, fault: Fault, broker: Broker) -> bool:
+    """Whether another fault keeps ``broker`` down: the later end wins."""
+    for i in range(world.fault_count):
+        other = world.faults[i]
+        if (
+            other != fault
+            and other.broker == broker
+            and other.state in (FaultState.RUNNING, FaultState.SECOND_STEP)
+        ):
+            if other.kind in (FaultKind.CRASH, FaultKind.CONTROLLED_RESTART):
                 return True
     return False
 
 
 @compiled
-def _loads(w, x, b):
+def _loads(world: World, fault: Fault, broker: Broker) -> bool:
     """Whether the process that starts has to load its logs now; plans the end of that."""
-    if w[x + X_LOADED] == 1 or w[x + X_LOAD] == 0:
+    if fault.has_loaded or fault.load_us == 0:
         return False
-    w[x + X_LOADED] = 1
-    w[x + X_END] = min(w[G_NOW] + w[x + X_LOAD] * w[b + B_WALK_N], INF)
-    schedule(w, w[x + X_SLOT], w[x + X_END])
+    fault.has_loaded = 1
+    fault.end = min(world.now + fault.load_us * broker.hosted_count, INF)
+    schedule(world, fault.slot, fault.end)
     return True
 
 
 @compiled
-def _loads_first(w, rules, x, b):
+def _loads_first(world: World, rules: Rules, fault: Fault, broker: Broker) -> bool:
     """Under ZooKeeper a broker loads its logs before it registers."""
-    return not is_kraft(rules) and _loads(w, x, b)
+    return not is_kraft(rules) and _loads(world, fault, broker)
 
 
 @compiled
-def _loads_later(w, rules, x, b):
+def _loads_later(world: World, rules: Rules, fault: Fault, broker: Broker) -> bool:
     """Under KRaft it registers first, which ends its old session, and is unfenced afterwards."""
-    if not is_kraft(rules) or not _loads(w, x, b):
+    if not is_kraft(rules) or not _loads(world, fault, broker):
         return False
-    w[b + B_REGISTERED] = 1
-    fence(w, rules, b, True)
-    cancel(w, w[b + B_SLOT_SESSION])  # what was left of the old session is over
-    if w[b + B_CRASH_UNCLEAN] == 1:
-        leave_elr(w, rules, b)
+    broker.is_registered = 1
+    fence(world, rules, broker, True)
+    cancel(world, broker.session_slot)  # what was left of the old session is over
+    if broker.was_killed:
+        leave_elr(world, rules, broker)
     return True
 
 
 @compiled
-def _refused(w, rules, x, b):
-    """Whether the controller refuses the registration of broker ``b``; plans its next try."""
-    now = w[G_NOW]
-    fenced = w[b + B_FENCED] == 1
-    killed = w[x + X_KIND] == X_CRASH and w[b + B_CRASH_UNCLEAN] == 1
-    if not is_refused(rules, fenced, w[b + B_FENCE_AT], now, killed):
+def _refused(world: World, rules: Rules, fault: Fault, broker: Broker) -> bool:
+    """Whether the controller refuses the registration of ``broker``; plans its next try."""
+    now = world.now
+    fenced = broker.is_fenced
+    killed = fault.kind == FaultKind.CRASH and broker.was_killed
+    if not is_refused(rules, fenced, broker.fence_at, now, killed):
         return False
-    session = setting(w, b + B_SESSION, DEP_SESSION)
-    wait = retry_after(rules, w[x + X_TRIES], w[b + B_HEARTBEAT], session, w[x + X_RETRY])
-    w[x + X_TRIES] += 1
-    w[x + X_LOADED] = 0  # under ZooKeeper another process begins anew
-    w[x + X_END] = now + wait if wait >= 0 else INF
-    schedule(w, w[x + X_SLOT], w[x + X_END])
+    session = asked(world, broker.session_timeout_us, Depends.SESSION)
+    wait = retry_after(rules, fault.tries, broker.heartbeat_us, session, fault.retry_us)
+    fault.tries += 1
+    fault.has_loaded = 0  # under ZooKeeper another process begins anew
+    fault.end = now + wait if wait >= 0 else INF
+    schedule(world, fault.slot, fault.end)
     return True
 
 
 @compiled
-def _wants_to_go(w, rules, x, b):
-    """Broker ``b`` asks for a controlled shutdown: its leads move."""
-    now = w[G_NOW]
-    led = leads_any(w, b)
-    w[b + B_STOPPING] = 1
-    w[x + X_ASKED] = -1
-    note_eligible(w)
+def _wants_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
+    """``broker`` asks for a controlled shutdown: its leads move."""
+    now = world.now
+    led = leads_any(world, broker)
+    broker.is_stopping = 1
+    fault.asked_at = -1
+    note_eligible(world)
     if must_wait(rules, led):
-        move_away(w, rules, b)
-        await_reports(w, b)
-        w[x + X_ASKED] = now
+        move_away(world, rules, broker)
+        await_reports(world, broker)
+        fault.asked_at = now
         # the first answer comes when the move is committed
-        schedule(w, w[x + X_SLOT], now + w[C_ALTER] + FIRST_ASK_US)
+        schedule(world, fault.slot, now + world.alter_partition_us + FIRST_ASK_US)
     elif is_kraft(rules):
-        _may_go(w, rules, x, b)
+        _may_go(world, rules, fault, broker)
     else:
-        move_away(w, rules, b)
-        schedule(w, w[x + X_SLOT], max(now, w[x + X_START] + w[x + X_ARG2]))
+        move_away(world, rules, broker)
+        schedule(world, fault.slot, max(now, fault.start + fault.arg2))
 
 
 @compiled
-def _may_go(w, rules, x, b):
-    """The controller fences broker ``b``, which stops; the heartbeat that asked is its last."""
-    w[b + B_HB_PHASE] = w[G_NOW]
-    fence(w, rules, b, True)
-    _goes(w, rules, x, b)
+def _may_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
+    """The controller fences ``broker``, which stops; the heartbeat that asked is its last."""
+    broker.last_heartbeat = world.now
+    fence(world, rules, broker, True)
+    _goes(world, rules, fault, broker)
 
 
 @compiled
-def _goes(w, rules, x, b):
-    """Broker ``b`` serves and fetches no longer; back when its logs are closed, or later."""
-    w[x + X_ASKED] = -1
-    w[x + X_STATE] = 2
-    stop_broker(w, rules, b)
-    _plan_return(w, x, w[G_NOW] + w[x + X_ARG2])
+def _goes(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
+    """``broker`` serves and fetches no longer; back when its logs are closed, or later."""
+    fault.asked_at = -1
+    fault.state = FaultState.SECOND_STEP
+    stop_broker(world, rules, broker)
+    _plan_return(world, fault, world.now + fault.arg2)
 
 
 @compiled
-def _plan_return(w, x, stopped):
+def _plan_return(world: World, fault: Fault, stopped: int) -> None:
     """The process of a controlled restart ends at ``stopped``: when it starts again."""
-    back = max(stopped, w[x + X_START] + w[x + X_ARG])
-    w[x + X_END] = back
-    schedule(w, w[x + X_SLOT], back)
+    back = max(stopped, fault.start + fault.arg)
+    fault.end = back
+    schedule(world, fault.slot, back)
 
 
 @compiled
-def _asks_to_go(w, rules, x, b):
-    """Broker ``b``, whose leads have moved, asks once more whether it may go."""
-    now = w[G_NOW]
-    to_controller = w[link(w, broker_index(w, b), w[H_BROKERS]) + 1]
-    hindered = max(max(w[b + B_PAUSED_UNTIL], to_controller), w[G_CTL_OUT_UNTIL])
-    limit = w[x + X_ASKED] + SHUTDOWN_LIMIT_US
-    if now >= limit and w[b + B_PAUSED_UNTIL] <= now:
-        _goes(w, rules, x, b)  # without leave
+def _asks_to_go(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
+    """``broker``, whose leads have moved, asks once more whether it may go."""
+    now = world.now
+    to_controller = link(world, broker.number, world.broker_count).dropped_until
+    hindered = max(max(broker.paused_until, to_controller), world.controller_out_until)
+    limit = fault.asked_at + SHUTDOWN_LIMIT_US
+    if now >= limit and broker.paused_until <= now:
+        _goes(world, rules, fault, broker)  # without leave
     elif hindered > now:
-        then = max(w[b + B_PAUSED_UNTIL], min(hindered, limit))
-        schedule(w, w[x + X_SLOT], then + 1)  # when it is over: a controller may begin anew
-    elif w[b + B_FENCED] == 1 or all_reported(w, b):
-        _may_go(w, rules, x, b)
+        then = max(broker.paused_until, min(hindered, limit))
+        schedule(world, fault.slot, then + 1)  # when it is over: a controller may begin anew
+    elif broker.is_fenced or all_reported(world, broker):
+        _may_go(world, rules, fault, broker)
     else:
-        schedule(w, w[x + X_SLOT], min(now + w[b + B_HEARTBEAT], limit))
+        schedule(world, fault.slot, min(now + broker.heartbeat_us, limit))
 
 
 @compiled
-def _controlled(w, rules, fault, x):
+def _controlled(world: World, rules: Rules, fault: Fault) -> None:
     """Controlled restart: 0 wants to go, 1 asks again or (ZooKeeper) stops, 2 starts again."""
-    b = w[x + X_BROKER]
-    if w[x + X_STATE] == 0:
-        if w[b + B_UP] == 0:
-            w[x + X_STATE] = 3
-            cancel(w, w[x + X_SLOT])
+    broker = fault.broker
+    if fault.state == FaultState.TO_BEGIN:
+        if not broker.is_up:
+            fault.state = FaultState.OVER
+            cancel(world, fault.slot)
             return
-        if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-            schedule(w, w[x + X_SLOT], w[G_CTL_OUT_UNTIL])
+        if world.controller_out_until > world.now:
+            schedule(world, fault.slot, world.controller_out_until)
             return
-        w[x + X_STATE] = 1
-        _wants_to_go(w, rules, x, b)
-        _rearm_all(w)
-    elif w[x + X_STATE] == 1:
-        if w[x + X_ASKED] >= 0 and w[b + B_UP] == 1:
-            _asks_to_go(w, rules, x, b)
+        fault.state = FaultState.RUNNING
+        _wants_to_go(world, rules, fault, broker)
+        _rearm_all(world)
+    elif fault.state == FaultState.RUNNING:
+        if fault.asked_at >= 0 and broker.is_up:
+            _asks_to_go(world, rules, fault, broker)
             return
-        w[x + X_STATE] = 2
-        if w[b + B_UP] == 1:
-            stop_broker(w, rules, b)
-            if w[G_CTL_OUT_UNTIL] <= w[G_NOW]:
-                fence(w, rules, b, True)
-        _plan_return(w, x, w[G_NOW])
+        fault.state = FaultState.SECOND_STEP
+        if broker.is_up:
+            stop_broker(world, rules, broker)
+            if world.controller_out_until <= world.now:
+                fence(world, rules, broker, True)
+        _plan_return(world, fault, world.now)
     else:
-        _come_back(w, rules, fault, x)
+        _come_back(world, rules, fault)
 
 
 @compiled
-def fault_fires(w, rec, rules, fault):
+def fault_fires(world: World, rules: Rules, fault: Fault) -> None:
     """The begin or the end of a fault."""
-    x = w[H_FLT] + fault * X_SIZE
-    kind = w[x + X_KIND]
-    if kind == X_CRASH:
-        _crash(w, rules, fault, x)
-    elif kind == X_CONTROLLED:
-        _controlled(w, rules, fault, x)
-    elif w[x + X_END] > w[x + X_START] and kind != X_PARTITION_ERROR:
-        if w[x + X_STATE] == 0:
-            w[x + X_STATE] = 1
-            schedule(w, w[x + X_SLOT], w[x + X_END])
-            _window(w, rules, fault, x, True)
+    kind = fault.kind
+    if kind == FaultKind.CRASH:
+        _crash(world, rules, fault)
+    elif kind == FaultKind.CONTROLLED_RESTART:
+        _controlled(world, rules, fault)
+    elif fault.end > fault.start and kind != FaultKind.PARTITION_ERROR:
+        if fault.state == FaultState.TO_BEGIN:
+            fault.state = FaultState.RUNNING
+            schedule(world, fault.slot, fault.end)
+            _window(world, rules, fault, True)
         else:
-            w[x + X_STATE] = 3
-            cancel(w, w[x + X_SLOT])
-            _window(w, rules, fault, x, False)
+            fault.state = FaultState.OVER
+            cancel(world, fault.slot)
+            _window(world, rules, fault, False)
     else:
-        w[x + X_STATE] = 1
-        cancel(w, w[x + X_SLOT])
-        _moment(w, rec, rules, x)
+        fault.state = FaultState.RUNNING
+        cancel(world, fault.slot)
+        _moment(world, rules, fault)

@@ -7,22 +7,11 @@ purgatory.
 from __future__ import annotations
 
 from isr_pipeline.kafka.fencing import EpochError, epoch_error
-from isr_pipeline.kafka.record import LEO
-from isr_pipeline.kafka.releases import (
-    ASYNC_ISR,
-    CLOCK,
-    ISR_LOCK,
-    KIP501,
-    RECORD_PER_PARTITION,
-    Clock,
-    Kip501,
-    Lock,
-)
+from isr_pipeline.kafka.record import Pending
+from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
+from isr_pipeline.kafka.rows import number_of
 from isr_pipeline.simulation.leader import (
-    LOCK_FREE,
-    LOCK_HELD,
-    PENDING_EXPAND,
     begin_locked_read,
     propose,
     raise_hw,
@@ -33,12 +22,12 @@ from isr_pipeline.simulation.leader import (
     wants_expand,
 )
 from isr_pipeline.simulation.log import common_end
-from isr_pipeline.simulation.network import READ_DIRECT, read_end
+from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.reads import plan_read, s2_alarm
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import NOT_HERE, switch
+from isr_pipeline.simulation.shortcuts.depends import asked
 from isr_pipeline.simulation.shortcuts.dirty import (
     is_kept,
     is_unchanged,
@@ -51,241 +40,191 @@ from isr_pipeline.simulation.shortcuts.dirty import (
 )
 from isr_pipeline.simulation.shortcuts.pending import flush_record, forget_pending
 from isr_pipeline.simulation.world.jit import cold, compiled, hot
-from isr_pipeline.simulation.world.layout import (
-    B_FAULTS_ON,
-    B_FETCH_MIN_BYTES,
-    B_FETCH_WAIT,
-    D_AGAIN,
-    D_CREQ,
-    D_END,
-    D_IDX,
-    D_POS,
-    D_REQ,
-    D_ROW,
-    D_S2,
-    D_SLOT,
-    D_STATE,
-    DS_EXPAND,
-    DS_FETCH,
-    DS_FETCH_AFTER,
-    DS_FETCH_LOCK,
-    DS_RECORD_LOCK,
-    E_BIT,
-    E_END,
-    E_EPOCH,
-    E_ERR,
-    E_HW,
-    E_LLEO,
-    E_OFFSET,
-    E_SIZE,
-    E_TIME,
-    ERR_DIVERGING,
-    ERR_FENCED_EPOCH,
-    ERR_NONE,
-    ERR_NOT_LEADER,
-    ERR_STORAGE,
-    ERR_UNKNOWN_EPOCH,
-    G_NOW,
-    K_FROW,
-    K_LROW,
-    K_REC,
-    K_SIZE,
-    Q_BYTES,
-    Q_DATA,
-    Q_DEADLINE,
-    Q_ENT,
-    Q_ERR,
-    Q_N,
-    Q_OWNER,
-    Q_PENDING,
-    Q_SIZE,
-    Q_SLOT,
-    Q_STATE,
-    QS_PURGATORY,
-    R_EPOCH,
-    R_HW,
-    R_IS_LEADER,
-    R_ISR,
-    R_LEO,
-    R_NEED_TRUNC,
-    R_ONLINE,
-    R_PART,
-    R_POS,
-    R_WRITER,
-    T_FETCHED,
-    T_FOLLOWER,
-    T_REQ0,
-    T_WAITS,
-    WORD_MASK,
-)
 from isr_pipeline.simulation.world.queue import cancel, schedule
-
-PHASE_READ = 0
-PHASE_RECORD = 1
-_LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
-_EPOCH_KNOWN = int(EpochError.NONE)
-_FENCED = int(EpochError.FENCED_LEADER_EPOCH)
-_S1_PR = int(Kip501.S1_PR)
-_ANY_FETCH = int(Clock.ANY_FETCH)
-_FETCH_TIME = int(Clock.FETCH_TIME)
+from isr_pipeline.simulation.world.states import (
+    Depends,
+    HandlerState,
+    Phase,
+    Reads,
+    RequestError,
+    RequestState,
+    WriteLock,
+)
+from isr_pipeline.simulation.world.tables import (
+    WORD_MASK,
+    Broker,
+    Entry,
+    Fetched,
+    FetcherThread,
+    Handler,
+    Replica,
+    Request,
+    World,
+)
 
 
 @compiled
-def _check_entry(w, rules, lr, fr, e):
-    """What the leader ``lr`` has against an entry of the follower ``fr``: an ERR value."""
-    if w[lr + R_ONLINE] == 0:
-        return ERR_STORAGE
-    error = epoch_error(rules, w[e + E_EPOCH], w[lr + R_EPOCH])
-    if error != _EPOCH_KNOWN:
-        return ERR_FENCED_EPOCH if error == _FENCED else ERR_UNKNOWN_EPOCH
-    if w[lr + R_IS_LEADER] == 0:
-        return ERR_NOT_LEADER
-    if w[fr + R_NEED_TRUNC] == 1:
-        if common_end(w, fr, lr) < w[fr + R_LEO]:
-            return ERR_DIVERGING
-        w[fr + R_NEED_TRUNC] = 0
-    elif w[e + E_OFFSET] > w[lr + R_LEO]:
-        return ERR_DIVERGING
-    return ERR_NONE
+def _check_entry(rules: Rules, leader: Replica, follower: Replica, entry: Entry) -> RequestError:
+    """What ``leader`` has against an entry of ``follower``."""
+    if not leader.is_online:
+        return RequestError.STORAGE
+    error = epoch_error(rules, entry.leader_epoch, leader.leader_epoch)
+    if error != EpochError.NONE:
+        return (
+            RequestError.FENCED_EPOCH
+            if error == EpochError.FENCED_LEADER_EPOCH
+            else RequestError.UNKNOWN_EPOCH
+        )
+    if not leader.is_leader:
+        return RequestError.NOT_LEADER
+    if follower.must_truncate:
+        if common_end(follower, leader) < follower.log_end_offset:
+            return RequestError.DIVERGING
+        follower.must_truncate = 0
+    elif entry.offset > leader.log_end_offset:
+        return RequestError.DIVERGING
+    return RequestError.NONE
 
 
 @hot
-def _record_fetch(w, rec, rules, d, e, k, validated):
-    """Write the leader's record of the follower of fetched partition ``k``.
+def _record_fetch(
+    world: World, rules: Rules, handler: Handler, entry: Entry, fetched: Fetched, validated: bool
+) -> bool:
+    """Write the leader's record of the follower of fetched partition ``fetched``.
 
     True if the handler has to stay: a synchronous ISR write begins, or one is under way whose lock
     the check for the follower's own return waits for.
     """
-    now = w[G_NOW]
-    lr = w[k + K_LROW]
-    row = w[k + K_REC]
-    offset = w[e + E_OFFSET]
+    now = world.now
+    leader = fetched.leader
+    record = fetched.record
+    offset = entry.offset
     if not validated:
-        if w[lr + R_IS_LEADER] == 0 or offset < 0:  # withdrawn while it was read
+        if not leader.is_leader or offset < 0:  # withdrawn while it was read
             return False
-        if w[e + E_ERR] != ERR_NONE:
-            if w[e + E_ERR] != ERR_DIVERGING:
-                on_failed_read(rules, rec, row, now)
+        if entry.error != RequestError.NONE:
+            if entry.error != RequestError.DIVERGING:
+                on_failed_read(rules, record, now)
             return False
-    moved = rec[row, LEO] != offset
-    t = w[w[d + D_REQ] + Q_OWNER]
-    i = (k - w[t + T_FETCHED]) // K_SIZE
-    mark_changed(w, t, i)
-    if switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
-        flush_record(w, rec, t, i)
-    on_fetch(rules, rec, row, 0, offset, w[e + E_TIME], w[e + E_LLEO], now)
-    rule_time = w[e + E_TIME] if rules[CLOCK] == _FETCH_TIME else now
-    bit = w[e + E_BIT]
+    moved = record.log_end_offset != offset
+    thread = handler.request.thread
+    i = number_of(fetched, thread.fetched)
+    mark_changed(thread, i)
+    if asked(world, rules.kip501, Depends.NOTHING) == Kip501.S1_PR:
+        flush_record(thread, i)
+    on_fetch(rules, record, offset, entry.read_at, entry.leader_end, now)
+    rule_time = entry.read_at if rules.clock == Clock.FETCH_TIME else now
+    bit = entry.bit
     writes = False
-    asynchronous = rules[ASYNC_ISR] != 0
-    outside = (w[lr + R_ISR] & bit) == 0
-    if outside and not asynchronous and w[lr + R_WRITER] != LOCK_FREE:
-        w[d + D_STATE] = DS_RECORD_LOCK
-        w[d + D_ROW] = lr
-        cancel(w, w[d + D_SLOT])
+    asynchronous = rules.async_isr
+    outside = (leader.isr & bit) == 0
+    if outside and not asynchronous and leader.write_lock != WriteLock.FREE:
+        handler.state = HandlerState.RECORD_LOCK
+        handler.locked = leader
+        cancel(world, handler.slot)
         return True
-    if outside and wants_expand(w, rec, rules, lr, w[w[k + K_FROW] + R_POS], rule_time):
-        propose(w, rec, rules, lr, PENDING_EXPAND, w[lr + R_ISR] | bit, bit)
+    if outside and wants_expand(rules, leader, fetched.follower.position, rule_time):
+        propose(world, rules, leader, Pending.EXPAND, leader.isr | bit, bit)
         if asynchronous:
-            submit(w, lr)
+            submit(world, leader)
         else:
-            w[lr + R_WRITER] = LOCK_HELD
-            w[d + D_STATE] = DS_EXPAND
-            w[d + D_ROW] = lr
-            schedule(w, w[d + D_SLOT], sync_write_end(w, lr))
+            leader.write_lock = WriteLock.HELD
+            handler.state = HandlerState.EXPAND
+            handler.locked = leader
+            schedule(world, handler.slot, sync_write_end(world, leader))
             writes = True
     if moved:
-        raise_hw(w, rec, rules, lr, rule_time)
+        raise_hw(world, rules, leader, rule_time)
     return writes
 
 
 @compiled
-def fetch_steps(w, rec, rules, b, d):
-    """Go on with the fetch of handler ``d`` until it has to wait, or is done."""
-    q = w[d + D_REQ]
-    fetched = w[w[q + Q_OWNER] + T_FETCHED]
-    entries = w[q + Q_ENT]
-    n = w[q + Q_N]
-    validated = is_validated(w, q)
-    begun = w[d + D_IDX] if w[d + D_AGAIN] == PHASE_READ else n
-    if w[d + D_AGAIN] == PHASE_READ:
+def fetch_steps(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """Go on with the fetch of ``handler`` until it has to wait, or is done."""
+    request = handler.request
+    fetched = request.thread.fetched
+    entries = request.entries
+    n = request.entry_count
+    validated = is_validated(world, request)
+    begun = handler.place if handler.phase == Phase.READ else n
+    if handler.phase == Phase.READ:
         i = begun
         recorded = 0
-        swift = validated and w[b + B_FAULTS_ON] == 0
-        if swift and rules[RECORD_PER_PARTITION] == 0:
+        swift = validated and broker.faults_on == 0
+        if swift and not rules.record_per_partition:
             swift = False
-            if begun == 0 and _reads_nothing(w, rules, q):
-                _record_at_once(w, rec, rules, d, q)
+            if begun == 0 and _reads_nothing(rules, request):
+                _record_at_once(world, rules, handler, request)
                 i = n
                 recorded = n
         while True:
             if swift:
-                i = _skip_unchanged(w, rec, w[q + Q_OWNER], q, i)
+                i = _skip_unchanged(world, request.thread, request, i)
             if i >= n:
                 break
-            e = entries + i * E_SIZE
-            if w[e + E_OFFSET] >= 0:
-                w[d + D_IDX] = i
-                if _visit(w, rec, rules, b, d, q, e, fetched + i * K_SIZE, validated):
+            entry = entries[i]
+            if entry.offset >= 0:
+                handler.place = i
+                if _visit(world, rules, broker, handler, request, entry, fetched[i], validated):
                     return
             i += 1
-        w[d + D_AGAIN] = PHASE_RECORD
-        w[d + D_IDX] = recorded
-    if rules[RECORD_PER_PARTITION] == 0:
-        for i in range(w[d + D_IDX], n):
-            e = entries + i * E_SIZE
-            if w[e + E_OFFSET] >= 0:
-                w[d + D_IDX] = i + 1
-                k = fetched + i * K_SIZE
-                if _record_fetch(w, rec, rules, d, e, k, validated):
+        handler.phase = Phase.RECORD
+        handler.place = recorded
+    if not rules.record_per_partition:
+        for i in range(handler.place, n):
+            entry = entries[i]
+            if entry.offset >= 0:
+                handler.place = i + 1
+                one = fetched[i]
+                if _record_fetch(world, rules, handler, entry, one, validated):
                     return
-    empty = validated and begun == 0 and w[q + Q_BYTES] == 0
-    _fetch_done(w, rec, rules, b, d, q, empty)
+    empty = validated and begun == 0 and request.bytes == 0
+    _fetch_done(world, rules, broker, handler, request, empty)
 
 
 @compiled
-def _reads_nothing(w, rules, q):
-    """Whether the validated fetch ``q`` takes no time: no data, no follower outside the ISR.
+def _reads_nothing(rules: Rules, request: Request) -> bool:
+    """Whether the validated fetch ``request`` takes no time: no data, no follower outside the ISR.
 
     0.8.2 is left out: its lag clock is none that `on_fetch_again` writes.
     """
-    if rules[CLOCK] == _ANY_FETCH:
+    if rules.clock == Clock.ANY_FETCH:
         return False
-    t = w[q + Q_OWNER]
-    kept = is_kept(w, t, q)
-    i = next_to_visit(w, t, kept, 0)
-    while i < w[q + Q_N]:
-        e = w[q + Q_ENT] + i * E_SIZE
-        lr = w[w[t + T_FETCHED] + i * K_SIZE + K_LROW]
-        if w[e + E_OFFSET] >= 0:
-            if w[e + E_OFFSET] < w[lr + R_LEO] or (w[lr + R_ISR] & w[e + E_BIT]) == 0:
+    thread = request.thread
+    kept = is_kept(thread, request)
+    i = next_to_visit(thread, kept, 0)
+    while i < request.entry_count:
+        entry = request.entries[i]
+        leader = thread.fetched[i].leader
+        if entry.offset >= 0:
+            if entry.offset < leader.log_end_offset or (leader.isr & entry.bit) == 0:
                 return False
-        i = next_to_visit(w, t, kept, i + 1)
+        i = next_to_visit(thread, kept, i + 1)
     return True
 
 
 @cold
-def _record_at_once(w, rec, rules, d, q):
+def _record_at_once(world: World, rules: Rules, handler: Handler, request: Request) -> None:
     """Read a fetch that `_reads_nothing`, and record it, of a release that records partitions last.
 
     No time passes and nothing waits, so each partition may be recorded when it is read, and the
     unchanged ones may be skipped.
     """
-    t = w[q + Q_OWNER]
-    i = _skip_unchanged(w, rec, t, q, 0)
-    while i < w[q + Q_N]:
-        e = w[q + Q_ENT] + i * E_SIZE
-        k = w[t + T_FETCHED] + i * K_SIZE
-        w[e + E_TIME] = w[G_NOW]
-        w[e + E_END] = w[e + E_OFFSET]
-        w[e + E_LLEO] = w[w[k + K_LROW] + R_LEO]
-        w[e + E_HW] = w[w[k + K_LROW] + R_HW]
-        _record_fetch(w, rec, rules, d, e, k, True)
-        i = _skip_unchanged(w, rec, t, q, i + 1)
+    thread = request.thread
+    i = _skip_unchanged(world, thread, request, 0)
+    while i < request.entry_count:
+        entry = request.entries[i]
+        fetched = thread.fetched[i]
+        entry.read_at = world.now
+        entry.end = entry.offset
+        entry.leader_end = fetched.leader.log_end_offset
+        entry.high_watermark = fetched.leader.high_watermark
+        _record_fetch(world, rules, handler, entry, fetched, True)
+        i = _skip_unchanged(world, thread, request, i + 1)
 
 
 @hot
-def _skip_unchanged(w, rec, t, q, first):
+def _skip_unchanged(world: World, thread: FetcherThread, request: Request, first: int) -> int:
     """Skip the caught-up partitions of a validated fetch, from ``first`` on.
 
     If the release records each partition once it is read, and no disk fault is active, a visit to a
@@ -296,153 +235,173 @@ def _skip_unchanged(w, rec, t, q, first):
     Returns:
         The first partition that needs a visit; the number of entries if none does.
     """
-    now = w[G_NOW]
-    entries = w[q + Q_ENT]
-    fetched = w[t + T_FETCHED]
-    n = w[q + Q_N]
-    kept = is_kept(w, t, q)
+    now = world.now
+    entries = request.entries
+    fetched = thread.fetched
+    n = request.entry_count
+    kept = is_kept(thread, request)
     i = first
     known = 0
     known_until = first if kept else n
     while i < n:
         if i == known_until:
-            known = unchanged_in(w, word_of(w, t, i))
+            known = unchanged_in(word_of(thread, i))
             known_until = (i | WORD_MASK) + 1
-        e = entries + i * E_SIZE
-        k = fetched + i * K_SIZE
+        entry = entries[i]
+        one = fetched[i]
         if (known >> (i & WORD_MASK)) & 1 == 0:
-            if not is_unchanged(w, rec, e, k):
-                if w[e + E_OFFSET] >= 0:
+            if not is_unchanged(entry, one):
+                if entry.offset >= 0:
                     break
                 i += 1
                 continue
-            w[e + E_HW] = w[w[k + K_LROW] + R_HW]
+            entry.high_watermark = one.leader.high_watermark
             if kept:
-                mark_unchanged(w, t, i)
-        w[e + E_TIME] = now
-        on_fetch_again(rec, w[k + K_REC], now)
+                mark_unchanged(thread, i)
+        entry.read_at = now
+        on_fetch_again(one.record, now)
         i += 1
     return i
 
 
 @hot
-def _visit(w, rec, rules, b, d, q, e, k, validated):
+def _visit(
+    world: World,
+    rules: Rules,
+    broker: Broker,
+    handler: Handler,
+    request: Request,
+    entry: Entry,
+    fetched: Fetched,
+    validated: bool,
+) -> bool:
     """The fetch handler comes to one partition; True if it has to wait there."""
-    w[e + E_TIME] = w[G_NOW]
-    w[e + E_END] = w[e + E_OFFSET]
+    entry.read_at = world.now
+    entry.end = entry.offset
     if validated:
-        return _read(w, rec, rules, b, d, q, e, k, True)
-    lr = w[k + K_LROW]
-    fr = w[k + K_FROW]
-    w[e + E_ERR] = _check_entry(w, rules, lr, fr, e)
-    if w[e + E_ERR] != ERR_NONE:
-        w[q + Q_ERR] = 1
-        if w[e + E_ERR] == ERR_DIVERGING:
-            w[e + E_END] = common_end(w, fr, lr)
-        elif rules[RECORD_PER_PARTITION] != 0:
-            _record_fetch(w, rec, rules, d, e, k, False)
+        return _read(world, rules, broker, handler, request, entry, fetched, True)
+    leader = fetched.leader
+    follower = fetched.follower
+    entry.error = _check_entry(rules, leader, follower, entry)
+    if entry.error != RequestError.NONE:
+        request.error = entry.error
+        if entry.error == RequestError.DIVERGING:
+            entry.end = common_end(follower, leader)
+        elif rules.record_per_partition:
+            _record_fetch(world, rules, handler, entry, fetched, False)
         return False
-    return _read(w, rec, rules, b, d, q, e, k, False)
+    return _read(world, rules, broker, handler, request, entry, fetched, False)
 
 
 @hot
-def _read(w, rec, rules, b, d, q, e, k, validated):
+def _read(
+    world: World,
+    rules: Rules,
+    broker: Broker,
+    handler: Handler,
+    request: Request,
+    entry: Entry,
+    fetched: Fetched,
+    validated: bool,
+) -> bool:
     """Read one partition for a fetch handler; True if that takes time."""
-    lr = w[k + K_LROW]
-    p = w[lr + R_PART]
-    has_data = w[e + E_OFFSET] < w[lr + R_LEO]
-    if has_data and read_must_wait(w, rules, lr):
-        w[d + D_STATE] = DS_FETCH_LOCK
-        w[d + D_ROW] = lr
-        cancel(w, w[d + D_SLOT])
+    leader = fetched.leader
+    partition = leader.partition
+    has_data = entry.offset < leader.log_end_offset
+    if has_data and read_must_wait(world, rules, leader):
+        handler.state = HandlerState.FETCH_LOCK
+        handler.locked = leader
+        cancel(world, handler.slot)
         return True
-    w[e + E_LLEO] = w[lr + R_LEO]
-    w[e + E_HW] = w[lr + R_HW]
+    entry.leader_end = leader.log_end_offset
+    entry.high_watermark = leader.high_watermark
     if has_data:
-        w[e + E_END] = plan_read(w, q, e, p, lr)
-        has_data = w[e + E_END] > w[e + E_OFFSET]
-    end = w[G_NOW]
-    if has_data or w[b + B_FAULTS_ON] > 0:
-        end = read_end(w, b, p, READ_DIRECT, 0, has_data)
-    if end == w[G_NOW]:
-        if rules[RECORD_PER_PARTITION] != 0:
-            if _record_fetch(w, rec, rules, d, e, k, validated):
-                w[d + D_IDX] += 1
+        entry.end = plan_read(request, entry, partition, leader)
+        has_data = entry.end > entry.offset
+    end = world.now
+    if has_data or broker.faults_on > 0:
+        end = read_end(world, broker, partition, Reads.DIRECT, 0, has_data)
+    if end == world.now:
+        if rules.record_per_partition:
+            if _record_fetch(world, rules, handler, entry, fetched, validated):
+                handler.place += 1
                 return True
         return False
     if has_data:
-        w[q + Q_DATA] = 1
-    w[d + D_STATE] = DS_FETCH
-    w[d + D_ROW] = -1
-    if switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS:
-        begin_locked_read(w, lr, end)
-        w[d + D_ROW] = lr
-    w[d + D_END] = end
-    w[d + D_S2] = 0
-    schedule(w, w[d + D_SLOT], s2_alarm(w, rules, end))
+        request.has_data = 1
+    handler.state = HandlerState.FETCH
+    handler.locked = None
+    if asked(world, rules.isr_lock, Depends.NOTHING) >= Lock.RW_ALWAYS:
+        begin_locked_read(world, leader, end)
+        handler.locked = leader
+    handler.read_end = end
+    handler.alarm_fired = 0
+    schedule(world, handler.slot, s2_alarm(world, rules, end))
     return True
 
 
 @compiled
-def fetch_read_over(w, rec, rules, b, d):
-    """A read of the fetch of handler ``d`` has ended: a tick that waited goes first."""
-    if w[d + D_ROW] >= 0:
-        lr = w[d + D_ROW]
-        w[d + D_ROW] = -1
-        w[d + D_STATE] = DS_FETCH_AFTER
-        if release_read(w, lr):
-            schedule(w, w[d + D_SLOT], w[G_NOW])
+def fetch_read_over(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """A read of the fetch of ``handler`` has ended: a tick that waited goes first."""
+    if handler.locked:
+        leader = handler.locked
+        handler.locked = None
+        handler.state = HandlerState.FETCH_AFTER
+        if release_read(world, leader):
+            schedule(world, handler.slot, world.now)
             return
-    fetch_after_read(w, rec, rules, b, d)
+    fetch_after_read(world, rules, broker, handler)
 
 
 @compiled
-def fetch_after_read(w, rec, rules, b, d):
+def fetch_after_read(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
     """Write the record of the partition just read (3.3+), and go on with the next."""
-    w[d + D_STATE] = DS_FETCH
-    q = w[d + D_REQ]
-    i = w[d + D_IDX]
-    w[d + D_IDX] = i + 1
-    if rules[RECORD_PER_PARTITION] != 0:
-        e = w[q + Q_ENT] + i * E_SIZE
-        k = w[w[q + Q_OWNER] + T_FETCHED] + i * K_SIZE
-        if _record_fetch(w, rec, rules, d, e, k, is_validated(w, q)):
+    handler.state = HandlerState.FETCH
+    request = handler.request
+    i = handler.place
+    handler.place = i + 1
+    if rules.record_per_partition:
+        entry = request.entries[i]
+        fetched = request.thread.fetched[i]
+        if _record_fetch(world, rules, handler, entry, fetched, is_validated(world, request)):
             return
-    fetch_steps(w, rec, rules, b, d)
+    fetch_steps(world, rules, broker, handler)
 
 
 @cold
-def _bit_of_another(w, t, q):
-    """Bit in T_WAITS of a request of thread ``t`` that is not its first: one was given up."""
-    return 1 << ((q - w[t + T_REQ0]) // Q_SIZE)
+def _bit_of_another(thread: FetcherThread, request: Request) -> int:
+    """Bit in `FetcherThread.waiting` of a request that is not the first: one was given up."""
+    return 1 << number_of(request, thread.requests)
 
 
 @compiled
-def _fetch_done(w, rec, rules, b, d, q, empty):
+def _fetch_done(
+    world: World, rules: Rules, broker: Broker, handler: Handler, request: Request, empty: bool
+) -> None:
     """All partitions of the fetch are read: answer it, or let it wait in purgatory.
 
     ``empty``: the fetch is validated, and no partition had data for it at this moment.
     """
-    if w[q + Q_PENDING] != 0 and switch(w, rules, KIP501, NOT_HERE) == _S1_PR:
-        forget_pending(w, rec, rules, q)  # the pull request's finally block
-    t = w[q + Q_OWNER]
-    follower = w[t + T_FOLLOWER]
-    enough = w[q + Q_BYTES] >= w[follower + B_FETCH_MIN_BYTES]
-    if w[q + Q_ERR] == 1 or enough or w[follower + B_FETCH_WAIT] == 0:
-        respond(w, rec, rules, b, q)
-        handler_free(w, b, d)
+    if request.pending != 0 and asked(world, rules.kip501, Depends.NOTHING) == Kip501.S1_PR:
+        forget_pending(rules, request)  # the pull request's finally block
+    thread = request.thread
+    follower = thread.follower
+    enough = request.bytes >= follower.fetch_min_bytes
+    if request.error != RequestError.NONE or enough or follower.fetch_wait_us == 0:
+        respond(world, rules, broker, request)
+        handler_free(world, broker, handler)
         return
-    if not empty and satisfied(w, q):
-        w[d + D_CREQ] = q
-        w[d + D_ROW] = -1
-        w[d + D_POS] = 1 << 20  # no other follower to visit afterwards
-        w[d + D_REQ] = -1
-        begin_completion(w, q)
-        w[d + D_IDX] = 0
-        complete(w, rec, rules, b, d)
+    if not empty and satisfied(request):
+        handler.completing = request
+        handler.locked = None
+        handler.position = 1 << 20  # no other follower to visit afterwards
+        handler.request = None
+        begin_completion(world, request)
+        handler.place = 0
+        complete(world, rules, broker, handler)
         return
-    w[q + Q_STATE] = QS_PURGATORY
-    w[t + T_WAITS] |= 1 if q == w[t + T_REQ0] else _bit_of_another(w, t, q)
-    w[q + Q_DEADLINE] = w[G_NOW] + w[follower + B_FETCH_WAIT]
-    schedule(w, w[q + Q_SLOT], w[q + Q_DEADLINE])
-    handler_free(w, b, d)
+    request.state = RequestState.PURGATORY
+    thread.waiting |= 1 if request == thread.requests else _bit_of_another(thread, request)
+    request.deadline = world.now + follower.fetch_wait_us
+    schedule(world, request.slot, request.deadline)
+    handler_free(world, broker, handler)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.kip501 import counts_pending
 from isr_pipeline.kafka.partition import append_refused, size_of
-from isr_pipeline.kafka.releases import ANSWERS_BEFORE_DELAYED
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import place_of
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
-from isr_pipeline.simulation.leader import (
-    LOCK_HELD,
-    append_must_wait,
-    finish_sync_write,
-    leave_lock,
-)
+from isr_pipeline.simulation.leader import append_must_wait, finish_sync_write, leave_lock
 from isr_pipeline.simulation.network import service
 from isr_pipeline.simulation.produces import append_records, finish_produce, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
@@ -21,261 +17,203 @@ from isr_pipeline.simulation.responses import push_response, respond, start_send
 from isr_pipeline.simulation.shortcuts.depends import min_isr
 from isr_pipeline.simulation.shortcuts.pending import note_pending
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_CLIENT,
-    B_DIR_BAD_BASE,
-    B_HANDLERS,
-    B_IO_IDLE,
-    B_PAUSED_UNTIL,
-    B_PRODUCE,
-    B_QLEN,
-    B_SURGE_COST,
-    B_UP,
-    C_HALF_RTT,
-    D_AGAIN,
-    D_BROKER,
-    D_CREQ,
-    D_END,
-    D_IDX,
-    D_POS,
-    D_REQ,
-    D_ROW,
-    D_S2,
-    D_SINCE,
-    D_SIZE,
-    D_SLOT,
-    D_STATE,
-    DS_CLIENT,
-    DS_COMPLETE,
-    DS_COMPLETE_LOCK,
-    DS_EXPAND,
-    DS_FETCH,
-    DS_FETCH_AFTER,
-    DS_FETCH_LOCK,
-    DS_IDLE,
-    DS_PRODUCE,
-    DS_PRODUCE_LOCK,
-    DS_RECORD_LOCK,
-    DS_SURGE,
-    ERR_CONNECTION,
-    ERR_NOT_ENOUGH,
-    ERR_NOT_LEADER,
-    ERR_STORAGE,
-    G_NOW,
-    K_LROW,
-    K_SIZE,
-    Q_ABANDONED,
-    Q_ACKS_ALL,
-    Q_BROKER,
-    Q_BYTES,
-    Q_DATA,
-    Q_END,
-    Q_ERR,
-    Q_KIND,
-    Q_OWNER,
-    Q_PENDING,
-    Q_RECORDS,
-    Q_ROW,
-    Q_SLOT,
-    Q_STATE,
-    QE_CLIENT,
-    QE_SURGE,
-    QS_HANDLING,
-    QS_PURGATORY,
-    QS_TO_OWNER,
-    R_DIR,
-    R_IS_LEADER,
-    R_ISR,
-    R_LEO,
-    R_ONLINE,
-    R_PART,
-    REQ_FETCH,
-    SEND_CLIENT,
-    SEND_SURGE,
-    T_FETCHED,
-)
 from isr_pipeline.simulation.world.queue import cancel, retire, schedule
-
-PHASE_READ = 0
+from isr_pipeline.simulation.world.states import (
+    Caller,
+    HandlerState,
+    LogDir,
+    Phase,
+    RequestError,
+    RequestKind,
+    RequestState,
+    WriteLock,
+)
+from isr_pipeline.simulation.world.tables import (
+    Broker,
+    Handler,
+    Replica,
+    Request,
+    World,
+    request_at,
+)
 
 
 @compiled
-def dispatch(w, rec, rules, b):
+def dispatch(world: World, rules: Rules, broker: Broker) -> None:
     """Give waiting requests to idle handlers."""
-    while w[b + B_QLEN] > 0 and can_take(w, b):
-        _take(w, rec, rules, b, dequeue(w, b))
-        start_senders(w, b)
+    while broker.queue_length > 0 and can_take(world, broker):
+        _take(world, rules, broker, dequeue(broker))
+        start_senders(world, broker)
 
 
 @compiled
-def hand_in(w, rec, rules, b, code):
+def hand_in(world: World, rules: Rules, broker: Broker, code: int) -> None:
     """A request (as for `enqueue`) arrives alone: without a queue an idle handler takes it."""
-    if w[b + B_QLEN] == 0 and can_take(w, b):
-        _take(w, rec, rules, b, code)
+    if broker.queue_length == 0 and can_take(world, broker):
+        _take(world, rules, broker, code)
     else:
-        enqueue(w, b, code)
-        dispatch(w, rec, rules, b)
+        enqueue(world, broker, code)
+        dispatch(world, rules, broker)
 
 
 @compiled
-def _take(w, rec, rules, b, code):
-    """The first idle handler of broker ``b`` takes a request."""
-    d = w[b + B_HANDLERS]
-    while w[d + D_STATE] != DS_IDLE:
-        d += D_SIZE
-    w[b + B_IO_IDLE] -= 1
-    _begin(w, rec, rules, b, d, code)
+def _take(world: World, rules: Rules, broker: Broker, code: int) -> None:
+    """The first idle handler of ``broker`` takes a request."""
+    handler = broker.handlers
+    while handler.state != HandlerState.IDLE:
+        handler = handler[1]
+    broker.idle_handlers -= 1
+    _begin(world, rules, broker, handler, code)
 
 
 @compiled
-def _begin(w, rec, rules, b, d, code):
-    """Handler ``d`` begins to work on a request."""
-    now = w[G_NOW]
-    w[d + D_REQ] = code
-    w[d + D_CREQ] = -1
-    w[d + D_ROW] = -1
-    w[d + D_S2] = 0
-    if code == QE_CLIENT:
-        w[d + D_STATE] = DS_CLIENT
-        schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_CLIENT]))
+def _begin(world: World, rules: Rules, broker: Broker, handler: Handler, code: int) -> None:
+    """``handler`` begins to work on a request."""
+    now = world.now
+    handler.request = None
+    handler.completing = None
+    handler.locked = None
+    handler.alarm_fired = 0
+    if code == Caller.CLIENT:
+        handler.state = HandlerState.CLIENT
+        schedule(world, handler.slot, now + service(broker, broker.client_us))
         return
-    if code == QE_SURGE:
-        w[d + D_STATE] = DS_SURGE
-        schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_SURGE_COST]))
+    if code == Caller.SURGE:
+        handler.state = HandlerState.SURGE
+        schedule(world, handler.slot, now + service(broker, broker.surge_us))
         return
-    q = code
-    w[q + Q_STATE] = QS_HANDLING
-    if w[q + Q_KIND] == REQ_FETCH:
-        w[d + D_STATE] = DS_FETCH
-        w[d + D_IDX] = 0
-        w[d + D_AGAIN] = PHASE_READ
-        w[q + Q_BYTES] = 0
-        w[q + Q_DATA] = 0
-        w[q + Q_ERR] = 0
-        w[q + Q_PENDING] = 0
+    request = request_at(world, code)
+    handler.request = request
+    request.state = RequestState.HANDLING
+    if request.kind == RequestKind.FETCH:
+        handler.state = HandlerState.FETCH
+        handler.place = 0
+        handler.phase = Phase.READ
+        request.bytes = 0
+        request.has_data = 0
+        request.error = RequestError.NONE
+        request.pending = 0
         if counts_pending(rules):
-            note_pending(w, rec, rules, q)
-        fetch_steps(w, rec, rules, b, d)
+            note_pending(world, rules, request)
+        fetch_steps(world, rules, broker, handler)
     else:
-        w[d + D_STATE] = DS_PRODUCE
-        schedule(w, w[d + D_SLOT], now + service(w, b, w[b + B_PRODUCE]))
+        handler.state = HandlerState.PRODUCE
+        schedule(world, handler.slot, now + service(broker, broker.produce_us))
 
 
 @compiled
-def _produce_appends(w, rec, rules, b, d):
-    """Handler ``d`` comes to the append of its produce request."""
-    q = w[d + D_REQ]
-    r = w[q + Q_ROW]
-    w[q + Q_ERR] = 0
-    if w[q + Q_ABANDONED] == 1:
-        w[q + Q_ERR] = ERR_NOT_LEADER  # the producer has given its records up
-    elif w[r + R_IS_LEADER] == 0:
-        w[q + Q_ERR] = ERR_NOT_LEADER
-    elif w[r + R_ONLINE] == 0 or w[b + B_DIR_BAD_BASE + w[r + R_DIR]] != 0:
-        notice_bad_dir(w, b, w[r + R_DIR])
-        w[q + Q_ERR] = ERR_STORAGE
+def _produce_appends(world: World, rules: Rules, broker: Broker, handler: Handler) -> None:
+    """``handler`` comes to the append of its produce request."""
+    request = handler.request
+    replica = request.leader
+    request.error = RequestError.NONE
+    if request.is_abandoned:
+        request.error = RequestError.NOT_LEADER  # the producer has given its records up
+    elif not replica.is_leader:
+        request.error = RequestError.NOT_LEADER
+    elif not replica.is_online or broker.log_dirs[replica.log_dir] != LogDir.WORKS:
+        notice_bad_dir(world, broker, replica.log_dir)
+        request.error = RequestError.STORAGE
     elif append_refused(
-        w[q + Q_ACKS_ALL] == 1,
-        size_of(w[r + R_ISR]),
-        min_isr(w, rules, w[r + R_PART]),
+        request.acks_all, size_of(replica.isr), min_isr(world, rules, replica.partition)
     ):
-        w[q + Q_ERR] = ERR_NOT_ENOUGH
-    if w[q + Q_ERR] != 0:
-        w[d + D_REQ] = -1
-        respond(w, rec, rules, b, q)
-        handler_free(w, b, d)
+        request.error = RequestError.NOT_ENOUGH_REPLICAS
+    if request.error != RequestError.NONE:
+        handler.request = None
+        respond(world, rules, broker, request)
+        handler_free(world, broker, handler)
         return
-    if append_must_wait(w, r):
-        w[d + D_STATE] = DS_PRODUCE_LOCK
-        w[d + D_ROW] = r
-        cancel(w, w[d + D_SLOT])
+    if append_must_wait(replica):
+        handler.state = HandlerState.PRODUCE_LOCK
+        handler.locked = replica
+        cancel(world, handler.slot)
         return
-    w[q + Q_END] = w[r + R_LEO] + w[q + Q_RECORDS]
-    append_records(w, rec, rules, r, w[q + Q_RECORDS], w[q + Q_BYTES], w[q + Q_ACKS_ALL] == 1)
-    if rules[ANSWERS_BEFORE_DELAYED] != 0:
-        w[d + D_REQ] = -1
-        finish_produce(w, rec, rules, b, q)
-    w[d + D_STATE] = DS_COMPLETE
-    w[d + D_ROW] = r
-    w[d + D_POS] = 0
-    w[d + D_CREQ] = -1
-    complete(w, rec, rules, b, d)
+    request.required_offset = replica.log_end_offset + request.records
+    append_records(world, rules, replica, request.records, request.bytes, request.acks_all)
+    if rules.answers_before_delayed:
+        handler.request = None
+        finish_produce(world, rules, broker, request)
+    handler.state = HandlerState.COMPLETE
+    handler.locked = replica
+    handler.position = 0
+    handler.completing = None
+    complete(world, rules, broker, handler)
 
 
 @compiled
-def _reading_row(w, d):
-    """Row pointer of the leader replica that handler ``d`` reads at present."""
-    q = w[d + D_CREQ] if w[d + D_STATE] == DS_COMPLETE else w[d + D_REQ]
-    return w[w[w[q + Q_OWNER] + T_FETCHED] + w[d + D_IDX] * K_SIZE + K_LROW]
+def _reading_row(handler: Handler) -> Replica:
+    """The leader replica that ``handler`` reads at present."""
+    request = handler.completing if handler.state == HandlerState.COMPLETE else handler.request
+    return request.thread.fetched[handler.place].leader
 
 
 @compiled
-def handler_fires(w, rec, rules, d):
+def handler_fires(world: World, rules: Rules, handler: Handler) -> None:
     """The next step of a handler is due."""
-    b = w[d + D_BROKER]
-    now = w[G_NOW]
-    state = w[d + D_STATE]
-    if w[b + B_PAUSED_UNTIL] > now:
-        schedule(w, w[d + D_SLOT], w[b + B_PAUSED_UNTIL])
+    broker = handler.broker
+    now = world.now
+    state = handler.state
+    if broker.paused_until > now:
+        schedule(world, handler.slot, broker.paused_until)
         return
-    if state in (DS_FETCH, DS_COMPLETE) and w[d + D_END] > now:
-        w[d + D_S2] = 1
-        schedule(w, w[d + D_SLOT], w[d + D_END])
-        s2_timer(w, rec, rules, _reading_row(w, d))
+    if state in (HandlerState.FETCH, HandlerState.COMPLETE) and handler.read_end > now:
+        handler.alarm_fired = 1
+        schedule(world, handler.slot, handler.read_end)
+        s2_timer(world, rules, _reading_row(handler))
         return
-    if state == DS_PRODUCE or state == DS_PRODUCE_LOCK:
-        _produce_appends(w, rec, rules, b, d)
-    elif state == DS_COMPLETE:
-        completion_read_over(w, d)
-        complete(w, rec, rules, b, d)
-    elif state == DS_COMPLETE_LOCK:
-        w[d + D_ROW] = w[d + D_SINCE]
-        w[d + D_STATE] = DS_COMPLETE
-        complete(w, rec, rules, b, d)
-    elif state == DS_FETCH:
-        fetch_read_over(w, rec, rules, b, d)
-    elif state == DS_FETCH_AFTER:
-        fetch_after_read(w, rec, rules, b, d)
-    elif state == DS_RECORD_LOCK:
-        w[d + D_STATE] = DS_FETCH
-        w[d + D_ROW] = -1
-        w[d + D_IDX] -= 1  # the caller had gone on to the next entry
-        fetch_steps(w, rec, rules, b, d)
-    elif state == DS_FETCH_LOCK:
-        w[d + D_STATE] = DS_FETCH
-        w[d + D_ROW] = -1
-        fetch_steps(w, rec, rules, b, d)
-    elif state == DS_EXPAND:
-        lr = w[d + D_ROW]
-        w[d + D_ROW] = -1
-        w[d + D_STATE] = DS_FETCH
-        finish_sync_write(w, rec, rules, lr)
-        leave_lock(w, lr, LOCK_HELD)
-        fetch_steps(w, rec, rules, b, d)
-    elif state == DS_CLIENT:
-        push_response(w, b, SEND_CLIENT)
-        handler_free(w, b, d)
-    elif state == DS_SURGE:
-        push_response(w, b, SEND_SURGE)
-        handler_free(w, b, d)
+    if state == HandlerState.PRODUCE or state == HandlerState.PRODUCE_LOCK:
+        _produce_appends(world, rules, broker, handler)
+    elif state == HandlerState.COMPLETE:
+        completion_read_over(world, handler)
+        complete(world, rules, broker, handler)
+    elif state == HandlerState.COMPLETE_LOCK:
+        handler.locked = handler.appended
+        handler.state = HandlerState.COMPLETE
+        complete(world, rules, broker, handler)
+    elif state == HandlerState.FETCH:
+        fetch_read_over(world, rules, broker, handler)
+    elif state == HandlerState.FETCH_AFTER:
+        fetch_after_read(world, rules, broker, handler)
+    elif state == HandlerState.RECORD_LOCK:
+        handler.state = HandlerState.FETCH
+        handler.locked = None
+        handler.place -= 1  # the caller had gone on to the next entry
+        fetch_steps(world, rules, broker, handler)
+    elif state == HandlerState.FETCH_LOCK:
+        handler.state = HandlerState.FETCH
+        handler.locked = None
+        fetch_steps(world, rules, broker, handler)
+    elif state == HandlerState.EXPAND:
+        leader = handler.locked
+        handler.locked = None
+        handler.state = HandlerState.FETCH
+        finish_sync_write(world, rules, leader)
+        leave_lock(world, leader, WriteLock.HELD)
+        fetch_steps(world, rules, broker, handler)
+    elif state == HandlerState.CLIENT:
+        push_response(world, broker, Caller.CLIENT)
+        handler_free(world, broker, handler)
+    elif state == HandlerState.SURGE:
+        push_response(world, broker, Caller.SURGE)
+        handler_free(world, broker, handler)
     else:
-        cancel(w, w[d + D_SLOT])
-    if w[b + B_QLEN] > 0:
-        dispatch(w, rec, rules, b)
+        cancel(world, handler.slot)
+    if broker.queue_length > 0:
+        dispatch(world, rules, broker)
 
 
 @compiled
-def request_arrives(w, rec, rules, q):
+def request_arrives(world: World, rules: Rules, request: Request) -> None:
     """A request reaches its broker."""
-    b = w[q + Q_BROKER]
-    if w[b + B_UP] == 0:
-        w[q + Q_ERR] = ERR_CONNECTION
-        w[q + Q_STATE] = QS_TO_OWNER
-        schedule(w, w[q + Q_SLOT], w[G_NOW] + w[C_HALF_RTT])
+    broker = request.broker
+    if not broker.is_up:
+        request.error = RequestError.CONNECTION
+        request.state = RequestState.TO_OWNER
+        schedule(world, request.slot, world.now + world.half_rtt_us)
         return
-    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
-        schedule(w, w[q + Q_SLOT], w[b + B_PAUSED_UNTIL])
+    if broker.paused_until > world.now:
+        schedule(world, request.slot, broker.paused_until)
         return
-    hand_in(w, rec, rules, b, q)
-    if w[q + Q_STATE] != QS_PURGATORY:  # there it has its next moment already
-        retire(w, w[q + Q_SLOT])
+    hand_in(world, rules, broker, place_of(request))
+    if request.state != RequestState.PURGATORY:  # there it has its next moment already
+        retire(world, request.slot)

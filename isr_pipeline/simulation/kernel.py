@@ -1,11 +1,9 @@
-"""The event loop: take the earliest slot, let its entity act, until the horizon.
-
-Everything here is a free compiled function over the flat array ``w`` (see ``layout``), the records
-``rec`` (a view of it, see ``kafka.record``) and the switches ``rules``.
-"""
+"""The event loop: take the earliest slot, let its entity act, until the horizon."""
 
 from __future__ import annotations
 
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import LINE, Array, Cells, cells, fetch_ahead
 from isr_pipeline.simulation.clients import (
     client_fires,
     produce_answered,
@@ -24,7 +22,6 @@ from isr_pipeline.simulation.measures import (
     count_failed,
     count_untracked,
     hw_moved,
-    row_of,
     watch_detection_delay,
 )
 from isr_pipeline.simulation.preferred import check_fires
@@ -32,250 +29,208 @@ from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect
 from isr_pipeline.simulation.shortcuts.pending import flush_all
-from isr_pipeline.simulation.world.cells import cells, fetch_ahead, records
 from isr_pipeline.simulation.world.jit import cold, compiled, entry, hot
-from isr_pipeline.simulation.world.layout import (
-    B_PAUSED_UNTIL,
-    B_QLEN,
-    B_SIZE,
-    B_UP,
-    C_BUDGET,
-    C_HORIZON,
-    C_PERIOD,
-    C_SAMPLE,
-    C_SAMPLES_MAX,
-    G_BUDGET_SPENT,
-    G_EVENTS,
-    G_NOW,
-    G_RARE,
-    G_SAMPLE_COUNT,
-    H_AHEAD,
-    H_BRK,
-    H_BROKERS,
-    H_BYKIND,
-    H_PART,
-    H_PARTITIONS,
-    H_ROW,
-    H_ROWS,
-    H_SAMPLE,
-    H_SLOT_SAMPLE,
-    LINE,
-    P_LEADER,
-    P_SIZE,
-    Q_KIND,
-    Q_OWNER,
-    Q_SLOT,
-    Q_STATE,
-    QS_EXPIRING,
-    QS_FREE,
-    QS_PURGATORY,
-    QS_TO_BROKER,
-    QS_TO_OWNER,
-    R_HW,
-    R_LEO,
-    R_SIZE,
-    REQ_FETCH,
-    SK_ALTER,
-    SK_BITS,
-    SK_CLIENT,
-    SK_CONTROLLER,
-    SK_DIR,
-    SK_FAULT,
-    SK_HANDLER,
-    SK_MASK,
-    SK_METADATA,
-    SK_REQUEST,
-    SK_SENDER,
-    SK_SESSION,
-    SK_STREAM,
-    SK_SURGE,
-    SK_THREAD,
-    SK_TICK,
+from isr_pipeline.simulation.world.queue import cancel, schedule
+from isr_pipeline.simulation.world.states import RequestKind, RequestState, Slot
+from isr_pipeline.simulation.world.tables import (
+    KIND_BITS,
+    KIND_MASK,
     SLOT_BITS,
     SLOT_MASK,
-    T_FOLLOWER,
-    TREE,
+    Request,
+    World,
+    broker_at,
+    fault_at,
+    handler_at,
+    request_at,
+    rules_in,
+    sender_at,
+    stream_at,
+    thread_at,
+    world_in,
 )
-from isr_pipeline.simulation.world.queue import cancel, schedule
 
 
 @compiled
-def _request_fires(w, rec, rules, q):
+def _request_fires(world: World, rules: Rules, request: Request) -> None:
     """A request's own moment: it reaches its broker, its wait ends, its answer comes back."""
-    state = w[q + Q_STATE]
-    if state == QS_TO_BROKER:
-        request_arrives(w, rec, rules, q)
-    elif state == QS_TO_OWNER:
-        owner = w[q + Q_OWNER]
-        if w[q + Q_KIND] != REQ_FETCH:
-            produce_answered(w, owner, q)
+    state = request.state
+    if state == RequestState.TO_BROKER:
+        request_arrives(world, rules, request)
+    elif state == RequestState.TO_OWNER:
+        if request.kind != RequestKind.FETCH:
+            produce_answered(world, request.stream, request)
             return
-        b = w[owner + T_FOLLOWER]
-        if w[b + B_UP] == 0:
-            w[q + Q_STATE] = QS_FREE
-            cancel(w, w[q + Q_SLOT])
-        elif w[b + B_PAUSED_UNTIL] > w[G_NOW]:
-            schedule(w, w[q + Q_SLOT], w[b + B_PAUSED_UNTIL])
+        broker = request.thread.follower
+        if not broker.is_up:
+            request.state = RequestState.FREE
+            cancel(world, request.slot)
+        elif broker.paused_until > world.now:
+            schedule(world, request.slot, broker.paused_until)
         else:
-            fetch_answered(w, rules, owner, q)
-    elif state in (QS_PURGATORY, QS_EXPIRING):
-        expire_steps(w, rec, rules, q)
+            fetch_answered(world, rules, request.thread, request)
+    elif state in (RequestState.PURGATORY, RequestState.EXPIRING):
+        expire_steps(world, rules, request)
     else:
-        cancel(w, w[q + Q_SLOT])
+        cancel(world, request.slot)
 
 
 @compiled
-def _sample(w):
+def _sample(world: World) -> None:
     """Note LEO and HW of every leader and the queue of every broker, for the trace's curves."""
-    n = w[G_SAMPLE_COUNT]
-    width = 1 + 2 * w[H_PARTITIONS] + w[H_BROKERS]
-    if n >= w[C_SAMPLES_MAX]:
-        cancel(w, w[H_SLOT_SAMPLE])
+    n = world.sample_count
+    width = 1 + 2 * world.partition_count + world.broker_count
+    if n >= world.samples_max:
+        cancel(world, world.sample_slot)
         return
-    place = w[H_SAMPLE] + n * width
-    w[place] = w[G_NOW]
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        leader = w[p + P_LEADER]
-        w[place + 1 + 2 * i] = w[row_of(w, p, leader) + R_LEO] if leader >= 0 else -1
-        w[place + 2 + 2 * i] = w[row_of(w, p, leader) + R_HW] if leader >= 0 else -1
-    for k in range(w[H_BROKERS]):
-        w[place + 1 + 2 * w[H_PARTITIONS] + k] = w[w[H_BRK] + k * B_SIZE + B_QLEN]
-    w[G_SAMPLE_COUNT] = n + 1
-    schedule(w, w[H_SLOT_SAMPLE], w[G_NOW] + w[C_SAMPLE])
+    first = n * width
+    world.samples[first] = world.now
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        if partition.leader >= 0:
+            leader = partition.replicas[partition.leader]
+            world.samples[first + 1 + 2 * i] = leader.log_end_offset
+            world.samples[first + 2 + 2 * i] = leader.high_watermark
+        else:
+            world.samples[first + 1 + 2 * i] = -1
+            world.samples[first + 2 + 2 * i] = -1
+    for k in range(world.broker_count):
+        queued = world.brokers[k].queue_length
+        world.samples[first + 1 + 2 * world.partition_count + k] = queued
+    world.sample_count = n + 1
+    schedule(world, world.sample_slot, world.now + world.sample_period_us)
 
 
 @hot
-def act(w, rec, rules, kind, who):
+def act(world: World, rules: Rules, kind: int, who: int) -> None:
     """Let the entity of a slot act. Its kind is tested bit by bit, frequent kinds first.
 
     LLVM would turn a chain of equalities into a balanced tree, so frequent events would cost as
     many comparisons as rare ones; bit tests keep the order.
     """
-    if kind & SK_HANDLER:
-        handler_fires(w, rec, rules, who)
-    elif kind & SK_SENDER:
-        sender_fires(w, who)
-    elif kind & SK_REQUEST:
-        _request_fires(w, rec, rules, who)
-    elif kind & SK_CLIENT:
-        client_fires(w, rec, rules, who)
-    elif kind & SK_THREAD:
-        thread_fires(w, rules, who)
-    elif kind & SK_STREAM:
-        stream_fires(w, who)
-    elif kind & SK_SURGE:
-        surge_fires(w, rec, rules, who)
-    elif kind & SK_TICK:
-        tick_fires(w, rec, rules, who)
+    if kind & Slot.HANDLER:
+        handler_fires(world, rules, handler_at(world, who))
+    elif kind & Slot.SENDER:
+        sender_fires(world, sender_at(world, who))
+    elif kind & Slot.REQUEST:
+        _request_fires(world, rules, request_at(world, who))
+    elif kind & Slot.CLIENT:
+        client_fires(world, rules, broker_at(world, who))
+    elif kind & Slot.THREAD:
+        thread_fires(world, rules, thread_at(world, who))
+    elif kind & Slot.STREAM:
+        stream_fires(world, stream_at(world, who))
+    elif kind & Slot.SURGE:
+        surge_fires(world, rules, broker_at(world, who))
+    elif kind & Slot.TICK:
+        tick_fires(world, rules, broker_at(world, who))
     else:
-        w[G_RARE] += 1
-        _act_rarely(w, rec, rules, kind, who)
+        world.rare_events += 1
+        _act_rarely(world, rules, kind, who)
 
 
 @cold
-def _act_rarely(w, rec, rules, kind, who):
+def _act_rarely(world: World, rules: Rules, kind: int, who: int) -> None:
     """Let an entity act whose events are no part of requests.
 
     Only here do a replica's role, epoch, fetch state or log dir change, or a log's end fall;
     a fetcher thread changes those of its own partitions besides, when it meets an error.
     """
-    flush_all(w, rec, rules)
-    if kind == SK_ALTER:
-        alter_fires(w, rec, rules, who)
-    elif kind == SK_METADATA:
-        metadata_fires(w, rec, rules, who)
-    elif kind == SK_FAULT:
-        fault_fires(w, rec, rules, who)
-    elif kind == SK_SESSION:
-        session_fires(w, rules, who)
-    elif kind == SK_DIR:
-        dir_fires(w, rec, rules, who)
-    elif kind == SK_CONTROLLER:
-        check_fires(w, rules)
+    flush_all(world, rules)
+    if kind == Slot.ALTER:
+        alter_fires(world, rules, broker_at(world, who))
+    elif kind == Slot.METADATA:
+        metadata_fires(world, rules, broker_at(world, who))
+    elif kind == Slot.FAULT:
+        fault_fires(world, rules, fault_at(world, who))
+    elif kind == Slot.SESSION:
+        session_fires(world, rules, broker_at(world, who))
+    elif kind == Slot.LOG_DIR:
+        dir_fires(world, rules, broker_at(world, who))
+    elif kind == Slot.CONTROLLER:
+        check_fires(world, rules)
     else:
-        _sample(w)
+        _sample(world)
 
 
 @cold
-def finish(w):
+def finish(world: World) -> None:
     """Close every account at the horizon."""
-    w[G_NOW] = w[C_HORIZON]
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        book(w, p)
-        hw_moved(w, p, False)
-        close_ledgers(w, p)
-    for i in range(w[H_ROWS]):
-        watch_detection_delay(w, w[H_ROW] + i * R_SIZE)
-    count_failed(w, 0)
-    count_dead(w, 0)
-    count_untracked(w, 0)
+    world.now = world.horizon
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        book(world, partition)
+        hw_moved(world, partition, False)
+        close_ledgers(world, partition)
+    for i in range(world.replica_count):
+        watch_detection_delay(world, world.replicas[i])
+    count_failed(world, 0)
+    count_dead(world, 0)
+    count_untracked(world, 0)
 
 
 @cold
-def _fetch_ahead(w, by_number):
+def _fetch_ahead(world: World) -> None:
     """Let the processor fetch the rows of whoever acts soon: who wins near the tree's root.
 
     They are fetched in two steps: first where the row is, then, nearer to the root, the row.
     """
-    for i in range(TREE + 4, TREE + 8):
-        fetch_ahead(w, by_number + (w[i] & SLOT_MASK))
-    for i in range(TREE + 2, TREE + 4):
-        row = w[by_number + (w[i] & SLOT_MASK)] >> SK_BITS
-        fetch_ahead(w, row)
-        fetch_ahead(w, row + LINE)
+    for i in range(4, 8):
+        fetch_ahead(world.entities, world.tree[i] & SLOT_MASK)
+    for i in range(2, 4):
+        row = broker_at(world, world.entities[world.tree[i] & SLOT_MASK] >> KIND_BITS)
+        fetch_ahead(row, 0)  # of whatever table
+        fetch_ahead(row, LINE)
 
 
 @compiled
-def take_until(w, rec, rules, end, most):
+def take_until(world: World, rules: Rules, end: int, most: int) -> int:
     """Let slot after slot act, at most so many, until one fires at ``end`` or later.
 
-    Returns how many acted. G_EVENTS is brought up to date afterwards only: no event reads it.
+    Returns how many acted. `World.event_count` is brought up to date afterwards: no event reads it.
     """
-    by_number = w[H_BYKIND]
-    ahead = w[H_AHEAD] != 0
+    entities = world.entities
+    ahead = world.fetches_ahead
     last = end << SLOT_BITS
-    left = min(most, w[C_BUDGET] - w[G_EVENTS])
+    left = min(most, world.event_budget - world.event_count)
     begun = left
-    key = w[TREE + 1]
+    key = world.tree[1]
     while key < last and left > 0:
         left -= 1
-        w[G_NOW] = key >> SLOT_BITS
-        entity = w[by_number + (key & SLOT_MASK)]
+        world.now = key >> SLOT_BITS
+        entity = entities[key & SLOT_MASK]
         if ahead:
-            _fetch_ahead(w, by_number)
-        act(w, rec, rules, entity & SK_MASK, entity >> SK_BITS)
-        key = w[TREE + 1]
-    w[G_EVENTS] += begun - left
-    if key < last and w[G_EVENTS] >= w[C_BUDGET]:
-        w[G_BUDGET_SPENT] = 1
+            _fetch_ahead(world)
+        act(world, rules, entity & KIND_MASK, entity >> KIND_BITS)
+        key = world.tree[1]
+    world.event_count += begun - left
+    if key < last and world.event_count >= world.event_budget:
+        world.budget_spent = 1
     return begun - left
 
 
 @compiled
-def run(w, rec, rules, motions, z):
+def run(world: World, rules: Rules, motions: Cells, z: Cells) -> None:
     """Take event after event; with jumps, look once a period whether the world repeats."""
     while True:
-        end = w[C_HORIZON]
-        if w[C_PERIOD] > 0:
+        end = world.horizon
+        if world.period_us > 0:
             end = min(end, z[Z_NEXT])
-        take_until(w, rec, rules, end, w[C_BUDGET])
-        if end == w[C_HORIZON] or w[G_BUDGET_SPENT] != 0:
+        take_until(world, rules, end, world.event_budget)
+        if end == world.horizon or world.budget_spent:
             break
-        detect(w, rec, rules, motions, z)
-    finish(w)
+        detect(world, rules, motions, z)
+    finish(world)
 
 
 @entry
-def run_world(w, rec, rules, motions, z):
-    """Run the world to its horizon, or until its event budget is spent (G_BUDGET_SPENT = 1).
+def run_world(w: Array, rules: Array, motions: Array, z: Array) -> None:
+    """Run the world to its horizon, or until its event budget is spent (`World.budget_spent`).
 
     Args:
         w: the world, as encoded.
-        rec: the leaders' records in it.
-        rules: the switches.
+        rules: the switches (`releases.as_cells`).
         motions: `motions.motions_of` the world; not read where there is no common period.
         z: memory for `cycles`, of `motions.memory_size` cells, with zeros in its first.
     """
-    run(cells(w), records(rec), cells(rules), cells(motions), cells(z))
+    run(world_in(w), rules_in(rules), cells(motions), cells(z))

@@ -15,23 +15,16 @@ from isr_pipeline.kafka.partition import (
     alter_error,
     alter_response,
     answer_raises_hw,
+    maximal_isr,
     may_expand,
     next_high_watermark,
     out_of_sync_mask,
     produce_error,
     size_of,
 )
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO_TIME
-from isr_pipeline.kafka.releases import (
-    ASYNC_ISR,
-    CLOCK,
-    ELR,
-    HW_IGNORES_INELIGIBLE,
-    ISR_LOCK,
-    SHRINK_BUMPS_LEADER_EPOCH,
-    Clock,
-    Lock,
-)
+from isr_pipeline.kafka.record import Pending
+from isr_pipeline.kafka.releases import Lock, Rules
+from isr_pipeline.kafka.replica import lag_clock
 from isr_pipeline.simulation.controller import (
     acceptable_mask,
     elect_after_resignation,
@@ -40,815 +33,658 @@ from isr_pipeline.simulation.controller import (
 )
 from isr_pipeline.simulation.log import commit_up_to
 from isr_pipeline.simulation.measures import (
-    broker_index,
     emit,
     hw_moved,
     hw_stands,
     refresh,
-    row_of,
     touches,
     watch_detection_delay,
-    weight_of,
 )
 from isr_pipeline.simulation.network import link
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import (
-    NOT_HERE,
-    min_isr,
-    min_isr_for,
-    note,
-    note_isr,
-    switch,
-)
+from isr_pipeline.simulation.shortcuts.depends import asked, min_isr, min_isr_for, note, note_isr
 from isr_pipeline.simulation.shortcuts.pending import flush_all
 from isr_pipeline.simulation.state import set_high_watermark, set_isr
 from isr_pipeline.simulation.world.jit import cold, compiled
-from isr_pipeline.simulation.world.layout import (
-    B_ALTER_ANSWERED,
-    B_ALTER_DUE,
-    B_ALTER_QUEUED,
-    B_HANDLERS,
-    B_IO,
-    B_LAG,
-    B_LAG_MESSAGES,
-    B_PAUSED_UNTIL,
-    B_SLOT_ALTER,
-    B_SLOT_MD,
-    B_SLOT_TICK,
-    B_TICK,
-    B_TICK_DUE,
-    B_TICK_POS,
-    B_TICK_STATE,
-    B_WALK,
-    B_WALK_N,
-    C_ALTER,
-    C_WARMUP,
-    C_ZK_WRITE,
-    D_ROW,
-    D_SIZE,
-    D_SLOT,
-    D_STATE,
-    DEP_EXPIRED,
-    DEP_LOCK,
-    DS_COMPLETE_LOCK,
-    DS_FETCH_LOCK,
-    DS_PRODUCE_LOCK,
-    DS_RECORD_LOCK,
-    ERR_NONE,
-    ERR_NOT_ENOUGH_AFTER,
-    ERR_NOT_LEADER,
-    EV_EXPAND,
-    EV_RESIGNED,
-    EV_SHRINK,
-    F_DEAD,
-    F_FAILED,
-    F_STOPPED,
-    G_CTL_OUT_UNTIL,
-    G_EXPANDS,
-    G_FLAPS,
-    G_LOCKED_READS,
-    G_NOW,
-    G_RESIGNATIONS,
-    G_SHRINKS,
-    G_SPURIOUS,
-    G_TICKS,
-    G_TICKS_HELD_UP,
-    H_BROKERS,
-    H_FAULTS,
-    H_FLT,
-    H_LOCKED,
-    H_WALK,
+from isr_pipeline.simulation.world.queue import cancel, schedule
+from isr_pipeline.simulation.world.states import (
+    AlterAnswer,
+    AlterItem,
+    Depends,
+    EventKind,
+    FetchState,
+    HandlerState,
+    RequestError,
+    RequestState,
+    Tick,
+    Touch,
+    WriteLock,
+)
+from isr_pipeline.simulation.world.tables import (
     INF,
     LOCKED_MAX,
     NEVER,
-    P_ELIGIBLE,
-    P_ELR,
-    P_ISR,
-    P_LEADER,
-    P_LEPOCH,
-    P_ORDER,
-    P_PEPOCH,
-    P_RF,
-    P_STAND_SINCE,
-    P_STREAM0,
-    P_STREAMS,
-    P_WAITS,
-    P_WATCHED,
-    P_WEIGHT,
-    Q_END,
-    Q_ERR,
-    Q_ROW,
-    Q_SIZE,
-    Q_STATE,
-    QS_WAIT_HW,
-    R_ANSWER,
-    R_ANSWER_ISR,
-    R_ANSWER_PEPOCH,
-    R_BROKER,
-    R_CAUSE0,
-    R_DECIDED,
-    R_DECIDED_MASK,
-    R_EPOCH,
-    R_EPOCH_START,
-    R_FSTATE,
-    R_HW,
-    R_IS_LEADER,
-    R_ISR,
-    R_ITEM,
-    R_LEO,
-    R_PART,
-    R_PENDING,
-    R_PENDING_ISR,
-    R_PEPOCH,
-    R_POS,
-    R_READERS,
-    R_REC0,
-    R_REMOVED_AT,
-    R_RESIGN,
-    R_WRITER,
-    REQS_PER_STREAM,
-    S_REQ0,
-    S_SIZE,
-    TOUCH_APPEND,
-    TOUCH_MOMENT,
-    U_BEGIN,
-    U_BROKER,
-    U_END,
-    U_SIZE,
-    V_CAUSE0,
-    V_MASK,
-    X_END,
-    X_SIZE,
-    X_START,
+    REQUESTS_PER_STREAM,
+    Broker,
+    Partition,
+    Replica,
+    World,
 )
-from isr_pipeline.simulation.world.queue import cancel, schedule
 
 FLAP_WINDOW_US = 60_000_000
 CAUSES = 8
 
-PENDING_NONE = 0
-PENDING_EXPAND = 1
-PENDING_SHRINK = 2
-PENDING_HANDOVER = 3
-
-TICK_READY = 0
-TICK_WAITS = 1
-TICK_WRITES = 2
-
-LOCK_FREE = 0
-LOCK_TICK_WAITS = 1
-LOCK_HELD = 2  # by a synchronous ISR write
-LOCK_METADATA_WAIT = 4
-LOCK_ANSWER_WAITS = 8
-
-ITEM_QUEUED = 1
-ITEM_IN_FLIGHT = 2
-ITEM_ANSWERED = 3
-
-ANSWER_NONE = 0  # nothing follows: it stays pending until the metadata arrive
-ANSWER_COMMIT = 1
-ANSWER_REVERT = 2
-ANSWER_RESUBMIT = 3
-ANSWER_HANDED_OVER = 4
-
-_COMMIT = int(Alter.COMMIT)
-_REVERT = int(Alter.REVERT)
-_RESUBMIT = int(Alter.RESUBMIT)
-_WAITING = int(Produce.WAITING)
-_ENOUGH = int(Produce.NONE)
-_LOCK_NONE = int(Lock.NONE)
-_LOCK_COMPLETION = int(Lock.COMPLETION)
-_LOCK_RW_ALWAYS = int(Lock.RW_ALWAYS)
-_ANY_FETCH = int(Clock.ANY_FETCH)
-
 
 @compiled
-def record_base(w, r):
-    """Row in ``rec`` of the leader ``r``'s record of the replica at position 0."""
-    return w[r + R_REC0]
-
-
-@compiled
-def leads_officially(w, r):
-    """Whether the controller too regards ``r`` as the leader, in this very epoch."""
-    p = w[r + R_PART]
-    return w[p + P_LEADER] == w[r + R_POS] and w[p + P_LEPOCH] == w[r + R_EPOCH]
-
-
-@compiled
-def maximal_isr(w, r):
-    """The ISR with a replica whose joining is under way."""
-    if w[r + R_PENDING] == PENDING_EXPAND:
-        return w[r + R_PENDING_ISR] | w[r + R_ISR]
-    return w[r + R_ISR]
+def leads_officially(leader: Replica) -> bool:
+    """Whether the controller too regards ``leader`` as the leader, in this very epoch."""
+    partition = leader.partition
+    return partition.leader == leader.position and partition.leader_epoch == leader.leader_epoch
 
 
 # ------------------------------------------------------------------ high watermark
 
 
 @compiled
-def acks_all_error(w, rules, r, end):
-    """How an acks=all produce whose last record is at ``end - 1`` is with the leader ``r``."""
-    fewest = min_isr(w, rules, w[r + R_PART])
-    return produce_error(end, w[r + R_HW], size_of(maximal_isr(w, r)), fewest)
+def acks_all_error(world: World, rules: Rules, leader: Replica, end: int) -> int:
+    """How an acks=all produce whose last record is at ``end - 1`` is with ``leader``."""
+    fewest = min_isr(world, rules, leader.partition)
+    return produce_error(end, leader.high_watermark, size_of(maximal_isr(leader)), fewest)
 
 
 @compiled
-def answer_produces(w, rec, rules, r):
-    """Answer the acks=all requests that wait for the HW of ``r`` and need not any longer.
+def answer_produces(world: World, rules: Rules, leader: Replica) -> None:
+    """Answer the acks=all requests that wait for the HW of ``leader`` and need not any longer.
 
     While it leads, those whose records the HW has passed, in whatever leader epoch they were
     appended: a broker that goes on leading has kept its log
     (Partition.checkEnoughReplicasReachOffset @ 3.6). Afterwards all of them, with an error.
     """
-    p = w[r + R_PART]
-    if w[p + P_WAITS] == 0:
+    partition = leader.partition
+    if partition.has_waiting_produces == 0:
         return
     waits = 0
-    for k in range(w[p + P_STREAMS]):
-        s = w[p + P_STREAM0] + k * S_SIZE
-        for j in range(REQS_PER_STREAM):
-            q = w[s + S_REQ0] + j * Q_SIZE
-            if w[q + Q_STATE] != QS_WAIT_HW:
+    for k in range(partition.stream_count):
+        stream = partition.streams[k]
+        for j in range(REQUESTS_PER_STREAM):
+            request = stream.requests[j]
+            if request.state != RequestState.WAITS_FOR_HIGH_WATERMARK:
                 continue
             waits = 1
-            if w[q + Q_ROW] == r:
-                if w[r + R_IS_LEADER] == 0:
-                    w[q + Q_ERR] = ERR_NOT_LEADER
+            if request.leader == leader:
+                if not leader.is_leader:
+                    request.error = RequestError.NOT_LEADER
                 else:
-                    error = acks_all_error(w, rules, r, w[q + Q_END])
-                    if error == _WAITING:
+                    error = acks_all_error(world, rules, leader, request.required_offset)
+                    if error == Produce.WAITING:
                         continue
-                    w[q + Q_ERR] = ERR_NONE if error == _ENOUGH else ERR_NOT_ENOUGH_AFTER
-                respond(w, rec, rules, w[r + R_BROKER], q)
-    w[p + P_WAITS] = waits
+                    request.error = (
+                        RequestError.NONE
+                        if error == Produce.NONE
+                        else RequestError.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+                    )
+                respond(world, rules, leader.broker, request)
+    partition.has_waiting_produces = waits
 
 
 @compiled
-def raise_hw(w, rec, rules, r, rule_time):
-    """Work out the high watermark of the leader ``r`` anew; commits what it passes."""
-    p = w[r + R_PART]
-    before = w[r + R_HW]
-    leo = w[r + R_LEO]
+def raise_hw(world: World, rules: Rules, leader: Replica, rule_time: int) -> None:
+    """Work out the high watermark of ``leader`` anew; commits what it passes."""
+    partition = leader.partition
+    before = leader.high_watermark
+    leo = leader.log_end_offset
     if before >= leo:
-        if w[p + P_STAND_SINCE] >= 0 and leads_officially(w, r):
-            hw_moved(w, p, False)  # a new leader has nothing uncommitted
+        if partition.stands_since >= 0 and leads_officially(leader):
+            hw_moved(world, partition, False)  # a new leader has nothing uncommitted
         return
     hw = next_high_watermark(
         rules,
-        rec,
-        record_base(w, r),
-        w[p + P_RF],
-        w[r + R_POS],
-        leo,
-        before,
-        w[r + R_ISR],
-        maximal_isr(w, r),
-        w[p + P_ELIGIBLE] if rules[HW_IGNORES_INELIGIBLE] != 0 else 0,
-        min_isr(w, rules, p),
+        leader,
+        partition.eligible if rules.hw_ignores_ineligible else 0,
+        min_isr(world, rules, partition),
         rule_time,
-        w[w[r + R_BROKER] + B_LAG],
+        leader.broker.lag_time_max_us,
     )
     if hw > before:
-        set_high_watermark(w, r, hw)
-        if leads_officially(w, r):
-            commit_up_to(w, rules, p, hw, maximal_isr(w, r))
-            hw_moved(w, p, hw < leo)
-        answer_produces(w, rec, rules, r)
-    elif w[p + P_STAND_SINCE] < 0 and leads_officially(w, r):
-        hw_stands(w, p)
+        set_high_watermark(leader, hw)
+        if leads_officially(leader):
+            commit_up_to(world, rules, partition, hw, maximal_isr(leader))
+            hw_moved(world, partition, hw < leo)
+        answer_produces(world, rules, leader)
+    elif partition.stands_since < 0 and leads_officially(leader):
+        hw_stands(world, partition)
 
 
 # ------------------------------------------------------------------ ISR changes
 
 
 @compiled
-def _touched(w, r, leader_broker, since):
-    """Whether a fault touched the follower ``r``, or its link to the leader, since a moment."""
-    if w[r + R_FSTATE] in (F_FAILED, F_DEAD, F_STOPPED):
+def _touched(world: World, follower: Replica, leader_broker: Broker, since: int) -> bool:
+    """Whether a fault touched ``follower``, or its link to the leader, since a moment."""
+    if follower.fetch_state in (FetchState.FAILED, FetchState.DEAD, FetchState.STOPPED):
         return True
-    for i in range(w[H_FAULTS]):
-        x = w[H_FLT] + i * X_SIZE
-        if w[x + X_START] > w[G_NOW] or w[x + X_END] < since:
+    for i in range(world.fault_count):
+        fault = world.faults[i]
+        if fault.start > world.now or fault.end < since:
             continue
-        if touches(w, i, r, leader_broker, TOUCH_APPEND | TOUCH_MOMENT):
+        if touches(world, fault, follower, leader_broker, Touch.APPEND | Touch.MOMENT):
             return True
     return False
 
 
 @compiled
-def _order_with(w, p, isr):
+def _order_with(partition: Partition, isr: int) -> None:
     """Keep the ISR's order: members that left drop out, new ones come last."""
-    order = w[p + P_ORDER]
+    order = partition.isr_order
     kept = 0
     k = 0
     seen = 0
-    for i in range(w[p + P_RF]):
+    for i in range(partition.replication_factor):
         pos = (order >> (4 * i)) & 15
         if (isr >> pos) & 1:
             kept |= pos << (4 * k)
             seen |= 1 << pos
             k += 1
-    for i in range(w[p + P_RF]):
+    for i in range(partition.replication_factor):
         pos = (order >> (4 * i)) & 15
         if not (seen >> pos) & 1:
             kept |= pos << (4 * k)
             k += 1
-    w[p + P_ORDER] = kept
+    partition.isr_order = kept
 
 
 @compiled
-def _count_change(w, r, removed, added):
-    """Book an ISR change that the leader ``r`` made: shrinks, flaps, false positives."""
-    p = w[r + R_PART]
-    counted = w[G_NOW] >= w[C_WARMUP]
+def _count_change(world: World, leader: Replica, removed: int, added: int) -> None:
+    """Book an ISR change that ``leader`` made: shrinks, flaps, false positives."""
+    partition = leader.partition
+    counted = world.now >= world.warmup
     if removed:
         if counted:
-            w[G_SHRINKS] += w[p + P_WEIGHT]
-        for pos in range(w[p + P_RF]):
+            world.isr_shrinks += partition.weight
+        for pos in range(partition.replication_factor):
             if (removed >> pos) & 1:
-                f = row_of(w, p, pos)
-                w[f + R_REMOVED_AT] = w[G_NOW]
-                caught_up = w[r + R_CAUSE0 + pos] if pos < CAUSES else NEVER
-                if counted and not _touched(w, f, w[r + R_BROKER], caught_up):
-                    w[G_SPURIOUS] += w[p + P_WEIGHT]
+                follower = partition.replicas[pos]
+                follower.removed_at = world.now
+                caught_up = leader.caught_up_times[pos] if pos < CAUSES else NEVER
+                if counted and not _touched(world, follower, leader.broker, caught_up):
+                    world.spurious_removals += partition.weight
     if added:
         if counted:
-            w[G_EXPANDS] += w[p + P_WEIGHT]
-        for pos in range(w[p + P_RF]):
+            world.isr_expands += partition.weight
+        for pos in range(partition.replication_factor):
             if (added >> pos) & 1:
-                f = row_of(w, p, pos)
-                if counted and w[G_NOW] - w[f + R_REMOVED_AT] <= FLAP_WINDOW_US:
-                    w[G_FLAPS] += w[p + P_WEIGHT]
-                w[f + R_REMOVED_AT] = NEVER
+                follower = partition.replicas[pos]
+                if counted and world.now - follower.removed_at <= FLAP_WINDOW_US:
+                    world.isr_flaps += partition.weight
+                follower.removed_at = NEVER
 
 
 @compiled
-def commit_isr(w, rec, rules, r):
-    """The pending change of the leader ``r`` is committed now, and the leader knows."""
-    _commit(w, rules, r)
-    _take_commit(w, rec, rules, r, w[r + R_PENDING_ISR], w[w[r + R_PART] + P_PEPOCH])
+def commit_isr(world: World, rules: Rules, leader: Replica) -> None:
+    """The pending change of ``leader`` is committed now, and the leader knows."""
+    _commit(world, rules, leader)
+    _take_commit(world, rules, leader, leader.pending_isr, leader.partition.partition_epoch)
 
 
 @compiled
-def _take_commit(w, rec, rules, r, isr, partition_epoch):
-    """The leader ``r`` learns that its change is committed."""
-    w[r + R_PENDING] = PENDING_NONE
-    set_isr(w, r, isr)
-    w[r + R_PEPOCH] = partition_epoch
+def _take_commit(
+    world: World, rules: Rules, leader: Replica, isr: int, partition_epoch: int
+) -> None:
+    """``leader`` learns that its change is committed."""
+    leader.pending = Pending.NONE
+    set_isr(world, leader, isr)
+    leader.partition_epoch = partition_epoch
     if answer_raises_hw(rules):
-        raise_hw(w, rec, rules, r, w[G_NOW])
+        raise_hw(world, rules, leader, world.now)
 
 
 @compiled
-def _commit(w, rules, r):
-    """ZooKeeper or the controller commits the pending change of the leader ``r``."""
-    p = w[r + R_PART]
-    shrink = w[r + R_PENDING] == PENDING_SHRINK
-    isr = w[r + R_PENDING_ISR]
-    changed = w[r + R_DECIDED_MASK]
-    old_isr = w[p + P_ISR]
-    w[p + P_ISR] = isr
-    w[p + P_PEPOCH] += 1
-    _order_with(w, p, isr)
-    if switch(w, rules, ELR, NOT_HERE) != 0:
-        fewest = min_isr_for(w, rules, p, isr)
+def _commit(world: World, rules: Rules, leader: Replica) -> None:
+    """ZooKeeper or the controller commits the pending change of ``leader``."""
+    partition = leader.partition
+    shrink = leader.pending == Pending.SHRINK
+    isr = leader.pending_isr
+    changed = leader.decided
+    if asked(world, rules.elr, Depends.NOTHING):
+        fewest = min_isr_for(world, rules, partition, isr)
         # with a leader there is no last known one, and no replica here stopped uncleanly
-        w[p + P_ELR], _ = grown_elr(True, old_isr, isr, w[p + P_ELR], 0, fewest, 0)
-    bumps = shrink and rules[SHRINK_BUMPS_LEADER_EPOCH] != 0
-    node = broker_index(w, w[r + R_BROKER])
-    e = emit(w, EV_SHRINK if shrink else EV_EXPAND, p, node, w[r + R_DECIDED], changed)
-    if e >= 0:
+        partition.elr, _ = grown_elr(rules, partition, isr, fewest, 0)
+    partition.isr = isr
+    partition.partition_epoch += 1
+    _order_with(partition, isr)
+    bumps = shrink and rules.shrink_bumps_leader_epoch
+    node = leader.broker.number
+    event = emit(
+        world,
+        EventKind.ISR_SHRINK if shrink else EventKind.ISR_EXPAND,
+        partition,
+        node,
+        leader.decided_at,
+        changed,
+    )
+    if event:
         for k in range(CAUSES):
-            w[e + V_CAUSE0 + k] = w[r + R_CAUSE0 + k]
-        w[e + V_MASK] = changed
-    _count_change(w, r, changed if shrink else 0, 0 if shrink else changed)
+            event.caught_up_times[k] = leader.caught_up_times[k]
+        event.mask = changed
+    _count_change(world, leader, changed if shrink else 0, 0 if shrink else changed)
     if bumps:
-        w[p + P_LEPOCH] += 1
-        publish(w, p)
-    for pos in range(w[p + P_RF]):
-        watch_detection_delay(w, row_of(w, p, pos))
-    refresh(w, rules, p)
+        partition.leader_epoch += 1
+        publish(world, partition)
+    for pos in range(partition.replication_factor):
+        watch_detection_delay(world, partition.replicas[pos])
+    refresh(world, rules, partition)
 
 
 @compiled
-def _note_causes(w, rec, rules, r):
+def _note_causes(rules: Rules, leader: Replica) -> None:
     """Keep each replica's lastCaughtUpTimeMs for the event's cause."""
-    base = record_base(w, r)
-    clock = LEO_TIME if rules[CLOCK] == _ANY_FETCH else LAST_CAUGHT_UP
-    rf = w[w[r + R_PART] + P_RF]
+    rf = leader.partition.replication_factor
     for pos in range(min(rf, CAUSES)):
-        w[r + R_CAUSE0 + pos] = rec[base + pos, clock]
+        leader.caught_up_times[pos] = lag_clock(rules, leader.followers[pos])
 
 
 @compiled
-def propose(w, rec, rules, r, kind, isr, changed):
-    """Note the ISR change (or hand-over) that the leader ``r`` has decided on now."""
-    w[r + R_PENDING] = kind
-    w[r + R_PENDING_ISR] = isr
-    w[r + R_DECIDED] = w[G_NOW]
-    w[r + R_DECIDED_MASK] = changed
-    _note_causes(w, rec, rules, r)
+def propose(world: World, rules: Rules, leader: Replica, kind: int, isr: int, changed: int) -> None:
+    """Note the ISR change (or hand-over) that ``leader`` has decided on now."""
+    leader.pending = kind
+    leader.pending_isr = isr
+    leader.decided_at = world.now
+    leader.decided = changed
+    _note_causes(rules, leader)
 
 
 @compiled
-def submit(w, r):
-    """Hand the proposal of ``r`` to the broker's AlterPartition manager: one request in flight."""
-    b = w[r + R_BROKER]
-    if w[b + B_ALTER_DUE] == INF:
-        w[r + R_ITEM] = ITEM_IN_FLIGHT
-        _send_alter(w, b)
+def submit(world: World, leader: Replica) -> None:
+    """Hand the proposal to the broker's AlterPartition manager: one request in flight."""
+    broker = leader.broker
+    if broker.alter_due == INF:
+        leader.alter_item = AlterItem.IN_FLIGHT
+        _send_alter(world, broker)
     else:
-        w[r + R_ITEM] = ITEM_QUEUED
-        w[b + B_ALTER_QUEUED] += 1
+        leader.alter_item = AlterItem.QUEUED
+        broker.alter_queued += 1
 
 
 @compiled
-def _answer_time(w, b):
-    """When a request that broker ``b`` sends to the controller now is answered."""
-    place = link(w, broker_index(w, b), w[H_BROKERS])
-    back = link(w, w[H_BROKERS], broker_index(w, b))
-    start = max(w[G_NOW], w[place + 1])
-    start = max(start, w[back + 1])
-    start = max(start, w[G_CTL_OUT_UNTIL])
-    return start + w[C_ALTER] + w[place] + w[back]
+def _answer_time(world: World, broker: Broker) -> int:
+    """When a request that ``broker`` sends to the controller now is answered."""
+    place = link(world, broker.number, world.broker_count)
+    back = link(world, world.broker_count, broker.number)
+    start = max(world.now, place.dropped_until)
+    start = max(start, back.dropped_until)
+    start = max(start, world.controller_out_until)
+    return start + world.alter_partition_us + place.added_us + back.added_us
 
 
 @compiled
-def _send_alter(w, b):
-    """Send the AlterPartition request of broker ``b``."""
-    w[b + B_ALTER_DUE] = _answer_time(w, b)
-    schedule(w, w[b + B_SLOT_ALTER], w[b + B_ALTER_DUE])
+def _send_alter(world: World, broker: Broker) -> None:
+    """Send the AlterPartition request of ``broker``."""
+    broker.alter_due = _answer_time(world, broker)
+    schedule(world, broker.alter_slot, broker.alter_due)
 
 
 @compiled
-def _decide_item(w, rules, r):
-    """The controller decides on the item of ``r``, and answers."""
-    w[r + R_ITEM] = ITEM_ANSWERED
-    w[r + R_ANSWER] = ANSWER_NONE
-    p = w[r + R_PART]
-    kind = w[r + R_PENDING]
-    if kind == PENDING_NONE or w[r + R_IS_LEADER] == 0:
+def _decide_item(world: World, rules: Rules, leader: Replica) -> None:
+    """The controller decides on the item of ``leader``, and answers."""
+    leader.alter_item = AlterItem.ANSWERED
+    leader.answer = AlterAnswer.NONE
+    partition = leader.partition
+    kind = leader.pending
+    if kind == Pending.NONE or not leader.is_leader:
         return
-    leads = leads_officially(w, r)
-    if kind == PENDING_HANDOVER:
+    leads = leads_officially(leader)
+    if kind == Pending.HANDOVER:
         if leads:
-            w[r + R_ANSWER] = ANSWER_HANDED_OVER
-            elect_after_resignation(w, rules, p, w[r + R_RESIGN] == 2)
+            leader.answer = AlterAnswer.HANDED_OVER
+            elect_after_resignation(world, rules, partition, leader.resigns == 2)
         return
     answer = alter_response(
         rules,
         alter_error(
             rules,
             leads,
-            w[p + P_PEPOCH],
-            w[r + R_PEPOCH],
-            w[r + R_PENDING_ISR],
-            acceptable_mask(w, p),
+            partition.partition_epoch,
+            leader.partition_epoch,
+            leader.pending_isr,
+            acceptable_mask(partition),
         ),
-        w[p + P_LEPOCH],
-        w[p + P_PEPOCH],
-        w[r + R_EPOCH],
-        w[r + R_PEPOCH],
+        partition.leader_epoch,
+        partition.partition_epoch,
+        leader.leader_epoch,
+        leader.partition_epoch,
     )
-    if answer == _COMMIT:
-        _commit(w, rules, r)
-        w[r + R_ANSWER] = ANSWER_COMMIT
-        w[r + R_ANSWER_ISR] = w[r + R_PENDING_ISR]
-        w[r + R_ANSWER_PEPOCH] = w[p + P_PEPOCH]
-    elif answer == _REVERT:
-        w[r + R_ANSWER] = ANSWER_REVERT
-    elif answer == _RESUBMIT:
-        w[r + R_ANSWER] = ANSWER_RESUBMIT
+    if answer == Alter.COMMIT:
+        _commit(world, rules, leader)
+        leader.answer = AlterAnswer.COMMIT
+        leader.answer_isr = leader.pending_isr
+        leader.answer_partition_epoch = partition.partition_epoch
+    elif answer == Alter.REVERT:
+        leader.answer = AlterAnswer.REVERT
+    elif answer == Alter.RESUBMIT:
+        leader.answer = AlterAnswer.RESUBMIT
 
 
 @compiled
-def _take_answer(w, rec, rules, r):
-    """The leader ``r`` takes the controller's answer, under the partition's lock."""
-    w[r + R_ITEM] = 0
-    answer = w[r + R_ANSWER]
-    if w[r + R_PENDING] == PENDING_NONE or w[r + R_IS_LEADER] == 0 or answer == ANSWER_NONE:
+def _take_answer(world: World, rules: Rules, leader: Replica) -> None:
+    """``leader`` takes the controller's answer, under the partition's lock."""
+    leader.alter_item = AlterItem.NONE
+    answer = leader.answer
+    if leader.pending == Pending.NONE or not leader.is_leader or answer == AlterAnswer.NONE:
         return
     # it may have resigned while the answer waited: then that has still to be asked for
-    resigns = w[r + R_PENDING] == PENDING_HANDOVER and answer != ANSWER_HANDED_OVER
-    if answer == ANSWER_COMMIT:
-        _take_commit(w, rec, rules, r, w[r + R_ANSWER_ISR], w[r + R_ANSWER_PEPOCH])
-    elif answer == ANSWER_REVERT:
-        w[r + R_PENDING] = PENDING_NONE
-    elif answer == ANSWER_HANDED_OVER:
-        w[r + R_PENDING] = PENDING_NONE
-        w[r + R_RESIGN] = 0
+    resigns = leader.pending == Pending.HANDOVER and answer != AlterAnswer.HANDED_OVER
+    if answer == AlterAnswer.COMMIT:
+        _take_commit(world, rules, leader, leader.answer_isr, leader.answer_partition_epoch)
+    elif answer == AlterAnswer.REVERT:
+        leader.pending = Pending.NONE
+    elif answer == AlterAnswer.HANDED_OVER:
+        leader.pending = Pending.NONE
+        leader.resigns = 0
     if resigns:
-        w[r + R_PENDING] = PENDING_HANDOVER
-    if resigns or answer == ANSWER_RESUBMIT:
-        submit(w, r)
+        leader.pending = Pending.HANDOVER
+    if resigns or answer == AlterAnswer.RESUBMIT:
+        submit(world, leader)
 
 
 @compiled
-def _answer_arrives(w, b):
-    """Whether the answer to broker ``b`` arrives now; if not, when it will is planned."""
-    now = w[G_NOW]
-    place = link(w, broker_index(w, b), w[H_BROKERS])
-    if w[G_CTL_OUT_UNTIL] > now:
-        schedule(w, w[b + B_SLOT_ALTER], w[G_CTL_OUT_UNTIL] + w[C_ALTER])
-    elif w[b + B_PAUSED_UNTIL] > now:
-        schedule(w, w[b + B_SLOT_ALTER], w[b + B_PAUSED_UNTIL])
-    elif w[place + 1] > now:
-        schedule(w, w[b + B_SLOT_ALTER], w[place + 1] + w[C_ALTER])
+def _answer_arrives(world: World, broker: Broker) -> bool:
+    """Whether the answer to ``broker`` arrives now; if not, when it will is planned."""
+    now = world.now
+    place = link(world, broker.number, world.broker_count)
+    if world.controller_out_until > now:
+        schedule(world, broker.alter_slot, world.controller_out_until + world.alter_partition_us)
+    elif broker.paused_until > now:
+        schedule(world, broker.alter_slot, broker.paused_until)
+    elif place.dropped_until > now:
+        schedule(world, broker.alter_slot, place.dropped_until + world.alter_partition_us)
     else:
         return True
     return False
 
 
 @compiled
-def alter_fires(w, rec, rules, b):
+def alter_fires(world: World, rules: Rules, broker: Broker) -> None:
     """The broker's AlterPartition request is answered.
 
     The controller has decided on all its items. The broker takes them one by one, each under its
     partition's lock: a stuck read holds up those behind it, and the next request.
     """
-    if w[b + B_ALTER_ANSWERED] == 0 and not _answer_arrives(w, b):
+    if not broker.alter_answered and not _answer_arrives(world, broker):
         return
-    if w[b + B_PAUSED_UNTIL] > w[G_NOW]:
-        schedule(w, w[b + B_SLOT_ALTER], w[b + B_PAUSED_UNTIL])
+    if broker.paused_until > world.now:
+        schedule(world, broker.alter_slot, broker.paused_until)
         return
-    w[b + B_ALTER_ANSWERED] = 1
-    cancel(w, w[b + B_SLOT_ALTER])
+    broker.alter_answered = 1
+    cancel(world, broker.alter_slot)
     waits = False
-    for i in range(w[b + B_WALK_N]):
-        r = w[w[H_WALK] + w[b + B_WALK] + i]
-        if w[r + R_ITEM] == ITEM_IN_FLIGHT:
-            _decide_item(w, rules, r)
-        if w[r + R_ITEM] == ITEM_ANSWERED and not waits:
-            waits = lock_is_busy(w, r, LOCK_ANSWER_WAITS)
+    for i in range(broker.hosted_count):
+        leader = broker.hosted[i].replica
+        if leader.alter_item == AlterItem.IN_FLIGHT:
+            _decide_item(world, rules, leader)
+        if leader.alter_item == AlterItem.ANSWERED and not waits:
+            waits = lock_is_busy(world, leader, WriteLock.ANSWER_WAITS)
             if not waits:
-                _take_answer(w, rec, rules, r)
-                leave_lock(w, r, LOCK_ANSWER_WAITS)
+                _take_answer(world, rules, leader)
+                leave_lock(world, leader, WriteLock.ANSWER_WAITS)
     if waits:
         return
-    w[b + B_ALTER_ANSWERED] = 0
-    w[b + B_ALTER_DUE] = INF
-    if w[b + B_ALTER_QUEUED] > 0:
-        w[b + B_ALTER_QUEUED] = 0
-        for i in range(w[b + B_WALK_N]):
-            r = w[w[H_WALK] + w[b + B_WALK] + i]
-            if w[r + R_ITEM] == ITEM_QUEUED:
-                w[r + R_ITEM] = ITEM_IN_FLIGHT
-        _send_alter(w, b)
+    broker.alter_answered = 0
+    broker.alter_due = INF
+    if broker.alter_queued > 0:
+        broker.alter_queued = 0
+        for i in range(broker.hosted_count):
+            leader = broker.hosted[i].replica
+            if leader.alter_item == AlterItem.QUEUED:
+                leader.alter_item = AlterItem.IN_FLIGHT
+        _send_alter(world, broker)
 
 
 @compiled
-def resign(w, rec, rules, r, exclude_self):
-    """The leader ``r`` asks the controller for another leader (KIP-501 Solution 2, li-transfer)."""
-    p = w[r + R_PART]
-    if w[r + R_RESIGN] != 0 or not leads_officially(w, r):
+def resign(world: World, rules: Rules, leader: Replica, exclude_self: bool) -> None:
+    """``leader`` asks the controller for another leader (KIP-501 Solution 2, li-transfer)."""
+    partition = leader.partition
+    if leader.resigns != 0 or not leads_officially(leader):
         return
-    w[r + R_RESIGN] = 2 if exclude_self else 1
-    hand_over(w, p, w[r + R_POS])
-    e = emit(w, EV_RESIGNED, p, broker_index(w, w[r + R_BROKER]), w[G_NOW], 1 << w[r + R_POS])
-    if e >= 0:
-        w[e + V_CAUSE0] = w[p + P_ORDER]
-    if w[G_NOW] >= w[C_WARMUP]:
-        w[G_RESIGNATIONS] += w[p + P_WEIGHT]
-    if w[r + R_ITEM] == ITEM_QUEUED:
+    leader.resigns = 2 if exclude_self else 1
+    hand_over(partition, leader.position)
+    event = emit(
+        world,
+        EventKind.LEADER_RESIGNED,
+        partition,
+        leader.broker.number,
+        world.now,
+        1 << leader.position,
+    )
+    if event:
+        event.caught_up_times[0] = partition.isr_order
+    if world.now >= world.warmup:
+        world.resignations += partition.weight
+    if leader.alter_item == AlterItem.QUEUED:
         # the manager holds one item a partition: the resignation takes the queued one's place
-        propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
+        propose(world, rules, leader, Pending.HANDOVER, leader.isr, 0)
         return
-    propose(w, rec, rules, r, PENDING_HANDOVER, w[r + R_ISR], 0)
-    if w[r + R_ITEM] == 0:
-        submit(w, r)
+    propose(world, rules, leader, Pending.HANDOVER, leader.isr, 0)
+    if leader.alter_item == AlterItem.NONE:
+        submit(world, leader)
 
 
 @compiled
-def wants_expand(w, rec, rules, r, pos, rule_time):
-    """Whether the follower at ``pos``, which has just fetched from ``r``, may join the ISR."""
-    if (w[r + R_ISR] >> pos) & 1 or w[r + R_PENDING] != PENDING_NONE or w[r + R_ITEM] != 0:
+def wants_expand(rules: Rules, leader: Replica, pos: int, rule_time: int) -> bool:
+    """Whether the follower at ``pos``, which has just fetched from ``leader``, may join the ISR."""
+    if (
+        (leader.isr >> pos) & 1
+        or leader.pending != Pending.NONE
+        or leader.alter_item != AlterItem.NONE
+    ):
         return False
-    p = w[r + R_PART]
-    return may_expand(
-        rules,
-        rec,
-        record_base(w, r),
-        pos,
-        w[r + R_ISR],
-        False,
-        w[r + R_HW],
-        w[r + R_EPOCH_START],
-        w[p + P_ELIGIBLE],
-        rule_time,
-        w[w[r + R_BROKER] + B_LAG],
+    broker = leader.broker
+    eligible = leader.partition.eligible
+    return may_expand(rules, leader, pos, eligible, rule_time, broker.lag_time_max_us)
+
+
+@compiled
+def sync_write_end(world: World, leader: Replica) -> int:
+    """When a ZooKeeper write that ``leader`` begins now is done.
+
+    Where ``leader`` stands for several partitions, each of them is written in its turn.
+    """
+    node = leader.broker.number
+    place = link(world, node, world.broker_count)
+    back = link(world, world.broker_count, node)
+    begins = max(max(world.now, place.dropped_until), back.dropped_until)
+    return begins + leader.partition.weight * (
+        world.zookeeper_write_us + place.added_us + back.added_us
     )
 
 
 @compiled
-def sync_write_end(w, r):
-    """When a ZooKeeper write that the leader ``r`` begins now is done.
-
-    Where ``r`` stands for several partitions, each of them is written in its turn.
-    """
-    node = broker_index(w, w[r + R_BROKER])
-    place = link(w, node, w[H_BROKERS])
-    back = link(w, w[H_BROKERS], node)
-    begins = max(max(w[G_NOW], w[place + 1]), w[back + 1])
-    return begins + weight_of(w, r) * (w[C_ZK_WRITE] + w[place] + w[back])
-
-
-@compiled
-def finish_sync_write(w, rec, rules, r):
-    """The ZooKeeper write of ``r`` is done: a stale leader's conditional write changes nothing."""
-    if w[r + R_PENDING] in (PENDING_EXPAND, PENDING_SHRINK):
-        if leads_officially(w, r) and w[w[r + R_PART] + P_PEPOCH] == w[r + R_PEPOCH]:
-            commit_isr(w, rec, rules, r)
+def finish_sync_write(world: World, rules: Rules, leader: Replica) -> None:
+    """The ZooKeeper write is done: a stale leader's conditional write changes nothing."""
+    if leader.pending in (Pending.EXPAND, Pending.SHRINK):
+        if leads_officially(leader) and leader.partition.partition_epoch == leader.partition_epoch:
+            commit_isr(world, rules, leader)
         else:
-            w[r + R_PENDING] = PENDING_NONE
+            leader.pending = Pending.NONE
 
 
 # ------------------------------------------------------------------ partition lock
 
 
 @compiled
-def wake_lock_waiters(w, r):
-    """The write lock of ``r`` is free: handlers that waited for it go on, in order."""
-    b = w[r + R_BROKER]
-    d = w[b + B_HANDLERS]
-    for _ in range(w[b + B_IO]):
-        if w[d + D_ROW] == r and w[d + D_STATE] in (
-            DS_FETCH_LOCK,
-            DS_PRODUCE_LOCK,
-            DS_RECORD_LOCK,
-            DS_COMPLETE_LOCK,
+def wake_lock_waiters(world: World, leader: Replica) -> None:
+    """The write lock of ``leader`` is free: handlers that waited for it go on, in order."""
+    broker = leader.broker
+    handler = broker.handlers
+    for _ in range(broker.io_threads):
+        if handler.locked == leader and handler.state in (
+            HandlerState.FETCH_LOCK,
+            HandlerState.PRODUCE_LOCK,
+            HandlerState.RECORD_LOCK,
+            HandlerState.COMPLETE_LOCK,
         ):
-            schedule(w, w[d + D_SLOT], w[G_NOW])
-        d += D_SIZE
+            schedule(world, handler.slot, world.now)
+        handler = handler[1]
 
 
 @compiled
-def begin_locked_read(w, r, end):
-    """A read begins that holds the lock of ``r`` until it is over; the last ones are listed."""
-    u = w[H_LOCKED] + (w[G_LOCKED_READS] & (LOCKED_MAX - 1)) * U_SIZE
-    w[u + U_BEGIN] = w[G_NOW]
-    w[u + U_END] = end
-    w[u + U_BROKER] = w[r + R_BROKER]
-    w[r + R_READERS] += 1
-    w[G_LOCKED_READS] += 1
+def begin_locked_read(world: World, leader: Replica, end: int) -> None:
+    """A read begins that holds the partition's lock until its end; the last ones are listed."""
+    read = world.locked_reads[world.locked_read_count & (LOCKED_MAX - 1)]
+    read.begin = world.now
+    read.end = end
+    read.broker = leader.broker
+    leader.readers += 1
+    world.locked_read_count += 1
 
 
 @compiled
-def release_read(w, r):
-    """A read that held the lock of ``r`` is over; True if whoever waits to write goes first."""
-    w[r + R_READERS] -= 1
-    return w[r + R_WRITER] != LOCK_FREE and w[r + R_READERS] == 0 and _call_writers(w, r)
+def release_read(world: World, leader: Replica) -> bool:
+    """A read that held the lock is over; True if whoever waits to write goes first."""
+    leader.readers -= 1
+    return (
+        leader.write_lock != WriteLock.FREE and leader.readers == 0 and _call_writers(world, leader)
+    )
 
 
 @cold
-def _call_writers(w, r):
-    """Nobody reads ``r`` any longer: who waits to write goes on now. False if nobody does.
+def _call_writers(world: World, leader: Replica) -> bool:
+    """Nobody reads ``leader`` any longer: who waits to write goes on now. False if nobody does.
 
     At one instant a tick comes before an answer, that before metadata.
     """
-    b = w[r + R_BROKER]
-    if w[r + R_WRITER] & LOCK_TICK_WAITS:
-        schedule(w, w[b + B_SLOT_TICK], w[G_NOW])
-    if w[r + R_WRITER] & LOCK_ANSWER_WAITS:
-        schedule(w, w[b + B_SLOT_ALTER], w[G_NOW])
-    if w[r + R_WRITER] & LOCK_METADATA_WAIT:
-        schedule(w, w[b + B_SLOT_MD], w[G_NOW])
-    return w[r + R_WRITER] & ~LOCK_HELD != 0
+    broker = leader.broker
+    if leader.write_lock & WriteLock.TICK_WAITS:
+        schedule(world, broker.tick_slot, world.now)
+    if leader.write_lock & WriteLock.ANSWER_WAITS:
+        schedule(world, broker.alter_slot, world.now)
+    if leader.write_lock & WriteLock.METADATA_WAIT:
+        schedule(world, broker.metadata_slot, world.now)
+    return leader.write_lock & ~WriteLock.HELD != 0
 
 
 @compiled
-def lock_is_busy(w, r, mark):
-    """Whether a writer has to wait for the lock of ``r``; it then stands in line (a LOCK_ bit)."""
-    if not write_waits(w[r + R_READERS], w[r + R_WRITER] & LOCK_HELD != 0):
+def lock_is_busy(world: World, leader: Replica, mark: int) -> bool:
+    """Whether a writer has to wait for the lock; it then stands in line (a `WriteLock` bit)."""
+    if not write_waits(leader.readers, leader.write_lock & WriteLock.HELD != 0):
         return False
-    note(w, DEP_LOCK)
-    w[r + R_WRITER] |= mark
+    note(world, Depends.LOCK)
+    leader.write_lock |= mark
     return True
 
 
 @compiled
-def leave_lock(w, r, mark):
-    """A writer that held the lock of ``r``, or waited for it (LOCK_ bits), is done."""
-    if w[r + R_WRITER] & mark == 0:
+def leave_lock(world: World, leader: Replica, mark: int) -> None:
+    """A writer that held the lock of ``leader``, or waited for it (`WriteLock` bits), is done."""
+    if leader.write_lock & mark == 0:
         return
-    w[r + R_WRITER] &= ~mark
-    if w[r + R_WRITER] == LOCK_FREE:
-        wake_lock_waiters(w, r)
-    elif w[r + R_READERS] == 0:
-        _call_writers(w, r)
+    leader.write_lock &= ~mark
+    if leader.write_lock == WriteLock.FREE:
+        wake_lock_waiters(world, leader)
+    elif leader.readers == 0:
+        _call_writers(world, leader)
 
 
 @compiled
-def append_must_wait(w, r):
-    """Whether an append to ``r`` has to wait for a writer, or one that waits itself."""
-    return w[r + R_WRITER] != LOCK_FREE
+def append_must_wait(leader: Replica) -> bool:
+    """Whether an append to ``leader`` has to wait for a writer, or one that waits itself."""
+    return leader.write_lock != WriteLock.FREE
 
 
 @compiled
-def read_must_wait(w, rules, r):
-    """Whether a new handler-stage read of ``r`` has to wait for a writer, or one that waits."""
-    return w[r + R_WRITER] != LOCK_FREE and switch(w, rules, ISR_LOCK, NOT_HERE) >= _LOCK_RW_ALWAYS
+def read_must_wait(world: World, rules: Rules, leader: Replica) -> bool:
+    """Whether a new handler-stage read has to wait for a writer, or one that waits."""
+    lock = asked(world, rules.isr_lock, Depends.NOTHING)
+    return leader.write_lock != WriteLock.FREE and lock >= Lock.RW_ALWAYS
 
 
 # ------------------------------------------------------------------ the isr-expiration tick
 
 
 @compiled
-def _expired(w, rec, rules, r):
-    """ISR members that the tick takes out of the ISR of ``r`` now."""
-    if w[r + R_PENDING] != PENDING_NONE or w[r + R_ITEM] != 0:
+def _expired(world: World, rules: Rules, leader: Replica) -> int:
+    """ISR members that the tick takes out of the ISR of ``leader`` now."""
+    if leader.pending != Pending.NONE or leader.alter_item != AlterItem.NONE:
         return 0
-    p = w[r + R_PART]
+    broker = leader.broker
     return out_of_sync_mask(
-        rules,
-        rec,
-        record_base(w, r),
-        w[p + P_RF],
-        w[r + R_POS],
-        w[r + R_LEO],
-        w[r + R_ISR],
-        w[G_NOW],
-        w[w[r + R_BROKER] + B_LAG],
-        w[w[r + R_BROKER] + B_LAG_MESSAGES],
+        rules, leader, world.now, broker.lag_time_max_us, broker.lag_max_messages
     )
 
 
 @compiled
-def _tick_visits(w, rec, rules, b, r):
-    """The walk of broker ``b`` comes to the leader ``r``; False if it has to stay there."""
-    mode = switch(w, rules, ISR_LOCK, NOT_HERE)
-    if w[b + B_TICK_STATE] == TICK_WRITES:
-        w[b + B_TICK_STATE] = TICK_READY
-        finish_sync_write(w, rec, rules, r)
-        leave_lock(w, r, LOCK_HELD)
+def _tick_visits(world: World, rules: Rules, broker: Broker, leader: Replica) -> bool:
+    """The walk of ``broker`` comes to ``leader``; False if it has to stay there."""
+    mode = asked(world, rules.isr_lock, Depends.NOTHING)
+    if broker.tick_state == Tick.WRITES:
+        broker.tick_state = Tick.READY
+        finish_sync_write(world, rules, leader)
+        leave_lock(world, leader, WriteLock.HELD)
         return True
-    expired = _expired(w, rec, rules, r)
+    expired = _expired(world, rules, leader)
     if expired != 0:
-        note(w, DEP_EXPIRED)
-        note_isr(w, w[r + R_PART], w[r + R_ISR] & ~expired)
-    wants_lock = mode in (_LOCK_COMPLETION, _LOCK_RW_ALWAYS) or (
-        mode != _LOCK_NONE and expired != 0
-    )
-    if wants_lock and lock_is_busy(w, r, LOCK_TICK_WAITS):
-        w[b + B_TICK_STATE] = TICK_WAITS
-        w[G_TICKS_HELD_UP] += 1
+        note(world, Depends.EXPIRED)
+        note_isr(world, leader.partition, leader.isr & ~expired)
+    wants_lock = mode in (Lock.COMPLETION, Lock.RW_ALWAYS) or (mode != Lock.NONE and expired != 0)
+    if wants_lock and lock_is_busy(world, leader, WriteLock.TICK_WAITS):
+        broker.tick_state = Tick.WAITS
+        world.held_up_ticks += 1
         return False
-    if w[b + B_TICK_STATE] == TICK_WAITS:
-        w[b + B_TICK_STATE] = TICK_READY
-        leave_lock(w, r, LOCK_TICK_WAITS)
+    if broker.tick_state == Tick.WAITS:
+        broker.tick_state = Tick.READY
+        leave_lock(world, leader, WriteLock.TICK_WAITS)
     if expired == 0:
         return True
-    left = w[r + R_ISR] & ~expired
+    left = leader.isr & ~expired
     if transfers_instead_of_shrinking(
-        rules, size_of(left), min_isr_for(w, rules, w[r + R_PART], left)
+        rules, size_of(left), min_isr_for(world, rules, leader.partition, left)
     ):
-        resign(w, rec, rules, r, True)
+        resign(world, rules, leader, True)
         return True
-    propose(w, rec, rules, r, PENDING_SHRINK, left, expired)
-    if rules[ASYNC_ISR] != 0:
-        submit(w, r)
+    propose(world, rules, leader, Pending.SHRINK, left, expired)
+    if rules.async_isr:
+        submit(world, leader)
         return True
-    w[r + R_WRITER] |= LOCK_HELD
-    w[b + B_TICK_STATE] = TICK_WRITES
-    schedule(w, w[b + B_SLOT_TICK], sync_write_end(w, r))
+    leader.write_lock |= WriteLock.HELD
+    broker.tick_state = Tick.WRITES
+    schedule(world, broker.tick_slot, sync_write_end(world, leader))
     return False
 
 
 @cold
-def tick_fires(w, rec, rules, b):
-    """The isr-expiration task of broker ``b``: one walk over all its partitions, at a fixed rate.
+def tick_fires(world: World, rules: Rules, broker: Broker) -> None:
+    """The isr-expiration task of ``broker``: one walk over all its partitions, at a fixed rate.
 
     A walk that has to wait for a lock, or for ZooKeeper, waits as a whole; ticks missed meanwhile
     fire back to back.
     """
-    flush_all(w, rec, rules)
-    now = w[G_NOW]
-    slot = w[b + B_SLOT_TICK]
-    w[G_TICKS] += 1
-    if w[b + B_PAUSED_UNTIL] > now:
-        schedule(w, slot, w[b + B_PAUSED_UNTIL])
+    flush_all(world, rules)
+    now = world.now
+    slot = broker.tick_slot
+    world.tick_count += 1
+    if broker.paused_until > now:
+        schedule(world, slot, broker.paused_until)
         return
-    if w[b + B_TICK_POS] < 0:
-        w[b + B_TICK_POS] = 0
-        w[b + B_TICK_DUE] += w[b + B_TICK]
-    while w[b + B_TICK_POS] < w[b + B_WALK_N]:
-        r = w[w[H_WALK] + w[b + B_WALK] + w[b + B_TICK_POS]]
-        if w[r + R_IS_LEADER] == 1:
-            if not _tick_visits(w, rec, rules, b, r):
-                if w[b + B_TICK_STATE] == TICK_WAITS:
-                    cancel(w, slot)
+    if broker.tick_position < 0:
+        broker.tick_position = 0
+        broker.tick_due += broker.tick_period_us
+    while broker.tick_position < broker.hosted_count:
+        leader = broker.hosted[broker.tick_position].replica
+        if leader.is_leader:
+            if not _tick_visits(world, rules, broker, leader):
+                if broker.tick_state == Tick.WAITS:
+                    cancel(world, slot)
                 return
-        elif w[b + B_TICK_STATE] != TICK_READY:
-            w[b + B_TICK_STATE] = TICK_READY
-            leave_lock(w, r, LOCK_TICK_WAITS | LOCK_HELD)
-        w[b + B_TICK_POS] += 1
-    w[b + B_TICK_POS] = -1
-    schedule(w, slot, max(now, w[b + B_TICK_DUE]))
+        elif broker.tick_state != Tick.READY:
+            broker.tick_state = Tick.READY
+            leave_lock(world, leader, WriteLock.TICK_WAITS | WriteLock.HELD)
+        broker.tick_position += 1
+    broker.tick_position = -1
+    schedule(world, slot, max(now, broker.tick_due))
 
 
 @compiled
-def watch_followers(w, p):
-    """The LEO of the leader of ``p`` has moved: followers that are overdue may be behind now."""
-    if w[p + P_WATCHED] > 0:
-        for pos in range(w[p + P_RF]):
-            watch_detection_delay(w, row_of(w, p, pos))
+def watch_followers(world: World, partition: Partition) -> None:
+    """The leader's log end has moved: followers that are overdue may be behind now."""
+    if partition.watched_followers > 0:
+        for pos in range(partition.replication_factor):
+            watch_detection_delay(world, partition.replicas[pos])

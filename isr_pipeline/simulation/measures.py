@@ -8,380 +8,295 @@ anew. Everything is counted after the warm-up; events are listed from 0.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import size_of
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import nothing_like, number_of
+from isr_pipeline.simulation.network import names
 from isr_pipeline.simulation.shortcuts.depends import min_isr, note_isr
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_INDEX,
-    B_LAG,
-    B_PAUSED_UNTIL,
-    B_UP,
-    C_EVENTS_MAX,
-    C_REQUEST_TIMEOUT,
-    C_WARMUP,
-    EV_UNDER_MIN_END,
-    EV_UNDER_MIN_START,
-    FLAG_OFFLINE,
-    FLAG_UNAVAILABLE,
-    FLAG_UNDER_MIN,
-    FLAG_UNDER_REPLICATED,
-    G_DEAD,
-    G_DEAD_MAX,
-    G_DETECTION_DELAY,
-    G_EVENT_COUNT,
-    G_EVENTS_DROPPED,
-    G_FAILED,
-    G_FAILED_MAX,
-    G_FAILED_SINCE,
-    G_FAILED_TIME,
-    G_LATENCY_BATCHES,
-    G_LATENCY_MAX,
-    G_NOW,
-    G_UNAVAILABLE,
-    G_UNTRACKED,
-    G_UNTRACKED_SINCE,
-    G_UNTRACKED_TIME,
-    H_EVENTS,
-    H_FAULTS,
-    H_FLT,
-    H_FPART,
-    H_HIST,
-    H_PART,
-    H_PARTITIONS,
-    H_ROW,
-    HIST_SIZE,
-    HIST_SUB_BITS,
+from isr_pipeline.simulation.world.states import EventKind, FaultState, Standing, Touch
+from isr_pipeline.simulation.world.tables import (
     INF,
-    P_FLAGS,
-    P_ISR,
-    P_LAST_LEADER,
-    P_LEADER,
-    P_LEPOCH,
-    P_RF,
-    P_ROW0,
-    P_SINCE,
-    P_SIZE,
-    P_STAND_BASE,
-    P_STAND_SINCE,
-    P_T_OFFLINE,
-    P_T_UNAVAILABLE,
-    P_T_UNDER_MIN,
-    P_T_UNDER_REPLICATED,
-    P_WATCHED,
-    P_WEIGHT,
-    R_BROKER,
-    R_DIR,
-    R_LEO,
-    R_ML_ARMED,
-    R_ML_SINCE,
-    R_ONLINE,
-    R_PART,
-    R_POS,
-    R_SIZE,
-    R_TOUCH_FROM,
-    TOUCH_APPEND,
-    TOUCH_LINK,
-    TOUCH_LOG_DIR,
-    TOUCH_PROCESS,
-    V_BROKER,
-    V_DECIDED,
-    V_ISR,
-    V_KIND,
-    V_LEADER,
-    V_LEPOCH,
-    V_MASK,
-    V_PART,
-    V_SIZE,
-    V_TIME,
-    X_ALL_PARTS,
-    X_BROKER,
-    X_DIR,
-    X_FROM,
-    X_SIZE,
-    X_START,
-    X_STATE,
-    X_TO,
-    X_TOUCHES,
+    LATENCY_BUCKETS,
+    LATENCY_SUB_BITS,
+    Broker,
+    Event,
+    Fault,
+    Partition,
+    Replica,
+    World,
 )
 
 
 @compiled
-def broker_index(w, b):
-    """Index of the broker whose row pointer is ``b``; -1 for none."""
-    if b < 0:
-        return -1
-    return w[b + B_INDEX]
-
-
-@compiled
-def row_of(w, p, pos):
-    """Row pointer of the replica at position ``pos`` of partition ``p``."""
-    return w[p + P_ROW0] + pos * R_SIZE
-
-
-@compiled
-def weight_of(w, r):
-    """How many partitions the partition of replica ``r`` stands for."""
-    return w[w[r + R_PART] + P_WEIGHT]
-
-
-@compiled
-def row_index(w, r):
-    """Index of the replica whose row pointer is ``r``."""
-    return (r - w[H_ROW]) // R_SIZE
-
-
-@compiled
-def emit(w, kind, p, broker, decided, mask):
-    """List an event of partition ``p`` (row pointer, -1 none) now; returns its pointer or -1.
+def emit(
+    world: World, kind: int, partition: Partition, broker: int, decided: int, mask: int
+) -> Event:
+    """List an event of ``partition`` now; nothing where the list is full.
 
     Leader, epoch and ISR are those the controller has committed. Past the list's size events are
     counted, not listed.
     """
-    n = w[G_EVENT_COUNT]
-    if n >= w[C_EVENTS_MAX]:
-        w[G_EVENTS_DROPPED] += 1
-        return -1
-    w[G_EVENT_COUNT] = n + 1
-    e = w[H_EVENTS] + n * V_SIZE
-    w[e + V_TIME] = w[G_NOW]
-    w[e + V_KIND] = kind
-    w[e + V_BROKER] = broker
-    w[e + V_DECIDED] = decided
-    w[e + V_MASK] = mask
-    if p < 0:
-        w[e + V_PART] = -1
-        w[e + V_LEADER] = -1
-        w[e + V_LEPOCH] = -1
-        w[e + V_ISR] = 0
-    else:
-        w[e + V_PART] = (p - w[H_PART]) // P_SIZE
-        w[e + V_LEADER] = w[p + P_LEADER]
-        w[e + V_LEPOCH] = w[p + P_LEPOCH]
-        w[e + V_ISR] = w[p + P_ISR]
-    return e
+    event = emit_of_broker(world, kind, broker)
+    if event:
+        event.decided_at = decided
+        event.mask = mask
+        event.partition = number_of(partition, world.partitions)
+        event.leader = partition.leader
+        event.leader_epoch = partition.leader_epoch
+        event.isr = partition.isr
+    return event
 
 
 @compiled
-def _since(w, begin):
+def emit_of_broker(world: World, kind: int, broker: int) -> Event:
+    """List an event of no partition now; nothing where the list is full."""
+    n = world.listed_events
+    event = world.events[n]
+    if n >= world.events_max:
+        world.dropped_events += 1
+        return nothing_like(event)
+    world.listed_events = n + 1
+    event.time = world.now
+    event.kind = kind
+    event.broker = broker
+    event.decided_at = -1
+    event.mask = 0
+    event.partition = -1
+    event.leader = -1
+    event.leader_epoch = -1
+    event.isr = 0
+    return event
+
+
+@compiled
+def _since(world: World, begin: int) -> int:
     """Time from ``begin`` to now, as far as it lies after the warm-up."""
-    start = max(begin, w[C_WARMUP])
-    return max(0, w[G_NOW] - start)
+    start = max(begin, world.warmup)
+    return max(0, world.now - start)
 
 
 @compiled
-def book(w, p):
-    """Add the time since the flags of partition ``p`` were set to its totals."""
-    passed = _since(w, w[p + P_SINCE])
-    w[p + P_SINCE] = w[G_NOW]
+def book(world: World, partition: Partition) -> None:
+    """Add the time since the flags of ``partition`` were set to its totals."""
+    passed = _since(world, partition.flags_since)
+    partition.flags_since = world.now
     if passed == 0:
         return
-    flags = w[p + P_FLAGS]
-    if flags & FLAG_OFFLINE:
-        w[p + P_T_OFFLINE] += passed
-    if flags & FLAG_UNDER_MIN:
-        w[p + P_T_UNDER_MIN] += passed
-    if flags & FLAG_UNDER_REPLICATED:
-        w[p + P_T_UNDER_REPLICATED] += passed
-    if flags & FLAG_UNAVAILABLE:
-        w[p + P_T_UNAVAILABLE] += passed
+    flags = partition.flags
+    if flags & Standing.OFFLINE:
+        partition.offline_time += passed
+    if flags & Standing.UNDER_MIN_ISR:
+        partition.under_min_isr_time += passed
+    if flags & Standing.UNDER_REPLICATED:
+        partition.under_replicated_time += passed
+    if flags & Standing.UNAVAILABLE:
+        partition.unavailable_time += passed
 
 
 @compiled
-def refresh(w, rules, p):
-    """Set the flags of partition ``p`` anew, after its leader, its ISR or a broker changed."""
-    book(w, p)
-    note_isr(w, p, w[p + P_ISR])
-    leader = w[p + P_LEADER]
-    members = size_of(w[p + P_ISR])
-    fewest = min_isr(w, rules, p)
-    before = w[p + P_FLAGS]
+def refresh(world: World, rules: Rules, partition: Partition) -> None:
+    """Set the flags of ``partition`` anew, after its leader, its ISR or a broker changed."""
+    book(world, partition)
+    note_isr(world, partition, partition.isr)
+    leader = partition.leader
+    members = size_of(partition.isr)
+    fewest = min_isr(world, rules, partition)
+    before = partition.flags
     flags = 0
     if leader < 0:
-        flags = FLAG_OFFLINE | FLAG_UNAVAILABLE
+        flags = Standing.OFFLINE | Standing.UNAVAILABLE
     else:
-        r = row_of(w, p, leader)
-        b = w[r + R_BROKER]
+        replica = partition.replicas[leader]
+        broker = replica.broker
         if members < fewest:
-            flags |= FLAG_UNDER_MIN | FLAG_UNAVAILABLE
-        if members < w[p + P_RF]:
-            flags |= FLAG_UNDER_REPLICATED
-        if w[b + B_UP] == 0 or w[b + B_PAUSED_UNTIL] > w[G_NOW] or w[r + R_ONLINE] == 0:
-            flags |= FLAG_UNAVAILABLE
-    w[p + P_FLAGS] = flags
-    if (flags ^ before) & FLAG_UNDER_MIN:
-        kind = EV_UNDER_MIN_START if flags & FLAG_UNDER_MIN else EV_UNDER_MIN_END
-        emit(w, kind, p, -1, -1, 0)
+            flags |= Standing.UNDER_MIN_ISR | Standing.UNAVAILABLE
+        if members < partition.replication_factor:
+            flags |= Standing.UNDER_REPLICATED
+        if not broker.is_up or broker.paused_until > world.now or not replica.is_online:
+            flags |= Standing.UNAVAILABLE
+    partition.flags = flags
+    if (flags ^ before) & Standing.UNDER_MIN_ISR:
+        kind = (
+            EventKind.UNDER_MIN_ISR_START
+            if flags & Standing.UNDER_MIN_ISR
+            else EventKind.UNDER_MIN_ISR_END
+        )
+        emit(world, kind, partition, -1, -1, 0)
 
 
 @compiled
-def _unavailable_so_far(w, p):
-    """Booked unavailable time of partition ``p``, up to now."""
-    total = w[p + P_T_UNAVAILABLE]
-    if w[p + P_FLAGS] & FLAG_UNAVAILABLE:
-        total += _since(w, w[p + P_SINCE])
+def _unavailable_so_far(world: World, partition: Partition) -> int:
+    """Booked unavailable time of ``partition``, up to now."""
+    total = partition.unavailable_time
+    if partition.flags & Standing.UNAVAILABLE:
+        total += _since(world, partition.flags_since)
     return total
 
 
 @compiled
-def hw_stands(w, p):
-    """The HW of partition ``p`` is below the LEO from now on."""
-    if w[p + P_STAND_SINCE] < 0:
-        w[p + P_STAND_SINCE] = w[G_NOW]
-        w[p + P_STAND_BASE] = _unavailable_so_far(w, p)
+def hw_stands(world: World, partition: Partition) -> None:
+    """The HW of ``partition`` is below the LEO from now on."""
+    if partition.stands_since < 0:
+        partition.stands_since = world.now
+        partition.unavailable_before = _unavailable_so_far(world, partition)
 
 
 @compiled
-def hw_moved(w, p, still_below):
-    """The HW of partition ``p`` has moved: a standstill of request.timeout.ms counts as a whole."""
-    since = w[p + P_STAND_SINCE]
+def hw_moved(world: World, partition: Partition, still_below: int) -> None:
+    """The HW of ``partition`` has moved: a standstill of request.timeout.ms counts as a whole."""
+    since = partition.stands_since
     if since >= 0:
-        if w[G_NOW] - since >= w[C_REQUEST_TIMEOUT]:
-            other = _unavailable_so_far(w, p) - w[p + P_STAND_BASE]
-            w[G_UNAVAILABLE] += w[p + P_WEIGHT] * max(0, _since(w, since) - other)
-        w[p + P_STAND_SINCE] = -1
+        if world.now - since >= world.request_timeout_us:
+            other = _unavailable_so_far(world, partition) - partition.unavailable_before
+            world.unavailable_time += partition.weight * max(0, _since(world, since) - other)
+        partition.stands_since = -1
     if still_below:
-        hw_stands(w, p)
+        hw_stands(world, partition)
 
 
 @compiled
-def note_latency(w, p, latency):
-    """Put the commit latency (microseconds) of a batch of ``p`` into the histogram."""
+def note_latency(world: World, partition: Partition, latency: int) -> None:
+    """Put the commit latency (microseconds) of a batch of ``partition`` into the histogram."""
     v = max(0, latency)
-    batches = w[p + P_WEIGHT]
-    w[G_LATENCY_MAX] = max(w[G_LATENCY_MAX], v)
-    w[G_LATENCY_BATCHES] += batches
+    batches = partition.weight
+    world.latency_max = max(world.latency_max, v)
+    world.latency_batches += batches
     shift = 0
-    while (v >> shift) >= (2 << HIST_SUB_BITS):
+    while (v >> shift) >= (2 << LATENCY_SUB_BITS):
         shift += 1
-    index = (shift << HIST_SUB_BITS) + (v >> shift)
-    w[w[H_HIST] + min(index, HIST_SIZE - 1)] += batches
+    index = (shift << LATENCY_SUB_BITS) + (v >> shift)
+    world.latencies[min(index, LATENCY_BUCKETS - 1)] += batches
 
 
 @compiled
-def count_failed(w, change):
+def count_failed(world: World, change: int) -> None:
     """So many partitions more (or less) are marked failed by a fetcher."""
-    w[G_FAILED_TIME] += w[G_FAILED] * _since(w, w[G_FAILED_SINCE])
-    w[G_FAILED_SINCE] = w[G_NOW]
-    before = w[G_FAILED]
-    w[G_FAILED] += change
-    if w[G_NOW] >= w[C_WARMUP]:
-        w[G_FAILED_MAX] = max(w[G_FAILED_MAX], max(before, w[G_FAILED]))
+    world.failed_time += world.failed_partitions * _since(world, world.failed_since)
+    world.failed_since = world.now
+    before = world.failed_partitions
+    world.failed_partitions += change
+    if world.now >= world.warmup:
+        world.failed_partitions_max = max(
+            world.failed_partitions_max, max(before, world.failed_partitions)
+        )
 
 
 @compiled
-def count_dead(w, change):
+def count_dead(world: World, change: int) -> None:
     """One fetcher thread more (or less) is dead."""
-    before = w[G_DEAD]
-    w[G_DEAD] += change
-    if w[G_NOW] >= w[C_WARMUP]:
-        w[G_DEAD_MAX] = max(w[G_DEAD_MAX], max(before, w[G_DEAD]))
+    before = world.dead_threads
+    world.dead_threads += change
+    if world.now >= world.warmup:
+        world.dead_threads_max = max(world.dead_threads_max, max(before, world.dead_threads))
 
 
 @compiled
-def count_untracked(w, change):
+def count_untracked(world: World, change: int) -> None:
     """So many replicas more (or less) lie on dead threads."""
-    w[G_UNTRACKED_TIME] += w[G_UNTRACKED] * _since(w, w[G_UNTRACKED_SINCE])
-    w[G_UNTRACKED_SINCE] = w[G_NOW]
-    w[G_UNTRACKED] += change
+    world.untracked_time += world.untracked_partitions * _since(world, world.untracked_since)
+    world.untracked_since = world.now
+    world.untracked_partitions += change
 
 
 @compiled
-def watch_detection_delay(w, r):
-    """Book the time in which the faulty follower ``r`` should have been out of the ISR already.
+def watch_detection_delay(world: World, follower: Replica) -> None:
+    """Book the time in which the faulty ``follower`` should have been out of the ISR already.
 
-    It counts from R_ML_ARMED (fault start + replica.lag.time.max.ms) on, while the replica is in
-    the committed ISR and behind its leader's LEO.
+    It counts from `Replica.overdue_from` (fault start + replica.lag.time.max.ms) on, while the
+    replica is in the committed ISR and behind its leader's LEO.
     """
-    if w[r + R_ML_SINCE] >= 0:
-        begin = max(w[r + R_ML_SINCE], w[r + R_ML_ARMED])
-        if w[G_NOW] > begin:
-            w[G_DETECTION_DELAY] += weight_of(w, r) * _since(w, begin)
-        w[r + R_ML_SINCE] = -1
-    if w[r + R_ML_ARMED] == INF:
+    if follower.overdue_since >= 0:
+        begin = max(follower.overdue_since, follower.overdue_from)
+        if world.now > begin:
+            world.detection_delay += follower.partition.weight * _since(world, begin)
+        follower.overdue_since = -1
+    if follower.overdue_from == INF:
         return
-    p = w[r + R_PART]
-    leader = w[p + P_LEADER]
-    if leader < 0 or leader == w[r + R_POS]:
+    partition = follower.partition
+    leader = partition.leader
+    if leader < 0 or leader == follower.position:
         return
-    member = (w[p + P_ISR] >> w[r + R_POS]) & 1
-    if member and w[r + R_LEO] < w[row_of(w, p, leader) + R_LEO]:
-        w[r + R_ML_SINCE] = w[G_NOW]
+    member = (partition.isr >> follower.position) & 1
+    if member and follower.log_end_offset < partition.replicas[leader].log_end_offset:
+        follower.overdue_since = world.now
 
 
 @compiled
-def touches(w, fault, r, leader_broker, named):
-    """Whether a fault touches the follower ``r``, or its link to its leader.
+def touches(
+    world: World, fault: Fault, follower: Replica, leader_broker: Broker, named: int
+) -> bool:
+    """Whether a fault touches ``follower``, or its link to its leader.
 
     Args:
-        w: the world.
-        fault: its number.
-        r: row pointer of the follower.
-        leader_broker: row pointer of the leader's broker, -1 without a leader.
-        named: TOUCH_ bits of those kinds that count for the partitions that they name.
+        world: the world.
+        fault: the fault.
+        follower: the follower.
+        leader_broker: the leader's broker, or nothing.
+        named: `Touch` bits of those kinds that count for the partitions that they name.
     """
-    x = w[H_FLT] + fault * X_SIZE
-    kinds = w[x + X_TOUCHES]
-    b = w[r + R_BROKER]
-    if kinds & TOUCH_LINK:
-        if leader_broker < 0:
+    kinds = fault.touches
+    broker = follower.broker
+    if kinds & Touch.LINK:
+        if not leader_broker:
             return False
-        here = broker_index(w, b)
-        there = broker_index(w, leader_broker)
-        return (w[x + X_FROM] == here and w[x + X_TO] == there) or (
-            w[x + X_FROM] == there and w[x + X_TO] == here
+        here = broker.number
+        there = leader_broker.number
+        return (fault.from_node == here and fault.to_node == there) or (
+            fault.from_node == there and fault.to_node == here
         )
-    if w[x + X_BROKER] != b:
+    if fault.broker != broker:
         return False
-    if kinds & TOUCH_LOG_DIR:
-        return w[x + X_DIR] == w[r + R_DIR]
+    if kinds & Touch.LOG_DIR:
+        return fault.log_dir == follower.log_dir
     if kinds & named:
-        p_index = (w[r + R_PART] - w[H_PART]) // P_SIZE
-        is_named = w[w[H_FPART] + fault * w[H_PARTITIONS] + p_index] == 1
-        return w[x + X_ALL_PARTS] == 1 or is_named
-    return kinds & TOUCH_PROCESS != 0
+        return names(world, fault, follower.partition)
+    return kinds & Touch.PROCESS != 0
 
 
 @compiled
-def _fault_since(w, r):
-    """Start of the earliest fault that touches the follower ``r`` now: INF if none does."""
-    p = w[r + R_PART]
-    leader = w[p + P_LEADER]
-    leader_broker = w[row_of(w, p, leader) + R_BROKER] if leader >= 0 else -1
-    since = w[r + R_TOUCH_FROM]
-    for i in range(w[H_FAULTS]):
-        x = w[H_FLT] + i * X_SIZE
-        running = w[x + X_STATE] in (1, 2)
-        if running and w[x + X_START] < since and touches(w, i, r, leader_broker, TOUCH_APPEND):
-            since = w[x + X_START]
+def _fault_since(world: World, follower: Replica) -> int:
+    """Start of the earliest fault that touches ``follower`` now: INF if none does."""
+    partition = follower.partition
+    leader = partition.leader
+    leader_broker = (
+        partition.replicas[leader].broker if leader >= 0 else nothing_like(follower.broker)
+    )
+    since = follower.touched_from
+    for i in range(world.fault_count):
+        fault = world.faults[i]
+        running = fault.state in (FaultState.RUNNING, FaultState.SECOND_STEP)
+        earlier = running and fault.start < since
+        if earlier and touches(world, fault, follower, leader_broker, Touch.APPEND):
+            since = fault.start
     return since
 
 
 @compiled
-def _lag_limit(w, p):
-    """replica.lag.time.max.ms of the leader of partition ``p``: of the last one, if it has none."""
-    leader = w[p + P_LEADER] if w[p + P_LEADER] >= 0 else w[p + P_LAST_LEADER]
-    return w[w[row_of(w, p, leader) + R_BROKER] + B_LAG]
+def _lag_limit(partition: Partition) -> int:
+    """replica.lag.time.max.ms of the leader of ``partition``: of the last one, if it has none."""
+    leader = partition.leader if partition.leader >= 0 else partition.last_leader
+    return partition.replicas[leader].broker.lag_time_max_us
 
 
 @compiled
-def rearm(w, r):
-    """A fault of the replica ``r``, or its leader, has changed: when is it overdue?
+def rearm(world: World, replica: Replica) -> None:
+    """A fault of ``replica``, or its leader, has changed: when is it overdue?
 
     Its detection is overdue from the fault's start + the leader's replica.lag.time.max.ms on.
     """
-    watch_detection_delay(w, r)
-    since = _fault_since(w, r)
-    armed = INF if since == INF else since + _lag_limit(w, w[r + R_PART])
-    if (armed == INF) != (w[r + R_ML_ARMED] == INF):
-        w[w[r + R_PART] + P_WATCHED] += -1 if armed == INF else 1
-    w[r + R_ML_ARMED] = armed
-    w[r + R_ML_SINCE] = -1
-    watch_detection_delay(w, r)
+    watch_detection_delay(world, replica)
+    since = _fault_since(world, replica)
+    armed = INF if since == INF else since + _lag_limit(replica.partition)
+    if (armed == INF) != (replica.overdue_from == INF):
+        replica.partition.watched_followers += -1 if armed == INF else 1
+    replica.overdue_from = armed
+    replica.overdue_since = -1
+    watch_detection_delay(world, replica)
 
 
 @compiled
-def touch(w, r):
-    """A fault of a moment hits the replica ``r``; it shows until the next successful append."""
-    if w[r + R_TOUCH_FROM] == INF:
-        w[r + R_TOUCH_FROM] = w[G_NOW]
-    rearm(w, r)
+def touch(world: World, replica: Replica) -> None:
+    """A fault of a moment hits ``replica``; it shows until the next successful append."""
+    if replica.touched_from == INF:
+        replica.touched_from = world.now
+    rearm(world, replica)

@@ -2,82 +2,62 @@
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.preferred import (
-    NEXT_GO_US,
-    go_limit,
-    moves_back,
-    waits_for_imbalance,
-)
+from isr_pipeline.kafka.preferred import NEXT_GO_US, go_limit, moves_back, waits_for_imbalance
+from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.simulation.controller import elect_preferred, plan_check
-from isr_pipeline.simulation.measures import row_of
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_SIZE,
-    C_IMBALANCE,
-    C_REBALANCE,
-    G_CTL_OUT_UNTIL,
-    G_NOW,
-    H_BRK,
-    H_BROKERS,
-    H_PART,
-    H_PARTITIONS,
-    H_SLOT_REBALANCE,
-    P_LEADER,
-    P_PREFERRED,
-    P_SIZE,
-    R_BROKER,
-)
 from isr_pipeline.simulation.world.queue import cancel, schedule
+from isr_pipeline.simulation.world.tables import Broker, Partition, World
 
 
 @compiled
-def _prefers(w, p, b):
-    """Whether the preferred replica of partition ``p`` is on broker ``b``."""
-    return w[row_of(w, p, w[p + P_PREFERRED]) + R_BROKER] == b
+def _prefers(partition: Partition, broker: Broker) -> bool:
+    """Whether the preferred replica of ``partition`` is on ``broker``."""
+    return partition.replicas[partition.preferred].broker == broker
 
 
 @compiled
-def _is_due(w, rules, b):
-    """Whether broker ``b`` gets the leads back that it misses."""
+def _is_due(world: World, rules: Rules, broker: Broker) -> bool:
+    """Whether ``broker`` gets the leads back that it misses."""
     preferred = 0
     missing = 0
-    for i in range(w[H_PARTITIONS]):
-        p = w[H_PART] + i * P_SIZE
-        if _prefers(w, p, b):
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        if _prefers(partition, broker):
             preferred += 1
-            missing += w[p + P_LEADER] != w[p + P_PREFERRED]
-    return missing > 0 and moves_back(rules, preferred, missing, w[C_IMBALANCE])
+            missing += partition.leader != partition.preferred
+    return missing > 0 and moves_back(rules, preferred, missing, world.imbalance_percentage)
 
 
 @compiled
-def _give_back(w, rules):
+def _give_back(world: World, rules: Rules) -> bool:
     """One go over the brokers; True if as many leads were moved as one go may."""
     limit = go_limit(rules)
     moved = 0
-    for k in range(w[H_BROKERS]):
-        b = w[H_BRK] + k * B_SIZE
-        if not _is_due(w, rules, b):
+    for k in range(world.broker_count):
+        broker = world.brokers[k]
+        if not _is_due(world, rules, broker):
             continue
-        for i in range(w[H_PARTITIONS]):
-            p = w[H_PART] + i * P_SIZE
-            if _prefers(w, p, b) and w[p + P_LEADER] != w[p + P_PREFERRED]:
-                elect_preferred(w, rules, p)
-                moved += w[p + P_LEADER] == w[p + P_PREFERRED]
+        for i in range(world.partition_count):
+            partition = world.partitions[i]
+            if _prefers(partition, broker) and partition.leader != partition.preferred:
+                elect_preferred(world, rules, partition)
+                moved += partition.leader == partition.preferred
                 if moved == limit:
                     return True
     return False
 
 
 @compiled
-def check_fires(w, rules):
+def check_fires(world: World, rules: Rules) -> None:
     """The check is due; while the controller is away it waits for it."""
-    slot = w[H_SLOT_REBALANCE]
-    if w[G_CTL_OUT_UNTIL] > w[G_NOW]:
-        schedule(w, slot, w[G_CTL_OUT_UNTIL])
-    elif _give_back(w, rules):
-        schedule(w, slot, w[G_NOW] + NEXT_GO_US)
+    slot = world.check_slot
+    if world.controller_out_until > world.now:
+        schedule(world, slot, world.controller_out_until)
+    elif _give_back(world, rules):
+        schedule(world, slot, world.now + NEXT_GO_US)
     elif waits_for_imbalance(rules):
-        cancel(w, slot)
-        plan_check(w, rules)
+        cancel(world, slot)
+        plan_check(world, rules)
     else:
-        schedule(w, slot, w[G_NOW] + w[C_REBALANCE])
+        schedule(world, slot, world.now + world.imbalance_check_us)

@@ -5,147 +5,108 @@ A full request queue blocks network threads that hold the next requests; those c
 
 from __future__ import annotations
 
-from isr_pipeline.simulation.network import READ_DIRECT, read_end, service, transit
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import place_of
+from isr_pipeline.simulation.network import read_end, service, transit
 from isr_pipeline.simulation.shortcuts.pending import forget_pending
 from isr_pipeline.simulation.world.jit import compiled
-from isr_pipeline.simulation.world.layout import (
-    B_FAULTS_ON,
-    B_NET,
-    B_QLEN,
-    B_QUEUED_MAX,
-    B_SBASE,
-    B_SCAP,
-    B_SEND,
-    B_SENDERS,
-    B_SENDERS_BUSY,
-    B_SHEAD,
-    B_SLOT_SURGE,
-    B_STAIL,
-    B_SURGE_GATHERED,
-    B_SURGE_OUT,
-    C_HALF_RTT,
-    E_END,
-    E_OFFSET,
-    E_SIZE,
-    G_NOW,
-    H_SENDQ,
-    K_FROW,
-    K_SIZE,
-    N_BROKER,
-    N_REQ,
-    N_SIZE,
-    N_SLOT,
-    Q_DATA,
-    Q_ENT,
-    Q_KIND,
-    Q_N,
-    Q_OWNER,
-    Q_PENDING,
-    Q_SLOT,
-    Q_STATE,
-    QS_SENDING,
-    QS_SENDQ,
-    QS_TO_OWNER,
-    R_PART,
-    REQ_FETCH,
-    SEND_CLIENT,
-    SEND_NONE,
-    SEND_SURGE,
-    T_FETCHED,
-    T_WAY_BACK,
-)
 from isr_pipeline.simulation.world.queue import due, retire, schedule, wrapped
+from isr_pipeline.simulation.world.states import Caller, Reads, RequestKind, RequestState
+from isr_pipeline.simulation.world.tables import Broker, Request, Sender, World, request_at
 
 
 @compiled
-def _send_end(w, b, code):
+def _send_end(world: World, broker: Broker, code: int) -> int:
     """When the response that starts to leave now has left."""
-    end = w[G_NOW] + service(w, b, w[b + B_SEND])
-    if code < 0 or w[b + B_FAULTS_ON] == 0:
+    end = world.now + service(broker, broker.send_us)
+    if code <= 0 or broker.faults_on == 0:
         return end
-    q = code
-    if w[q + Q_KIND] == REQ_FETCH and w[q + Q_DATA] == 1:
-        fetched = w[w[q + Q_OWNER] + T_FETCHED]
-        for i in range(w[q + Q_N]):
-            e = w[q + Q_ENT] + i * E_SIZE
-            if w[e + E_OFFSET] >= 0 and w[e + E_END] > w[e + E_OFFSET]:
-                p = w[w[fetched + i * K_SIZE + K_FROW] + R_PART]
-                end = max(end, read_end(w, b, p, READ_DIRECT, 1, True))
+    request = request_at(world, code)
+    if request.kind == RequestKind.FETCH and request.has_data:
+        fetched = request.thread.fetched
+        for i in range(request.entry_count):
+            entry = request.entries[i]
+            if entry.offset >= 0 and entry.end > entry.offset:
+                partition = fetched[i].follower.partition
+                end = max(end, read_end(world, broker, partition, Reads.DIRECT, 1, True))
     return end
 
 
 @compiled
-def start_senders(w, b):
-    """Let free network threads of broker ``b`` take the responses that wait."""
-    while w[b + B_SHEAD] != w[b + B_STAIL] and _sender_free(w, b):
-        head = w[b + B_SHEAD]
-        code = w[w[H_SENDQ] + w[b + B_SBASE] + head]
-        w[b + B_SHEAD] = wrapped(head + 1, w[b + B_SCAP])
-        _send(w, b, code)
+def start_senders(world: World, broker: Broker) -> None:
+    """Let free network threads of ``broker`` take the responses that wait."""
+    while broker.answers_head != broker.answers_tail and _sender_free(broker):
+        head = broker.answers_head
+        code = broker.answers[head]
+        broker.answers_head = wrapped(head + 1, broker.answers_capacity)
+        _send(world, broker, code)
 
 
 @compiled
-def _sender_free(w, b):
-    """Whether a network thread of broker ``b`` can take a response."""
-    blocked = min(w[b + B_NET], max(0, w[b + B_QLEN] - w[b + B_QUEUED_MAX]))
-    return w[b + B_SENDERS_BUSY] + blocked < w[b + B_NET]
+def _sender_free(broker: Broker) -> bool:
+    """Whether a network thread of ``broker`` can take a response."""
+    blocked = min(broker.network_threads, max(0, broker.queue_length - broker.queued_max))
+    return broker.busy_senders + blocked < broker.network_threads
 
 
 @compiled
-def _send(w, b, code):
-    """A free network thread of broker ``b`` begins to send a response."""
-    n = w[b + B_SENDERS]
-    while w[n + N_REQ] != SEND_NONE:
-        n += N_SIZE
-    w[n + N_REQ] = code
-    w[b + B_SENDERS_BUSY] += 1
-    if code >= 0:
-        w[code + Q_STATE] = QS_SENDING
-    schedule(w, w[n + N_SLOT], _send_end(w, b, code))
+def _send(world: World, broker: Broker, code: int) -> None:
+    """A free network thread of ``broker`` begins to send a response."""
+    sender = broker.senders
+    while sender.code != Caller.NONE:
+        sender = sender[1]
+    sender.code = code
+    broker.busy_senders += 1
+    if code > 0:
+        request_at(world, code).state = RequestState.SENDING
+    schedule(world, sender.slot, _send_end(world, broker, code))
 
 
 @compiled
-def push_response(w, b, code):
-    """Hand a response (request, or SEND_CLIENT / SEND_SURGE) to the network threads."""
-    tail = w[b + B_STAIL]
-    if w[b + B_SHEAD] == tail and _sender_free(w, b):
-        _send(w, b, code)
+def push_response(world: World, broker: Broker, code: int) -> None:
+    """Hand a response (a request's place, or a `Caller`) to the network threads."""
+    tail = broker.answers_tail
+    if broker.answers_head == tail and _sender_free(broker):
+        _send(world, broker, code)
         return
-    if code == SEND_CLIENT and (tail - w[b + B_SHEAD]) % w[b + B_SCAP] > w[b + B_SCAP] // 2:
+    if (
+        code == Caller.CLIENT
+        and (tail - broker.answers_head) % broker.answers_capacity > broker.answers_capacity // 2
+    ):
         return  # all senders stuck for long: nothing depends on these answers
-    w[w[H_SENDQ] + w[b + B_SBASE] + tail] = code
-    w[b + B_STAIL] = wrapped(tail + 1, w[b + B_SCAP])
-    start_senders(w, b)
+    broker.answers[tail] = code
+    broker.answers_tail = wrapped(tail + 1, broker.answers_capacity)
+    start_senders(world, broker)
 
 
 @compiled
-def respond(w, rec, rules, b, q):
-    """Answer request ``q``: KIP-501's text regards its reads as pending until this moment."""
-    if w[q + Q_PENDING] != 0:
-        forget_pending(w, rec, rules, q)
-    w[q + Q_STATE] = QS_SENDQ
-    push_response(w, b, q)
+def respond(world: World, rules: Rules, broker: Broker, request: Request) -> None:
+    """Answer ``request``: KIP-501's text regards its reads as pending until this moment."""
+    if request.pending != 0:
+        forget_pending(rules, request)
+    request.state = RequestState.TO_SENDER
+    push_response(world, broker, place_of(request))
 
 
 @compiled
-def sender_fires(w, n):
+def sender_fires(world: World, sender: Sender) -> None:
     """A network thread has sent a response."""
-    b = w[n + N_BROKER]
-    code = w[n + N_REQ]
-    w[n + N_REQ] = SEND_NONE
-    w[b + B_SENDERS_BUSY] -= 1
-    if code >= 0:
-        q = code
-        w[q + Q_STATE] = QS_TO_OWNER
-        if w[q + Q_KIND] == REQ_FETCH:
-            arrival = transit(w, w[w[q + Q_OWNER] + T_WAY_BACK])
+    broker = sender.broker
+    code = sender.code
+    sender.code = Caller.NONE
+    broker.busy_senders -= 1
+    if code > 0:
+        request = request_at(world, code)
+        request.state = RequestState.TO_OWNER
+        if request.kind == RequestKind.FETCH:
+            arrival = transit(world, request.thread.way_back)
         else:
-            arrival = w[G_NOW] + w[C_HALF_RTT]
-        schedule(w, w[q + Q_SLOT], arrival)
-    elif code == SEND_SURGE:
-        w[b + B_SURGE_OUT] -= 1
-        if w[b + B_SURGE_GATHERED] > 0:
-            slot = w[b + B_SLOT_SURGE]
-            schedule(w, slot, min(due(w, slot), w[G_NOW] + 2 * w[C_HALF_RTT]))
-    retire(w, w[n + N_SLOT])
-    start_senders(w, b)
+            arrival = world.now + world.half_rtt_us
+        schedule(world, request.slot, arrival)
+    elif code == Caller.SURGE:
+        broker.surge_requests -= 1
+        if broker.surge_gathered > 0:
+            slot = broker.surge_slot
+            schedule(world, slot, min(due(world, slot), world.now + 2 * world.half_rtt_us))
+    retire(world, sender.slot)
+    start_senders(world, broker)

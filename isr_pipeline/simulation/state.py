@@ -10,28 +10,28 @@ from __future__ import annotations
 from isr_pipeline.simulation.shortcuts.depends import note_isr
 from isr_pipeline.simulation.shortcuts.dirty import mark_followers_dirty, mark_isr_changed
 from isr_pipeline.simulation.world.jit import hot
-from isr_pipeline.simulation.world.layout import R_HW, R_IS_LEADER, R_ISR, R_LEO, R_PART
+from isr_pipeline.simulation.world.tables import Replica, World
 
 
 @hot
-def set_log_end(w, r, leo):
-    """The log of replica ``r`` ends at ``leo`` from now on."""
-    w[r + R_LEO] = leo
-    if w[r + R_IS_LEADER] == 1:
-        mark_followers_dirty(w, r)
+def set_log_end(replica: Replica, leo: int) -> None:
+    """The log of ``replica`` ends at ``leo`` from now on."""
+    replica.log_end_offset = leo
+    if replica.is_leader:
+        mark_followers_dirty(replica)
 
 
 @hot
-def set_high_watermark(w, r, hw):
-    """The high watermark that replica ``r`` knows is ``hw`` from now on."""
-    w[r + R_HW] = hw
-    if w[r + R_IS_LEADER] == 1:
-        mark_followers_dirty(w, r)
+def set_high_watermark(replica: Replica, hw: int) -> None:
+    """The high watermark that ``replica`` knows is ``hw`` from now on."""
+    replica.high_watermark = hw
+    if replica.is_leader:
+        mark_followers_dirty(replica)
 
 
 @hot
-def set_isr(w, r, isr):
-    """The leader ``r`` knows ``isr`` as the committed ISR from now on."""
-    w[r + R_ISR] = isr
-    note_isr(w, w[r + R_PART], isr)
-    mark_isr_changed(w, r)
+def set_isr(world: World, leader: Replica, isr: int) -> None:
+    """``leader`` knows ``isr`` as the committed ISR from now on."""
+    leader.isr = isr
+    note_isr(world, leader.partition, isr)
+    mark_isr_changed(leader)

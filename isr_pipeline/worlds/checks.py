@@ -12,11 +12,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.kafka.partition import effective_min_isr
-from isr_pipeline.kafka.releases import TRUNCATE_TO_HW
 from isr_pipeline.kafka.session import outlives_fence
 from isr_pipeline.simulation.invariants import INVARIANTS, remembered, run_checked_world
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.run import result_of
 
@@ -75,12 +72,11 @@ def run_checked(scenario_id: str, world: World) -> None:
     Raises:
         InvariantBroken: the first that does not hold, and when.
     """
-    w = world.w
-    run_checked_world(w, world.rec, world.rules, remembered(w))
-    number = int(w[at.G_BROKEN])
+    run_checked_world(world.w, world.switches, remembered(world.w))
+    number = world.header.broken_invariant
     if number:
         raise InvariantBroken(
-            f"{INVARIANTS[number]} ({number})", scenario_id, int(w[at.G_NOW]) / 1000
+            f"{INVARIANTS[number]} ({number})", scenario_id, world.header.now / 1000
         )
 
 
@@ -92,7 +88,7 @@ def check_run(scenario: Scenario, world: World, run: Result) -> None:
     """
     checker = _Checker(scenario, world, run)
     checker.outcome()
-    if run.events and not world.w[at.G_EVENTS_DROPPED]:
+    if run.events and not world.header.dropped_events:
         checker.order()
         checker.partitions()
         checker.counts()
@@ -171,7 +167,7 @@ class _Checker:
             if event["kind"] in ("broker_fenced", "broker_unfenced"):
                 fences = event["kind"] == "broker_fenced"
                 # where a session outlives a fence, its end is a second one
-                again = fences and bool(outlives_fence(self.world.rules))
+                again = fences and outlives_fence(self.world.rules)
                 self.holds(
                     fenced[event["broker"]] != fences or again,
                     "fencing and unfencing alternate",
@@ -186,11 +182,12 @@ class _Checker:
             if event["partition"] is not None:
                 by_partition[event["topic"], event["partition"]].append(event)
         offline_ms = under_min_ms = 0.0
-        own = rows_of(self.world.w, at.H_PART, len(self.world.partitions), at.P_SIZE)
-        for name, row in zip(self.world.partitions, own, strict=True):
+        for i, name in enumerate(self.world.partitions):
             first = self.first_isrs[name.topic, name.number]
             story = _Story(self, set(first))
-            if self._begins_under_min(len(first), len(name.replicas), int(row[at.P_MIN_ISR])):
+            if self._begins_under_min(
+                len(first), len(name.replicas), self.world.header.partitions[i].min_insync_replicas
+            ):
                 story.since["under_min"] = 0.0
             for event in by_partition[name.topic, name.number]:
                 story.read(event)
@@ -208,8 +205,8 @@ class _Checker:
 
     def _begins_under_min(self, members: int, rf: int, own: int) -> bool:
         """Whether min.insync.replicas exceeds the members from the beginning: no event says so."""
-        w, rules = self.world.w, self.world.rules
-        return members < int(effective_min_isr(rules, own or int(w[at.C_MIN_ISR]), rf))
+        wanted = own or self.world.header.min_insync_replicas
+        return members < effective_min_isr(self.world.rules, wanted, rf)
 
     def counts(self) -> None:
         """What the outcome counts is what the events list after the warm-up."""
@@ -263,7 +260,7 @@ class _Story:
             holds(event["leader"] in self.isr, "who is elected is in the ISR", t_ms)
         if kind == "unclean_election":
             self.unclean_at = t_ms
-        if kind == "records_lost" and not self.checker.world.rules[TRUNCATE_TO_HW]:
+        if kind == "records_lost" and not self.checker.world.rules.truncate_to_hw:
             holds(self.unclean_at == t_ms, "acknowledged records are lost uncleanly only", t_ms)
         if kind == "partition_offline":
             self._begin("offline", t_ms)

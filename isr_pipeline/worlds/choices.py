@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.broker_config import KEYS, resolve
+from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
-from isr_pipeline.kafka.releases import RuleSet, switches
+from isr_pipeline.kafka.releases import Rules, RuleSet, as_cells, switches
 from isr_pipeline.scenarios.model import us
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.states import Standing
+from isr_pipeline.simulation.world.tables import INF, Broker, World
 from isr_pipeline.worlds.entities import MAX_RF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isr_pipeline.scenarios.model import Rules, Scenario, Service
+    from isr_pipeline.scenarios.model import Rules as Chosen
+    from isr_pipeline.scenarios.model import Scenario, Service
 
 Array = npt.NDArray[np.int64]
 
@@ -29,7 +31,23 @@ MILLION = 1_000_000
 OwnValues = tuple[tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, float], ...]], ...]
 """Of each broker: its own settings, and its own service times."""
 
-_OF_BROKER = list(at.OF_BROKER.values())
+KEY_CELLS: Final = {
+    "replica.lag.time.max.ms": "lag_time_max_us",
+    "replica.lag.max.messages": "lag_max_messages",
+    "replica.fetch.wait.max.ms": "fetch_wait_us",
+    "replica.fetch.min.bytes": "fetch_min_bytes",
+    "replica.fetch.max.bytes": "fetch_max_bytes",
+    "replica.fetch.response.max.bytes": "fetch_response_max_bytes",
+    "replica.fetch.backoff.ms": "fetch_backoff_us",
+    "replica.socket.timeout.ms": "socket_timeout_us",
+    "min.insync.replicas": "min_insync_replicas",
+    "unclean.leader.election.enable": "unclean_leader_election",
+    "queued.max.requests": "queued_max",
+    "request.timeout.ms": "request_timeout_us",
+    "leader.imbalance.per.broker.percentage": "imbalance_percentage",
+    "follower.fetch.process.time.max.ms": "fetch_process_time_max_us",
+}
+"""Kafka's key -> the cell of the header, or of each broker, that a rule of the kernel reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +55,24 @@ class Choices:
     """What a configuration decides by itself. Worlds share it: no code changes it.
 
     Attributes:
-        keys: `Settings.keys`, but for what every scenario has of its own.
-        rules: the switches.
+        keys: what the kernel reads, by the cell: of the header, or of brokers that have nothing
+            else of their own.
+        of_world: of them, what the header holds: places of its cells, and their values.
+        rules: the switches; ``switches``: as the kernel reads them.
         flags: conditions at 0 of a partition, by how many replicas it has.
-        own: what each broker reads for itself, the cells of `OF_BROKER` in their order.
+        own: what each broker reads for itself, by the cell; ``of_brokers``: places of these cells
+            in a broker's row, and their values, a row a broker.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each.
         clients_per_s: client requests to each.
     """
 
-    keys: Array
-    rules: Array
+    keys: Mapping[str, int]
+    of_world: tuple[Array, Array]
+    rules: Rules
+    switches: Array
     flags: Array
-    own: Array
+    own: Mapping[str, Array]
+    of_brokers: tuple[Array, Array]
     fetchers: tuple[int, ...]
     io: tuple[int, ...]
     net: tuple[int, ...]
@@ -82,7 +106,7 @@ def choices_for(scenario: Scenario) -> Choices:
 def choices_of(
     release: str,
     controller: str,
-    rules: Rules,
+    chosen: Chosen,
     config: tuple[tuple[str, Any], ...],
     service: Service,
     *,
@@ -93,46 +117,53 @@ def choices_of(
     Args:
         release: the cluster's.
         controller: the cluster's.
-        rules: the switches that are no Kafka key.
+        chosen: the switches that are no Kafka key.
         config: the Kafka keys that were given, and their values, as checked.
         service: service times.
         brokers: how many there are; or what each has of its own, if any has.
     """
     rule_set = rule_set_of(release)
-    keys: dict[str, Any] = resolve(release, dict(config))
-    vector = switches(
+    given = dict(config)
+    keys = {one.name: given.get(one.name, one.default_in(rule_set)) for one in KEYS.values()}
+    rules = switches(
         rule_set,
-        kip501=rules.kip501 or "none",
+        kip501=chosen.kip501 or "none",
         kip501_enabled=bool(keys["follower.fetch.pending.reads.insync.enable"]),
-        fetcher=rules.fetcher,
-        election=rules.election,
-        isr_lock=rules.isr_lock,
-        shrink_bumps_leader_epoch=rules.shrink_bumps_leader_epoch,
+        fetcher=chosen.fetcher,
+        election=chosen.election,
+        isr_lock=chosen.isr_lock,
+        shrink_bumps_leader_epoch=chosen.shrink_bumps_leader_epoch,
         controller=controller,
         elr=_elr(keys, rule_set, controller),
     )
 
-    def cells_of(keys: Mapping[str, Any], service: Service) -> Array:
-        cells = np.zeros(at.CONFIG_END, dtype=np.int64)
-        _write_keys(cells, keys, rule_set, controller)
-        _write_service(cells, service)
-        lag = int(keys["replica.lag.time.max.ms"])
-        cells[at.C_TICK] = max(1000, 1000 * int(tick_period(vector, lag)))
-        cells[at.C_S2_COOLDOWN] = us(rules.s2_cooldown_ms or 0)
-        return cells
+    def cells_of(keys: Mapping[str, Any], service: Service) -> dict[str, int]:
+        tick = 1000 * int(tick_period(rules, int(keys["replica.lag.time.max.ms"])))
+        return {
+            **_keys(keys, rule_set, controller),
+            **_service(service),
+            "tick_period_us": max(1000, tick),
+            "resign_cooldown_us": us(chosen.s2_cooldown_ms or 0),
+        }
 
     cells = cells_of(keys, service)
     each = [(keys, service)] * (brokers if isinstance(brokers, int) else len(brokers))
-    own = np.tile(cells[_OF_BROKER], (len(each), 1))
+    own = {name: np.full(len(each), cells[name]) for name in cells if name in Broker.cells_of}
     for i, (settings, times) in enumerate(() if isinstance(brokers, int) else brokers):
         if settings or times:
             each[i] = ({**keys, **dict(settings)}, service.model_copy(update=dict(times)))
-            own[i] = cells_of(*each[i])[_OF_BROKER]
+            mine = cells_of(*each[i])
+            for name, values in own.items():
+                values[i] = mine[name]
+    of_world = {World.cells_of[name].place: cells[name] for name in cells if name in World.cells_of}
     return Choices(
         cells,
-        vector,
-        first_flags(vector, int(keys["min.insync.replicas"])),
+        (np.array([*of_world]), np.array([*of_world.values()])),
+        rules,
+        as_cells(rules),
+        first_flags(rules, int(keys["min.insync.replicas"])),
         own,
+        (np.array([Broker.cells_of[name].place for name in own]), np.stack([*own.values()], 1)),
         tuple(int(mine["num.replica.fetchers"]) for mine, _ in each),
         tuple(int(mine["num.io.threads"]) for mine, _ in each),
         tuple(int(mine["num.network.threads"]) for mine, _ in each),
@@ -146,46 +177,48 @@ def _elr(keys: Mapping[str, Any], rule_set: RuleSet, controller: str) -> bool:
     return wanted and controller == "kraft" and rule_set.has_elr
 
 
-def _write_keys(w: Array, k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> None:
-    """Kafka's keys, times in microseconds, each in its own cell; and what follows from several."""
-    for name, cell in at.KEY_CELLS.items():
-        w[cell] = KEYS[name].in_kernel(k[name])
+def _keys(k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> dict[str, int]:
+    """Kafka's keys, times in microseconds, by their cells; and what follows from several."""
+    cells = {cell: KEYS[name].in_kernel(k[name]) for name, cell in KEY_CELLS.items()}
     if not rule_set.response_limit:
-        w[at.C_RESPONSE_MAX_BYTES] = at.INF
+        cells["fetch_response_max_bytes"] = INF
     if controller == "kraft":
-        w[at.C_SESSION] = us(k["broker.session.timeout.ms"])
-        w[at.C_HEARTBEAT] = us(k["broker.heartbeat.interval.ms"])
+        cells["session_timeout_us"] = us(k["broker.session.timeout.ms"])
+        cells["heartbeat_us"] = us(k["broker.heartbeat.interval.ms"])
     else:
-        w[at.C_SESSION] = us(k["zookeeper.session.timeout.ms"])
-        w[at.C_HEARTBEAT] = max(1, us(k["zookeeper.session.timeout.ms"]) // 3)
-    rebalance = at.INF
+        cells["session_timeout_us"] = us(k["zookeeper.session.timeout.ms"])
+        cells["heartbeat_us"] = max(1, us(k["zookeeper.session.timeout.ms"]) // 3)
+    check = INF
     if k["auto.leader.rebalance.enable"]:
-        rebalance = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
-    w[at.C_REBALANCE] = min(rebalance, at.INF)
+        check = int(k["leader.imbalance.check.interval.seconds"]) * MILLION
+    cells["imbalance_check_us"] = min(check, INF)
+    return cells
 
 
-def _write_service(w: Array, service: Service) -> None:
-    """Service times in microseconds, in the header's own places."""
-    w[at.C_READ] = round(service.handler_read_us)
-    w[at.C_PRODUCE] = round(service.produce_us)
-    w[at.C_SEND] = round(service.send_us)
-    w[at.C_APPEND] = round(service.append_us)
-    w[at.C_HALF_RTT] = us(service.network_rtt_ms) // 2
-    w[at.C_ALTER] = us(service.alter_partition_ms)
-    w[at.C_ZK_WRITE] = us(service.isr_zk_write_ms)
-    w[at.C_MD_LOW] = us(service.metadata_ms[0])
-    w[at.C_MD_HIGH] = us(service.metadata_ms[1])
-    w[at.C_CLIENT] = round(service.client_request_us)
+def _service(service: Service) -> dict[str, int]:
+    """Service times in microseconds, by their cells."""
+    return {
+        "read_us": round(service.handler_read_us),
+        "produce_us": round(service.produce_us),
+        "send_us": round(service.send_us),
+        "append_us": round(service.append_us),
+        "half_rtt_us": us(service.network_rtt_ms) // 2,
+        "alter_partition_us": us(service.alter_partition_ms),
+        "zookeeper_write_us": us(service.isr_zk_write_ms),
+        "metadata_low_us": us(service.metadata_ms[0]),
+        "metadata_high_us": us(service.metadata_ms[1]),
+        "client_us": round(service.client_request_us),
+    }
 
 
-def first_flags(rules: Array, min_isr: int) -> Array:
+def first_flags(rules: Rules, min_isr: int) -> Array:
     """Conditions of a partition at 0, by its replicas: min.insync.replicas may be more."""
     flags = [flags_of(rules, min_isr, rf, rf) for rf in range(MAX_RF + 1)]
     return np.array(flags, dtype=np.int64)
 
 
-def flags_of(rules: Array, min_isr: int, rf: int, members: int) -> int:
+def flags_of(rules: Rules, min_isr: int, rf: int, members: int) -> int:
     """Whether a partition with so many replicas, and so many of them in its ISR, has too few."""
     if members < effective_min_isr(rules, min_isr, rf):
-        return at.FLAG_UNDER_MIN | at.FLAG_UNAVAILABLE
+        return Standing.UNDER_MIN_ISR | Standing.UNAVAILABLE
     return 0

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.measured import Measured
 
 Kind = Literal["share", "per_hour", "indicator", "mean"]
@@ -78,12 +77,12 @@ def _share(name: str, total: str, description: str, of: Value, *, tested: bool =
 
 
 def _per_hour(
-    total: str, description: str, cell: int, *, worse: Worse = 1, tested: bool = False
+    total: str, description: str, count: Value, *, worse: Worse = 1, tested: bool = False
 ) -> Column:
-    """A count of changes: the header's ``cell`` counts them, the column is the rate."""
+    """A count of changes; the column is the rate."""
     name = f"{total}_per_partition_hour"
     metric = Metric(name, "1/partition-h", "per_hour", total, "count", worse, tested, description)
-    return Column(name, "float", lambda m: m.cell[cell] / m.hours, metric)
+    return Column(name, "float", lambda m: count(m) / m.hours, metric)
 
 
 def _mean(
@@ -140,45 +139,50 @@ COLUMNS: tuple[Column, ...] = (
         "produce_unavailable_rate",
         "produce_unavailable_partition_seconds",
         "Share of partition-time in which an acks=all producer gets nothing acknowledged.",
-        lambda m: (m.unavailable + m.cell[at.G_UNAVAILABLE]) / m.partition_time,
+        lambda m: (m.unavailable + m.world.unavailable_time) / m.partition_time,
         tested=True,
     ),
     _per_hour(
         "isr_shrinks",
         "ISR changes by which a leader removed replicas, however many at once.",
-        at.G_SHRINKS,
+        lambda m: m.world.isr_shrinks,
     ),
-    _per_hour("isr_expands", "Returns to the ISR by a leader's leave.", at.G_EXPANDS, worse=0),
+    _per_hour(
+        "isr_expands",
+        "Returns to the ISR by a leader's leave.",
+        lambda m: m.world.isr_expands,
+        worse=0,
+    ),
     _per_hour(
         "isr_flaps",
         "Flaps: replicas removed by a leader and back within 60 s.",
-        at.G_FLAPS,
+        lambda m: m.world.isr_flaps,
         tested=True,
     ),
     _per_hour(
         "spurious_shrinks",
         "Replicas removed that no fault touched: the in-sync rule's false positives.",
-        at.G_SPURIOUS,
+        lambda m: m.world.spurious_removals,
     ),
     _mean(
         "detection_delay_ms",
         "replica-ms",
         "Time that faulty, lagging followers stayed in the ISR past the lag limit.",
-        lambda m: m.cell[at.G_DETECTION_DELAY] / 1000,
+        lambda m: m.world.detection_delay / 1000,
         type_="float",
     ),
-    _per_hour("leader_changes", "Changes of a leader's id.", at.G_LEADER_CHANGES),
+    _per_hour("leader_changes", "Changes of a leader's id.", lambda m: m.world.leader_changes),
     _per_hour(
         "resignations",
         "Leaders that gave up leadership because a read was pending too long.",
-        at.G_RESIGNATIONS,
+        lambda m: m.world.resignations,
         worse=0,
     ),
     _mean(
         "unclean_elections",
         "elections/scenario",
         "Elections of a replica outside the ISR.",
-        lambda m: m.cell[at.G_UNCLEAN],
+        lambda m: m.world.unclean_elections,
     ),
     _mean(
         "commit_latency_p50_ms",
@@ -199,55 +203,55 @@ COLUMNS: tuple[Column, ...] = (
         "commit_latency_max_ms",
         "ms",
         "Slowest batch, mean over scenarios.",
-        lambda m: m.cell[at.G_LATENCY_MAX] / 1000,
+        lambda m: m.world.latency_max / 1000,
         type_="float",
     ),
     _mean(
         "batches_uncommitted",
         "batches/scenario",
         "Batches never committed by the horizon.",
-        lambda m: m.cell[at.G_UNCOMMITTED],
+        lambda m: m.world.uncommitted_batches,
     ),
     _mean(
         "records_acked",
         "records/scenario",
         "Records acknowledged with acks=all.",
-        lambda m: m.cell[at.G_ACKED],
+        lambda m: m.world.acknowledged_records,
         worse=-1,
     ),
     _mean(
         "records_lost",
         "records/scenario",
         "Records acknowledged with acks=all and lost in an election.",
-        lambda m: m.cell[at.G_LOST],
+        lambda m: m.world.lost_records,
         tested=True,
     ),
     _mean(
         "failed_partitions_max",
         "replicas/scenario",
         "Largest FailedPartitionsCount at one time, summed over brokers.",
-        lambda m: m.cell[at.G_FAILED_MAX],
+        lambda m: m.world.failed_partitions_max,
     ),
     _share(
         "failed_partition_rate",
         "failed_partition_seconds",
         "Replica-time in which a fetcher had given the partition up, over partition-time.",
-        lambda m: m.cell[at.G_FAILED_TIME] / m.partition_time,
+        lambda m: m.world.failed_time / m.partition_time,
     ),
     _mean(
         "dead_fetcher_threads",
         "threads/scenario",
         "Most fetcher threads dead at one time.",
-        lambda m: m.cell[at.G_DEAD_MAX],
+        lambda m: m.world.dead_threads_max,
     ),
     _share(
         "untracked_partition_rate",
         "untracked_partition_seconds",
         "Replica-time on a dead fetcher thread, over partition-time.",
-        lambda m: m.cell[at.G_UNTRACKED_TIME] / m.partition_time,
+        lambda m: m.world.untracked_time / m.partition_time,
     ),
-    Column("simulated_ms", "float", lambda m: m.cell[at.C_HORIZON] / 1000, None),
-    Column("kernel_events", "int", lambda m: m.cell[at.G_EVENTS], None),
+    Column("simulated_ms", "float", lambda m: m.world.horizon / 1000, None),
+    Column("kernel_events", "int", lambda m: m.world.event_count, None),
     Column("failed", "int", lambda _: 0, None),
 )
 """Every column, in the order of the outcomes table. Metrics are null if ``failed`` = 1."""

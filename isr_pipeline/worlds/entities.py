@@ -6,21 +6,30 @@ All scenarios of a panel share it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.simulation.world.layout import TOPIC_SILENT
+from isr_pipeline.simulation.world.states import OwnSetting
+from isr_pipeline.worlds.memory import Memory
 
 if TYPE_CHECKING:
-    from isr_pipeline.scenarios.model import ProduceStream, Scenario, Topic
+    from collections.abc import Iterable
+
+    from isr_pipeline.scenarios.model import Cluster, ProduceStream, Scenario, Topic
 
 Array = npt.NDArray[np.int64]
 
 MAX_RF = 15  # an ISR order is packed into 4 bits a position
 DEFAULT_RECORD_BYTES = 100
+
+
+def begins_of(counts: Array) -> Array:
+    """Where each group begins, of groups of so many that stand one behind the other."""
+    begins: Array = np.cumsum(counts) - counts
+    return begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class PartitionNames:
     replicas: tuple[int, ...]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def java_string_hash(text: str) -> int:
     """``String.hashCode``: 32 bits, signed."""
     value = 0
@@ -74,7 +83,7 @@ def walk_order(topics: Array, numbers: Array) -> Array:
     return np.argsort((hashes ^ (hashes >> 16)) & (size - 1), kind="stable")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Entities:
     """What stands in a scenario, in the kernel's order; all scenarios of a panel share it.
 
@@ -85,15 +94,17 @@ class Entities:
         streams: (partition, stream), grouped by partition; ``stream_names`` likewise.
         first_stream: of a partition that has any.
         n_rows: replicas of all partitions; ``max_rf``: most of one.
-        rfs: replicas of each partition; ``broker_of_row``: index of each replica's broker.
+        rfs: replicas of each partition; ``row0``: number of its first one.
+        broker_of_row: index of each replica's broker.
         leaders: position of each partition's first leader among its replicas.
         min_isr: of each partition, the topic's own min.insync.replicas, 0 if it has none.
-        unclean: likewise its own unclean.leader.election.enable, or TOPIC_SILENT.
+        unclean: likewise its own unclean.leader.election.enable, or `OwnSetting.SILENT`.
         log_dirs: how many each broker has.
         placed: log dir of each replica as its topic says, -1 where it does not.
         behind: of each replica outside the ISR at the beginning, how many records it is behind
             its leader; -1 of all others.
         isrs: of each partition the ISR at the beginning; ``members``: how many are in it.
+        weights: for how many partitions each stands.
     """
 
     brokers: tuple[int, ...]
@@ -107,6 +118,7 @@ class Entities:
     n_rows: int
     max_rf: int
     rfs: Array
+    row0: Array
     broker_of_row: Array
     leaders: Array
     min_isr: Array
@@ -116,6 +128,17 @@ class Entities:
     behind: Array
     isrs: Array
     members: Array
+    weights: Array
+
+    @cached_property
+    def own_min_isrs(self) -> list[int]:
+        """Different min.insync.replicas that topics have of their own."""
+        return sorted(set(self.min_isr.tolist()) - {0})
+
+    @cached_property
+    def incomplete(self) -> list[int]:
+        """Partitions with a replica outside the ISR at the beginning."""
+        return list(np.flatnonzero(self.members < self.rfs).tolist())
 
     def dirs_of(self, nth: Array) -> Array:
         """Log dir of each replica: where its topic says, else round robin on its broker.
@@ -135,47 +158,9 @@ class Entities:
         return stream.records_per_batch, stream.record_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Topic:
-    """What is listed of a topic, so that equal topics are known by their values.
-
-    Attributes:
-        assignment, leaders, dirs, behind: (partition, ...) in the order of the partitions.
-        min_isr, unclean: as `Entities` has them.
-    """
-
-    name: str
-    assignment: tuple[tuple[int, tuple[int, ...]], ...]
-    produce: tuple[ProduceStream, ...]
-    min_isr: int
-    unclean: int
-    leaders: tuple[tuple[int, int], ...]
-    dirs: tuple[tuple[int, tuple[int, ...]], ...]
-    behind: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-
-    @classmethod
-    def of(cls, topic: Topic) -> _Topic:
-        """Take it from a scenario's topic."""
-        return cls(
-            topic.name,
-            tuple(sorted(topic.assignment.items())),
-            topic.produce,
-            int(topic.settings.get("min.insync.replicas", 0)),
-            int(topic.settings.get("unclean.leader.election.enable", TOPIC_SILENT)),
-            tuple(topic.leaders.items()),
-            tuple(topic.log_dirs.items()),
-            tuple((partition, tuple(of.items())) for partition, of in topic.behind.items()),
-        )
-
-
-@lru_cache(maxsize=8)
-def _list_of(
-    brokers: tuple[int, ...],
-    log_dirs: tuple[int, ...],
-    topics: tuple[_Topic, ...],
-    load_factor: float,
-) -> Entities:
+def _list_of(cluster: Cluster, topics: tuple[Topic, ...], load_factor: float) -> Entities:
     """List what stands in such a cluster."""
+    brokers = cluster.brokers
     partitions: list[PartitionNames] = []
     streams: list[tuple[int, ProduceStream]] = []
     stream_names: list[str] = []
@@ -184,10 +169,11 @@ def _list_of(
     unclean: list[int] = []
     placed: list[int] = []
     behind: list[int] = []
+    weights: list[int] = []
     for topic in sorted(topics, key=lambda t: t.name):
         rates = [stream.rates() for stream in topic.produce]
-        led_by, dirs, outside = dict(topic.leaders), dict(topic.dirs), dict(topic.behind)
-        for number, replicas in topic.assignment:
+        own = topic.settings
+        for number, replicas in sorted(topic.assignment.items()):
             for j, stream in enumerate(topic.produce):
                 rate = load_factor * rates[j].get(number, stream.records_per_s)
                 wanted = stream.partitions is None or number in stream.partitions
@@ -195,18 +181,19 @@ def _list_of(
                     streams.append((len(partitions), stream.at(rate)))
                     stream_names.append(f"{topic.name}|{number}|{j}")
             partitions.append(PartitionNames(topic.name, number, replicas))
-            leaders.append(replicas.index(led_by.get(number, replicas[0])))
-            min_isr.append(topic.min_isr)
-            unclean.append(topic.unclean)
-            placed.extend(dirs.get(number, (-1,) * len(replicas)))
-            missing = dict(outside.get(number, ()))
+            leaders.append(replicas.index(topic.leaders.get(number, replicas[0])))
+            min_isr.append(int(own.get("min.insync.replicas", 0)))
+            unclean.append(int(own.get("unclean.leader.election.enable", OwnSetting.SILENT)))
+            placed.extend(topic.log_dirs.get(number, (-1,) * len(replicas)))
+            missing = topic.behind.get(number, {})
             behind.extend(missing.get(broker, -1) for broker in replicas)
+            weights.append(topic.weights.get(number, 1))
     index = {b: i for i, b in enumerate(brokers)}
-    rfs = np.array([len(p.replicas) for p in partitions], dtype=np.int64)
-    broker_of_row = [index[broker] for p in partitions for broker in p.replicas]
-    in_isr = np.array(behind, dtype=np.int64) < 0
-    firsts = np.cumsum(rfs) - rfs
-    pos = np.arange(len(in_isr)) - np.repeat(firsts, rfs)
+    rfs = _numbers(len(p.replicas) for p in partitions)
+    broker_of_row = _numbers(index[broker] for p in partitions for broker in p.replicas)
+    in_isr = _numbers(behind) < 0
+    row0 = begins_of(rfs)
+    pos = np.arange(len(in_isr)) - np.repeat(row0, rfs)
     return Entities(
         brokers,
         index,
@@ -219,31 +206,34 @@ def _list_of(
         len(broker_of_row),
         int(rfs.max()),
         rfs,
-        np.array(broker_of_row, dtype=np.int64),
-        np.array(leaders, dtype=np.int64),
-        np.array(min_isr, dtype=np.int64),
-        np.array(unclean, dtype=np.int64),
-        np.array(log_dirs, dtype=np.int64),
-        np.array(placed, dtype=np.int64),
-        np.array(behind, dtype=np.int64),
-        np.add.reduceat(np.where(in_isr, 1 << pos, 0), firsts),
-        np.add.reduceat(in_isr.astype(np.int64), firsts),
+        row0,
+        broker_of_row,
+        _numbers(leaders),
+        _numbers(min_isr),
+        _numbers(unclean),
+        _numbers(cluster.log_dirs_of(broker) for broker in brokers),
+        _numbers(placed),
+        _numbers(behind),
+        np.add.reduceat(np.where(in_isr, 1 << pos, 0), row0),
+        np.add.reduceat(in_isr.astype(np.int64), row0),
+        _numbers(weights),
     )
 
 
-_last: tuple[Any, Any, Entities] | None = None
+def _numbers(values: Iterable[int]) -> Array:
+    return np.array(list(values), dtype=np.int64)
+
+
+_listed: Memory[Entities] = Memory(8)
 
 
 def entities_of(scenario: Scenario) -> Entities:
-    """List what stands in a scenario; its configurations have the very topics (`model.apply`)."""
-    global _last  # noqa: PLW0603 - one scenario a process at a time
-    topics, cluster = scenario.topics, scenario.cluster
-    stand = (cluster.brokers, tuple(cluster.log_dirs_of(broker) for broker in cluster.brokers))
-    place = (stand, scenario.load_factor)
-    if _last is None or _last[0] is not topics or _last[1] != place:
-        listed = tuple(_Topic.of(topic) for topic in topics)
-        _last = topics, place, _list_of(*stand, listed, scenario.load_factor)
-    return _last[2]
+    """List what stands in a scenario; a panel's scenarios and their configurations share it."""
+    topics, cluster, factor = scenario.topics, scenario.cluster, scenario.load_factor
+    dirs = (cluster.log_dirs_per_broker, cluster.log_dirs)
+    return _listed.get(
+        (topics, cluster.brokers, dirs, factor), lambda: _list_of(cluster, topics, factor)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,7 +254,6 @@ class Threads:
     lpos: Array
 
 
-@lru_cache(maxsize=8)
 def threads_of(entities: Entities, fetchers: tuple[int, ...]) -> Threads:
     """Fetcher threads, in the order in which partitions first need them. Nobody changes them.
 
@@ -273,12 +262,12 @@ def threads_of(entities: Entities, fetchers: tuple[int, ...]) -> Threads:
         fetchers: num.replica.fetchers of each broker.
     """
     rfs, broker = entities.rfs, entities.broker_of_row
-    row0 = np.cumsum(rfs) - rfs
+    row0 = entities.row0
     # all pairs of replicas of a partition, by partition, follower, leader
     of_row = np.repeat(np.arange(len(rfs)), rfs)
     partition = np.repeat(of_row, rfs[of_row])
     follower = np.repeat(np.arange(entities.n_rows), rfs[of_row])
-    firsts = np.cumsum(rfs[of_row]) - rfs[of_row]
+    firsts = begins_of(rfs[of_row])
     fpos = follower - row0[partition]
     lpos = np.arange(len(partition)) - np.repeat(firsts, rfs[of_row])
     pairs = np.flatnonzero(fpos != lpos)

@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import table_of
+from isr_pipeline.simulation.world.states import EventKind
+from isr_pipeline.simulation.world.tables import NEVER, Event
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    import numpy.typing as npt
-
+    from isr_pipeline.simulation.world.columns import Table
     from isr_pipeline.worlds.encoder import World
     from isr_pipeline.worlds.entities import PartitionNames
 
-_CHANGES = ("isr_shrink", "isr_expand")
-DECIDED = (*_CHANGES, "leader_resigned")
+_CHANGES = (EventKind.ISR_SHRINK, EventKind.ISR_EXPAND)
+DECIDED = (*_CHANGES, EventKind.LEADER_RESIGNED)
 """Kinds of events that say when they were decided."""
 
-CAUSED = (*DECIDED, "controller_isr_remove", "records_lost")
+CAUSED = (*DECIDED, EventKind.CONTROLLER_ISR_REMOVE, EventKind.RECORDS_LOST)
 """Kinds of events that have a cause."""
+
+KINDS = tuple(kind.name.lower() for kind in EventKind)
+"""Names of the kinds on the model page, by their numbers."""
+
+_TIMES = Event.cells_of["caught_up_times"].cells
 
 
 class Names(Protocol):
@@ -44,59 +48,58 @@ class Events:
     """Events of a run: listing them costs the kernel next to nothing, naming them takes time.
 
     Attributes:
-        rows: the kernel's list, in order of time: a row of V_SIZE cells each.
+        rows: the kernel's list, in order of time.
         names: what its indexes stand for.
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: Table[Event]
     names: Names
 
     def named(self) -> list[dict[str, Any]]:
         """As mappings, in the names of the model page."""
-        return [_event(self.names, row) for row in self.rows.tolist()]
+        return [_event(self.names, row) for row in self.rows]
 
     def first(self, most: int) -> Events:
         """No more of them than that."""
-        return Events(self.rows[:most], self.names)
+        return Events(self.rows.part(slice(most)), self.names)
 
 
 def events_of(world: World) -> Events:
     """The events of a world so far: a view of its array."""
-    return Events(rows_of(world.w, at.H_EVENTS, int(world.w[at.G_EVENT_COUNT]), at.V_SIZE), world)
+    return Events(table_of(world.w, "events"), world)
 
 
-def isr_of(names: Names, row: Sequence[int]) -> list[int]:
+def isr_of(names: Names, row: Event) -> list[int]:
     """Ids of the ISR after an event of a partition, ascending; a resigned leader's in its order."""
-    partition, mask = row[at.V_PART], row[at.V_ISR]
-    replicas = names.partitions[partition].replicas
-    if at.EVENT_NAMES[row[at.V_KIND]] != "leader_resigned":
+    replicas, mask = names.partitions[row.partition].replicas, row.isr
+    if row.kind != EventKind.LEADER_RESIGNED:
         return _members(replicas, mask)
-    order = row[at.V_CAUSE0]
+    order = row.caught_up_times[0]
     positions = [(order >> (4 * k)) & 15 for k in range(len(replicas))]
     return [replicas[pos] for pos in positions if (mask >> pos) & 1]
 
 
-def cause_of(names: Names, row: Sequence[int]) -> str | None:
+def cause_of(names: Names, row: Event) -> str | None:
     """Why an event of a partition happened: a JSON object, or None."""
-    kind, replicas = at.EVENT_NAMES[row[at.V_KIND]], names.partitions[row[at.V_PART]].replicas
+    kind, replicas = row.kind, names.partitions[row.partition].replicas
     if kind in _CHANGES:
         return _caught_up(replicas, row)
-    if kind == "controller_isr_remove":
-        return f'{{"removed": {members_text(replicas, row[at.V_MASK])}}}'
-    if kind == "records_lost":
-        return json.dumps({"records": row[at.V_MASK]})
-    if kind == "leader_resigned":
+    if kind == EventKind.CONTROLLER_ISR_REMOVE:
+        return f'{{"removed": {members_text(replicas, row.mask)}}}'
+    if kind == EventKind.RECORDS_LOST:
+        return json.dumps({"records": row.mask})
+    if kind == EventKind.LEADER_RESIGNED:
         return json.dumps({"isr_order": isr_of(names, row)})
     return None
 
 
-def _caught_up(replicas: Sequence[int], row: Sequence[int]) -> str:
+def _caught_up(replicas: Sequence[int], row: Event) -> str:
     """When the followers that left or came had caught up: as `json.dumps` has it, sooner."""
     changed = []
     for pos, broker in enumerate(replicas):
-        if (row[at.V_MASK] >> pos) & 1:
-            at_us = row[at.V_CAUSE0 + pos] if pos < at.V_SIZE - at.V_CAUSE0 else at.NEVER
-            known = at_us > at.NEVER // 2
+        if (row.mask >> pos) & 1:
+            at_us = row.caught_up_times[pos] if pos < _TIMES else NEVER
+            known = at_us > NEVER // 2
             changed.append(
                 f'"{broker}": {{"lastCaughtUpTimeMs": {_ms(at_us) if known else "null"}}}'
             )
@@ -119,22 +122,20 @@ def _ms(time_us: int) -> float:
     return time_us // 1000 if time_us % 1000 == 0 else time_us / 1000
 
 
-def _event(names: Names, row: list[int]) -> dict[str, Any]:
+def _event(names: Names, row: Event) -> dict[str, Any]:
     """One row of the kernel's list as a mapping."""
-    kind = at.EVENT_NAMES[row[at.V_KIND]]
-    partition = row[at.V_PART]
-    event: dict[str, Any] = {"t_ms": _ms(row[at.V_TIME]), "kind": kind}
+    partition = row.partition
+    event: dict[str, Any] = {"t_ms": _ms(row.time), "kind": KINDS[row.kind]}
     event["topic"] = names.partitions[partition].topic if partition >= 0 else None
     event["partition"] = names.partitions[partition].number if partition >= 0 else None
-    event["broker"] = names.brokers[row[at.V_BROKER]] if row[at.V_BROKER] >= 0 else None
+    event["broker"] = names.brokers[row.broker] if row.broker >= 0 else None
     if partition < 0:
         event.update(leader=None, leader_epoch=None, isr=None, cause=None)
         return event
-    leader = row[at.V_LEADER]
-    event["leader"] = names.partitions[partition].replicas[leader] if leader >= 0 else -1
-    event["leader_epoch"] = row[at.V_LEPOCH]
+    event["leader"] = names.partitions[partition].replicas[row.leader] if row.leader >= 0 else -1
+    event["leader_epoch"] = row.leader_epoch
     event["isr"] = isr_of(names, row)
     event["cause"] = cause_of(names, row)
-    if kind in DECIDED:
-        event["decided_ms"] = _ms(row[at.V_DECIDED])
+    if row.kind in DECIDED:
+        event["decided_ms"] = _ms(row.decided_at)
     return event

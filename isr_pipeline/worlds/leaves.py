@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.states import Slot
+from isr_pipeline.simulation.world.tables import REQUESTS_PER_STREAM, REQUESTS_PER_THREAD
 
 Array = npt.NDArray[np.int64]
 
@@ -23,11 +24,11 @@ Array = npt.NDArray[np.int64]
 # _SELDOM, which keeps the tree from growing deep.
 _SELDOM = 1.0
 _PLANS = {
-    at.SK_HANDLER: (72.0, 7.3, 2.5),  # a broker's first handler, second, ...: the first idle one
-    at.SK_SENDER: (63.0, 16.0, 2.5),  # works, and so does the first network thread
-    at.SK_CLIENT: (19.0,),
-    at.SK_THREAD: (7.2,),
-    at.SK_STREAM: (1.5,),
+    Slot.HANDLER: (72.0, 7.3, 2.5),  # a broker's first handler, second, ...: the first idle one
+    Slot.SENDER: (63.0, 16.0, 2.5),  # works, and so does the first network thread
+    Slot.CLIENT: (19.0,),
+    Slot.THREAD: (7.2,),
+    Slot.STREAM: (1.5,),
 }
 _PLANS_OF_FETCHES = (17.5,)  # a thread's first request; the others serve when one was given up
 _PLANS_OF_PRODUCES = (3.0,)
@@ -49,19 +50,19 @@ class Tree:
     size: int
 
 
-def plans(kind: int, group: int) -> list[float]:
+def plans(kind: Slot, group: int) -> list[float]:
     """How often the slots of a group of this kind are planned: of a broker's handlers, say."""
     return _padded(_PLANS.get(kind, ()), group)
 
 
 def plans_of_fetches() -> list[float]:
     """How often the slots of a fetcher thread's requests are planned."""
-    return _padded(_PLANS_OF_FETCHES, at.REQS_PER_THREAD)
+    return _padded(_PLANS_OF_FETCHES, REQUESTS_PER_THREAD)
 
 
 def plans_of_produces() -> list[float]:
     """How often the slots of a produce stream's requests are planned."""
-    return _padded(_PLANS_OF_PRODUCES, at.REQS_PER_STREAM)
+    return _padded(_PLANS_OF_PRODUCES, REQUESTS_PER_STREAM)
 
 
 def _padded(known: tuple[float, ...], group: int) -> list[float]:

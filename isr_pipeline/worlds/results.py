@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.columns import COLUMNS, OUTCOME_COLUMNS
 from isr_pipeline.worlds.measured import measured_in
 
@@ -49,15 +47,15 @@ def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:
 
 def outcome_of(world: World) -> dict[str, Any]:
     """The outcome row of a world that has reached its horizon."""
-    measured = measured_in(world.w, len(world.partitions))
+    measured = measured_in(world.w)
     return {column.name: column.of(measured) for column in COLUMNS}
 
 
 def samples_of(world: World) -> Samples:
     """The curves that were sampled."""
-    w = world.w
     n, nb = len(world.partitions), len(world.brokers)
-    rows = rows_of(w, at.H_SAMPLE, int(w[at.G_SAMPLE_COUNT]), 1 + 2 * n + nb)
+    count, width, first = world.header.sample_count, 1 + 2 * n + nb, world.header.samples.first
+    rows = world.w[first : first + count * width].reshape(count, width)
     names = [(p.topic, p.number) for p in world.partitions]
     return Samples(
         t_ms=[t / 1000 for t in rows[:, 0].tolist()],

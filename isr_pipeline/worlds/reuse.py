@@ -16,45 +16,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.kafka.releases import (
-    ASYNC_ISR,
-    ELECTION,
-    ELR,
-    FETCHER,
-    HW_FROZEN_UNDER_MIN_ISR,
-    ISR_LOCK,
-    KIP501,
-    KIP501_ENABLED,
-    MIN_ISR_CAPPED,
-    REPLAY_ONLY,
-    Kip501,
-    Lock,
-)
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.kafka.releases import REPLAY_ONLY, SWITCHES, Kip501, Lock, Rules
+from isr_pipeline.simulation.world.columns import Table
+from isr_pipeline.simulation.world.states import Depends
+from isr_pipeline.simulation.world.tables import Event
 from isr_pipeline.worlds.encoder import prepare
 from isr_pipeline.worlds.events import Events, events_of
 from isr_pipeline.worlds.results import outcome_of
 from isr_pipeline.worlds.run import advance
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from isr_pipeline.kafka.rows import Array
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.encoder import Settings
     from isr_pipeline.worlds.entities import PartitionNames
 
-_MIN_ISR_RULES = {ELR, HW_FROZEN_UNDER_MIN_ISR, MIN_ISR_CAPPED}
-_KEYS = np.array((at.C_MIN_ISR, at.C_UNCLEAN, at.C_S2_LIMIT, at.C_S2_COOLDOWN, at.C_SESSION))
-_RULES = {*_MIN_ISR_RULES, KIP501, KIP501_ENABLED, ISR_LOCK, FETCHER, ELECTION}
+_MIN_ISR_RULES = {"elr", "hw_frozen_under_min_isr", "min_isr_capped"}
+_KEYS = (
+    "min_insync_replicas",
+    "unclean_leader_election",
+    "fetch_process_time_max_us",
+    "resign_cooldown_us",
+    "session_timeout_us",
+)
+_RULES = {*_MIN_ISR_RULES, "kip501", "kip501_enabled", "isr_lock", "fetcher", "election"}
 _KEPT_CELLS = 1 << 22
 """Cells of the largest array that is kept for the next world; a burst's ledger can be larger."""
-
-_OTHER_KEYS = np.array(
-    [cell for cell in range(at.CONFIG_FIRST, at.CONFIG_END) if cell not in _KEYS], dtype=np.int64
-)
 
 _CLOCKS = {Kip501.NONE: 0, Kip501.LI_TRANSFER: 0, Kip501.S1_PR: 1, Kip501.S1_DOC: 2, Kip501.S2: 2}
 """Which rules credit a follower with a later time. If no follower is ever late or outside the ISR,
@@ -89,11 +77,9 @@ class Simulations:
         spare: `spare` of another scenario's simulations, which are no longer used.
     """
 
-    def __init__(
-        self, budget: int | None = None, spare: npt.NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, budget: int | None = None, spare: Array | None = None) -> None:
         self._budget = budget
-        self._done: dict[bytes, list[_Done]] = {}
+        self._done: dict[tuple[int, ...], list[_Done]] = {}
         self.spare = spare
         """The largest array of a world so far, in which the next one is laid out: clearing a new
         one would take a millisecond."""
@@ -112,7 +98,8 @@ class Simulations:
             BudgetSpent: the scenario needs more events than the budget.
         """
         settings, lay_out = prepare(scenario, events=True, budget=self._budget)
-        comparable = self._done.setdefault(settings.keys[_OTHER_KEYS].tobytes(), [])
+        others = tuple(value for name, value in settings.keys.items() if name not in _KEYS)
+        comparable = self._done.setdefault(others, [])
         for done in comparable:
             if _can_reuse(done, settings):
                 return dict(done.outcome), done.events
@@ -121,18 +108,22 @@ class Simulations:
         if spare_cells < world.w.size <= _KEPT_CELLS:
             self.spare = world.w
         advance(world)
-        w = world.w
+        header = world.header
         self.simulated += 1
-        self.events_fired += int(w[at.G_EVENTS] - w[at.G_JUMPED])
-        if w[at.G_BUDGET_SPENT]:
-            raise BudgetSpent(scenario.scenario_id, int(w[at.C_BUDGET]))
+        self.events_fired += header.event_count - header.jumped_events
+        if header.budget_spent:
+            raise BudgetSpent(scenario.scenario_id, header.event_budget)
+        listed = events_of(world).rows.cells.copy()
         done = _Done(
             settings,
-            int(w[at.G_DEPENDS]),
-            int(w[at.G_LEAST_ISR]),
-            int(w[at.G_LONGEST_READ]),
+            header.depends_on,
+            header.least_isr,
+            header.longest_read,
             outcome_of(world),
-            Events(events_of(world).rows.copy(), _Names(world.partitions, world.brokers)),
+            Events(
+                Table(listed.reshape(-1), Event, 0, len(listed)),
+                _Names(world.partitions, world.brokers),
+            ),
         )
         comparable.append(done)
         return dict(done.outcome), done.events
@@ -141,13 +132,13 @@ class Simulations:
 def reuse_order(scenario: Scenario) -> tuple[int, ...]:
     """Sort key of a scenario's configurations: those whose result others can reuse come first."""
     settings, _ = prepare(scenario, events=True)
-    keys, rules = settings.keys, settings.rules
+    keys, rules = settings.keys, settings.choices.rules
     return (
         _CLOCKS[_kip501(rules)],
-        int(rules[KIP501]),
-        int(keys[at.C_UNCLEAN]),
-        -int(rules[ISR_LOCK]),
-        -int(keys[at.C_S2_LIMIT]),
+        rules.kip501,
+        keys["unclean_leader_election"],
+        -rules.isr_lock,
+        -keys["fetch_process_time_max_us"],
     )
 
 
@@ -157,10 +148,11 @@ def _can_reuse(done: _Done, other: Settings) -> bool:
     Only keys of _KEYS, and switches of _RULES, may differ.
     """
     mine = done.settings
-    rules = set((mine.rules != other.rules).nonzero()[0].tolist()) - REPLAY_ONLY
-    if not rules <= _RULES or not mine.alike(other):
+    differing = (mine.choices.switches != other.choices.switches).nonzero()[0].tolist()
+    rules = {SWITCHES[i] for i in differing} - REPLAY_ONLY
+    if not rules <= _RULES or mine.like != other.like:
         return False
-    keys = set(_KEYS[mine.keys[_KEYS] != other.keys[_KEYS]].tolist())
+    keys = {name for name in _KEYS if mine.keys[name] != other.keys[name]}
     return (
         _min_isr_was_met(done, other, keys, rules)
         and _nothing_depended(done, other, keys, rules)
@@ -168,54 +160,52 @@ def _can_reuse(done: _Done, other: Settings) -> bool:
     )
 
 
-def _min_isr_was_met(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
+def _min_isr_was_met(done: _Done, other: Settings, keys: set[str], rules: set[str]) -> bool:
     """Whether every ISR had as many members as either configuration wants."""
-    if at.C_MIN_ISR not in keys and not rules & _MIN_ISR_RULES:
+    if "min_insync_replicas" not in keys and not rules & _MIN_ISR_RULES:
         return True
-    wanted = max(*(int(s.keys[at.C_MIN_ISR]) for s in (done.settings, other)), other.own_min_isr)
-    return done.least_isr >= wanted
+    mine, its = (one.keys["min_insync_replicas"] for one in (done.settings, other))
+    return done.least_isr >= max(mine, its, *other.entities.own_min_isrs)
 
 
-def _nothing_depended(done: _Done, other: Settings, keys: set[int], rules: set[int]) -> bool:
+def _nothing_depended(done: _Done, other: Settings, keys: set[str], rules: set[str]) -> bool:
     """Whether nothing was decided by the settings that differ."""
     questions = 0
-    if at.C_UNCLEAN in keys:
-        if done.settings.keys[at.C_UNCLEAN]:
+    if "unclean_leader_election" in keys:
+        if done.settings.keys["unclean_leader_election"]:
             return False  # the uncleanly elected replica might have been elected anyway
-        questions |= at.DEP_NOBODY
-    if at.C_SESSION in keys:
-        questions |= at.DEP_SESSION
-    if FETCHER in rules:
-        questions |= at.DEP_FETCHER
-    if ELECTION in rules:
-        questions |= at.DEP_ORDER
-    if ISR_LOCK in rules:
-        locks = {int(done.settings.rules[ISR_LOCK]), int(other.rules[ISR_LOCK])}
-        if locks != {Lock.NONE, Lock.RW_PRECHECK} or not other.rules[ASYNC_ISR]:
+        questions |= Depends.NOBODY
+    if "session_timeout_us" in keys:
+        questions |= Depends.SESSION
+    if "fetcher" in rules:
+        questions |= Depends.FETCHER
+    if "election" in rules:
+        questions |= Depends.ORDER
+    if "isr_lock" in rules:
+        locks = {done.settings.choices.rules.isr_lock, other.choices.rules.isr_lock}
+        if locks != {Lock.NONE, Lock.RW_PRECHECK} or not other.choices.rules.async_isr:
             return False  # a synchronous ISR write holds the lock as well
-        if done.settings.rules[ISR_LOCK] != Lock.RW_PRECHECK:
+        if done.settings.choices.rules.isr_lock != Lock.RW_PRECHECK:
             return False  # without the lock nobody counts the readers that others would wait for
-        questions |= at.DEP_LOCK
+        questions |= Depends.LOCK
     return not done.depends & questions
 
 
-def _kip501(rules: npt.NDArray[np.int64]) -> Kip501:
+def _kip501(rules: Rules) -> Kip501:
     """The proposal in effect: Solutions 1 and 2 count no pending reads where their key is off."""
-    proposal = Kip501(rules[KIP501])
-    if proposal == Kip501.LI_TRANSFER or rules[KIP501_ENABLED]:
-        return proposal
-    return Kip501.NONE
+    on = rules.kip501 == Kip501.LI_TRANSFER or rules.kip501_enabled
+    return rules.kip501 if on else Kip501.NONE
 
 
 def _same_proposal(done: _Done, other: Settings) -> bool:
     """Whether the proposals of both configurations lead to this result."""
-    mine, its = (_kip501(settings.rules) for settings in (done.settings, other))
+    mine, its = (_kip501(settings.choices.rules) for settings in (done.settings, other))
     if _CLOCKS[mine] > _CLOCKS[its]:
         return False
-    if _CLOCKS[mine] < _CLOCKS[its] and done.depends & (at.DEP_OUTSIDE | at.DEP_EXPIRED):
+    if _CLOCKS[mine] < _CLOCKS[its] and done.depends & (Depends.OUTSIDE | Depends.EXPIRED):
         return False
     if Kip501.LI_TRANSFER in {mine, its} and mine != its:
-        wanted = max(int(other.keys[at.C_MIN_ISR]), other.own_min_isr)
+        wanted = max([other.keys["min_insync_replicas"], *other.entities.own_min_isrs])
         if mine != Kip501.NONE or done.least_isr < wanted:
             return False
     return _same_timer(done, other)
@@ -228,12 +218,13 @@ def _same_timer(done: _Done, other: Settings) -> bool:
         return True
     if mine != its:
         return False
-    same = done.settings.keys[at.C_S2_COOLDOWN] == other.keys[at.C_S2_COOLDOWN]
-    return bool(same) or not done.depends & at.DEP_COOLDOWN
+    if done.settings.keys["resign_cooldown_us"] == other.keys["resign_cooldown_us"]:
+        return True
+    return not done.depends & Depends.COOLDOWN
 
 
 def _timer(settings: Settings) -> tuple[int, bool] | None:
     """Solution 2's timer: its limit, and whether the leader resigns; None without one."""
-    if settings.rules[KIP501] != Kip501.S2:
+    if settings.choices.rules.kip501 != Kip501.S2:
         return None
-    return int(settings.keys[at.C_S2_LIMIT]), bool(settings.rules[KIP501_ENABLED])
+    return settings.keys["fetch_process_time_max_us"], settings.choices.rules.kip501_enabled

@@ -9,7 +9,6 @@ import numpy as np
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.simulation.kernel import run_world
 from isr_pipeline.simulation.shortcuts.motions import Z_SIZE, memory_size
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import Result, outcome_of, samples_of
@@ -51,8 +50,8 @@ def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) 
     Raises:
         BudgetSpent: it gave up before.
     """
-    if world.w[at.G_BUDGET_SPENT]:
-        raise BudgetSpent(scenario.scenario_id, int(world.w[at.C_BUDGET]))
+    if world.header.budget_spent:
+        raise BudgetSpent(scenario.scenario_id, world.header.event_budget)
     return Result(
         outcome=outcome_of(world),
         events=events_of(world).named() if events else [],
@@ -62,7 +61,7 @@ def result_of(scenario: Scenario, world: World, *, events: bool, samples: bool) 
 
 def advance(world: World) -> None:
     """Let an encoded world run to its horizon."""
-    run_world(world.w, world.rec, world.rules, world.motions, _memory_for(world))
+    run_world(world.w, world.switches, world.motions, _memory_for(world))
 
 
 _memory = np.zeros(Z_SIZE, dtype=np.int64)
@@ -71,7 +70,7 @@ _memory = np.zeros(Z_SIZE, dtype=np.int64)
 def _memory_for(world: World) -> npt.NDArray[np.int64]:
     """Memory for the search for cycles, kept from simulation to simulation."""
     global _memory  # noqa: PLW0603 - one buffer a process
-    size = memory_size(world.w) if world.w[at.C_PERIOD] > 0 else Z_SIZE
+    size = memory_size(world.w) if world.header.period_us > 0 else Z_SIZE
     if _memory.size < size:
         _memory = np.zeros(size, dtype=np.int64)
     _memory[:Z_SIZE] = 0

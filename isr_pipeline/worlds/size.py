@@ -6,22 +6,32 @@ A night's tasks are spread over workers for hours; what does not fit is refused 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import tables_of
+from isr_pipeline.simulation.world.states import Slot
+from isr_pipeline.simulation.world.tables import (
+    REQUESTS_PER_STREAM,
+    REQUESTS_PER_THREAD,
+    SLOT_MASK,
+    WORD_BITS,
+    Batch,
+    World,
+)
 from isr_pipeline.worlds.choices import choices_for
-from isr_pipeline.worlds.entities import MAX_RF, entities_of
-from isr_pipeline.worlds.template import Shape
+from isr_pipeline.worlds.entities import MAX_RF, entities_of, threads_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from isr_pipeline.kafka.rows import Array
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.choices import Choices
-    from isr_pipeline.worlds.entities import Entities
+    from isr_pipeline.worlds.entities import Entities, Threads
 
 EVENT_BUDGET = 100_000_000
 """Events after which a run is given up, for each so many replicas or part of them."""
@@ -35,51 +45,100 @@ JUMPS = 5  # times the tables: two snapshots, three lists of what moved, and mot
 LEDGERS_MAX = 1 << 27  # cells of all of them, one gigabyte
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """What has a slot of its own in a world.
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """How many there are of each in a world: what its tables' places depend on.
 
     Attributes:
-        brokers: how many; ``of_brokers``: slots of all of them, handlers, network threads, and
-            seven of its own for each.
-        threads: fetcher threads that can ever have a partition; each has three requests.
-        streams: producers' connections; each has two requests.
-        others: faults, and two for the world.
+        entities: what stands in the scenario.
+        fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
+        faults: how many.
     """
 
-    brokers: int
-    of_brokers: int
-    threads: int
-    streams: int
-    others: int
+    entities: Entities
+    fetchers: tuple[int, ...]
+    io: tuple[int, ...]
+    net: tuple[int, ...]
+    faults: int
 
-    @property
-    def entities(self) -> int:
-        """Slots of all of them."""
-        requesters = self.threads * (1 + at.REQS_PER_THREAD)
-        requesters += self.streams * (1 + at.REQS_PER_STREAM)
-        return self.of_brokers + requesters + self.others
+    @cached_property
+    def threads(self) -> Threads:
+        """Fetcher threads, and what each can fetch."""
+        return threads_of(self.entities, self.fetchers)
+
+    @cached_property
+    def slots(self) -> dict[Slot, int]:
+        """How many slots there are of each kind, by their numbers."""
+        nb, ns = len(self.entities.brokers), len(self.entities.streams)
+        nt = len(self.threads.ends)
+        return {
+            Slot.FAULT: self.faults,
+            Slot.TICK: nb,
+            Slot.CONTROLLER: 1,
+            Slot.SESSION: nb,
+            Slot.LOG_DIR: nb,
+            Slot.ALTER: nb,
+            Slot.METADATA: nb,
+            Slot.HANDLER: sum(self.io),
+            Slot.SENDER: sum(self.net),
+            Slot.THREAD: nt,
+            Slot.REQUEST: nt * REQUESTS_PER_THREAD + ns * REQUESTS_PER_STREAM,
+            Slot.STREAM: ns,
+            Slot.CLIENT: nb,
+            Slot.SURGE: nb,
+            Slot.SAMPLE: 1,
+        }
+
+    @cached_property
+    def words(self) -> Array:
+        """Words of bits of each thread."""
+        return -(-self.threads.counts // WORD_BITS)
+
+    @cached_property
+    def header(self) -> World:
+        """A header that says how many there are of each, and nothing else."""
+        entities, slots = self.entities, self.slots
+        world = World(np.zeros(World.size, dtype=np.int64))
+        world.broker_count = len(entities.brokers)
+        world.partition_count = len(entities.partitions)
+        world.replica_count = entities.n_rows
+        world.replicas_max = entities.max_rf
+        world.thread_count = slots[Slot.THREAD]
+        world.stream_count = slots[Slot.STREAM]
+        world.fault_count = self.faults
+        world.slot_count = sum(slots.values())
+        world.handler_count = slots[Slot.HANDLER]
+        world.sender_count = slots[Slot.SENDER]
+        world.request_count = slots[Slot.REQUEST]
+        world.fetched_count = len(self.threads.partition)
+        world.word_count = int(self.words.sum())
+        return world
+
+    @cached_property
+    def tables(self) -> dict[str, int]:
+        """Cells of each table that a world begins with, in their order."""
+        return dict(tables_of(self.header))
 
     def formula(self) -> str:
-        """How the entities are reckoned."""
-        each, rest = divmod(self.of_brokers, self.brokers)
-        of_brokers = f"{self.of_brokers} of" if rest else f"{each} x"
+        """How the entities, which have a slot each, are reckoned."""
+        slots, brokers = self.slots, len(self.entities.brokers)
+        threads, streams = slots[Slot.THREAD], slots[Slot.STREAM]
+        others = self.faults + slots[Slot.CONTROLLER] + slots[Slot.SAMPLE]
+        count = self.header.slot_count
+        of_brokers = count - others - threads - streams - slots[Slot.REQUEST]
+        each, rest = divmod(of_brokers, brokers)
+        broker = f"{of_brokers} of" if rest else f"{each} x"
         return (
-            f"{self.entities} entities = {1 + at.REQS_PER_THREAD} x {self.threads} fetcher threads"
-            f" + {1 + at.REQS_PER_STREAM} x {self.streams} streams"
-            f" + {of_brokers} {self.brokers} brokers + {self.others}"
+            f"{count} entities = {1 + REQUESTS_PER_THREAD} x {threads} fetcher threads"
+            f" + {1 + REQUESTS_PER_STREAM} x {streams} streams"
+            f" + {broker} {brokers} brokers + {others}"
         )
 
-
-def size_of(shape: Shape) -> Size:
-    """Size of a shape's worlds."""
-    counts = dict(shape.slots())
-    brokers, threads, streams = len(shape.entities.brokers), counts[at.SK_THREAD], 0
-    streams = counts[at.SK_STREAM]
-    others = shape.faults + counts[at.SK_CONTROLLER] + counts[at.SK_SAMPLE]
-    requests = counts[at.SK_REQUEST]
-    of_brokers = sum(counts.values()) - others - threads - streams - requests
-    return Size(brokers, of_brokers, threads, streams, others)
+    def bytes(self, horizon_ms: float) -> int:
+        """Memory of a worker with such a world: copies of its tables, ledgers, jumps."""
+        batches = np.minimum(batches_of(self.entities, horizon_ms), LEDGER_MAX)
+        ledgers = min(int(batches.sum()) * Batch.size, LEDGERS_MAX)
+        return 8 * ((COPIES + JUMPS) * sum(self.tables.values()) + ledgers)
 
 
 def event_budget(entities: Entities) -> int:
@@ -90,20 +149,21 @@ def event_budget(entities: Entities) -> int:
 def batches_of(entities: Entities, horizon_ms: float) -> npt.NDArray[np.float64]:
     """Batches that each partition's streams can send, with some to spare."""
     batches = np.full(len(entities.partitions), 64.0)
-    for i, stream in entities.streams:
-        batches[i] += 1.1 * (horizon_ms / 1000) * stream.records_per_s / stream.records_per_batch
+    streams = [stream for _, stream in entities.streams]
+    rates = np.array([stream.records_per_s for stream in streams])
+    sizes = np.array([stream.records_per_batch for stream in streams])
+    partitions = np.array([i for i, _ in entities.streams], dtype=np.int64)
+    np.add.at(batches, partitions, 1.1 * (horizon_ms / 1000) * rates / sizes)
     return batches
 
 
 def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     """Shape of a scenario's world under its configuration."""
-    return Shape(
-        entities_of(scenario),
-        choices.fetchers,
-        choices.io,
-        choices.net,
-        len(scenario.faults),
-    )
+    entities, faults = entities_of(scenario), len(scenario.faults)
+    return _shape(entities, choices.fetchers, choices.io, choices.net, faults)
+
+
+_shape = lru_cache(maxsize=32)(Shape)
 
 
 def check_size(scenario: Scenario, where: str) -> None:
@@ -123,20 +183,10 @@ def check_size(scenario: Scenario, where: str) -> None:
             field = f"cluster.log_dirs.{broker}" if named else "cluster.log_dirs_per_broker"
             raise InputError(where, field, dirs, f"1..{MAX_LOG_DIRS}")
     shape = shape_of(scenario, choices_for(scenario))
-    size = size_of(shape)
-    if size.entities > at.SLOT_MASK:
-        raise InputError(where, "topics", size.formula(), f"at most {at.SLOT_MASK}")
-    needed = bytes_of(shape, scenario.horizon_ms)
+    if shape.header.slot_count > SLOT_MASK:
+        raise InputError(where, "topics", shape.formula(), f"at most {SLOT_MASK}")
+    needed = shape.bytes(scenario.horizon_ms)
     if needed > BYTES_MAX:
-        given = (
-            f"{needed / 1e9:.1f} GB a worker ({size.formula()}; horizon_ms {scenario.horizon_ms:g})"
-        )
+        given = f"{needed / 1e9:.1f} GB a worker"
+        given += f" ({shape.formula()}; horizon_ms {scenario.horizon_ms:g})"
         raise InputError(where, "topics", given, f"at most {BYTES_MAX / 1e9:g} GB")
-
-
-def bytes_of(shape: Shape, horizon_ms: float) -> int:
-    """Memory of a worker with such a world: copies of its tables, ledgers, jumps."""
-    tables = sum(shape.tables().values())
-    batches = np.minimum(batches_of(shape.entities, horizon_ms), LEDGER_MAX)
-    ledgers = min(int(batches.sum()) * at.L_SIZE, LEDGERS_MAX)
-    return 8 * ((COPIES + JUMPS) * tables + ledgers)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.choices import choices_for
-from isr_pipeline.worlds.encoder import first_ticks
+from isr_pipeline.worlds.encoder import draws, first_ticks
 from isr_pipeline.worlds.entities import entities_of
 
 if TYPE_CHECKING:
@@ -21,9 +20,10 @@ def planned_ticks(scenario: Scenario) -> dict[int, tuple[float, float]]:
     Args:
         scenario: its configuration laid over it.
     """
-    periods_us = choices_for(scenario).own[:, [*at.OF_BROKER].index(at.B_TICK)]
+    periods_us = choices_for(scenario).own["tick_period_us"]
     entities = entities_of(scenario)
-    firsts = first_ticks(scenario, entities, periods_us)
+    drawn = draws(scenario.seed, "isr-expiration", entities.broker_names)
+    firsts = first_ticks(scenario, drawn, periods_us)
     return {
         broker: (int(first) / 1000, int(period) / 1000)
         for broker, first, period in zip(entities.brokers, firsts, periods_us, strict=True)

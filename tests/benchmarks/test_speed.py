@@ -21,7 +21,7 @@ from benchmarks.speed.spark_arm import (
     chosen_configurations,
     chosen_scenarios,
 )
-from isr_pipeline.simulation.world.layout import SLOT_BITS, SLOT_MASK
+from isr_pipeline.simulation.world.tables import SLOT_BITS, SLOT_MASK
 
 if TYPE_CHECKING:
     from pathlib import Path

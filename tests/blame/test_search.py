@@ -23,9 +23,9 @@ TICK, REFUSED, SYNC = "tick_period", "append_refused", "is_out_of_sync"
 def rewritten(source: Source, *functions: str) -> Source:
     """Sources in which some rules say something else."""
     lines = {
-        TICK: ("kafka/partition.py", "return lag_max // rules[TICK_DIVISOR]"),
+        TICK: ("kafka/partition.py", "return lag_max // rules.tick_divisor"),
         REFUSED: ("kafka/partition.py", "return acks_all and isr_size < min_isr_eff"),
-        SYNC: (RULES, "return not is_caught_up(rules, rec, row, leader_leo, now, lag_max)"),
+        SYNC: (RULES, "return not is_caught_up(rules, follower, leader_leo, now, lag_max)"),
     }
     for name in functions:
         file, line = lines[name]

@@ -17,10 +17,10 @@ from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, checkout, edi
 
 UNCLEAN = "unclean.leader.election.enable"
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
-LINE = "return now - rec[row, clock] <= lag_max"
+LINE = "return now - lag_clock(rules, follower) <= lag_max"
 TICK_FILE = "kafka/partition.py"
-LINE_OF_TICK = "return lag_max // rules[TICK_DIVISOR]"
-LENIENT = "return now - rec[row, clock] <= lag_max * 2"
+LINE_OF_TICK = "return lag_max // rules.tick_divisor"
+LENIENT = "return now - lag_clock(rules, follower) <= lag_max * 2"
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def harsh(source: Source) -> Source:
 
 def noisy(source: Source) -> Source:
     """A kernel that does the same in other words, and one thing else that does not show."""
-    text = "def is_stale_fetch(rules, broker_epoch, cached_epoch):"
+    text = "def is_stale_fetch(rules: Rules, broker_epoch: int, cached_epoch: int) -> bool:"
     return edited(source, text, f"def unused(x):\n    return x\n\n\n@rule\n{text}")
 
 
@@ -121,7 +121,7 @@ class TestWhy:
     def test_two_functions_that_make_an_event_together(self) -> None:
         """Neither reproduces it to the microsecond: both without which it vanishes are named."""
         old = lenient()
-        text = "def is_stale_fetch(rules, broker_epoch, cached_epoch):"
+        text = "def is_stale_fetch(rules: Rules, broker_epoch: int, cached_epoch: int) -> bool:"
         unused = f"def unused(x):\n    return x\n\n\n@rule\n{text}"
         new = edited(edited(old, LINE_OF_TICK, f"{LINE_OF_TICK} + 3", TICK_FILE), text, unused)
         found = explain(case(STRICT, STRICT, old=old, new=harsh(new)), compiled=False)

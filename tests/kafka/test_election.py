@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from isr_pipeline.kafka.election import (
     Election,
+    change_kraft,
     elect_kraft,
     elect_zk,
     kraft_election,
     last_member_leaves,
-    partition_change_kraft,
 )
-from tests.kafka.records import rules_of
+from tests.kafka.records import change_of, registration, rules_of
 
-ORDER = np.array([0, 1, 2], dtype=np.int64)
+ORDER = [0, 1, 2]
 
 
 def zk(isr: int, live: int, *, stopping: int = 0, unclean: bool = False) -> tuple[int, bool]:
     """ZooKeeper's election over positions 0, 1, 2."""
-    position, was_unclean = elect_zk(ORDER, 3, isr, live, stopping, unclean)
-    return int(position), bool(was_unclean)
+    return elect_zk(ORDER, 3, isr, live, stopping, unclean)
 
 
 class TestZooKeeper:
@@ -37,7 +35,7 @@ class TestZooKeeper:
 
     def test_given_order_decides(self) -> None:
         """The order is the caller's."""
-        order = np.array([2, 1, 0], dtype=np.int64)
+        order = [2, 1, 0]
         assert elect_zk(order, 3, 0b111, 0b111, 0, False)[0] == 2
 
     def test_only_the_first_n_count(self) -> None:
@@ -78,20 +76,9 @@ def kraft(
     release: str = "4.1+",
 ) -> tuple[int, bool]:
     """KRaft's election over positions 0, 1, 2."""
-    position, unclean = elect_kraft(
-        rules_of(release),
-        ORDER,
-        3,
-        leader,
-        isr,
-        elr,
-        known,
-        acceptable,
-        int(kind),
-        elr_on,
-        use_known,
-    )
-    return int(position), bool(unclean)
+    partition = registration(leader, isr, 0, known)
+    change = change_of(ORDER, target=isr, acceptable=acceptable, kind=kind, use_known=use_known)
+    return elect_kraft(rules_of(release, elr=elr_on), partition, change, elr)
 
 
 class TestElectKraft:
@@ -193,30 +180,23 @@ def change(
 ) -> tuple[int, int, int, int, bool, bool]:
     """One partition change over positions 0, 1, 2."""
     rules = rules_of("3.7+", elr=elr_on, shrink_bumps_leader_epoch=bumps)
-    met = partition_change_kraft(
-        rules,
+    partition = registration(leader, isr, elr, known)
+    met = change_of(
         ORDER,
-        3,
-        isr,
-        isr if target is None else target,
-        leader,
-        acceptable,
-        min_isr,
-        int(kind),
-        elr,
-        known,
-        use_known,
-        unclean_shutdown,
-        removed,
+        target=isr if target is None else target,
+        acceptable=acceptable,
+        kind=kind,
+        use_known=use_known,
     )
-    leader_after, isr_after, elr_after, known_after, unclean, bump = met
+    met.min_isr, met.unclean_shutdown, met.removes_replicas = min_isr, unclean_shutdown, removed
+    change_kraft(rules, partition, met)
     return (
-        int(leader_after),
-        int(isr_after),
-        int(elr_after),
-        int(known_after),
-        bool(unclean),
-        bool(bump),
+        met.leader,
+        met.isr,
+        met.elr,
+        met.last_known_elr,
+        met.is_unclean,
+        met.bumps_leader_epoch,
     )
 
 
@@ -341,14 +321,14 @@ class TestUncleanByRelease:
     )
     def test_kraft_reads_it_from_3_9_on(self, release: str, kind: Election) -> None:
         """KAFKA-12670: to 3.8 the controller answers false, whatever the key says."""
-        assert kraft_election(rules_of(release), int(Election.ONLINE), True) == kind
+        assert kraft_election(rules_of(release), Election.ONLINE, True) == kind
 
     @pytest.mark.parametrize("asked", list(Election))
     def test_the_key_makes_no_other_election_unclean(self, asked: Election) -> None:
         """Only where a broker or a dir changes, and only where it is true."""
-        assert kraft_election(rules_of("4.1+"), int(asked), False) == asked
+        assert kraft_election(rules_of("4.1+"), asked, False) == asked
         if asked is not Election.ONLINE:
-            assert kraft_election(rules_of("4.1+"), int(asked), True) == asked
+            assert kraft_election(rules_of("4.1+"), asked, True) == asked
 
     @pytest.mark.parametrize(
         ("release", "leaves"),
@@ -356,5 +336,5 @@ class TestUncleanByRelease:
     )
     def test_the_last_member_leaves_to_1_0(self, release: str, leaves: bool) -> None:
         """Under ZooKeeper, where the key is true."""
-        assert bool(last_member_leaves(rules_of(release), True)) is leaves
+        assert last_member_leaves(rules_of(release), True) is leaves
         assert not last_member_leaves(rules_of(release), False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from isr_pipeline.kafka import kip501, record, replica
-from tests.kafka.records import Follower, rules_of
+from isr_pipeline.kafka import kip501, record
+from isr_pipeline.kafka.record import PENDING_SLOTS
+from tests.kafka.records import Follower, empty_record, rules_of
 
 ON = {"kip501_enabled": True}
 
@@ -14,81 +14,83 @@ ON = {"kip501_enabled": True}
 class TestMultiset:
     """Pending reads are counted by offset."""
 
-    def _set(self) -> np.ndarray:
-        return np.zeros((1, record.N_FIELDS), dtype=np.int64)
+    def _add(self, one: record.Follower, offset: int) -> int:
+        return kip501.add_pending(one.pending_offsets, one.pending_counts, PENDING_SLOTS, offset)
 
-    def _add(self, rec: np.ndarray, offset: int) -> int:
-        return int(kip501.add_pending(rec, 0, record.PENDING_OFFSET_0, 4, offset))
+    def _remove(self, one: record.Follower, offset: int) -> bool:
+        return kip501.remove_pending(one.pending_offsets, one.pending_counts, PENDING_SLOTS, offset)
 
-    def _remove(self, rec: np.ndarray, offset: int) -> bool:
-        return bool(kip501.remove_pending(rec, 0, record.PENDING_OFFSET_0, 4, offset))
+    def _contains(self, one: record.Follower, offset: int) -> bool:
+        return kip501.contains_pending(
+            one.pending_offsets, one.pending_counts, PENDING_SLOTS, offset
+        )
 
     def test_counts(self) -> None:
         """Adding an offset again counts it again."""
-        rec = self._set()
-        assert [self._add(rec, 5), self._add(rec, 5), self._add(rec, 6)] == [1, 2, 1]
+        one = empty_record()
+        assert [self._add(one, 5), self._add(one, 5), self._add(one, 6)] == [1, 2, 1]
 
     def test_remove_one(self) -> None:
         """Removing takes one away."""
-        rec = self._set()
-        self._add(rec, 5)
-        self._add(rec, 5)
-        assert self._remove(rec, 5)
-        assert kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 5)
+        one = empty_record()
+        self._add(one, 5)
+        self._add(one, 5)
+        assert self._remove(one, 5)
+        assert self._contains(one, 5)
 
     def test_remove_last(self) -> None:
         """Removing the last one leaves nothing."""
-        rec = self._set()
-        self._add(rec, 5)
-        self._remove(rec, 5)
-        assert not kip501.is_pending(rec, 0)
+        one = empty_record()
+        self._add(one, 5)
+        self._remove(one, 5)
+        assert not kip501.is_pending(one)
 
     def test_remove_absent(self) -> None:
         """Removing what is not there is no removal."""
-        rec = self._set()
-        self._add(rec, 5)
-        assert not self._remove(rec, 6)
-        assert kip501.is_pending(rec, 0)
+        one = empty_record()
+        self._add(one, 5)
+        assert not self._remove(one, 6)
+        assert kip501.is_pending(one)
 
     def test_remove_gone(self) -> None:
         """An offset that was removed is not there, though its slot is."""
-        rec = self._set()
-        self._add(rec, 5)
-        self._remove(rec, 5)
-        assert not self._remove(rec, 5)
+        one = empty_record()
+        self._add(one, 5)
+        self._remove(one, 5)
+        assert not self._remove(one, 5)
 
     def test_contains_gone(self) -> None:
         """Nor is it contained."""
-        rec = self._set()
-        self._add(rec, 5)
-        self._remove(rec, 5)
-        assert not kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 5)
+        one = empty_record()
+        self._add(one, 5)
+        self._remove(one, 5)
+        assert not self._contains(one, 5)
 
     def test_offset_zero(self) -> None:
         """An empty slot is not offset 0."""
-        rec = self._set()
-        assert not kip501.contains_pending(rec, 0, record.PENDING_OFFSET_0, 4, 0)
-        assert self._add(rec, 0) == 1
+        one = empty_record()
+        assert not self._contains(one, 0)
+        assert self._add(one, 0) == 1
 
     def test_freed_slot_is_not_preferred(self) -> None:
         """An offset is found behind a freed slot."""
-        rec = self._set()
-        self._add(rec, 5)
-        self._add(rec, 6)
-        self._remove(rec, 5)
-        assert self._add(rec, 6) == 2
+        one = empty_record()
+        self._add(one, 5)
+        self._add(one, 6)
+        self._remove(one, 5)
+        assert self._add(one, 6) == 2
 
     def test_full(self) -> None:
         """A fifth offset is not counted."""
-        rec = self._set()
-        assert [self._add(rec, offset) for offset in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
+        one = empty_record()
+        assert [self._add(one, offset) for offset in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
 
     def test_full_but_known(self) -> None:
         """A known offset needs no new slot."""
-        rec = self._set()
+        one = empty_record()
         for offset in (1, 2, 3, 4):
-            self._add(rec, offset)
-        assert self._add(rec, 4) == 2
+            self._add(one, offset)
+        assert self._add(one, 4) == 2
 
 
 class TestPendingReads:
@@ -97,7 +99,7 @@ class TestPendingReads:
     def _reading(self, variant: str, **options: bool) -> Follower:
         follower = Follower.of("3.7+", kip501=variant, **(ON | options))
         follower.fetch(5, 10, 100)
-        replica.begin_read(follower.rules, follower.rec, 0, 10)
+        kip501.begin_read(follower.rules, follower.record, 10)
         return follower
 
     @pytest.mark.parametrize("variant", ["s1-doc", "s1-pr", "s2"])
@@ -123,35 +125,35 @@ class TestPendingReads:
     def test_ends(self) -> None:
         """The read's end ends the protection."""
         follower = self._reading("s1-pr")
-        replica.end_read(follower.rules, follower.rec, 0, 10)
+        kip501.end_read(follower.rules, follower.record, 10)
         assert follower.out(99, 10**9)
 
     def test_duplicate_request(self) -> None:
         """Two requests at one offset end one by one."""
         follower = self._reading("s1-doc")
-        replica.begin_read(follower.rules, follower.rec, 0, 10)
-        replica.end_read(follower.rules, follower.rec, 0, 10)
+        kip501.begin_read(follower.rules, follower.record, 10)
+        kip501.end_read(follower.rules, follower.record, 10)
         assert not follower.out(99, 10**9)
 
     def test_behind_is_never_pending(self) -> None:
         """One record short of the previous fetch's LEO gets nothing."""
         follower = Follower.of("3.7+", kip501="s1-doc", **ON)
         follower.fetch(5, 10, 100)
-        replica.begin_read(follower.rules, follower.rec, 0, 9)
+        kip501.begin_read(follower.rules, follower.record, 9)
         assert follower.out(99, 10**9)
 
     def test_first_fetch_after_election(self) -> None:
         """The previous LEO is unknown then: always pending."""
         follower = Follower.of("3.7+", kip501="s1-doc", **ON)
         follower.reset(10, new=True, in_isr=True, now=0)
-        replica.begin_read(follower.rules, follower.rec, 0, 0)
+        kip501.begin_read(follower.rules, follower.record, 0)
         assert not follower.out(99, 10**9)
 
     def test_reset_clears(self) -> None:
         """Becoming leader forgets pending reads."""
         follower = self._reading("s1-pr")
         follower.reset(10, new=False, in_isr=False, now=0)
-        assert not kip501.is_pending(follower.rec, 0)
+        assert not kip501.is_pending(follower.record)
 
 
 class TestCredit:
@@ -160,9 +162,9 @@ class TestCredit:
     def _served(self, variant: str, offset: int, leo: int) -> Follower:
         follower = Follower.of("3.7+", kip501=variant, **ON)
         follower.fetch(5, 10, 100)
-        replica.begin_read(follower.rules, follower.rec, 0, offset)
+        kip501.begin_read(follower.rules, follower.record, offset)
         follower.fetch(offset, leo, 200, end=225)
-        replica.end_read(follower.rules, follower.rec, 0, offset)
+        kip501.end_read(follower.rules, follower.record, offset)
         return follower
 
     @pytest.mark.parametrize(
@@ -191,21 +193,18 @@ class TestCredit:
 class TestResignation:
     """Solution 2."""
 
-    def _resigns(self, **changed: object) -> bool:
-        given = {
-            "variant": "s2",
-            "enabled": True,
-            "read": 501,
-            "other": True,
-            "since": 10,
-            "cooldown": 0,
-        } | changed
-        rules = rules_of("3.7+", kip501=given["variant"], kip501_enabled=given["enabled"])
-        return bool(
-            kip501.should_resign(
-                rules, given["read"], 500, given["other"], given["since"], given["cooldown"]
-            )
-        )
+    def _resigns(
+        self,
+        *,
+        variant: str = "s2",
+        enabled: bool = True,
+        read: int = 501,
+        other: bool = True,
+        since: int = 10,
+        cooldown: int = 0,
+    ) -> bool:
+        rules = rules_of("3.7+", kip501=variant, kip501_enabled=enabled)
+        return kip501.should_resign(rules, read, 500, other, since, cooldown)
 
     def test_over_the_limit(self) -> None:
         """One more than the limit resigns."""
@@ -240,7 +239,7 @@ class TestTransfer:
     def test_below_min_isr(self, size: int, transfers: bool) -> None:
         """It hands over rather than shrink below min ISR."""
         rules = rules_of("3.7+", kip501="li-transfer")
-        assert bool(kip501.transfers_instead_of_shrinking(rules, size, 2)) is transfers
+        assert kip501.transfers_instead_of_shrinking(rules, size, 2) is transfers
 
     def test_other_code_shrinks(self) -> None:
         """Nobody else does."""

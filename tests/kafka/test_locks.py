@@ -15,4 +15,4 @@ def test_a_change_waits_for_readers_and_for_an_isr_write(
     readers: int, held: bool, waits: bool
 ) -> None:
     """One reader is enough, and so is a synchronous write."""
-    assert bool(write_waits(readers, held)) is waits
+    assert write_waits(readers, held) is waits

@@ -15,7 +15,7 @@ FIRST, SECOND = 0, 1
 def failure(number: str, log_dir: int, dirs_left: int, controller: str) -> DirFailure:
     """What happens to a broker of a release of Kafka."""
     rules = switches(rule_set_of(str(rule_set_text(number))), controller=controller)
-    return DirFailure(int(on_dir_failure(rules, log_dir, dirs_left)))
+    return on_dir_failure(rules, log_dir, dirs_left)
 
 
 @pytest.mark.parametrize("number", ["0.8.2.2", "0.10.2.2", "0.11.0.2"])

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.kafka import partition, record
+from isr_pipeline.kafka import partition
 from isr_pipeline.kafka.partition import Alter, AlterError, Produce, answer_raises_hw
+from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import NEVER, UNKNOWN
 from tests.kafka.records import MERGED, NAMES, TIMED, Follower, rules_of
 
@@ -16,11 +17,11 @@ LAG = 10
 
 def partition_of(name: str, *followers: tuple[int, int], **options: Any) -> Follower:
     """Leader at position 0; each follower is (LEO, time it was last caught up)."""
-    built = Follower.of(name, rows=1 + len(followers), **options)
+    built = Follower.of(name, n=1 + len(followers), **options)
     for row, (leo, caught_up_at) in enumerate(followers, start=1):
-        built.rec[row, record.LEO] = leo
-        built.rec[row, record.LAST_CAUGHT_UP] = caught_up_at
-        built.rec[row, record.LEO_TIME] = caught_up_at
+        built.record[row].log_end_offset = leo
+        built.record[row].last_caught_up_time = caught_up_at
+        built.record[row].log_end_offset_time = caught_up_at
     return built
 
 
@@ -36,23 +37,11 @@ def hw_of(
     now: int = 100,
 ) -> int:
     """The next HW of a partition whose leader is at position 0."""
-    return int(
-        partition.next_high_watermark(
-            built.rules,
-            built.rec,
-            0,
-            len(built.rec),
-            0,
-            leo,
-            hw,
-            isr,
-            isr if maximal is None else maximal,
-            eligible,
-            min_isr,
-            now,
-            LAG,
-        )
-    )
+    leader = built.leader
+    leader.log_end_offset, leader.high_watermark, leader.isr = leo, hw, isr
+    if maximal is not None:
+        leader.pending, leader.pending_isr = Pending.EXPAND, maximal
+    return partition.next_high_watermark(built.rules, leader, eligible, min_isr, now, LAG)
 
 
 class TestHighWatermark:
@@ -131,27 +120,23 @@ class TestHighWatermark:
     def test_leader_row_is_unused(self) -> None:
         """What stands in the leader's own row means nothing."""
         built = partition_of("3.7+")
-        built.rec[0, record.LEO] = 1
+        built.record.log_end_offset = 1
         assert hw_of(built, 12) == 12
 
     def test_row_offset(self) -> None:
         """The records of an assignment may begin anywhere."""
         built = partition_of("3.7+", (3, 100), (4, 100))
-        moved = partition.next_high_watermark(
-            built.rules, built.rec, 1, 2, 0, 12, 0, 0b11, 0b11, 0b11, 1, 100, LAG
-        )
-        assert moved == 4
+        built.leader.followers = built.record[1]
+        built.leader.replication_factor = 2
+        assert hw_of(built, 12, isr=0b11) == 4
 
 
 class TestOutOfSync:
     """Who leaves at the tick."""
 
     def _mask(self, built: Follower, leo: int, isr: int, now: int, leader: int = 0) -> int:
-        return int(
-            partition.out_of_sync_mask(
-                built.rules, built.rec, 0, len(built.rec), leader, leo, isr, now, LAG, 4
-            )
-        )
+        built.leader.log_end_offset, built.leader.isr, built.leader.position = leo, isr, leader
+        return partition.out_of_sync_mask(built.rules, built.leader, now, LAG, 4)
 
     @pytest.mark.parametrize("name", TIMED)
     def test_expired_members(self, name: str) -> None:
@@ -182,27 +167,16 @@ class TestExpand:
         given = {
             "caught_up_at": NEVER,
             "isr": 0b1,
-            "in_flight": False,
+            "pending": Pending.NONE,
             "hw": 5,
             "epoch_start": 0,
             "eligible": 0b10,
         } | changed
         built = partition_of(name, (leo, given["caught_up_at"]))
-        return bool(
-            partition.may_expand(
-                built.rules,
-                built.rec,
-                0,
-                1,
-                given["isr"],
-                given["in_flight"],
-                given["hw"],
-                given["epoch_start"],
-                given["eligible"],
-                100,
-                LAG,
-            )
-        )
+        leader = built.leader
+        leader.isr, leader.high_watermark = given["isr"], given["hw"]
+        leader.epoch_start, leader.pending = given["epoch_start"], given["pending"]
+        return partition.may_expand(built.rules, leader, 1, given["eligible"], 100, LAG)
 
     @pytest.mark.parametrize("name", [n for n in NAMES if n != "4485-doc"])
     def test_at_the_hw(self, name: str) -> None:
@@ -222,7 +196,7 @@ class TestExpand:
     @pytest.mark.parametrize("name", NAMES)
     def test_change_in_flight(self, name: str) -> None:
         """Nobody joins while a change is under way."""
-        assert not self._joins(name, 5, in_flight=True, caught_up_at=100)
+        assert not self._joins(name, 5, pending=Pending.SHRINK, caught_up_at=100)
 
     @pytest.mark.parametrize(("name", "joins"), [("0.10.2-2.0", True), ("2.1-2.6", False)])
     def test_epoch_start(self, name: str, joins: bool) -> None:
@@ -251,7 +225,7 @@ class TestAcksAll:
     @pytest.mark.parametrize(("size", "refused"), [(1, True), (2, False)])
     def test_refused(self, size: int, refused: bool) -> None:
         """Under min ISR nothing is written; at min ISR it is."""
-        assert bool(partition.append_refused(True, size, 2)) is refused
+        assert partition.append_refused(True, size, 2) is refused
 
     def test_other_acks(self) -> None:
         """Acks 0 and 1 are never refused."""
@@ -296,10 +270,7 @@ class TestAlterResponse:
     def _decide(
         self, name: str, error: AlterError, leader_epoch: int = 5, partition_epoch: int = 3
     ) -> Alter:
-        answer = partition.alter_response(
-            rules_of(name), int(error), leader_epoch, partition_epoch, 5, 3
-        )
-        return Alter(int(answer))
+        return partition.alter_response(rules_of(name), error, leader_epoch, partition_epoch, 5, 3)
 
     @pytest.mark.parametrize(
         ("leader_epoch", "partition_epoch", "decision"),
@@ -359,7 +330,7 @@ class TestAlterResponse:
 
 def test_size_of() -> None:
     """A set's size is its number of bits."""
-    assert [int(partition.size_of(mask)) for mask in (0, 1, 0b1010, 0b111)] == [0, 1, 2, 3]
+    assert [partition.size_of(mask) for mask in (0, 1, 0b1010, 0b111)] == [0, 1, 2, 3]
 
 
 def test_merged_rule_sets_are_the_released_ones() -> None:
@@ -370,4 +341,4 @@ def test_merged_rule_sets_are_the_released_ones() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_answer_to_an_isr_change_raises_the_hw(name: str) -> None:
     """In every release but those of 2.7 to 3.0 (KAFKA-13091)."""
-    assert bool(answer_raises_hw(rules_of(name))) is (name != "2.7-3.2")
+    assert answer_raises_hw(rules_of(name)) is (name != "2.7-3.2")

@@ -19,7 +19,7 @@ class TestTimer:
     )
     def test_kraft_up_to_3_9_waits_for_an_imbalance(self, release: str, waits: bool) -> None:
         """From 4.0 on it is a periodic task."""
-        assert bool(waits_for_imbalance(switches(RULE_SETS[release]))) is waits
+        assert waits_for_imbalance(switches(RULE_SETS[release])) is waits
 
     def test_zookeepers_controller_never_does(self) -> None:
         """Its scheduler runs from its start on."""
@@ -32,12 +32,12 @@ class TestWhose:
     @pytest.mark.parametrize(("missing", "moves"), [(0, False), (1, True)])
     def test_kraft_reads_no_percentage(self, missing: int, moves: bool) -> None:
         """One of a hundred is enough, whatever the key says."""
-        assert bool(moves_back(KRAFT, 100, missing, 50)) is moves
+        assert moves_back(KRAFT, 100, missing, 50) is moves
 
     @pytest.mark.parametrize(("missing", "moves"), [(10, False), (11, True)])
     def test_zookeeper_wants_more_than_the_percentage(self, missing: int, moves: bool) -> None:
         """Ten of a hundred are ten per cent, which is not more."""
-        assert bool(moves_back(ZOOKEEPER, 100, missing, 10)) is moves
+        assert moves_back(ZOOKEEPER, 100, missing, 10) is moves
 
     def test_zookeeper_reads_the_key(self) -> None:
         """At 50 % a third missing is left as it is."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.kafka import election, kip501, partition, record, replica
+from isr_pipeline.kafka import election, kip501, partition, replica
+from isr_pipeline.kafka.record import PENDING_SLOTS
 from isr_pipeline.kafka.releases import KIP501_VARIANTS, NEVER
-from tests.kafka.records import NAMES, TIMED, Follower, rules_of
+from tests.kafka.records import (
+    NAMES,
+    TIMED,
+    Follower,
+    change_of,
+    empty_record,
+    registration,
+    rules_of,
+)
 
 LAG = 10
 MERGED_AND_TEXT = [name for name in NAMES if name not in {"0.8.2", "0.9-0.10.1"}]
@@ -26,16 +34,15 @@ steps = st.lists(st.tuples(offsets, offsets, st.integers(0, 8)), min_size=1, max
 @given(name=names, history=st.lists(st.tuples(st.integers(0, 3), offsets, masks), max_size=15))
 def test_hw_never_decreases(name: str, history: list[tuple[int, int, int]]) -> None:
     """Whatever is fetched and whatever the ISR, the HW of a leader never goes back."""
-    built = Follower.of(name, rows=4)
-    hw, leo = 0, 0
+    built = Follower.of(name, n=4)
+    leader = built.leader
     for now, (row, offset, isr) in enumerate(history):
-        leo = max(leo, offset)
-        replica.on_fetch(built.rules, built.rec, row, 0, offset, now, leo, now)
-        moved = partition.next_high_watermark(
-            built.rules, built.rec, 0, 4, 0, leo, hw, isr | 1, isr | 1, 0b1111, 1, now, LAG
-        )
-        assert hw <= moved <= max(hw, leo)
-        hw = int(moved)
+        leo = leader.log_end_offset = max(leader.log_end_offset, offset)
+        leader.isr = isr | 1
+        replica.on_fetch(built.rules, built.record[row], offset, now, leo, now)
+        moved = partition.next_high_watermark(built.rules, leader, 0b1111, 1, now, LAG)
+        assert leader.high_watermark <= moved <= max(leader.high_watermark, leo)
+        leader.high_watermark = moved
 
 
 @settings(max_examples=60)
@@ -44,12 +51,11 @@ def test_hw_never_decreases(name: str, history: list[tuple[int, int, int]]) -> N
 )
 def test_isr_members_are_at_the_hw(name: str, leos: list[int], isr: int, now: int) -> None:
     """A HW that moves never passes an ISR member (KAFKA-4485's fourth guarantee)."""
-    built = Follower.of(name, rows=4)
+    built = Follower.of(name, n=4)
     for row, leo in enumerate(leos, start=1):
-        built.rec[row, record.LEO] = leo
-    hw = partition.next_high_watermark(
-        built.rules, built.rec, 0, 4, 0, 20, 0, isr | 1, isr | 1, 0b1111, 1, now, LAG
-    )
+        built.record[row].log_end_offset = leo
+    built.leader.log_end_offset, built.leader.isr = 20, isr | 1
+    hw = partition.next_high_watermark(built.rules, built.leader, 0b1111, 1, now, LAG)
     assert all(leo >= hw for row, leo in enumerate(leos, start=1) if isr >> row & 1)
 
 
@@ -87,9 +93,9 @@ def test_fetching_again_is_a_fetch(
             one.fetch(min(offset, leo), leo, now)
         one.fetch(leo, leo, now)
     follower.fetch(leo, leo, now + later)
-    replica.on_fetch_again(again.rec, 0, now + later)
-    again.rec[0, record.LEO_TIME] = now + later  # which only 0.8.2 reads
-    assert again.rec.tolist() == follower.rec.tolist()
+    replica.on_fetch_again(again.record, now + later)
+    again.record.log_end_offset_time = now + later  # which only 0.8.2 reads
+    assert again.record.memory == follower.record.memory
 
 
 @settings(max_examples=60)
@@ -122,35 +128,34 @@ def test_out_of_sync_is_monotone_in_time(name: str, leo: int, behind: int, now: 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=30))
 def test_pending_is_a_multiset(operations: list[tuple[bool, int]]) -> None:
     """Adding and removing are those of a multiset of four offsets."""
-    rec = np.zeros((1, record.N_FIELDS), dtype=np.int64)
-    first, slots = record.PENDING_OFFSET_0, record.PENDING_SLOTS
+    follower = empty_record()
+    reads = follower.pending_offsets, follower.pending_counts, PENDING_SLOTS
     model: Counter[int] = Counter()
     for adds, offset in operations:
         if adds:
             model[offset] += 1
-            assert kip501.add_pending(rec, 0, first, slots, offset) == model[offset]
+            assert kip501.add_pending(*reads, offset) == model[offset]
         else:
             there = model[offset] > 0
-            assert bool(kip501.remove_pending(rec, 0, first, slots, offset)) is there
+            assert kip501.remove_pending(*reads, offset) is there
             model[offset] -= there
         for asked in range(4):
-            contained = kip501.contains_pending(rec, 0, first, slots, asked)
-            assert bool(contained) is (model[asked] > 0)
-        assert bool(kip501.is_pending(rec, 0)) is (model.total() > 0)
+            assert kip501.contains_pending(*reads, asked) is (model[asked] > 0)
+        assert kip501.is_pending(follower) is (model.total() > 0)
 
 
 @settings(max_examples=80)
 @given(isr=masks, live=masks, stopping=masks, unclean=st.booleans())
 def test_zk_elects_cleanly_if_it_can(isr: int, live: int, stopping: int, unclean: bool) -> None:
     """A clean leader is in the ISR, alive and not stopping; none is passed over."""
-    order = np.arange(4, dtype=np.int64)
+    order = list(range(4))
     leader, was_unclean = election.elect_zk(order, 4, isr, live, stopping, unclean)
     fit = isr & live & ~stopping
-    assert bool(fit) == bool(leader >= 0 and not was_unclean)
+    assert bool(fit) == (leader >= 0 and not was_unclean)
     if leader >= 0:
         pool = fit or live
-        assert pool >> int(leader) & 1
-        assert pool & ((1 << int(leader)) - 1) == 0
+        assert pool >> leader & 1
+        assert pool & ((1 << leader) - 1) == 0
 
 
 @settings(max_examples=120)
@@ -180,32 +185,20 @@ def test_kraft_change_is_consistent(  # noqa: PLR0917 - hypothesis names them
 ) -> None:
     """ISR and ELR never meet; a changed leader is alive; no bump without a reason."""
     rules = rules_of("3.7+", elr=elr_on)
-    order = np.arange(4, dtype=np.int64)
     elr &= ~isr
-    met = election.partition_change_kraft(
-        rules,
-        order,
-        4,
-        isr,
-        target,
-        leader,
-        acceptable,
-        min_isr,
-        int(kind),
-        elr,
-        0,
-        use_known,
-        lost,
-        False,
-    )
-    new_leader, new_isr, new_elr, _, unclean, bump = met
+    partition = registration(leader, isr, elr, 0)
+    met = change_of(range(4), target=target, acceptable=acceptable, kind=kind, use_known=use_known)
+    met.min_isr, met.unclean_shutdown = min_isr, lost
+    election.change_kraft(rules, partition, met)
+    new_leader, new_isr, new_elr = met.leader, met.isr, met.elr
+    unclean, bump = met.is_unclean, met.bumps_leader_epoch
     assert new_isr & new_elr == 0
     assert elr_on or new_elr == 0
     if new_leader != leader and new_leader >= 0:
-        assert acceptable >> int(new_leader) & 1
-    assert bool(bump) == (int(new_leader) != leader)
+        assert acceptable >> new_leader & 1
+    assert bump == (new_leader != leader)
     if unclean:
-        assert new_isr == 1 << int(new_leader)
+        assert new_isr == 1 << new_leader
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -213,8 +206,9 @@ def test_kraft_change_is_consistent(  # noqa: PLR0917 - hypothesis names them
 @given(leo=offsets, hw=offsets, isr=masks, eligible=masks)
 def test_only_the_outside_joins(name: str, leo: int, hw: int, isr: int, eligible: int) -> None:
     """Who joins was not a member and has reached the HW."""
-    built = Follower.of(name, rows=4)
-    built.rec[2, record.LEO] = leo
-    if partition.may_expand(built.rules, built.rec, 0, 2, isr, False, hw, 0, eligible, 0, LAG):
+    built = Follower.of(name, n=4)
+    built.record[2].log_end_offset = leo
+    built.leader.isr, built.leader.high_watermark = isr, hw
+    if partition.may_expand(built.rules, built.leader, 2, eligible, 0, LAG):
         assert not isr >> 2 & 1
         assert leo >= hw

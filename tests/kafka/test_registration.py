@@ -22,7 +22,7 @@ class TestRefusal:
     @pytest.mark.parametrize(("now", "refused"), [(8, True), (9, True), (10, False)])
     def test_a_session_is_valid_up_to_its_last_moment(self, now: int, refused: bool) -> None:
         """Last contact + session >= now: hasValidSession @ 3.9."""
-        assert bool(is_refused(KRAFT, False, 9, now, True)) is refused
+        assert is_refused(KRAFT, False, 9, now, True) is refused
 
     def test_to_3_9_a_fenced_broker_has_no_session(self) -> None:
         """Whoever is fenced may register at once."""
@@ -34,12 +34,12 @@ class TestRefusal:
         self, release: str, now: int, refused: bool
     ) -> None:
         """The last contact alone counts (KAFKA-19047)."""
-        assert bool(is_refused(switches(RULE_SETS[release]), True, 9, now, False)) is refused
+        assert is_refused(switches(RULE_SETS[release]), True, 9, now, False) is refused
 
     @pytest.mark.parametrize(("killed", "refused"), [(True, True), (False, False)])
     def test_zookeepers_znode_is_gone_after_a_shutdown(self, killed: bool, refused: bool) -> None:
         """Only a kill leaves the old session's znode behind."""
-        assert bool(is_refused(ZOOKEEPER, False, 9, 5, killed)) is refused
+        assert is_refused(ZOOKEEPER, False, 9, 5, killed) is refused
 
     def test_kraft_asks_for_the_session_alone(self) -> None:
         """How the last life ended does not matter to it."""

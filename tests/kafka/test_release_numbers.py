@@ -6,7 +6,7 @@ import pytest
 
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import rule_set_text, stands_for
-from isr_pipeline.kafka.releases import RULE_SETS, RegistrationRetry
+from isr_pipeline.kafka.releases import RULE_SETS, Fetcher, Lock, RegistrationRetry
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
         ("1.0.2", "io_error_halts", False),
         ("1.0.2", "last_member_leaves", True),
         ("1.1.1", "last_member_leaves", False),
-        ("2.2.2", "fetcher", "legacy"),
-        ("2.3.0", "fetcher", "kip-461"),
-        ("2.4.1", "isr_lock", "rw_always"),
-        ("2.5.0", "isr_lock", "rw_precheck"),
+        ("2.2.2", "fetcher", Fetcher.LEGACY),
+        ("2.3.0", "fetcher", Fetcher.KIP_461),
+        ("2.4.1", "isr_lock", Lock.RW_ALWAYS),
+        ("2.5.0", "isr_lock", Lock.RW_PRECHECK),
         ("2.5.0", "key_defaults", "2.7-3.2"),
         ("3.0.2", "answer_raises_hw", False),
         ("3.1.0", "answer_raises_hw", True),

@@ -105,17 +105,17 @@ class TestRuleSets:
     def test_isr_lock(self) -> None:
         """What holds the partition's lock."""
         assert [r.RULE_SETS[name].isr_lock for name in NAMES] == [
-            "completion",
-            "completion",
-            "none",
-            "completion",
-            "rw_always",
-            *["rw_precheck"] * 5,
+            r.Lock.COMPLETION,
+            r.Lock.COMPLETION,
+            r.Lock.NONE,
+            r.Lock.COMPLETION,
+            r.Lock.RW_ALWAYS,
+            *[r.Lock.RW_PRECHECK] * 5,
         ]
 
     def test_fetcher(self) -> None:
         """KIP-461 is in every rule set from 2.7 on."""
-        kip461 = [r.RULE_SETS[name].fetcher == "kip-461" for name in NAMES]
+        kip461 = [r.RULE_SETS[name].fetcher is r.Fetcher.KIP_461 for name in NAMES]
         assert kip461 == [False] * 5 + [True] * 5
 
     def test_registration_retry(self) -> None:
@@ -144,30 +144,29 @@ class TestRuleSets:
 
 
 class TestSwitches:
-    """The vector that compiled functions take."""
-
-    def test_every_index_is_its_own(self) -> None:
-        """As many switches as indices."""
-        assert len(rules_of("3.7+")) == r.N_SWITCHES == r.ELR + 1
+    """What a release and a scenario come to."""
 
     @pytest.mark.parametrize("name", NAMES)
     def test_flags_arrive(self, name: str) -> None:
-        """Every flag of a rule set is its switch."""
-        vector, rule_set = rules_of(name), r.RULE_SETS[name]
-        for field in dataclasses.fields(r.RuleSet):
-            index = getattr(r, field.name.upper(), None)
-            if field.type == "bool" and index is not None:
-                assert bool(vector[index]) is getattr(rule_set, field.name), field.name
+        """Every flag of a release is its switch."""
+        rules, rule_set = rules_of(name), r.RULE_SETS[name]
+        for field in dataclasses.fields(r.ReleaseRules):
+            assert getattr(rules, field.name) is getattr(rule_set, field.name), field.name
+
+    def test_each_switch_has_its_cell(self) -> None:
+        """The kernel finds them as numbers, in the order in which they are declared."""
+        rules = rules_of("4.0", kip501="s2", elr=True)
+        assert r.as_cells(rules).tolist() == [int(one) for one in dataclasses.astuple(rules)]
 
     def test_defaults_follow_the_release(self) -> None:
         """Lock and fetcher are the release's own unless named."""
-        vector = rules_of("2.1-2.6")
-        assert (vector[r.ISR_LOCK], vector[r.FETCHER]) == (r.Lock.RW_ALWAYS, r.Fetcher.LEGACY)
+        rules = rules_of("2.1-2.6")
+        assert (rules.isr_lock, rules.fetcher) == (r.Lock.RW_ALWAYS, r.Fetcher.LEGACY)
 
     def test_named_choices_win(self) -> None:
         """2.5 is 2.1-2.6 with another lock and fetcher."""
-        vector = rules_of("2.1-2.6", isr_lock="rw_precheck", fetcher="kip-461")
-        assert (vector[r.ISR_LOCK], vector[r.FETCHER]) == (r.Lock.RW_PRECHECK, r.Fetcher.KIP_461)
+        rules = rules_of("2.1-2.6", isr_lock="rw_precheck", fetcher="kip-461")
+        assert (rules.isr_lock, rules.fetcher) == (r.Lock.RW_PRECHECK, r.Fetcher.KIP_461)
 
     @pytest.mark.parametrize(
         ("name", "controller", "bumps"),
@@ -181,22 +180,21 @@ class TestSwitches:
     )
     def test_shrink_bumps(self, name: str, controller: str, bumps: bool) -> None:
         """Only KRaft before metadata.version 3.6 bumps the leader epoch on a shrink."""
-        assert bool(rules_of(name, controller=controller)[r.SHRINK_BUMPS_LEADER_EPOCH]) is bumps
+        assert rules_of(name, controller=controller).shrink_bumps_leader_epoch is bumps
 
     def test_shrink_bumps_can_be_chosen(self) -> None:
         """The scenario's own word wins."""
-        vector = rules_of("3.7+", shrink_bumps_leader_epoch=True)
-        assert vector[r.SHRINK_BUMPS_LEADER_EPOCH] == 1
+        assert rules_of("3.7+", shrink_bumps_leader_epoch=True).shrink_bumps_leader_epoch
 
     def test_controller_by_release(self) -> None:
         """KRaft where the release has it."""
-        kraft = [rules_of(name)[r.CONTROLLER] == r.Controller.KRAFT for name in NAMES]
+        kraft = [rules_of(name).controller is r.Controller.KRAFT for name in NAMES]
         assert kraft == [False] * 5 + [True] * 5
 
     def test_proposals_are_off(self) -> None:
         """Neither KIP-501 nor ELR is on by itself."""
-        vector = rules_of("3.7+")
-        assert [int(vector[i]) for i in (r.KIP501, r.KIP501_ENABLED, r.ELR)] == [0, 0, 0]
+        rules = rules_of("3.7+")
+        assert (rules.kip501, rules.kip501_enabled, rules.elr) == (r.Kip501.NONE, False, False)
 
     def test_unknown_name(self) -> None:
         """A name that is no choice is a KeyError."""

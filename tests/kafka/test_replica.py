@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.kafka import record, replica
+from isr_pipeline.kafka import replica
 from isr_pipeline.kafka.releases import NEVER, NO_BROKER_EPOCH, UNKNOWN
 from tests.kafka.records import MERGED, NAMES, TIMED, Follower
+
+
+def offsets_of(follower: Follower) -> tuple[int, int, int]:
+    """Its own, and the leader's at its last fetch."""
+    one = follower.record
+    return one.log_start_offset, one.log_end_offset, one.last_fetch_leader_log_end_offset
 
 
 class TestCreate:
@@ -16,7 +22,7 @@ class TestCreate:
     def test_offsets_are_unknown(self, name: str) -> None:
         """It has reported nothing."""
         follower = Follower.of(name, now=7)
-        assert follower.field(record.LEO) == follower.field(record.START) == UNKNOWN
+        assert follower.record.log_end_offset == follower.record.log_start_offset == UNKNOWN
 
     def test_clock_starts_in_0_9(self) -> None:
         """0.9 counts from the replica object's creation."""
@@ -35,11 +41,11 @@ class TestCreate:
 
     def test_previous_leo_is_zero(self) -> None:
         """Kafka's field starts at 0, so that a first fetch at 0 takes the second branch."""
-        assert Follower.of("3.7+").field(record.PREV_LEADER_LEO) == 0
+        assert Follower.of("3.7+").record.last_fetch_leader_log_end_offset == 0
 
     def test_no_broker_epoch(self) -> None:
         """It has named none."""
-        assert Follower.of("3.7+").field(record.BROKER_EPOCH) == NO_BROKER_EPOCH
+        assert Follower.of("3.7+").record.broker_epoch == NO_BROKER_EPOCH
 
 
 class TestOnFetch:
@@ -96,7 +102,7 @@ class TestOnFetch:
         follower = Follower.of(name)
         follower.fetch(10, 10, 100, end=300)
         follower.reset(10, new=False, in_isr=True, now=500)
-        follower.rec[0, record.LAST_FETCH] = 100
+        follower.record.last_fetch_time = 100
         follower.fetch(10, 20, 600)
         assert follower.caught_up_at == 500
 
@@ -105,7 +111,7 @@ class TestOnFetch:
         follower = Follower.of("2.7-3.2")
         follower.fetch(5, 20, 100)
         follower.fetch(5, 10, 200)
-        assert follower.field(record.PREV_LEADER_LEO) == 10
+        assert follower.record.last_fetch_leader_log_end_offset == 10
 
     @pytest.mark.parametrize("name", ["3.3-3.6", "3.7+"])
     def test_previous_leo_is_monotone_from_3_3(self, name: str) -> None:
@@ -113,15 +119,16 @@ class TestOnFetch:
         follower = Follower.of(name)
         follower.fetch(5, 20, 100)
         follower.fetch(5, 10, 200)
-        assert follower.field(record.PREV_LEADER_LEO) == 20
+        assert follower.record.last_fetch_leader_log_end_offset == 20
 
     @pytest.mark.parametrize("name", NAMES)
     def test_offsets_and_times_are_taken(self, name: str) -> None:
-        """Start, LEO and the fetch's time are the fetch's own."""
+        """LEO and the fetch's time are the fetch's own; the start is as the caller wrote it."""
         follower = Follower.of(name)
-        replica.on_fetch(follower.rules, follower.rec, 0, 3, 8, 100, 9, 120)
-        taken = [follower.field(c) for c in (record.START, record.LEO, record.LAST_FETCH)]
-        assert taken == [3, 8, 100]
+        follower.record.log_start_offset = 3
+        replica.on_fetch(follower.rules, follower.record, 8, 100, 9, 120)
+        taken = follower.record
+        assert (taken.log_start_offset, taken.log_end_offset, taken.last_fetch_time) == (3, 8, 100)
 
     @pytest.mark.parametrize("name", NAMES)
     def test_offset_may_go_back(self, name: str) -> None:
@@ -129,7 +136,7 @@ class TestOnFetch:
         follower = Follower.of(name)
         follower.fetch(8, 10, 100)
         follower.fetch(6, 10, 200)
-        assert follower.field(record.LEO) == 6
+        assert follower.record.log_end_offset == 6
 
     def test_any_fetch_restarts_the_stuck_timer(self) -> None:
         """0.8.2 restarts it even if nothing new was read, at the read's end."""
@@ -147,32 +154,31 @@ class TestFailedRead:
         """The follower looks unknown until its next good fetch."""
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
-        replica.on_failed_read(follower.rules, follower.rec, 0, 200)
-        wiped = [follower.field(c) for c in (record.LEO, record.START, record.PREV_LEADER_LEO)]
-        assert wiped == [UNKNOWN] * 3
+        replica.on_failed_read(follower.rules, follower.record, 200)
+        assert offsets_of(follower) == (UNKNOWN, UNKNOWN, UNKNOWN)
 
     @pytest.mark.parametrize("name", NAMES[5:])
     def test_is_skipped_from_2_4(self, name: str) -> None:
         """KAFKA-8400: the record stays."""
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
-        before = follower.rec.copy()
-        replica.on_failed_read(follower.rules, follower.rec, 0, 200)
-        assert (follower.rec == before).all()
+        before = follower.record.memory.tolist()
+        replica.on_failed_read(follower.rules, follower.record, 200)
+        assert follower.record.memory.tolist() == before
 
     @pytest.mark.parametrize("name", ["0.10.2-2.0", "2.1-2.6"])
     def test_gives_no_credit(self, name: str) -> None:
         """The next fetch is not credited with the failed one's time."""
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
-        replica.on_failed_read(follower.rules, follower.rec, 0, 200)
+        replica.on_failed_read(follower.rules, follower.record, 200)
         follower.fetch(10, 20, 300)
         assert follower.caught_up_at == 100
 
     def test_restarts_the_stuck_timer_in_0_8(self) -> None:
         """Storing -1 is a write of the offset, too."""
         follower = Follower.of("0.8.2")
-        replica.on_failed_read(follower.rules, follower.rec, 0, 200)
+        replica.on_failed_read(follower.rules, follower.record, 200)
         assert not follower.out(100, 210)
 
 
@@ -184,7 +190,7 @@ class TestReset:
         follower = Follower.of("0.8.2")
         follower.fetch(10, 10, 100)
         follower.reset(10, new=False, in_isr=True, now=500)
-        assert follower.field(record.LEO) == UNKNOWN
+        assert follower.record.log_end_offset == UNKNOWN
         assert not follower.out(10, 510)
 
     def test_0_9_keeps_the_clock(self) -> None:
@@ -192,14 +198,14 @@ class TestReset:
         follower = Follower.of("0.9-0.10.1", now=100)
         follower.reset(10, new=True, in_isr=True, now=500)
         assert follower.caught_up_at == 100
-        assert follower.field(record.LEO) == UNKNOWN
+        assert follower.record.log_end_offset == UNKNOWN
 
     def test_0_9_same_leader_is_left_alone(self) -> None:
         """Being told again changes nothing."""
         follower = Follower.of("0.9-0.10.1", now=100)
         follower.fetch(10, 10, 200)
         follower.reset(10, new=False, in_isr=True, now=500)
-        assert follower.field(record.LEO) == 10
+        assert follower.record.log_end_offset == 10
 
     @pytest.mark.parametrize("name", ["4485-doc", *MERGED])
     @pytest.mark.parametrize(("in_isr", "clock"), [(True, 500), (False, NEVER)])
@@ -216,8 +222,7 @@ class TestReset:
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
         follower.reset(12, new=True, in_isr=True, now=500)
-        forgotten = [follower.field(c) for c in (record.LEO, record.START, record.PREV_LEADER_LEO)]
-        assert forgotten == [UNKNOWN] * 3
+        assert offsets_of(follower) == (UNKNOWN, UNKNOWN, UNKNOWN)
 
     @pytest.mark.parametrize("name", ["4485-doc", *MERGED])
     def test_same_leader_keeps_the_offset(self, name: str) -> None:
@@ -225,8 +230,9 @@ class TestReset:
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
         follower.reset(12, new=False, in_isr=True, now=500)
-        kept = [follower.field(c) for c in (record.LEO, record.PREV_LEADER_LEO, record.LAST_FETCH)]
-        assert kept == [10, 12, 500]
+        assert follower.record.log_end_offset == 10
+        assert follower.record.last_fetch_leader_log_end_offset == 12
+        assert follower.record.last_fetch_time == 500
 
     @pytest.mark.parametrize(("name", "last_fetch"), [("2.7-3.2", 500), ("3.3-3.6", NEVER)])
     def test_last_fetch_of_a_non_member(self, name: str, last_fetch: int) -> None:
@@ -234,7 +240,7 @@ class TestReset:
         follower = Follower.of(name)
         follower.fetch(10, 10, 100)
         follower.reset(12, new=False, in_isr=False, now=500)
-        assert follower.field(record.LAST_FETCH) == last_fetch
+        assert follower.record.last_fetch_time == last_fetch
 
     @pytest.mark.parametrize(
         ("name", "last_fetch"),
@@ -244,7 +250,7 @@ class TestReset:
         """Up to 2.3 a failed read is recorded (-1), later an unknown fetch at time 0."""
         follower = Follower.of(name)
         follower.reset(12, new=True, in_isr=True, now=500)
-        assert follower.field(record.LAST_FETCH) == last_fetch
+        assert follower.record.last_fetch_time == last_fetch
 
     @pytest.mark.parametrize("name", MERGED)
     def test_first_fetch_after_election_gives_no_credit(self, name: str) -> None:
@@ -257,16 +263,16 @@ class TestReset:
     def test_new_leader_forgets_broker_epoch(self) -> None:
         """3.3+: the epoch must be named again."""
         follower = Follower.of("3.7+")
-        replica.note_broker_epoch(follower.rules, follower.rec, 0, 9)
+        replica.note_broker_epoch(follower.rules, follower.record, 9)
         follower.reset(12, new=True, in_isr=True, now=500)
-        assert follower.field(record.BROKER_EPOCH) == NO_BROKER_EPOCH
+        assert follower.record.broker_epoch == NO_BROKER_EPOCH
 
     def test_re_elected_leader_keeps_broker_epoch(self) -> None:
         """A re-election does not."""
         follower = Follower.of("3.7+")
-        replica.note_broker_epoch(follower.rules, follower.rec, 0, 9)
+        replica.note_broker_epoch(follower.rules, follower.record, 9)
         follower.reset(12, new=False, in_isr=True, now=500)
-        assert follower.field(record.BROKER_EPOCH) == 9
+        assert follower.record.broker_epoch == 9
 
 
 class TestInSync:
@@ -350,7 +356,7 @@ class TestBrokerEpoch:
     )
     def test_stale_from_3_7(self, epoch: int, cached: int, stale: bool) -> None:
         """Older than the metadata's is refused; unknown is not."""
-        assert bool(replica.is_stale_fetch(Follower.of("3.7+").rules, epoch, cached)) is stale
+        assert replica.is_stale_fetch(Follower.of("3.7+").rules, epoch, cached) is stale
 
     @pytest.mark.parametrize("name", NAMES[: NAMES.index("3.7+")])
     def test_not_before(self, name: str) -> None:
@@ -361,5 +367,5 @@ class TestBrokerEpoch:
     def test_kept_from_3_3(self, name: str, kept: int) -> None:
         """Earlier releases have no place for it."""
         follower = Follower.of(name)
-        replica.note_broker_epoch(follower.rules, follower.rec, 0, 9)
-        assert follower.field(record.BROKER_EPOCH) == kept
+        replica.note_broker_epoch(follower.rules, follower.record, 9)
+        assert follower.record.broker_epoch == kept

@@ -26,7 +26,7 @@ def test_the_registration_alone_says_who_is_alive(
     fenced: bool, stopping: bool, active: bool
 ) -> None:
     """Nobody asks the broker itself."""
-    assert bool(is_active(fenced, stopping)) is active
+    assert is_active(fenced, stopping) is active
 
 
 class TestEnd:
@@ -66,7 +66,7 @@ class TestFence:
 
     def test_from_4_0_on_a_session_outlives_it(self) -> None:
         """KAFKA-17793's tracker knows contacts, no fences."""
-        assert [bool(outlives_fence(rules)) for rules in KRAFT.values()] == [
+        assert [outlives_fence(rules) for rules in KRAFT.values()] == [
             False,
             False,
             True,
@@ -84,5 +84,5 @@ class TestFence:
 
     def test_only_that_of_4_0_gives_the_fenced_one(self) -> None:
         """KAFKA-18138 brought it, KAFKA-19130 ended it."""
-        tracked = [bool(new_controller_tracks(rules, True)) for rules in KRAFT.values()]
+        tracked = [new_controller_tracks(rules, True) for rules in KRAFT.values()]
         assert tracked == [False, False, True, False]

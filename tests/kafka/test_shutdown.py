@@ -14,7 +14,7 @@ class TestLeave:
     @pytest.mark.parametrize("led", [True, False])
     def test_kraft_lets_only_one_go_at_once_that_leads_nothing(self, led: bool) -> None:
         """SHUTDOWN_NOW without leads, CONTROLLED_SHUTDOWN with them."""
-        assert bool(must_wait(switches(RULE_SETS["3.7+"]), led)) is led
+        assert must_wait(switches(RULE_SETS["3.7+"]), led) is led
 
     @pytest.mark.parametrize("led", [True, False])
     def test_zookeepers_controller_asks_nobody(self, led: bool) -> None:
@@ -26,7 +26,7 @@ class TestLeave:
         self, heartbeat: int, reported: bool
     ) -> None:
         """The heartbeat names the highest offset applied, that of its very moment too."""
-        assert bool(has_reported(100, heartbeat)) is reported
+        assert has_reported(100, heartbeat) is reported
 
     def test_a_controller_that_has_marked_nothing_waits_for_nobody(self) -> None:
         """Whatever the last heartbeat was, even one before time 0."""

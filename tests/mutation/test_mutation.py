@@ -14,7 +14,12 @@ BATCHES = 10
 
 HANDFUL = [
     Mutant("replica.py", "in_time", "<= lag_max", "< lag_max"),
-    Mutant("partition.py", "next_high_watermark", "max(hw, lowest)", "min(hw, lowest)"),
+    Mutant(
+        "partition.py",
+        "next_high_watermark",
+        "max(leader.high_watermark",
+        "min(leader.high_watermark",
+    ),
     Mutant("releases.py", "", "    tick_divisor=2,", "    tick_divisor=5,"),
 ]
 

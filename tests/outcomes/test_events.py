@@ -12,8 +12,7 @@ from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.outcomes.schemas import EVENTS
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.simulation.world.layout import EVENT_NAMES
-from isr_pipeline.worlds.events import Events
+from isr_pipeline.worlds.events import KINDS, Events
 from isr_pipeline.worlds.reuse import Simulations
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
@@ -59,7 +58,7 @@ class TestEventTable:
             row for i, events in enumerate(runs) for row in expected(f"s{i}", events)
         ]
         kinds = set(rows["kind"].to_pylist())
-        assert len(kinds) >= len(EVENT_NAMES) - 1, set(EVENT_NAMES) - kinds
+        assert len(kinds) >= len(KINDS) - 1, set(KINDS) - kinds
 
     def test_pairs_of_one_world(self, many_events: list[Events]) -> None:
         """Pairs whose worlds have the same partitions stay apart."""

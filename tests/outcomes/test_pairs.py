@@ -16,7 +16,8 @@ from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import Table
+from isr_pipeline.simulation.world.tables import Event
 from isr_pipeline.worlds.columns import METRICS, TOTALS
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events
@@ -109,7 +110,7 @@ class TestSimulatePair:
 
     def test_events_of_a_notable_pair(self) -> None:
         """Events of a pair with something offline are kept, of a quiet one they are not."""
-        events = Events(np.zeros((1, at.V_SIZE), dtype=np.int64), encode(SCENARIO))
+        events = Events(Table(np.zeros(Event.size, dtype=np.int64), Event, 0, 1), encode(SCENARIO))
 
         def run(any_offline: int) -> Events | None:
             outcome = {**dict.fromkeys(METRICS, 0), "any_offline": any_offline, "failed": 0}

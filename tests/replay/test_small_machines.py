@@ -492,6 +492,15 @@ class TestElectionKraft:
         step = at("partition_change", **(self.FOO | {"target_isr": [2, 1]}))
         assert run("election_kraft", variant, step)["leader_epoch_bump"] is bump
 
+    def test_too_many_replicas_are_refused(self) -> None:
+        """An election walks among sixteen."""
+        many: dict[str, Any] = {"isr": [1], "leader": 1, "acceptable": [1]}
+        at_most = at("partition_change", replicas=list(range(16)), **many)
+        assert run("election_kraft", "kraft", at_most)["leader"] == 1
+        beyond = at("partition_change", replicas=list(range(17)), **many)
+        with pytest.raises(InputError, match="target_replicas: 17; allowed: at most 16 replicas"):
+            run("election_kraft", "kraft", beyond)
+
 
 class TestPendingSet:
     """More offsets than a follower's record holds."""

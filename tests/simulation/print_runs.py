@@ -14,16 +14,11 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-import numpy.typing as npt
-
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.kafka import record
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation import fetches, follower, purgatory
 from isr_pipeline.simulation.shortcuts import pending
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
@@ -48,19 +43,14 @@ def visit_all() -> Iterator[None]:
         yield
 
 
-def _itself(*places: int) -> int:
+def _itself(*given: Any) -> int:
     """The first entry that is left is the first."""
-    return places[-1]
+    first: int = given[-1]
+    return first
 
 
 def _never(*_: object) -> bool:
     return False
-
-
-def entries_of(w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The entries of all fetches in a world."""
-    fetched = rows_of(w, at.H_THR, int(w[at.H_THREADS]), at.T_SIZE)[:, at.T_FETCHED_COUNT].sum()
-    return rows_of(w, at.H_ENT, int(fetched) * at.REQS_PER_THREAD, at.E_SIZE)
 
 
 def kip_501(kip501: str, **more: Any) -> Scenario:
@@ -133,13 +123,19 @@ def known_at_the_end(scenario: Scenario) -> list[list[list[int]]]:
     """What leaders know of followers at the horizon, everybody's LEO and HW, the last answers."""
     world = encode(scenario)
     advance(world)
-    w = world.w
-    replicas = rows_of(w, at.H_ROW, int(w[at.H_ROWS]), at.R_SIZE)
-    times = (record.LEO, record.LAST_CAUGHT_UP, record.PREV_LEADER_LEO, record.LAST_FETCH)
+    known = {
+        "followers": (
+            "log_end_offset",
+            "last_caught_up_time",
+            "last_fetch_leader_log_end_offset",
+            "last_fetch_time",
+        ),
+        "replicas": ("log_end_offset", "high_watermark"),
+        "entries": ("offset", "high_watermark"),
+    }
     return [
-        world.rec[:, times].tolist(),
-        replicas[:, (at.R_LEO, at.R_HW)].tolist(),
-        entries_of(w)[:, (at.E_OFFSET, at.E_HW)].tolist(),
+        [table_of(world.w, table)[cell].tolist() for cell in cells]
+        for table, cells in known.items()
     ]
 
 

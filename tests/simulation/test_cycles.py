@@ -15,7 +15,6 @@ import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import outcome_of
@@ -60,7 +59,7 @@ def finished(scenario: Scenario, *, jumps: bool) -> World:
     """The world of a scenario at its horizon."""
     world = encode(scenario, events=True, jumps=jumps, budget=BUDGET)
     advance(world)
-    if world.w[at.G_BUDGET_SPENT]:
+    if world.header.budget_spent:
         raise BudgetSpent(scenario.scenario_id, BUDGET)
     return world
 
@@ -103,7 +102,7 @@ class TestExact:
             except (BudgetSpent, InputError):
                 continue
             assert not found, f"seed {seed}: {found}"
-            jumped[bool(finished(scenario, jumps=True).w[at.C_PERIOD])] += 1
+            jumped[bool(finished(scenario, jumps=True).header.period_us)] += 1
         assert jumped[False] > BATCH // 3
         assert jumped[True] > 0
 
@@ -112,11 +111,11 @@ def events_between(begin_ms: int, end_ms: int, **more: Any) -> tuple[int, int]:
     """Events of a simple world within a stretch: all, and those simulated one by one."""
     whole = simple(horizon_ms=120_000, **more)
     early, late = (
-        finished(whole.model_copy(update={"horizon_ms": end}), jumps=True).w
+        finished(whole.model_copy(update={"horizon_ms": end}), jumps=True).header
         for end in (begin_ms, end_ms)
     )
-    every = int(late[at.G_EVENTS] - early[at.G_EVENTS])
-    return every, every - int(late[at.G_JUMPED] - early[at.G_JUMPED])
+    every = late.event_count - early.event_count
+    return every, every - (late.jumped_events - early.jumped_events)
 
 
 class TestWorth:
@@ -149,4 +148,4 @@ class TestWorth:
         ]
         raw["cluster"]["brokers"] = [1, 2, 3]
         raw["faults"] = []
-        assert encode(parse_scenario(raw, "odd")).w[at.C_PERIOD] == 0
+        assert encode(parse_scenario(raw, "odd")).header.period_us == 0

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isr_pipeline.kafka.rows import trailing_zeros
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation.shortcuts.dirty import EVERYTHING
-from isr_pipeline.simulation.world import cells
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
@@ -18,7 +17,7 @@ from isr_pipeline.worlds.run import run
 
 @numba.njit
 def _counted(bits):  # type: ignore[no-untyped-def]
-    return cells.trailing_zeros(bits)
+    return trailing_zeros(bits)
 
 
 class TestTrailingZeros:
@@ -65,9 +64,7 @@ class TestWideThreads:
     def test_nothing_is_missed(self, per_thread: int) -> None:
         """Every invariant holds, and every batch is committed, of one word, of several."""
         scenario = wide(2 * per_thread)
-        world = encode(scenario)
-        thread = int(world.w[at.H_THR])
-        assert world.w[thread + at.T_USED] == per_thread
+        assert encode(scenario).header.threads.used_count == per_thread
         checked = checked_run(scenario, events=True)
         assert checked.outcome["records_acked"] == 2 * per_thread * BATCHES
         assert checked.outcome["batches_uncommitted"] == 0

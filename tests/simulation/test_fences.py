@@ -11,28 +11,55 @@ from pathlib import Path
 
 import pytest
 
+from isr_pipeline.kafka.record import Leader
+from isr_pipeline.kafka.rows import TABLES
 from isr_pipeline.simulation import kernel
 from isr_pipeline.simulation.shortcuts import cycles
-from isr_pipeline.simulation.world import layout
+from isr_pipeline.simulation.world.tables import Broker, World
+from isr_pipeline.worlds.choices import choices_for
+from tests.simulation.rows_used import Use, cells_named, returns_of, uses_in
+from tests.simulation.test_invariants import simple
 
 SIMULATION = Path(kernel.__file__).resolve().parent
 DEBUG_BUILD = "invariants.py"
 """Compares, decides nothing."""
 
-SETTERS = {"R_LEO": "set_log_end", "R_HW": "set_high_watermark", "R_ISR": "set_isr"}
-SHAREABLE_SETTINGS = {"C_MIN_ISR", "C_UNCLEAN", "C_S2_LIMIT", "C_S2_COOLDOWN", "B_SESSION"}
-SHAREABLE_SWITCHES = {"KIP501", "KIP501_ENABLED", "ISR_LOCK", "FETCHER", "ELECTION", "ELR"}
-OWN = {
-    name
-    for name, cell in vars(layout).items()
-    if name.startswith("B_") and cell in layout.OF_BROKER and name not in ("B_SIZE",)
+SETTERS = {
+    "log_end_offset": "set_log_end",
+    "high_watermark": "set_high_watermark",
+    "isr": "set_isr",
 }
-"""Cells of a broker's own settings and service times."""
-OF_ALL = {name for name, cell in vars(layout).items() if name.startswith("C_")} & {
-    name for name, cell in vars(layout).items() if cell in layout.OF_BROKER.values()
+"""Cell of a leader, or of another replica -> the one function that writes it."""
+MOVED = {
+    f"{table}.{cell}"
+    for table, row in TABLES.items()
+    if issubclass(row, Leader)
+    for cell in SETTERS
 }
-"""Cells of the header from which they come where a broker has none of its own."""
-TABLES = (cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_RULE)
+SHAREABLE = {
+    "World.min_insync_replicas",
+    "World.unclean_leader_election",
+    "World.fetch_process_time_max_us",
+    "World.resign_cooldown_us",
+    "Broker.session_timeout_us",
+    "Rules.kip501",
+    "Rules.kip501_enabled",
+    "Rules.isr_lock",
+    "Rules.fetcher",
+    "Rules.election",
+    "Rules.elr",
+}
+"""Settings and switches in spite of which runs are shared (`worlds.reuse`)."""
+OWN = {f"Broker.{name}" for name in choices_for(simple()).own}
+"""What each broker reads for itself."""
+_HEADER = list(World.cells_of)
+_SETTINGS = [
+    *_HEADER[_HEADER.index("events_max") : _HEADER.index("now")],
+    *_HEADER[_HEADER.index("min_insync_replicas") : _HEADER.index("tree")],
+]
+TIMES = OWN | {f"World.{name}" for name in _SETTINGS}
+"""Settings, limits and service times."""
+LISTED = set().union(cycles.BOUNDED, cycles.PLANNED, cycles.REPEATS, cycles.NO_RULE)
 
 
 def trees() -> dict[str, ast.Module]:
@@ -49,70 +76,46 @@ def names_in(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def written_cells(tree: ast.AST) -> list[tuple[int, set[str]]]:
-    """(line, names in the subscript) of every assignment to a cell."""
-    found = []
-    for node in ast.walk(tree):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = list(node.targets)
-        elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-            targets = [node.target]
-        for target in targets:
-            found += [
-                (one.lineno, names_in(one.slice))
-                for one in ast.walk(target)
-                if isinstance(one, ast.Subscript)
-            ]
-    return found
+def cells_of(parsed: dict[str, ast.Module]) -> list[tuple[str, Use]]:
+    """(path, use) of every cell that the room uses."""
+    returns = returns_of(parsed)
+    return [(path, use) for path, tree in parsed.items() for use in uses_in(tree, returns)]
 
 
-def read_cells(tree: ast.AST, array: str) -> list[tuple[int, set[str]]]:
-    """(line, names in the subscript) of every use of an array's cell."""
-    return [
-        (node.lineno, names_in(node.slice))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == array
-    ]
+def fenced(use: Use, cells: set[str]) -> bool:
+    """Whether it is one of these cells, or may be one for all that the code tells."""
+    return use.cell in cells or (
+        use.cell.startswith("?.") and bool(cells_named(use.cell[2:]) & cells)
+    )
 
 
 def unfenced_writes(parsed: dict[str, ast.Module]) -> list[str]:
     """Places that move a log end, a high watermark or an ISR past the setters."""
     return [
-        f"{path}:{line}"
-        for path, tree in parsed.items()
-        if path != "state.py"
-        for line, names in written_cells(tree)
-        if names & set(SETTERS)
+        f"{path}:{use.line}"
+        for path, use in cells_of(parsed)
+        if path != "state.py" and use.written and fenced(use, MOVED)
     ]
 
 
 def unfenced_reads(parsed: dict[str, ast.Module]) -> list[str]:
     """Places that read a shareable setting or switch without naming the question."""
     return [
-        f"{path}:{line}"
-        for path, tree in parsed.items()
+        f"{path}:{use.line}"
+        for path, use in cells_of(parsed)
         if path not in ("shortcuts/depends.py", "shortcuts/cycles.py")
-        for array, fenced in (("w", SHAREABLE_SETTINGS), ("rules", SHAREABLE_SWITCHES))
-        for line, names in read_cells(tree, array)
-        if names & fenced
+        and not use.asked
+        and fenced(use, SHAREABLE)
     ]
 
 
 def unbounded(parsed: dict[str, ast.Module]) -> set[str]:
     """Settings, and durations in microseconds, that no table of `cycles` lists."""
-    used = {
-        name
-        for path, tree in parsed.items()
-        if path != "world/layout.py"
-        for name in names_in(tree)
-        if name.startswith("C_")
-        or name in OWN
-        or (name.endswith("_US") and not name.startswith("B_"))
+    settings = {use.cell for _, use in cells_of(parsed) if use.cell in TIMES}
+    durations = {
+        name for tree in parsed.values() for name in names_in(tree) if name.endswith("_US")
     }
-    return used - set().union(*TABLES)
+    return (settings | durations) - LISTED
 
 
 def changed(path: str, old: str, new: str) -> dict[str, ast.Module]:
@@ -126,7 +129,7 @@ class TestSetters:
     """Only three functions move what fetches are passed over by."""
 
     def test_nobody_else_writes_a_log_end_a_high_watermark_or_an_isr(self) -> None:
-        """R_LEO, R_HW and R_ISR are assigned in `state.py` alone."""
+        """Those of a replica are assigned in `state.py` alone."""
         assert unfenced_writes(trees()) == []
 
     @pytest.mark.parametrize(("cell", "setter"), SETTERS.items())
@@ -137,15 +140,24 @@ class TestSetters:
             for node in trees()["state.py"].body
             if isinstance(node, ast.FunctionDef) and node.name == setter
         )
-        assert [names & set(SETTERS) for _, names in written_cells(function)] == [{cell}]
+        assert [use.cell for use in uses_in(function, {}) if use.written] == [f"Replica.{cell}"]
         assert names_in(function) & {"mark_followers_dirty", "mark_isr_changed"}
 
     def test_a_write_past_them_is_found(self) -> None:
         """An append that moves the log end by itself is caught here, not by a random scenario."""
         mutated = changed(
             "produces.py",
-            "set_log_end(w, r, w[r + R_LEO] + records)",
-            "w[r + R_LEO] += records",
+            "set_log_end(leader, leader.log_end_offset + records)",
+            "leader.log_end_offset += records",
+        )
+        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["produces.py"]
+
+    def test_whose_cell_it_is_need_not_be_known(self) -> None:
+        """A write to a row that comes from nowhere is caught as well."""
+        mutated = changed(
+            "produces.py",
+            "set_log_end(leader, leader.log_end_offset + records)",
+            "rows()[0].log_end_offset += records",
         )
         assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["produces.py"]
 
@@ -154,17 +166,16 @@ class TestSettings:
     """A setting in spite of which runs are shared is read with its question."""
 
     def test_nobody_reads_one_without_naming_the_question(self) -> None:
-        """C_ cells and switches that runs may differ in are read by `depends` alone."""
+        """Settings and switches that runs may differ in are read through `depends` alone."""
         assert unfenced_reads(trees()) == []
 
     def test_what_brokers_read_for_themselves_is_read_there(self) -> None:
-        """No rule reads the header's cell of a setting that a broker may have of its own."""
-        assert len(OWN) == len(OF_ALL) == len(layout.OF_BROKER)
-        readers = {path for path, tree in trees().items() if names_in(tree) & OF_ALL}
-        assert readers == {"world/layout.py"}
+        """The header has no cell of a setting that a broker may have of its own."""
+        assert {cell.removeprefix("Broker.") for cell in OWN} <= set(Broker.cells_of)
+        assert not {cell.removeprefix("Broker.") for cell in OWN} & set(World.cells_of)
 
     def test_who_reacts_to_an_error_notes_the_fetcher(self) -> None:
-        """The rule `reaction` reads the switch FETCHER: each of its callers notes that."""
+        """The rule `reaction` reads the switch of the fetcher: each of its callers notes that."""
         callers = [
             node
             for tree in trees().values()
@@ -172,14 +183,14 @@ class TestSettings:
             if isinstance(node, ast.FunctionDef) and "reaction" in names_in(node)
         ]
         assert callers
-        assert all({"note", "DEP_FETCHER"} <= names_in(node) for node in callers)
+        assert all("note(world, Depends.FETCHER)" in ast.unparse(node) for node in callers)
 
     def test_a_read_past_them_is_found(self) -> None:
         """A session timeout read without a question is caught here."""
         mutated = changed(
             "controller.py",
-            "w[G_NOW] + setting(w, b + B_SESSION, DEP_SESSION)",
-            "w[G_NOW] + w[b + B_SESSION]",
+            "world.now + asked(world, broker.session_timeout_us, Depends.SESSION)",
+            "world.now + broker.session_timeout_us",
         )
         assert [place.partition(":")[0] for place in unfenced_reads(mutated)] == ["controller.py"]
 
@@ -193,14 +204,22 @@ class TestBounds:
 
     def test_no_entry_is_idle(self) -> None:
         """What is listed is used; what bounds a jump is a function of `cycles`."""
-        used = set().union(*(names_in(tree) for tree in trees().values()))
-        assert set().union(*TABLES) <= used
-        tree = trees()["shortcuts/cycles.py"]
+        parsed = trees()
+        used = {use.cell for _, use in cells_of(parsed)}
+        assert used.union(*(names_in(tree) for tree in parsed.values())) >= LISTED
+        tree, returns = parsed["shortcuts/cycles.py"], returns_of(parsed)
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for cell, bound in cycles.BOUNDED.items():
-            assert cell in names_in(functions[bound]), f"{bound} does not look at {cell}"
+            looked_at = {use.cell for use in uses_in(functions[bound], returns)}
+            assert cell in looked_at, f"{bound} does not look at {cell}"
 
     def test_a_new_time_is_found(self) -> None:
         """A rule that begins to read another time is caught until somebody has listed it."""
-        mutated = changed("reads.py", "limit + 1,", "limit + 1 + w[C_NEW_LIMIT],")
-        assert unbounded(mutated) == {"C_NEW_LIMIT"}
+        mutated = changed("reads.py", "limit + 1,", "limit + 1 + NEW_LIMIT_US,")
+        assert unbounded(mutated) == {"NEW_LIMIT_US"}
+
+    def test_a_setting_that_is_read_is_found(self) -> None:
+        """So is one of the world's settings."""
+        mutated = changed("reads.py", "limit + 1,", "limit + 1 + world.horizon,")
+        cycles_without = mutated | {"shortcuts/cycles.py": ast.parse("")}
+        assert "World.horizon" in {use.cell for _, use in cells_of(cycles_without)}

@@ -15,10 +15,21 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.kafka.record import LAST_CAUGHT_UP, LEO, PREV_LEADER_LEO
+from isr_pipeline.kafka.rows import Row
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation.invariants import INVARIANTS, first_broken, remembered
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world import tables
+from isr_pipeline.simulation.world.states import HandlerState, RequestState, Standing
+from isr_pipeline.simulation.world.tables import (
+    INF,
+    NEVER,
+    NOT_DUE,
+    SLOT_BITS,
+    FetcherThread,
+    Partition,
+    Replica,
+    Request,
+)
 from isr_pipeline.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
@@ -125,129 +136,136 @@ def world_at_rest(release: str = "3.7+", controller: str = "kraft") -> World:
     return encode(simple(cluster=cluster), events=True)
 
 
-def leader_row(world: World) -> int:
-    """Row pointer of the first partition's leader."""
-    return int(world.w[at.H_ROW])
+def broken(world: World, seen: Any) -> int:
+    """Number of the first invariant that does not hold in a world."""
+    found: int = first_broken(world.w, world.switches, seen)
+    return found
 
 
-def first_partition(world: World) -> int:
-    """Row pointer of the first partition."""
-    return int(world.w[at.H_PART])
+def header(world: World) -> tables.World:
+    """The world's header."""
+    return world.header
 
 
-def first_broker(world: World) -> int:
-    """Row pointer of the first broker."""
-    return int(world.w[at.H_BRK])
+def leader(world: World) -> Replica:
+    """The first partition's leader."""
+    return world.header.replicas[0]
 
 
-def _set(place: Callable[[World], int], field: int, value: int) -> Callable[[World], None]:
+def first_partition(world: World) -> Partition:
+    """The first partition."""
+    return world.header.partitions[0]
+
+
+def first_broker(world: World) -> tables.Broker:
+    """The first broker."""
+    return world.header.brokers[0]
+
+
+def _set(row: Callable[[World], Row], cell: str, value: int) -> Callable[[World], None]:
     """A damage: one cell gets another value."""
 
     def damage(world: World) -> None:
-        world.w[place(world) + field] = value
+        setattr(row(world), cell, value)
 
     return damage
 
 
 def _member_behind(world: World) -> None:
-    world.w[leader_row(world) + at.R_LEO] = 10
-    world.w[leader_row(world) + at.R_HW] = 5
+    leader(world).log_end_offset = 10
+    leader(world).high_watermark = 5
 
 
 def _record_behind(world: World) -> None:
     for pos in range(3):
-        world.w[leader_row(world) + pos * at.R_SIZE + at.R_LEO] = 10
-    world.w[leader_row(world) + at.R_HW] = 5
-    world.rec[1, LEO] = 3
+        leader(world)[pos].log_end_offset = 10
+    leader(world).high_watermark = 5
+    leader(world).followers[1].log_end_offset = 3
 
 
 def _ledger_ahead(world: World) -> None:
-    w, p = world.w, first_partition(world)
-    w[p + at.P_LED_TAIL] = 1
-    w[w[at.H_LEDGER] + w[p + at.P_LED_BASE] * at.L_SIZE + at.L_END] = 7
+    first_partition(world).ledger_tail = 1
+    first_partition(world).ledger.end = 7
 
 
-def _validated(world: World) -> tuple[int, int]:
+def _validated(world: World) -> tuple[FetcherThread, Request]:
     """Let the first thread have a validated request of one partition; returns both."""
-    w, t = world.w, int(world.w[at.H_THR])
-    w[t + at.T_VALIDATED] = w[at.G_RARE]
-    q = w[t + at.T_REQ] = w[t + at.T_REQ0]
-    w[q + at.Q_N] = 1
-    w[w[q + at.Q_ENT] + at.E_OFFSET] = 0
-    return t, int(q)
+    thread = world.header.threads
+    thread.validated_at = world.header.rare_events
+    thread.request = request = thread.requests
+    request.entry_count = 1
+    request.entries.offset = 0
+    return thread, request
 
 
 def _validated_against_its_state(world: World) -> None:
-    w = world.w
-    t, _ = _validated(world)
-    w[w[w[t + at.T_FETCHED] + at.K_FROW] + at.R_NEED_TRUNC] = 1
+    thread, _ = _validated(world)
+    thread.fetched.follower.must_truncate = 1
 
 
-def _unheard(field: int) -> Callable[[World], None]:
+def _unheard(cell: str) -> Callable[[World], None]:
     """Let the leader, the entry and the follower differ in one cell of which nobody was told."""
 
     def damage(world: World) -> None:
-        w = world.w
-        t, q = _validated(world)
-        fetched = int(w[t + at.T_FETCHED])
-        place = {
-            at.R_LEO: w[fetched + at.K_LROW],
-            at.E_HW: w[q + at.Q_ENT],
-            at.K_HW: fetched,
+        thread, request = _validated(world)
+        rows: dict[str, Row] = {
+            "log_end_offset": thread.fetched.leader,
+            "high_watermark": request.entries,
+            "answered_high_watermark": thread.fetched,
         }
-        w[place[field] + field] += 1
+        setattr(rows[cell], cell, getattr(rows[cell], cell) + 1)
 
     return damage
 
 
-def _unchanged(world: World) -> Callable[[int], None]:
+def _unchanged(world: World) -> Callable[[str], None]:
     """Let the first thread's first partition be unchanged; returns how to change its record."""
-    w = world.w
-    t, q = _validated(world)
-    w[w[t + at.T_MASKS] + at.W_DIRTY] = 0
-    w[w[t + at.T_MASKS] + at.W_UNCHANGED] = 1
-    row = int(w[w[t + at.T_FETCHED] + at.K_REC])
-    world.rec[row, LEO] = world.rec[row, PREV_LEADER_LEO] = w[w[q + at.Q_ENT] + at.E_OFFSET]
+    thread, request = _validated(world)
+    thread.words.dirty = 0
+    thread.words.unchanged = 1
+    record = thread.fetched.record
+    record.log_end_offset = request.entries.offset
+    record.last_fetch_leader_log_end_offset = request.entries.offset
 
-    def change(field: int) -> None:
-        world.rec[row, field] += 1
+    def change(cell: str) -> None:
+        setattr(record, cell, getattr(record, cell) + 1)
 
     return change
 
 
 def _not_unchanged(world: World) -> None:
-    _unchanged(world)(PREV_LEADER_LEO)
+    _unchanged(world)("last_fetch_leader_log_end_offset")
 
 
 def _deferred_by_nobody(world: World) -> None:
-    _, q = _validated(world)
-    world.w[q + at.Q_PENDING] = 0b11
+    _, request = _validated(world)
+    request.pending = 0b11
 
 
 DAMAGES: dict[int, Callable[[World], None]] = {
-    1: _set(lambda _: 0, at.G_NOW, at.INF),
-    2: _set(first_partition, at.P_LEADER, 1),
-    3: _set(leader_row, at.R_EPOCH, 1),
-    4: _set(leader_row, at.R_ISR, 0b110),
-    5: _set(first_partition, at.P_ELR, 0b100),
-    6: _set(first_broker, at.B_FENCED, 1),
-    7: _set(leader_row, at.R_ISR, 0b011),
-    8: _set(leader_row, at.R_HW, 1),
+    1: _set(header, "now", INF),
+    2: _set(first_partition, "leader", 1),
+    3: _set(leader, "leader_epoch", 1),
+    4: _set(leader, "isr", 0b110),
+    5: _set(first_partition, "elr", 0b100),
+    6: _set(first_broker, "is_fenced", 1),
+    7: _set(leader, "isr", 0b011),
+    8: _set(leader, "high_watermark", 1),
     10: _member_behind,
     11: _record_behind,
     12: _ledger_ahead,
-    13: _set(lambda _: 0, at.G_LOST, 1),
-    16: _set(lambda _: 0, at.G_FAILED, 1),
-    17: _set(first_partition, at.P_FLAGS, at.FLAG_OFFLINE),
-    18: _set(lambda _: 0, at.G_UNCOMMITTED, 1),
-    19: _set(first_broker, at.B_IO_IDLE, 3),
-    20: _set(leader_row, at.R_READERS, 1),
-    21: _set(lambda world: int(world.w[at.H_HND]), at.D_STATE, at.DS_PRODUCE),
-    22: _set(lambda world: leader_row(world) + at.R_SIZE, at.R_LEADER, -1),
-    23: _set(first_broker, at.B_ALTER_QUEUED, 1),
+    13: _set(header, "lost_records", 1),
+    16: _set(header, "failed_partitions", 1),
+    17: _set(first_partition, "flags", Standing.OFFLINE),
+    18: _set(header, "uncommitted_batches", 1),
+    19: _set(first_broker, "idle_handlers", 3),
+    20: _set(leader, "readers", 1),
+    21: _set(lambda world: world.header.handlers, "state", HandlerState.PRODUCE),
+    22: _set(lambda world: leader(world)[1], "leader", -1),
+    23: _set(first_broker, "alter_queued", 1),
     24: _validated_against_its_state,
-    25: _set(first_partition, at.P_ELIGIBLE, 0b011),
-    26: _unheard(at.R_LEO),
+    25: _set(first_partition, "eligible", 0b011),
+    26: _unheard("log_end_offset"),
     27: _not_unchanged,
     28: _deferred_by_nobody,
 }
@@ -259,7 +277,7 @@ class TestNoticing:
     def test_a_world_at_rest_breaks_none(self) -> None:
         """Before the first event everything holds."""
         world = world_at_rest()
-        assert first_broken(world.w, world.rec, world.rules, _seen(world)) == 0
+        assert broken(world, _seen(world)) == 0
 
     @pytest.mark.parametrize("number", sorted(DAMAGES))
     def test_each_is_noticed_when_it_is_broken(self, number: int) -> None:
@@ -268,102 +286,105 @@ class TestNoticing:
         seen = _seen(world)
         DAMAGES[number](world)
         if number == 21:
-            world.w[first_broker(world) + at.B_IO_IDLE] -= 1
-        assert first_broken(world.w, world.rec, world.rules, seen) == number
+            first_broker(world).idle_handlers -= 1
+        assert broken(world, seen) == number
 
     def test_a_falling_high_watermark_is_noticed(self) -> None:
         """Invariant 9 compares with the event before."""
         world = world_at_rest()
-        world.w[leader_row(world) + at.R_LEO] = 5
-        world.w[leader_row(world) + at.R_HW] = 5
+        leader(world).log_end_offset = 5
+        leader(world).high_watermark = 5
         seen = _seen(world)
-        world.w[leader_row(world) + at.R_HW] = 4
-        assert first_broken(world.w, world.rec, world.rules, seen) == 9
+        leader(world).high_watermark = 4
+        assert broken(world, seen) == 9
 
     def test_what_is_known_of_a_member_may_go_back(self) -> None:
         """Not invariant 11: a fetch given up, of an older offset, is read after a later one."""
         world = world_at_rest()
         _record_behind(world)
-        world.rec[1, LEO] = world.rec[2, LEO] = 5
+        followers = leader(world).followers
+        followers[1].log_end_offset = followers[2].log_end_offset = 5
         seen = _seen(world)
-        world.rec[1, LEO] = 3
-        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        followers[1].log_end_offset = 3
+        assert broken(world, seen) == 0
         seen = _seen(world)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 11
+        assert broken(world, seen) == 11
 
     def test_a_high_watermark_that_does_not_wait_is_noticed(self) -> None:
         """Invariant 14: a replica outside the ISR, but within its lag, holds it up."""
         world = world_at_rest("4485-doc", "zookeeper")
-        w, p, r = world.w, first_partition(world), leader_row(world)
+        partition, followers = first_partition(world), leader(world).followers
         seen = _seen(world)
-        w[p + at.P_ISR] = w[r + at.R_ISR] = 0b011
-        w[p + at.P_FLAGS] = at.FLAG_UNDER_REPLICATED
-        for row in (r, r + at.R_SIZE):
-            w[row + at.R_LEO] = w[row + at.R_HW] = 10
-        world.rec[1, LEO] = 10
-        world.rec[2, LEO] = 3
-        assert first_broken(w, world.rec, world.rules, seen) == 14
-        world.rec[2, LAST_CAUGHT_UP] = at.NEVER
-        assert first_broken(w, world.rec, world.rules, seen) == 0
+        partition.isr = leader(world).isr = 0b011
+        partition.flags = Standing.UNDER_REPLICATED
+        for pos in range(2):
+            replica = leader(world)[pos]
+            replica.log_end_offset = replica.high_watermark = 10
+        followers[1].log_end_offset = 10
+        followers[2].log_end_offset = 3
+        assert broken(world, seen) == 14
+        followers[2].last_caught_up_time = NEVER
+        assert broken(world, seen) == 0
 
     def test_a_laggard_in_the_isr_is_noticed(self) -> None:
         """Invariant 15: one tick after the lag limit, and not at that very moment."""
         world = world_at_rest("4485-doc", "zookeeper")
-        w = world.w
         seen = _seen(world)
-        w[at.TREE : at.TREE + w[at.H_TREE_SIZE]] = (at.NOT_DUE - 1) << at.SLOT_BITS
-        w[at.G_NOW] = w[at.C_LAG] + w[at.C_TICK]
-        assert first_broken(w, world.rec, world.rules, seen) == 0
-        w[at.G_NOW] += 1
-        assert first_broken(w, world.rec, world.rules, seen) == 15
+        broker, tree = first_broker(world), header(world).tree
+        for node in range(header(world).tree_size):
+            tree[node] = (NOT_DUE - 1) << SLOT_BITS
+        header(world).now = broker.lag_time_max_us + broker.tick_period_us
+        assert broken(world, seen) == 0
+        header(world).now += 1
+        assert broken(world, seen) == 15
 
     @pytest.mark.parametrize(
-        ("row", "field"), [(leader_row, at.R_NEWEST), (first_broker, at.B_FAULTS_ON)]
+        ("row", "cell"), [(leader, "newest_epoch"), (first_broker, "faults_on")]
     )
-    def test_what_is_kept_is_compared(self, row: Callable[[World], int], field: int) -> None:
+    def test_what_is_kept_is_compared(self, row: Callable[[World], Row], cell: str) -> None:
         """Invariant 25 looks at the newest epochs and the disk faults as well."""
         world = world_at_rest()
         seen = _seen(world)
-        _set(row, field, 1)(world)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 25
+        _set(row, cell, 1)(world)
+        assert broken(world, seen) == 25
 
-    @pytest.mark.parametrize("field", [at.R_LEO, at.E_HW, at.K_HW])
-    def test_a_dirty_bit_that_is_missing_is_noticed(self, field: int) -> None:
+    @pytest.mark.parametrize(
+        "cell", ["log_end_offset", "high_watermark", "answered_high_watermark"]
+    )
+    def test_a_dirty_bit_that_is_missing_is_noticed(self, cell: str) -> None:
         """Invariant 26: a log's end, a high watermark in the answer, and the one that is known."""
         world = world_at_rest()
         seen = _seen(world)
-        t, _ = _validated(world)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 0
-        _unheard(field)(world)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 26
-        world.w[world.w[t + at.T_MASKS] + at.W_DIRTY] = 1
-        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        thread, _ = _validated(world)
+        assert broken(world, seen) == 0
+        _unheard(cell)(world)
+        assert broken(world, seen) == 26
+        thread.words.dirty = 1
+        assert broken(world, seen) == 0
 
-    @pytest.mark.parametrize("field", [LEO, PREV_LEADER_LEO])
-    def test_a_record_that_is_not_unchanged_is_noticed(self, field: int) -> None:
+    @pytest.mark.parametrize("cell", ["log_end_offset", "last_fetch_leader_log_end_offset"])
+    def test_a_record_that_is_not_unchanged_is_noticed(self, cell: str) -> None:
         """Invariant 27: both offsets count, unless the dirty bit is set."""
         world = world_at_rest()
         seen = _seen(world)
         change = _unchanged(world)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 0
-        change(field)
-        assert first_broken(world.w, world.rec, world.rules, seen) == 27
-        world.w[world.w[at.H_MASKS] + at.W_DIRTY] = 1
-        assert first_broken(world.w, world.rec, world.rules, seen) == 0
+        assert broken(world, seen) == 0
+        change(cell)
+        assert broken(world, seen) == 27
+        header(world).words.dirty = 1
+        assert broken(world, seen) == 0
 
     def test_a_pending_read_owed_to_an_outsider_is_noticed(self) -> None:
         """Invariant 28: the high watermark might wait for it."""
         world = world_at_rest()
-        w = world.w
         seen = _seen(world)
-        t, q = _validated(world)
-        w[q + at.Q_VALIDATED] = w[t + at.T_VALIDATED]
-        w[q + at.Q_PENDING] = 0b11
-        w[q + at.Q_STATE] = at.QS_COMPLETING
-        assert first_broken(w, world.rec, world.rules, seen) == 0
-        bit = w[q + at.Q_ENT] + at.E_BIT
-        w[bit] = 1 << 40  # the bit of a replica that is in no ISR
-        assert first_broken(w, world.rec, world.rules, seen) == 28
+        thread, request = _validated(world)
+        request.validated_at = thread.validated_at
+        request.pending = 0b11
+        request.state = RequestState.COMPLETING
+        assert broken(world, seen) == 0
+        request.entries.bit = 1 << 40  # the bit of a replica that is in no ISR
+        assert broken(world, seen) == 28
 
     def test_the_error_names_invariant_scenario_and_time(self) -> None:
         """Whoever sees it knows where to look."""

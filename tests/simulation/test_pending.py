@@ -7,10 +7,11 @@ from typing import Any
 import numba
 import pytest
 
-from isr_pipeline.kafka import kip501, record
+from isr_pipeline.kafka import kip501
+from isr_pipeline.kafka.record import Follower
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation.shortcuts import pending
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.tables import Request, request_at, rules_in, world_in
 from isr_pipeline.worlds.encoder import World, encode
 
 PARTITIONS = 4
@@ -18,18 +19,19 @@ OFFSET = 7
 
 
 @numba.njit
-def _note(w, rec, rules, q):  # type: ignore[no-untyped-def]
-    pending.note_pending(w, rec, rules, q)
+def _note(w, rules, q):  # type: ignore[no-untyped-def]
+    world = world_in(w)
+    pending.note_pending(world, rules_in(rules), request_at(world, q))
 
 
 @numba.njit
-def _forget(w, rec, rules, q):  # type: ignore[no-untyped-def]
-    pending.forget_pending(w, rec, rules, q)
+def _forget(w, rules, q):  # type: ignore[no-untyped-def]
+    pending.forget_pending(rules_in(rules), request_at(world_in(w), q))
 
 
 @numba.njit
-def _flush_all(w, rec, rules):  # type: ignore[no-untyped-def]
-    pending.flush_all(w, rec, rules)
+def _flush_all(w, rules):  # type: ignore[no-untyped-def]
+    pending.flush_all(world_in(w), rules_in(rules))
 
 
 class Fetching:
@@ -53,42 +55,36 @@ class Fetching:
             ],
         }
         self.world: World = encode(parse_scenario(raw, "pending"))
-        w = self.world.w
-        self.thread = int(w[at.H_THR])
-        w[self.thread + at.T_VALIDATED] = w[at.G_RARE]
+        self.thread = self.world.header.threads
+        self.thread.validated_at = self.world.header.rare_events
         self.fetch = self.request(0)
-        w[self.thread + at.T_REQ] = self.fetch
+        self.thread.request = self.fetch
 
-    def request(self, number: int) -> int:
+    def request(self, number: int) -> Request:
         """One of the thread's requests, validated, for all of its partitions."""
-        w = self.world.w
-        q = int(w[self.thread + at.T_REQ0]) + number * at.Q_SIZE
-        w[q + at.Q_VALIDATED] = w[at.G_RARE]
-        w[q + at.Q_N] = PARTITIONS
+        request = self.thread.requests[number]
+        request.validated_at = self.world.header.rare_events
+        request.entry_count = PARTITIONS
         for i in range(PARTITIONS):
-            w[w[q + at.Q_ENT] + i * at.E_SIZE + at.E_OFFSET] = OFFSET
-        return q
+            request.entries[i].offset = OFFSET
+        return request
 
-    def place_in_thread(self, i: int) -> int:
-        """Row pointer of one of its fetched partitions."""
-        return int(self.world.w[self.thread + at.T_FETCHED]) + i * at.K_SIZE
+    def record_of(self, i: int) -> Follower:
+        """The leader's record of one of its fetched partitions."""
+        return self.thread.fetched[i].record
 
-    def record_of(self, i: int) -> int:
-        """Index of the leader's record of it."""
-        return int(self.world.w[self.place_in_thread(i) + at.K_REC])
-
-    def act(self, function: Any, *q: int) -> None:
+    def act(self, function: Any, *requests: Request) -> None:
         """Let one of the functions work on the world."""
-        function(self.world.w, self.world.rec, self.world.rules, *q)
-
-    def deferred(self, q: int) -> int:
-        """A bit for each partition whose pending read the request defers."""
-        return int(self.world.w[q + at.Q_PENDING]) >> 1
+        function(self.world.w, self.world.switches, *(one.first for one in requests))
 
     def noted(self) -> list[bool]:
         """Of each partition, whether the record holds a pending read."""
-        rec = self.world.rec
-        return [bool(kip501.is_pending(rec, self.record_of(i))) for i in range(PARTITIONS)]
+        return [bool(kip501.is_pending(self.record_of(i))) for i in range(PARTITIONS)]
+
+
+def deferred(request: Request) -> int:
+    """A bit for each partition whose pending read the request defers."""
+    return request.pending >> 1
 
 
 @pytest.fixture
@@ -107,7 +103,7 @@ class TestOwed:
     def test_the_records_are_left_alone(self, fetching: Fetching) -> None:
         """A validated fetch of members of the ISR defers all of them."""
         fetching.act(_note, fetching.fetch)
-        assert fetching.deferred(fetching.fetch) == 0b1111
+        assert deferred(fetching.fetch) == 0b1111
         assert fetching.noted() == NOWHERE
 
     def test_they_are_noted_when_somebody_looks(self, fetching: Fetching) -> None:
@@ -115,11 +111,11 @@ class TestOwed:
         fetching.act(_note, fetching.fetch)
         fetching.act(_flush_all)
         fetching.act(_flush_all)
-        rec, row = fetching.world.rec, fetching.record_of(2)
+        record = fetching.record_of(2)
         assert fetching.noted() == EVERYWHERE
-        assert fetching.deferred(fetching.fetch) == 0
-        assert rec[row, record.PENDING_OFFSET_0] == OFFSET
-        assert rec[row, record.PENDING_COUNT_0] == 1
+        assert deferred(fetching.fetch) == 0
+        assert record.pending_offsets[0] == OFFSET
+        assert record.pending_counts[0] == 1
 
     @pytest.mark.parametrize("looked", [False, True])
     def test_nothing_is_left_of_an_answered_fetch(
@@ -132,39 +128,37 @@ class TestOwed:
         fetching.act(_forget, fetching.fetch)
         fetching.act(_flush_all)
         assert fetching.noted() == NOWHERE
-        assert fetching.world.w[fetching.fetch + at.Q_PENDING] == 0
+        assert fetching.fetch.pending == 0
 
     def test_outside_the_isr_at_once(self, fetching: Fetching) -> None:
         """The high watermark may wait for such a follower: its record is not deferred anything."""
-        w = fetching.world.w
-        w[w[fetching.place_in_thread(1) + at.K_LROW] + at.R_ISR] = 0
+        fetching.thread.fetched[1].leader.isr = 0
         fetching.act(_note, fetching.fetch)
-        assert fetching.deferred(fetching.fetch) == 0b1101
+        assert deferred(fetching.fetch) == 0b1101
         assert fetching.noted() == [False, True, False, False]
 
     def test_one_that_is_behind_is_not_pending(self, fetching: Fetching) -> None:
         """It gets nothing, neither deferred nor noted."""
-        fetching.world.rec[fetching.record_of(3), record.PREV_LEADER_LEO] = OFFSET + 1
+        fetching.record_of(3).last_fetch_leader_log_end_offset = OFFSET + 1
         fetching.act(_note, fetching.fetch)
-        assert fetching.deferred(fetching.fetch) == 0b0111
+        assert deferred(fetching.fetch) == 0b0111
         assert fetching.noted() == NOWHERE
 
     @pytest.mark.parametrize("why", ["given up", "checked"])
     def test_a_fetch_that_is_not_trusted_notes_at_once(self, fetching: Fetching, why: str) -> None:
         """One that its thread gave up, or that something may stand against."""
-        w = fetching.world.w
         if why == "given up":
-            w[fetching.thread + at.T_REQ] = -1
+            fetching.thread.request = None
         else:
-            w[at.G_RARE] += 1
+            fetching.world.header.rare_events += 1
         fetching.act(_note, fetching.fetch)
-        assert fetching.deferred(fetching.fetch) == 0
+        assert deferred(fetching.fetch) == 0
         assert fetching.noted() == EVERYWHERE
 
     def test_offsets_are_pending_and_not_fetches(self, fetching: Fetching) -> None:
         """A fetch given up takes the offset with it that its follower has asked for again."""
         given_up = fetching.request(1)
-        fetching.world.w[given_up + at.Q_PENDING] = 1
+        given_up.pending = 1
         fetching.act(_note, fetching.fetch)
         fetching.act(_forget, given_up)
         fetching.act(_flush_all)

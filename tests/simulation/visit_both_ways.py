@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from isr_pipeline.kafka import record
+from isr_pipeline.kafka.rows import Array, counterpart
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.simulation import fetches, handlers, purgatory
 from isr_pipeline.simulation.shortcuts.dirty import (
@@ -26,12 +26,12 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     mark_changed,
     mark_followers_dirty,
 )
-from isr_pipeline.simulation.shortcuts.motions import rows_of
 from isr_pipeline.simulation.shortcuts.pending import flush_all
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import table_of
+from isr_pipeline.simulation.world.tables import Broker, Handler, Request, World
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance
-from tests.simulation.print_runs import entries_of, visit_all
+from tests.simulation.print_runs import visit_all
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
 ENOUGH = 3000
@@ -39,58 +39,60 @@ ENOUGH = 3000
 A_SCENARIO = 60
 """At most so many of one scenario."""
 KIP501 = ("none", "s1-doc", "s1-pr", "s2", "none")
-STEPS = {"fetch_steps": at.D_REQ, "_completion_steps": at.D_CREQ}
+STEPS = {"fetch_steps": "request", "_completion_steps": "completing"}
 """Functions that step through a fetch, and where a handler names it."""
 MODULES = (fetches, purgatory, handlers)
 """Modules that hold or call them."""
 
 
-def shuffle(w: Any, rec: Any, q: int, chance: random.Random) -> None:
-    """Change at random what leaders know of the followers that the fetch ``q`` speaks for."""
-    t = w[q + at.Q_OWNER]
-    for i in range(w[q + at.Q_N]):
-        e = w[q + at.Q_ENT] + i * at.E_SIZE
-        k = w[t + at.T_FETCHED] + i * at.K_SIZE
-        offset, lr, row = w[e + at.E_OFFSET], w[k + at.K_LROW], w[k + at.K_REC]
-        rec[row, record.LEO] = chance.choice((offset, offset, offset, offset - 10))
-        rec[row, record.PREV_LEADER_LEO] = chance.choice((offset, offset, offset - 10, offset + 10))
+def shuffle(request: Request, chance: random.Random) -> None:
+    """Change at random what leaders know of the followers that a fetch speaks for."""
+    thread = request.thread
+    for i in range(request.entry_count):
+        entry, fetched = request.entries[i], thread.fetched[i]
+        offset, leader, record = entry.offset, fetched.leader, fetched.record
+        record.log_end_offset = chance.choice((offset, offset, offset, offset - 10))
+        record.last_fetch_leader_log_end_offset = chance.choice(
+            (offset, offset, offset - 10, offset + 10)
+        )
         if chance.random() < 0.5:
-            w[lr + at.R_HW] -= 10
-            mark_followers_dirty(w, lr)
+            leader.high_watermark -= 10
+            mark_followers_dirty(leader)
         if chance.random() < 0.2:
-            w[lr + at.R_ISR] &= ~w[e + at.E_BIT]
-        if not is_unchanged(w, rec, e, k):
-            mark_changed(w, t, i)
+            leader.isr &= ~entry.bit
+        if not is_unchanged(entry, fetched):
+            mark_changed(thread, i)
 
 
-def after(step: Any, skips: bool, w: Any, rules: Any, *others: Any) -> Any:
-    """The world after a step that begins with a copy of ``w``; what means nothing is left out."""
-    w = w.copy()
-    rec = records_of(w)
+def array_of(world: World) -> Array:
+    """The array of a world, of which its header is a view."""
+    return np.frombuffer(world.memory, dtype=np.int64)
+
+
+def after(step: Any, skips: bool, world: World, rules: Any, *rows: Any) -> Array:
+    """The array after a step that begins with a copy of it; what means nothing is left out."""
+    w = array_of(world).copy()
+    copy = World(w)
     with nullcontext() if skips else visit_all():
-        step(w, rec, rules, *others)
-    flush_all(w, rec, rules)
-    rec[:, (record.START, record.LEO_TIME)] = 0
-    for row in rec:
-        in_order_of_offsets(row)
-    entries_of(w)[:, at.E_LLEO] = 0
-    w[w[at.H_MASKS] + at.W_UNCHANGED : w[at.H_OF_BROKER] : at.W_SIZE] = 0
+        step(copy, rules, *(counterpart(row, copy) for row in rows))
+    flush_all(copy, rules)
+    followers = table_of(w, "followers")
+    followers["log_start_offset"] = followers["log_end_offset_time"] = 0
+    for offsets, counts in zip(
+        followers["pending_offsets"], followers["pending_counts"], strict=True
+    ):
+        in_order_of_offsets(offsets, counts)
+    table_of(w, "entries")["leader_end"] = 0
+    table_of(w, "words")["unchanged"] = 0
     return w
 
 
-def in_order_of_offsets(row: Any) -> None:
+def in_order_of_offsets(offsets: Array, counts: Array) -> None:
     """Forget the offsets that nothing is pending at, and in which order the others came."""
-    offsets = row[record.PENDING_OFFSET_0 : record.PENDING_COUNT_0]
-    counts = row[record.PENDING_COUNT_0 :][: record.PENDING_SLOTS]
     offsets[counts == 0] = 0
     order = np.lexsort((counts, offsets))
     offsets[:] = offsets[order]
     counts[:] = counts[order]
-
-
-def records_of(w: Any) -> Any:
-    """The records of followers in a world."""
-    return rows_of(w, at.H_REC, int(w[at.H_ROWS] * w[at.H_MAX_RF]), record.N_FIELDS)
 
 
 def compared(
@@ -99,18 +101,19 @@ def compared(
     """The stepping function ``name``, which tries so many validated fetches both ways before."""
     step = next(getattr(module, name) for module in MODULES if hasattr(module, name))
 
-    def both(w: Any, rec: Any, rules: Any, b: int, d: int) -> Any:
-        q = w[d + STEPS[name]]
-        if is_validated(w, q) and counts[name] < most[name]:
+    def both(world: World, rules: Any, broker: Broker, handler: Handler) -> Any:
+        request = getattr(handler, STEPS[name])
+        if is_validated(world, request) and counts[name] < most[name]:
             counts[name] += 1
-            changed = w.copy()
-            shuffle(changed, records_of(changed), q, chance)
-            one = after(step, True, changed, rules, b, d)
-            other = after(step, False, changed, rules, b, d)
+            changed = World(array_of(world).copy())
+            shuffle(counterpart(request, changed), chance)
+            here = [counterpart(row, changed) for row in (broker, handler)]
+            one = after(step, True, changed, rules, *here)
+            other = after(step, False, changed, rules, *here)
             cells = np.flatnonzero(one != other)
             if len(cells):
                 sys.exit(f"{name}, fetch {counts[name]}: cells {cells.tolist()} differ")
-        return step(w, rec, rules, b, d)
+        return step(world, rules, broker, handler)
 
     return both
 

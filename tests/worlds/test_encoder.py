@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
-from isr_pipeline.simulation.world import layout as at
-from isr_pipeline.worlds import encoder, entities, template
+from isr_pipeline.simulation.world.tables import World
+from isr_pipeline.worlds import encoder, entities, size, template
 from isr_pipeline.worlds.choices import choices_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import events_of
@@ -30,16 +31,9 @@ def configured(index: int) -> list[Scenario]:
 
 def forget() -> None:
     """Make the next world one that is laid out from nothing."""
-    encoder._latest.clear()
-    template._kept.clear()
-    entities._last = None
-    for known in (
-        choices_of,
-        entities._list_of,
-        entities.threads_of,
-        encoder._digests,
-        encoder._batches_of,
-    ):
+    for made in (encoder._layouts, template._templates, entities._listed):
+        made.clear()
+    for known in (choices_of, size._shape):
         known.cache_clear()
 
 
@@ -61,14 +55,16 @@ class TestAlike:
         """One layout serves all settings of a scenario that lay nothing out anew."""
         drawn = configured(0)[0]
         limits = [apply(drawn, {"replica.lag.time.max.ms": ms}) for ms in (10_000, 20_000, 30_000)]
-        made: list[encoder._Encoder] = []
-        new = encoder._Encoder._new_structure
+        made: list[encoder.Layout] = []
 
-        def counted(one: encoder._Encoder) -> encoder._Structure:
-            made.append(one)
-            return new(one)
+        class Counted(encoder.Layout):
+            """Counts them."""
 
-        monkeypatch.setattr(encoder._Encoder, "_new_structure", counted)
+            def __init__(self, *given: Any) -> None:
+                super().__init__(*given)
+                made.append(self)
+
+        monkeypatch.setattr(encoder, "Layout", Counted)
         forget()
         for scenario in limits:
             encode(scenario)
@@ -86,8 +82,8 @@ class TestAlike:
             forget()
             alone = encode(scenario)
             assert np.array_equal(world.w, alone.w)
-            assert np.array_equal(world.rec, alone.rec)
-            assert np.array_equal(world.rules, alone.rules)
+            assert world.rules == alone.rules
+            assert np.array_equal(world.switches, alone.switches)
             assert np.array_equal(world.motions, alone.motions)
             assert (world.partitions, world.brokers) == (alone.partitions, alone.brokers)
 
@@ -95,7 +91,7 @@ class TestAlike:
         """What one world becomes does not show in the next one laid out like it."""
         scenarios = configured(0)
         first = encode(scenarios[0])
-        first.w[at.TREE :] = 7
+        first.w[World.cells_of["tree"].place :] = 7
         encoder_again = encode(scenarios[0])
         forget()
         assert np.array_equal(encoder_again.w, encode(scenarios[0]).w)
@@ -106,9 +102,9 @@ class TestAlike:
         large = np.full(encode(other).w.size + encode(scenario).w.size, 7, dtype=np.int64)
         for each in (scenario, other, scenario):
             forget()
-            _, lay_out = encoder.prepare(each, events=True)
-            new, used = lay_out(None), lay_out(large)
-            begins = int(new.w[at.H_LEDGER])
+            _, laid_out = encoder.prepare(each, events=True)
+            new, used = laid_out(None), laid_out(large)
+            begins = new.header.ledgers.first
             assert np.array_equal(used.w[:begins], new.w[:begins])
             advance(new)
             advance(used)

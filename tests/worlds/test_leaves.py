@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.worlds.leaves import Tree, plans, tree_of
 
 weights = st.lists(st.floats(0.5, 100), min_size=2, max_size=60).map(np.array)
@@ -62,5 +62,5 @@ class TestTree:
 
 def test_more_of_a_kind_than_counted_are_seldom_planned() -> None:
     """Handlers beyond those counted wait deep in the tree; fewer than counted do no harm."""
-    assert plans(at.SK_HANDLER, 8)[3:] == [plans(at.SK_FAULT, 1)[0]] * 5
-    assert plans(at.SK_HANDLER, 2) == plans(at.SK_HANDLER, 8)[:2]
+    assert plans(Slot.HANDLER, 8)[3:] == [plans(Slot.FAULT, 1)[0]] * 5
+    assert plans(Slot.HANDLER, 2) == plans(Slot.HANDLER, 8)[:2]

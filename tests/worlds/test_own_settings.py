@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from isr_pipeline.errors import BudgetSpent, InputError
@@ -16,8 +17,7 @@ from isr_pipeline.scenarios.model import (
     parse_scenario,
     scenario_from_json,
 )
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
@@ -171,17 +171,15 @@ class TestFetches:
         """Handlers, network threads and fetcher threads of a broker lie one behind the other."""
         own = {"2": {"num.io.threads": 3, "num.network.threads": 5, "num.replica.fetchers": 2}}
         scenario = read(cluster={"broker_settings": own}, config={"num.io.threads": 4})
-        w = encode(scenario).w
-        rows = rows_of(w, at.H_BRK, 3, at.B_SIZE)
-        assert rows[:, at.B_IO].tolist() == [4, 3, 4]
-        assert rows[:, at.B_NET].tolist() == [3, 5, 3]
-        assert rows[:, at.B_THREADS].tolist() == [2, 4, 2]
-        handlers = rows_of(w, at.H_HND, 11, at.D_SIZE)
-        assert ((handlers[:, at.D_BROKER] - w[at.H_BRK]) // at.B_SIZE).tolist() == (
-            [0] * 4 + [1] * 3 + [2] * 4
-        )
-        assert int(w[at.H_HANDLERS]) == 11
-        assert int(w[at.H_SENDERS]) == 11
+        world = encode(scenario)
+        brokers = table_of(world.w, "brokers")
+        assert brokers["io_threads"].tolist() == [4, 3, 4]
+        assert brokers["network_threads"].tolist() == [3, 5, 3]
+        assert brokers["thread_count"].tolist() == [2, 4, 2]
+        of_handlers = table_of(world.w, "handlers")["broker"]
+        assert of_handlers.tolist() == np.repeat(brokers.places, [4, 3, 4]).tolist()
+        assert world.header.handler_count == 11
+        assert world.header.sender_count == 11
 
 
 class TestService:
@@ -201,8 +199,7 @@ class TestService:
         own = {"1": {"client_requests_per_s": 0}, "3": {"client_requests_per_s": 200}}
         raw = three_brokers(cluster={"broker_service": own})
         raw["service"] = {"client_requests_per_s": 100}
-        w = encode(parse_scenario(raw, "F")).w
-        periods = rows_of(w, at.H_BRK, 3, at.B_SIZE)[:, at.B_CLIENT_PERIOD]
+        periods = table_of(encode(parse_scenario(raw, "F")).w, "brokers")["client_period_ns"]
         assert periods.tolist() == [0, 10_000_000, 5_000_000]
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.simulation.world import layout as at
 from isr_pipeline.worlds.choices import choices_for
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
-from isr_pipeline.worlds.size import EVENT_BUDGET, LEDGERS_MAX, check_size, shape_of, size_of
+from isr_pipeline.worlds.size import EVENT_BUDGET, LEDGERS_MAX, check_size, shape_of
 
 
 def cluster(
@@ -46,17 +45,19 @@ class TestEntities:
     def test_reckoned_as_laid_out(self) -> None:
         """The formula comes to the slots of the world."""
         scenario = cluster(5, 40, 3)
-        size = size_of(shape_of(scenario, choices_for(scenario)))
-        assert size.entities == encode(scenario).w[at.H_SLOTS]
-        assert size.formula() == (
-            f"{size.entities} entities = 4 x {size.threads} fetcher threads + 3 x 40 streams"
-            f" + {size.of_brokers // 5} x 5 brokers + 2"
+        shape = shape_of(scenario, choices_for(scenario))
+        entities, threads = shape.header.slot_count, shape.header.thread_count
+        of_brokers = entities - 4 * threads - 3 * 40 - 2
+        assert entities == encode(scenario).header.slot_count
+        assert shape.formula() == (
+            f"{entities} entities = 4 x {threads} fetcher threads + 3 x 40 streams"
+            f" + {of_brokers // 5} x 5 brokers + 2"
         )
 
     def test_more_than_before_run(self) -> None:
         """A world of more than 4 095 entities runs: produced, fetched, answered."""
         scenario = cluster(25, 1000, 3, 3000, **{"num.io.threads": 20})
-        assert encode(scenario).w[at.H_SLOTS] > 4095
+        assert encode(scenario).header.slot_count > 4095
         outcome = run(scenario).outcome
         assert outcome["kernel_events"] > 1000 * 30 * 12
 
@@ -80,11 +81,11 @@ class TestEntities:
         check_size(busy, "F")
         world = encode(busy)
         assert world.w.size < LEDGERS_MAX + 2**23
-        assert world.w[world.w[at.H_PART] + at.P_LED_CAP] > 10_000
+        assert world.header.partitions.ledger_capacity > 10_000
 
 
 def test_a_large_cluster_has_a_larger_budget() -> None:
     """100 million events for every 1 000 replicas or part of them; unless somebody says."""
-    assert encode(cluster(3, 3, 3)).w[at.C_BUDGET] == EVENT_BUDGET
-    assert encode(cluster(3, 1001, 1)).w[at.C_BUDGET] == 2 * EVENT_BUDGET
-    assert encode(cluster(3, 1001, 1), budget=7).w[at.C_BUDGET] == 7
+    assert encode(cluster(3, 3, 3)).header.event_budget == EVENT_BUDGET
+    assert encode(cluster(3, 1001, 1)).header.event_budget == 2 * EVENT_BUDGET
+    assert encode(cluster(3, 1001, 1), budget=7).header.event_budget == 7

@@ -9,8 +9,7 @@ import pytest
 
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.rule_set_files import release_named
-from isr_pipeline.simulation.shortcuts.motions import rows_of
-from isr_pipeline.simulation.world import layout as at
+from isr_pipeline.simulation.world.columns import table_of
 from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
@@ -148,8 +147,7 @@ class TestLogDirs:
     def test_brokers_differ(self) -> None:
         """A broker of which nothing is said has log_dirs_per_broker of them."""
         world = encode(scenario(self.TOPIC, self.CLUSTER))
-        brokers = rows_of(world.w, at.H_BRK, 3, at.B_SIZE)
-        assert brokers[:, at.B_DIRS_OK].tolist() == [1, 1, 2]
+        assert table_of(world.w, "brokers")["log_dirs_working"].tolist() == [1, 1, 2]
 
 
 class TestRacks:
@@ -187,8 +185,8 @@ class TestRacks:
         }
         read = scenario({}, cluster, faults=(fault,))
         world = encode(read)
-        before = rows_of(world.w, at.H_LINK, 16, 2)[:, 0].copy()
+        before = table_of(world.w, "links")["added_us"].copy()
 
         advance(world)
         assert before[2] == 4_000 - 250
-        assert rows_of(world.w, at.H_LINK, 16, 2)[:, 0].tolist() == before.tolist()
+        assert table_of(world.w, "links")["added_us"].tolist() == before.tolist()

@@ -20,10 +20,14 @@ mispredicted far more often than a few conditional branches, so jump tables are 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import callconv, codegen
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Nothing here makes or keeps an array, so none needs its references counted: counting them at every
 # call, atomically, took two thirds of the kernel's time.
@@ -113,32 +117,43 @@ if _hooked:
     _install()
 
 
-def compiled(function: Any) -> Any:
+def compiled(function: F) -> F:
     """Mark a free function over int64 arrays that other functions of the kernel call."""
     if not _hooked:
-        return numba.njit(cache=True, **_COMMON)(function)
+        return cast("F", numba.njit(cache=True, **_COMMON)(function))
+    _name_apart(function)
     _translated.add(function.__qualname__)
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_COMMON)(function)
+    made = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_COMMON)(function)
+    return cast("F", made)
 
 
-def hot(function: Any) -> Any:
+def hot(function: F) -> F:
     """Mark a `compiled` function that is inlined into every caller."""
     return _with_attribute(function, "alwaysinline")
 
 
-def cold(function: Any) -> Any:
+def cold(function: F) -> F:
     """Mark a `compiled` function that is never inlined."""
     return _with_attribute(function, "noinline")
 
 
-def _with_attribute(function: Any, attribute: str) -> Any:
+def _with_attribute(function: F, attribute: str) -> F:
+    _name_apart(function)
     path = (*function.__module__.split("."), function.__qualname__)
     # as numba begins its name in the library, up to the mark of its version
     _attributes["".join(f"{len(part)}{part}" for part in path) + "B"] = attribute
     return compiled(function)
 
 
-def entry(function: Any) -> Any:
+def _name_apart(function: Any) -> None:
+    """Give it a name that no other module has: the hooks know a library by its name alone."""
+    apart = re.sub(r"\W", "_", function.__module__) + "__"
+    if not function.__qualname__.startswith(apart):
+        function.__qualname__ = apart + re.sub(r"\W", "_", function.__qualname__)
+
+
+def entry(function: F) -> F:
     """Mark a loop that Python calls; its machine code is kept in the cache."""
+    _name_apart(function)
     _entries.add(function.__qualname__)
-    return numba.njit(cache=True, **_COMMON)(function)
+    return cast("F", numba.njit(cache=True, **_COMMON)(function))

@@ -1,0 +1,642 @@
+"""The simulated world, declared once: every table, and what its cells hold.
+
+The whole world is one flat int64 array, because a copy of a running world is then one memory copy,
+and a comparison of two worlds one loop. `World` is its header, at the beginning; the tables follow,
+a row an entity (`kafka.rows`). Times are microseconds, offsets record numbers, a set of replicas a
+mask over positions in the assignment.
+
+The kind of a cell says how it may move while the world repeats. A `Fixed` number and a `Ref` are
+laid out once. Behind other cells stands who writes them: *enc* whoever lays the world out, once;
+*ctl* the controller; *ldr* the leader of the partition; *fol* the follower; *flt* a fault; *msr*
+what measures.
+
+Rows that a fetch passes begin at cache lines, with what it touches in the first ones: a world is
+larger than a core's first cache, and a line that is not touched is not waited for.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from isr_pipeline.kafka.election import Change, Registration
+from isr_pipeline.kafka.fetcher import Error
+from isr_pipeline.kafka.record import Follower, Leader
+from isr_pipeline.kafka.releases import Rules
+from isr_pipeline.kafka.rows import (
+    Cell,
+    Current,
+    Fixed,
+    Flag,
+    Gathered,
+    Hint,
+    Loose,
+    Mask,
+    Maybe,
+    Offset,
+    Ref,
+    Row,
+    Several,
+    Span,
+    State,
+    Tail,
+    Time,
+    Total,
+    Until,
+    copy_at,
+    initial,
+    row_at,
+    row_in,
+)
+from isr_pipeline.simulation.world.states import (
+    AlterAnswer,
+    AlterItem,
+    BatchState,
+    EventKind,
+    FaultKind,
+    FaultState,
+    FetchState,
+    HandlerState,
+    Mover,
+    Phase,
+    RequestError,
+    RequestKind,
+    RequestState,
+    ThreadState,
+    Tick,
+)
+
+INF: Final = 1 << 50  # "never": later than every horizon
+NEVER: Final = -(1 << 60)  # "before all time": what Kafka writes as 0
+SLOT_BITS: Final = 20  # a key is time << 20 | number, a slot leaf << 20 | number
+SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+NOT_DUE: Final = (1 << (63 - SLOT_BITS)) - 1  # the time in the key of a slot that does not fire
+KIND_BITS: Final = 15  # an entity is its place << 15 | `Slot`
+KIND_MASK: Final = (1 << KIND_BITS) - 1
+EPOCHS_MAX: Final = 32  # leader epochs remembered per replica
+REQUESTS_PER_THREAD: Final = 3
+REQUESTS_PER_STREAM: Final = 2
+WORD_SHIFT: Final = 5
+WORD_BITS: Final = 1 << WORD_SHIFT  # fetched partitions of a `Word`
+WORD_MASK: Final = WORD_BITS - 1
+LOCKED_MAX: Final = 256  # reads that `World.locked_reads` holds: a power of two
+LATENCY_SUB_BITS: Final = 7  # 128 buckets an octave: at most 0.8 % wide
+LATENCY_BUCKETS: Final = 44 << LATENCY_SUB_BITS
+
+
+class World(Row, lines=True, header=True):
+    """Header of a world: how many there are of each, where their tables begin, totals, settings."""
+
+    broker_count: Fixed
+    partition_count: Fixed
+    replica_count: Fixed  # of all partitions
+    thread_count: Fixed
+    stream_count: Fixed
+    fault_count: Fixed
+    slot_count: Fixed
+    tree_size: Fixed  # cells of the winner tree
+    replicas_max: Fixed  # largest replication factor
+    handler_count: Fixed  # request handlers of all brokers
+    sender_count: Fixed  # network threads of all brokers
+    request_count: Fixed
+    fetched_count: Fixed  # fetched partitions of all threads
+    word_count: Fixed  # words of bits of all threads
+    check_slot: Fixed  # slot of the check for preferred leaders
+    sample_slot: Fixed
+    compared_cells: Fixed  # cells up to `entities`: what a world that repeats is compared by
+    brokers: Ref[Broker]
+    partitions: Ref[Partition]
+    replicas: Ref[Replica]
+    followers: Ref[Follower]  # what each replica, as leader, remembers of the others
+    threads: Ref[FetcherThread]
+    fetched: Ref[Fetched]
+    requests: Ref[Request]
+    entries: Ref[Entry]
+    streams: Ref[Stream]
+    handlers: Ref[Handler]
+    senders: Ref[Sender]
+    faults: Ref[Fault]
+    touched: Span  # faults x partitions: 1 where the fault touches the partition
+    links: Ref[Link]  # (brokers + 1) x (brokers + 1)
+    reports: Span  # ctl: broker that stops x other broker (`controller.await_reports`)
+    latencies: Span  # msr: histogram of commit latency
+    entities: Span  # number of a slot -> place of its entity << 15 | kind
+    slots: Span  # number of a slot -> slot
+    fetching: Ref[Fetching]  # replica x follower's position -> who fetches from it
+    words: Ref[Word]  # of all threads
+    threads_by_broker: Ref[BrokerThread]  # broker by broker
+    epochs: Ref[LeaderEpoch]  # of all replicas
+    hosted: Ref[Hosted]  # broker by broker, in the order of its tick
+    # (brokers + 1)^2: what racks add to half_rtt_us one way; may be negative
+    rack_distances: Span
+    locked_reads: Ref[LockedRead]  # ldr: ring of the last reads that held a lock
+    disk_faults: Span  # numbers of the brokers' faults of disk and log
+    inner_nodes: Span  # nodes of the winner tree that are no leaf, deepest first
+    ledgers: Ref[Batch]
+    queues: Ref[Queued]
+    answers: Span
+    metadata: Ref[MetadataRecord]
+    events: Ref[Event]  # msr
+    samples: Span  # msr
+    change: Ref[Change]  # ctl: the one that it works out
+    # enc: the world is larger than a core's caches: what comes next is fetched ahead
+    fetches_ahead: Flag
+    events_max: Fixed
+    sample_period_us: Fixed  # of the trace's samples, 0 = none
+    samples_max: Fixed
+    period_us: Fixed  # after which workload and clients repeat, 0 = unknown
+    now: Loose  # what follows changes: microseconds since the scenario's start
+    event_count: Loose
+    failed_partitions: Cell  # msr: marked failed at present, over all brokers
+    failed_partitions_max: Cell  # msr
+    dead_threads: Cell  # msr: dead fetcher threads at present
+    dead_threads_max: Cell  # msr
+    isr_shrinks: Cell  # msr
+    isr_expands: Cell  # msr
+    isr_flaps: Cell  # msr
+    spurious_removals: Cell  # msr
+    leader_changes: Cell  # msr
+    resignations: Cell  # msr
+    unclean_elections: Cell  # msr
+    uncommitted_batches: Cell  # msr
+    acknowledged_records: Total  # msr
+    lost_records: Cell  # msr
+    failed_time: Total  # msr
+    failed_since: Time  # msr
+    untracked_time: Total  # msr
+    detection_delay: Total  # msr
+    latency_max: Cell  # msr
+    listed_events: Cell  # msr
+    dropped_events: Cell  # msr
+    controller_out_until: Until  # flt: end of a controller outage, 0 if none
+    controller_resumed: Flag  # flt: the same controller comes back
+    unavailable_time: Total  # msr
+    controller_out_since: Time  # flt
+    sample_count: Cell  # msr
+    # events so far that are no part of requests: metadata, faults, elections, ...
+    rare_events: Loose
+    budget_spent: Flag
+    broken_invariant: Cell  # debug build: number of the first invariant that broke
+    untracked_partitions: Cell  # msr
+    untracked_since: Time  # msr
+    latency_batches: Total  # msr
+    tick_count: Loose  # of the events, those of isr-expiration ticks
+    # of the events, those that were not simulated one by one (`shortcuts.cycles`)
+    jumped_events: Loose
+    jump_count: Loose
+    least_isr: Cell  # fewest members that an ISR had or was to have (`shortcuts.depends`)
+    longest_read: Cell  # longest read for a follower
+    locked_read_count: Total  # reads so far that held a partition's lock
+    held_up_ticks: Cell  # ticks that had to wait for a lock: they make events beside their own
+    # when this controller became active; 0: the first, whose checks have a phase
+    controller_since: Time
+    last_stream: Hint[Stream]  # that sent last, where a world is large
+    depends_on: Mask  # settings that decided something (`Depends`)
+    min_insync_replicas: Fixed  # min.insync.replicas; settings follow
+    unclean_leader_election: Flag  # enc
+    request_timeout_us: Fixed
+    imbalance_percentage: Fixed  # leader.imbalance.per.broker.percentage
+    fetch_process_time_max_us: Fixed  # follower.fetch.process.time.max.ms
+    resign_cooldown_us: Fixed  # Solution 2
+    half_rtt_us: Fixed
+    alter_partition_us: Fixed  # the controller's answer to AlterPartition
+    zookeeper_write_us: Fixed
+    metadata_low_us: Fixed  # least delay of a metadata record
+    metadata_high_us: Fixed
+    horizon: Fixed
+    warmup: Fixed
+    seed: Fixed
+    event_budget: Fixed
+    # leader.imbalance.check.interval, INF if auto.leader.rebalance.enable is off
+    imbalance_check_us: Fixed
+    tree: Tail  # the winner tree: winner at 1
+
+
+class Broker(Row, lines=True):
+    """A broker: what requests touch comes first, then what the controller knows of it."""
+
+    is_up: Flag = initial(1)  # flt: the process runs (paused counts as running)
+    paused_until: Until  # flt: 0, or the end of the pause
+    cpu_factor: Cell = initial(1000000)  # flt: service time factor in millionths
+    idle_handlers: Cell
+    queue_head: Loose
+    queue_tail: Loose
+    queue_length: Cell  # requests in the queue, at most queued.max.requests
+    faults_on: Cell  # flt: how many of its faults of disk and log are going on
+    answers_head: Loose
+    answers_tail: Loose
+    busy_senders: Cell
+    senders: Ref[Sender]  # its first network thread
+    handlers: Ref[Handler]  # its first handler
+    answers_capacity: Fixed
+    answers: Span  # ring of answers that wait for a network thread
+    number: Fixed
+    client_next: Time
+    client_period_us: Fixed  # whole microseconds of client_period_ns
+    client_rest_ns: Cell  # what client_next leaves out
+    client_period_rest_ns: Fixed  # the rest of it
+    client_requests: Total  # requests so far
+    client_slot: Fixed
+    queue: Ref[Queued]  # ring of requests that wait for a handler
+    queue_capacity: Fixed
+    network_threads: Fixed  # num.network.threads
+    read_us: Fixed  # service times of its own machine
+    produce_us: Fixed
+    send_us: Fixed
+    client_us: Fixed
+    append_us: Fixed
+    queued_max: Fixed  # queued.max.requests
+    fetch_min_bytes: Fixed  # replica.fetch.min.bytes
+    fetch_wait_us: Fixed  # replica.fetch.wait.max.ms
+    fetch_max_bytes: Fixed  # replica.fetch.max.bytes
+    fetch_response_max_bytes: Fixed  # replica.fetch.response.max.bytes
+    fetch_backoff_us: Fixed  # replica.fetch.backoff.ms
+    socket_timeout_us: Fixed  # replica.socket.timeout.ms
+    lag_time_max_us: Fixed  # replica.lag.time.max.ms
+    tick_period_us: Fixed  # of the isr-expiration tick
+    lag_max_messages: Fixed  # replica.lag.max.messages
+    session_timeout_us: Fixed  # ZooKeeper's or KRaft's
+    heartbeat_us: Fixed  # likewise
+    io_threads: Fixed  # num.io.threads
+    log_dirs: Annotated[Several, 8]  # flt: a `LogDir` each
+    is_stopping: Flag  # flt: in controlled shutdown
+    is_registered: Flag = initial(1)  # ctl: since its last start
+    is_fenced: Flag  # ctl
+    # ctl: when its session ends, if no heartbeat arrives; 0: it has none
+    fence_at: Time = initial(INF)
+    last_heartbeat: Time  # enc, flt
+    epoch: Cell = initial(1)  # ctl: number of its registrations
+    tick_due: Loose
+    tick_position: Cell = initial(-1)  # place of the walk, -1 between walks
+    tick_state: State[Tick]
+    hosted: Ref[Hosted]  # its replicas in walk order
+    hosted_count: Fixed
+    # AlterPartition request in flight: when it is answered, INF if none
+    alter_due: Time = initial(INF)
+    alter_queued: Cell  # items that wait for the next request
+    metadata_head: Cell
+    metadata_tail: Cell
+    metadata: Ref[MetadataRecord]  # ring of records on their way to it
+    metadata_capacity: Fixed
+    client_period_ns: Fixed  # nanoseconds, so that odd rates do not drift
+    surge_requests: Cell  # on the broker
+    surge_gathered: Cell
+    surge_next: Time = initial(INF)
+    surge_period_ns: Cell  # 0 if there is no surge
+    surge_us: Cell
+    surge_connections: Cell
+    surge_count: Total
+    was_killed: Flag  # flt: last stop was a kill
+    log_dirs_working: Cell  # log dirs that work
+    tick_slot: Fixed
+    session_slot: Fixed
+    metadata_slot: Fixed
+    alter_slot: Fixed
+    surge_slot: Fixed
+    log_dir_slot: Fixed  # a noticed log-dir failure reaches the controller
+    # since when the controller has not heard it, INF while it does
+    unheard_since: Time = initial(INF)
+    disk_faults: Span  # numbers of its faults of disk and log
+    disk_fault_count: Fixed
+    metadata_sent: Cell  # ctl: metadata records sent to it so far
+    metadata_applied: Cell  # fol: of these, those that it has applied
+    alter_answered: Flag  # the answer is there, and waits for a partition's lock
+    threads: Ref[BrokerThread]  # its fetcher threads
+    thread_count: Fixed
+    reports: Span  # ctl: of each broker, whether it knows of this one's shutdown (`await_reports`)
+
+
+class Partition(Registration, lines=True):
+    """A partition, to the controller; its ledger, and what is measured of it."""
+
+    replicas: Ref[Replica]
+    stands_since: Time = initial(-1)  # msr: HW below LEO and still since, -1 if not
+    streams: Ref[Stream]
+    stream_count: Fixed
+    watched_followers: Cell  # flt: followers whose removal may be overdue (detection_delay_ms)
+    ledger: Ref[Batch]
+    ledger_capacity: Fixed
+    ledger_head: Loose  # ldr
+    ledger_tail: Loose
+    ledger_uncommitted: Loose  # first batch not yet committed
+    ledger_start: Offset  # at which the ledger's first entry begins
+    eligible: Mask  # ctl: see `simulation.eligible`
+    flags: Mask  # msr: `Standing`
+    flags_since: Time  # msr: the flags hold since
+    unavailable_time: Total  # msr: time so far, after warm-up; so are the others
+    unavailable_before: Total  # msr: unavailable time at that moment
+    record_bytes: Fixed
+    ledger_joins: Cell
+    preferred: Cell  # flt: position of the preferred replica
+    last_leader: Cell  # msr: position of the last leader, across offline periods
+    offline_time: Total  # msr
+    under_min_isr_time: Total  # msr
+    under_replicated_time: Total  # msr
+    isr_order: Cell  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
+    last_resignation: Time = initial(NEVER)  # ldr
+    burst_batch_records: Fixed  # records a batch of a burst holds
+    is_recovering: Flag
+    min_insync_replicas: Fixed  # the topic's own, 0 if it has none
+    unclean_leader_election: Fixed  # the topic's own: `OwnSetting`
+    has_waiting_produces: Loose  # ldr: an acks=all request may wait for the high watermark
+    # how many partitions it stands for: what is counted of it counts so often
+    weight: Fixed = initial(1)
+
+
+class Replica(Leader, lines=True):
+    """A replica: the log of a partition on a broker, which leads or follows."""
+
+    partition: Ref[Partition]
+    is_leader: Flag
+    write_lock: Mask  # 0 free; who waits for the write lock, or holds it (`WriteLock`)
+    is_online: Flag = initial(1)  # flt: its log dir works; else the log is lost for good
+    broker: Ref[Broker]
+    fetching: Ref[Fetching]  # who fetches from it, by position
+    fetch_state: State[FetchState]  # fol
+    leader: Cell  # position of the leader as applied, -1 none
+    readers: Cell  # reads in progress that hold the partition lock
+    # flt: error met once at the next append (or response), -1 none
+    injected_error: State[Error] = initial(-1)
+    newest_epoch: Cell  # log: newest leader epoch in it
+    # flt: a fault of a moment hit it then and still shows, INF if none
+    touched_from: Time = initial(INF)
+    overdue_since: Time = initial(-1)  # msr: counted since, -1 if not
+    # msr: detection is overdue from this time on, INF if no fault
+    overdue_from: Until = initial(INF)
+    log_dir: Fixed
+    must_truncate: Flag  # fol: the first fetch must find out where the logs part
+    epochs: Ref[LeaderEpoch]  # leader epochs in its log
+    epoch_count: Cell = initial(1)  # log: how many
+    alter_item: State[AlterItem]  # alter manager
+    resigns: Cell  # ldr: a resignation was asked for and is on its way; 2: for another leader
+    partition_epoch: Cell
+    decided_at: Time  # ldr
+    decided: Mask  # ldr: replicas the pending change adds or removes
+    delayed_until: Until  # fol
+    injected_until: Until  # flt: with a window, its end
+    removed_at: Time = initial(NEVER)  # msr: removed by a leader at, NEVER if not
+    mover_state: State[Mover]  # flt: its log-dir fetcher
+    # ldr: lastCaughtUpTimeMs of up to 8 replicas at the decision
+    caught_up_times: Annotated[Several, 8, Time]
+    answer: State[AlterAnswer]  # ldr: what was answered
+    answer_isr: Mask
+    answer_partition_epoch: Cell
+
+
+class FetcherThread(Row, lines=True):
+    """A replica fetcher: one for each (leader broker, fetcher id), one outstanding request."""
+
+    state: State[ThreadState]
+    request: Maybe[Request]  # it waits for
+    fetched: Ref[Fetched]  # its first fetched partition
+    append_place: Cell  # fetched partition being appended
+    holds_back: Flag  # appending: batches before a corrupt one are held back
+    validated_at: Loose = initial(-1)  # fol: World.rare_events when all its checks passed, -1 else
+    words: Ref[Word]
+    slot: Fixed
+    follower: Ref[Broker]
+    leader: Ref[Broker]
+    requests: Ref[Request]
+    waiting: Loose  # a bit a request that may be in purgatory
+    way: Ref[Link]  # its link to the leader, and back
+    way_back: Ref[Link]
+    fetched_count: Fixed  # those of the leader at the beginning come first
+    used_count: Cell  # fol: fetched partitions up to the last that was ever fetched
+
+
+class Word(Row):
+    """Bits of 32 fetched partitions of a thread (`shortcuts.dirty`)."""
+
+    dirty: Cell  # ldr sets, fol clears: may be new
+    unchanged: Cell  # ldr: its record needs only times
+
+
+class Fetching(Row):
+    """Who fetches from a leader for the follower at a position."""
+
+    thread: Ref[FetcherThread]
+    place: Fixed  # number of the partition among those that it fetches
+    word: Ref[Word]  # that has the partition's bits
+    bit: Fixed
+
+
+class Fetched(Row):
+    """A partition that a thread fetches."""
+
+    follower: Ref[Replica]
+    leader: Ref[Replica]  # the same partition on the leader broker
+    record: Ref[Follower]  # the leader's record of this follower
+    answered_high_watermark: Offset  # fol: in the last answer, -1 if the next one counts anyway
+
+
+class Request(Row, lines=True):
+    """A request on its way: a fetch of a thread, or a produce of a stream."""
+
+    state: State[RequestState]
+    kind: State[RequestKind]  # enc
+    thread: Ref[FetcherThread]  # whose fetch it is
+    broker: Current[Broker]  # it was sent to
+    slot: Cell
+    entries: Ref[Entry]  # of a fetch
+    entry_count: Cell  # fol: entries up to the last that is part of it
+    validated_at: Loose  # fol: FetcherThread.validated_at when it was sent
+    is_abandoned: Flag
+    error: State[RequestError]
+    has_data: Flag  # the response holds data
+    bytes: Cell
+    pending: Mask  # KIP-501: 1 while reads are pending, and bits of those deferred
+    deadline: Time  # purgatory
+    locked: Maybe[Replica]  # whose lock an own read holds
+    place: Cell  # entry that is being read
+    not_before: Time  # when purgatory's own read ends
+    stream: Ref[Stream]  # whose produce it is
+    leader: Current[Replica]  # of a produce
+    records: Cell  # of a produce
+    acks_all: Flag  # of a produce
+    required_offset: Offset  # acks=all: the high watermark it waits for
+
+
+class Queued(Row):
+    """A request in a broker's queue, or a client's or surge's (`Caller`)."""
+
+    code: Cell  # place of the request, or a `Caller`
+    count: Cell  # how many like it come in a row
+
+
+class Entry(Row):
+    """One partition of a fetch request."""
+
+    offset: Offset = initial(-1)  # -1: not part of this request
+    leader_epoch: Cell
+    read_at: Time  # F: just before the read
+    leader_end: Offset  # leader's log end just before the read
+    end: Offset  # data read up to here
+    high_watermark: Offset  # the leader's, in the response
+    error: State[RequestError]
+    bit: Fixed  # the follower's bit in an ISR
+
+
+class Stream(Row, lines=True):
+    """A producer of a partition."""
+
+    partition: Ref[Partition]
+    acks_all: Flag  # enc
+    period_ns: Cell  # nanoseconds between batches
+    batch_records: Fixed
+    record_bytes: Fixed
+    batch_number: Total  # next batch
+    gathered: Gathered  # records that wait at the producer
+    request: Maybe[Request]  # that is out
+    requests: Ref[Request]
+    slot: Fixed
+    stops_at: Until  # enc: no batch from here on
+    retry_at: Until
+    next_batch: Time
+    request_records_max: Fixed
+    rate: Cell = initial(1000000)  # flt: factor in millionths
+    counted_from: Time  # flt: batches are counted from here since the last change of rate
+    after: Hint[Stream]  # stream that fired after it the last time
+
+
+class Handler(Row):
+    """A request handler: a small state machine, one step a firing of its slot."""
+
+    broker: Ref[Broker]
+    state: State[HandlerState]
+    request: Maybe[Request]
+    slot: Fixed
+    place: Cell  # fetch: fetched partition being read
+    completing: Maybe[Request]  # whose delayed fetch is being completed
+    position: Cell  # completion: next follower position to look at
+    locked: Maybe[Replica]  # whose lock is held or waited for
+    read_end: Time
+    alarm_fired: Flag  # Solution 2's timer has fired for this read
+    phase: State[Phase]  # what to do once the lock is free
+    appended: Maybe[Replica]  # completion: row whose lock the append holds
+
+
+class Sender(Row):
+    """A network thread."""
+
+    broker: Ref[Broker]
+    code: Cell  # place of the request, or a `Caller`
+    slot: Fixed
+
+
+class Fault(Row):
+    """A fault of the scenario."""
+
+    kind: State[FaultKind]  # enc
+    broker: Maybe[Broker]  # enc
+    start: Until  # enc
+    end: Until  # enc; flt: later where a registration is refused
+    at_send: Fixed  # 0 handler, 1 send
+    reads: Fixed  # `Reads`
+    value: Fixed  # read_ms, append_ms (us), factor (millionths), records
+    from_node: Fixed  # link
+    to_node: Fixed
+    drops: Flag  # enc
+    both_ways: Flag  # enc
+    partition: Fixed  # number, -1 all
+    error: State[Error]  # enc
+    fetcher: Fixed  # 0 Replica, 1 ReplicaAlterLogDirs
+    log_dir: Fixed
+    arg: Fixed  # restart_after, shutdown, requests period, preferred leader
+    arg2: Fixed
+    slot: Fixed
+    state: State[FaultState]
+    all_partitions: Flag  # enc
+    touched: Span  # by partition: 1 where the fault names it
+    once: Flag  # enc
+    touches: Fixed  # `Touch`
+    retry_us: Fixed  # crash: from a refused start under ZooKeeper to the next, -1 none
+    tries: Cell  # flt: refused registrations so far
+    asked_at: Cell  # controlled restart under KRaft: since when it wants to go, -1 once it may
+    load_us: Fixed  # time to load one replica's log at a start
+    has_loaded: Flag  # flt: the process that starts has begun to load its logs
+
+
+class Link(Row):
+    """The way from one node to another."""
+
+    added_us: Cell  # flt: latency beside half_rtt_us
+    dropped_until: Until  # flt
+
+
+class LeaderEpoch(Row):
+    """A leader epoch in a log."""
+
+    epoch: Cell
+    start: Cell  # its first record
+
+
+class Hosted(Row):
+    """A replica on a broker, in the order of its tick."""
+
+    replica: Ref[Replica]
+
+
+class BrokerThread(Row):
+    """A fetcher thread of a broker."""
+
+    thread: Ref[FetcherThread]
+
+
+class Batch(Row):
+    """A batch in a partition's ledger."""
+
+    end: Cell  # offset behind its last record
+    bytes: Cell  # of it and all before it
+    appended_at: Cell
+    acks_all_records: Cell
+    state: State[BatchState]
+
+
+class LockedRead(Row):
+    """A read that held a partition's lock."""
+
+    begin: Cell
+    end: Cell
+    broker: Current[Broker]
+
+
+class MetadataRecord(Row):
+    """A metadata record on its way to a broker."""
+
+    due: Cell
+    partition: Current[Partition]
+    leader: Cell
+    leader_epoch: Cell
+    isr: Mask
+    partition_epoch: Cell
+    is_full: Flag  # sent after a restart
+
+
+class Event(Row):
+    """An event of a run."""
+
+    time: Cell
+    kind: State[EventKind]
+    partition: Cell  # number, -1
+    broker: Cell  # number, -1
+    leader: Cell  # position, -1
+    leader_epoch: Cell
+    isr: Mask
+    decided_at: Cell
+    mask: Mask
+    caught_up_times: Annotated[Several, 9]
+
+
+world_in = row_in(World)
+rules_in = row_in(Rules)
+replica_at = row_at(Replica)
+request_at = row_at(Request)
+broker_at = row_at(Broker)
+handler_at = row_at(Handler)
+sender_at = row_at(Sender)
+thread_at = row_at(FetcherThread)
+stream_at = row_at(Stream)
+fault_at = row_at(Fault)
+world_in_copy = copy_at(World)
+batches_in_copy = copy_at(Batch)
+BATCH_CELLS: Final = Batch.size
+QUEUED_CELLS: Final = Queued.size
