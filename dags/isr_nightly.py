@@ -19,9 +19,11 @@ which configuration got worse, and how sure that is.
   the rows; Data Docs are in `.state/data_docs/<experiment>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
   the shard to try once more: the tasks after it follow.
-* **`gate` failed**: the exception in its log says which task failed and why. A *confirmed
-  regression* is news about the rules or the code, not about the pipeline: read the night's report.
-  If the change is meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
+* **`gate` failed**: its log ends with the reason: which task failed and why, or what got worse, by
+  how much, what changed, and the commands that find the cause. A *confirmed regression* is news
+  about the rules or the code, not about the pipeline: read the night's report. If the change is
+  meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
+* **Ended by hand**: mark the run as failed; `gate` still runs, and gives the night free.
 * **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
   need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.
@@ -39,13 +41,13 @@ from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
 from isr_pipeline.orchestration.airflow_names import CronTriggerTimetable
 from isr_pipeline.orchestration.links import NightLink
+from isr_pipeline.orchestration.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.orchestration.wiring import (
     NIGHT_PARAMS,
     POOL,
     SETTINGS,
     SparkJob,
     Tag,
-    broken_tasks,
     check_ground,
     check_params,
     claim,
@@ -68,6 +70,8 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=SETTINGS.run_hours),
+    on_success_callback=[note_end, functools.partial(tell_end, failed=False)],
+    on_failure_callback=[free_night, note_end, functools.partial(tell_end, failed=True)],
     params=NIGHT_PARAMS,
     tags=[Tag.NIGHTLY, Tag.SPARK, Tag.VERDICT],
     default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
@@ -162,21 +166,11 @@ with DAG(
         claim(context)
         return steps.report(plan_of(context))
 
-    @task(trigger_rule=TriggerRule.ALL_DONE, retries=0)
+    @task(retries=0)
     @one_line_errors
     def gate(**context: Any) -> str:
         """Fail the run unless every task ended well and nothing got worse."""
-        from isr_pipeline.night.life import finish  # noqa: PLC0415
-
-        claim(context)
-        params = context["params"]
-        return finish(
-            params["experiment"],
-            night_of(context),
-            broken=broken_tasks(context, frozenset(dag.task_ids) - {"gate"}),
-            fail_on_regression=params["fail_on_regression"],
-            dag_run_id=context["dag_run"].run_id,
-        )
+        return close(context, context["params"]["experiment"], frozenset(dag.task_ids) - {"gate"})
 
     def stage(task_id: str, panel: str) -> SparkJob:
         """Simulate a stage of further scenarios, if anything is not decided."""
@@ -221,6 +215,6 @@ with DAG(
 
     planned >> drawn >> drawn_well >> simulate >> simulated_well >> summarized >> summarized_well
     summarized_well >> judged >> confirmed
-    looked >> decide() >> logged >> reported >> gate()
+    looked >> decide() >> logged >> reported >> gate().as_teardown(on_failure_fail_dagrun=True)
     for one in dag.tasks:
         one.operator_extra_links = (NightLink(),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import shutil
 import sys
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
@@ -59,21 +61,21 @@ def accept_baseline(
         A line that says what was accepted, and lines that say which changes it absorbs.
 
     Raises:
-        Refused: the night is not whole, or another is being written.
+        Refused: the night is not whole, or one of the experiment is being written.
         InputError: no reason is given, or no such configuration.
     """
     from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.verdicts import acceptance  # noqa: PLC0415 - reads scipy
 
     night = check_night(night)
-    refuse_if_claimed(Home.from_environment())
+    refuse_if_claimed(Home.from_environment(), experiment)
     find_experiment(night, experiment)
     if read_status(experiment, night).state in WITHOUT_VERDICT:
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
-    record = acceptance.accept(
-        experiment, night, who, why, only=only, simulate_confirm=partial(simulate_confirm, spark)
-    )
+    confirm = partial(simulate_confirm, spark)
+    with alone(Home.from_environment().locks, f"baseline.{experiment}"):
+        record = acceptance.accept(experiment, night, who, why, only=only, simulate_confirm=confirm)
     pin_baseline(experiment)
     entry = record.entry
     assert entry is not None, "accept writes it"
@@ -167,7 +169,7 @@ def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
     """
     if keep < 1:
         raise InputError("--keep", "", keep, "1 or more")
-    refuse_if_claimed(Home.from_environment())
+    refuse_if_claimed(Home.from_environment(), experiment)
     removed = []
     for name in sorted({name for name, _ in nights(experiment)}):
         accepted = _accepted_nights(name)
@@ -199,8 +201,8 @@ def remove(experiment: str, night: str) -> None:
 
     home = Home.from_environment()
     for run_id in run_ids_of(experiment, night):
-        logs = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
-        shutil.rmtree(logs, ignore_errors=True)
+        for logs in (home.airflow / "logs").glob(f"dag_id={DAG_ID}*/run_id={glob.escape(run_id)}"):
+            shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
     data_docs.remove_night(home.data_docs(experiment), experiment, night)

@@ -302,7 +302,12 @@ def task_log(home: Home, run_id: str, event: dict[str, Any]) -> Path:
 def last_words(file: Path, count: int = 8) -> list[str]:
     """Why a task failed: the message of its exception, else the last lines it printed."""
     lines: deque[str] = deque(maxlen=count)
+    said: deque[str] = deque(maxlen=count)
     for entry in _entries(file):
+        if entry.get("logger") == "task.stdout":
+            said.append(str(entry.get("event", "")))
+        elif entry.get("event") == "Task exited":  # a red night's gate, which has no traceback
+            return [line[:300] for line in said]
         details = entry.get("error_detail") or []
         for detail in details:
             if detail.get("exc_type") in ("AirflowFailException", "AirflowException"):

@@ -3,7 +3,7 @@
 A step is either a Spark job or a function of the plan. `dags/isr_nightly.py` makes a task of
 each, `orchestration/in_process.py` goes through the list; a test holds the two together.
 
-Whoever runs a step claims the tables first (:mod:`isr_pipeline.night.claim`).
+Whoever runs a step claims the night first (:mod:`isr_pipeline.night.claim`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
+from isr_pipeline.files.alone import alone
+from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
@@ -108,7 +110,9 @@ def log_to_mlflow(plan: Plan, run_id: str) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
     from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
 
-    return log_night(plan, run_id)
+    # All nights of an experiment share its MLflow experiment and the trends in it.
+    with alone(Home.from_environment().locks, f"mlflow.{plan.experiment}"):
+        return log_night(plan, run_id)
 
 
 @reading_once()

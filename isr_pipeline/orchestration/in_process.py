@@ -164,8 +164,9 @@ class _Night:
         )
 
     def _pass_gate(self, *, fail_on_regression: bool) -> bool:
+        passed = True
         try:
-            life.finish(
+            said = life.finish(
                 self._experiment,
                 self._night,
                 broken=self._broken,
@@ -173,11 +174,12 @@ class _Night:
                 dag_run_id=self.run_id,
             )
         except Exception as error:
-            self._say(f"{steps.GATE:<34} failed")
-            self._say(f"    {_reason(error)}")
-            return False
-        self._say(f"{steps.GATE:<34} success")
-        return True
+            said, passed = _reason(error), False
+        self._say(f"{steps.GATE:<34} {'success' if passed else 'failed'}")
+        if not passed:
+            self._say(f"    {said}")
+        notify.tell(f"{self._experiment} {self._night}: {said}")
+        return passed
 
     def _between(self) -> None:
         """Do every step between plan and gate, up to the first that fails."""

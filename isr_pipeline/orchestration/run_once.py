@@ -209,6 +209,8 @@ def _schedule(dag: Any, run_id: str) -> str:
             select(DagRun).where(DagRun.dag_id == DAG_ID, DagRun.run_id == run_id)
         ).one()
         run.dag = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+        run.dag.on_success_callback = dag.on_success_callback  # as `dag.test` does
+        run.dag.on_failure_callback = dag.on_failure_callback
         run.state = DagRunState.RUNNING
         run.start_date = datetime.now(UTC)
         while run.state == DagRunState.RUNNING:

@@ -1,4 +1,4 @@
-"""What both DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
+"""What the DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
 
 from __future__ import annotations
 
@@ -61,10 +61,12 @@ class Tag(StrEnum):
     """What a DAG is about; a test knows these and no others."""
 
     NIGHTLY = "schedule/nightly"
+    WEEKLY = "schedule/weekly"
     BY_HAND = "schedule/by-hand"
     SPARK = "needs/spark"
     VERDICT = "makes/verdict"
     BASELINE = "makes/baseline"
+    UPKEEP = "does/upkeep"
 
 
 def experiment_names() -> list[str]:
@@ -149,6 +151,24 @@ ACCEPT_PARAMS = {
 }
 
 
+MAINTENANCE_PARAMS = {
+    "keep_nights": Param(
+        60,
+        type="integer",
+        minimum=1,
+        title="Nights",
+        description="How many nights of each experiment stay, besides those of its baseline.",
+    ),
+    "keep_days": Param(
+        90,
+        type="integer",
+        minimum=1,
+        title="Days",
+        description="How long task logs and runs stay.",
+    ),
+}
+
+
 def check_params(context: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """Refuse parameters that the DAG does not have: Airflow's API takes any name.
 
@@ -184,9 +204,6 @@ def night_of(context: Mapping[str, Any]) -> str:
 
 WHY = "why"
 """Key under which a task that failed leaves its reason for the gate and for the run's note."""
-
-SAID = "said"
-"""Key under which an acceptance leaves what it says, for the run's note."""
 
 
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,22 +257,14 @@ def plan_of(context: Mapping[str, Any]) -> Any:
 
 
 def claim(context: Mapping[str, Any]) -> None:
-    """Make sure that this run is the one that writes: before every task that does.
+    """Make sure that this run is the one that writes its night: before every task that does.
 
-    While another run of this Airflow writes, the task is put off, which takes up no worker.
+    While another run of this Airflow writes it, the task is put off, which takes up no worker.
     """
-    from isr_pipeline.night.claim import NotYet, claim_night  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.claim import NotYet  # noqa: PLC0415 - parse fast
 
-    run = context["dag_run"]
     try:
-        claim_night(
-            Home.from_environment(),
-            owner=run.run_id,
-            experiment=context["params"]["experiment"],
-            night=night_of(context),
-            airflow=os.environ.get("AIRFLOW_HOME", ""),
-            is_running=functools.partial(_is_running, context["ti"], run.dag_id),
-        )
+        take_claim(context)
     except NotYet as busy:
         sys.stdout.write(f"{busy}\n")
         raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
@@ -263,8 +272,28 @@ def claim(context: Mapping[str, Any]) -> None:
         raise AirflowFailException(str(refusal)) from None
 
 
+def take_claim(context: Mapping[str, Any]) -> None:
+    """Claim the run's night for it, or confirm that it has it.
+
+    Raises:
+        NotYet: another run of this Airflow writes the night.
+        Refused: another program does.
+    """
+    from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
+
+    run = context["dag_run"]
+    claim_night(
+        Home.from_environment(),
+        owner=run.run_id,
+        experiment=context["params"]["experiment"],
+        night=night_of(context),
+        airflow=os.environ.get("AIRFLOW_HOME", ""),
+        is_running=functools.partial(_is_running, context["ti"], run.dag_id),
+    )
+
+
 def claim_and_limit(context: Mapping[str, Any]) -> None:
-    """Claim the tables, and give a Spark task a time limit that fits the experiment's size.
+    """Claim the night, and give a Spark task a time limit that fits the experiment's size.
 
     Airflow reads the limit after this ran. One that somebody set by a cluster policy stays, if it
     is shorter.
@@ -316,7 +345,7 @@ def check_ground() -> None:
         raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 
 
-POOL = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
+POOL: dict[str, Any] = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
 """Where Spark jobs stand in line."""
 
 
@@ -411,6 +440,15 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
             raise submit.failure(int(status[1]), sign, said) from None
 
 
+def states_of(context: Mapping[str, Any]) -> dict[str, str | None]:
+    """State of every task of the run, of a shard under the task's name and its number."""
+    run = context["dag_run"]
+    states: dict[str, str | None] = (
+        context["ti"].get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(run.run_id, {})
+    )
+    return states
+
+
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
     """Return ``simulate_2 failed: why`` for every task of this run that did not end well.
 
@@ -420,13 +458,10 @@ def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]
         context: of the gate.
         tasks: ids of every task the gate answers for.
     """
-    run, instance = context["dag_run"], context["ti"]
-    states: dict[str, str] = instance.get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(
-        run.run_id, {}
-    )
+    instance = context["ti"]
     causes, never_ran = [], []
     seen = set()
-    for name, state in sorted(states.items()):
+    for name, state in sorted(states_of(context).items()):
         task = name if name in tasks else name.rpartition("_")[0]
         if task not in tasks:
             continue

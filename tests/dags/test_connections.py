@@ -134,6 +134,10 @@ class TestSettings:
                 '{"spark_conf": {"executor.memory": "4g"}}',
                 "Airflow Variable isr_pipeline: spark_conf: ",
             ),
+            (
+                '{"on_failure": {"SmtpNotifier": {}}}',
+                "Airflow Variable isr_pipeline: on_failure: ",
+            ),
         ],
     )
     def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:

@@ -85,6 +85,17 @@ class TestLastWords:
         file.write_text("".join(json.dumps(entry) + "\n" for entry in (said, said, failed)))
         assert last_words(file) == ["/data/x: no space left on device"]
 
+    def test_a_red_night(self, tmp_path: Path) -> None:
+        """Its gate ends without an exception; what it printed says why."""
+        file = tmp_path / "attempt=1.log"
+        entries = [
+            {"event": "1 of 5 configurations regressed", "logger": "task.stdout"},
+            {"event": "isr-pipeline why 2026-11-19 today", "logger": "task.stdout"},
+            {"event": "Task exited", "logger": "task", "exit_code": 1},
+        ]
+        file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+        assert last_words(file) == [entry["event"] for entry in entries[:2]]
+
 
 class TestStop:
     """Ctrl-C, a kill and a closed terminal."""
