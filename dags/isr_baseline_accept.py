@@ -18,6 +18,7 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
+from isr_pipeline.orchestration.assets import BASELINE, tell_baseline
 from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
@@ -41,7 +42,7 @@ with DAG(
     tags=[Tag.BY_HAND, Tag.BASELINE],
 ) as dag:
 
-    @task(**POOL)
+    @task(outlets=[BASELINE], **POOL)
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
@@ -60,6 +61,7 @@ with DAG(
         )
         for line in lines:
             print(line)  # noqa: T201 - into the task's log
+        tell_baseline(context, params["experiment"], night_of(context), params["why"])
         first, *more = lines
         leave(
             context, first, "\n".join([f"**{first}**", "", *(f"* {line.strip()}" for line in more)])

@@ -40,6 +40,7 @@ from airflow.sdk import DAG, TaskGroup, TriggerRule, task
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
 from isr_pipeline.orchestration.airflow_names import CronTriggerTimetable
+from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
 from isr_pipeline.orchestration.links import NightLink
 from isr_pipeline.orchestration.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.orchestration.wiring import (
@@ -145,12 +146,14 @@ with DAG(
         claim(context)
         return steps.look(plan_of(context), number)
 
-    @task(trigger_rule=TriggerRule.NONE_FAILED)
+    @task(trigger_rule=TriggerRule.NONE_FAILED, outlets=[VERDICT])
     @one_line_errors
     def decide(**context: Any) -> str:
         """Make the verdict final: what no stage could decide stays open."""
         claim(context)
-        return steps.decide(plan_of(context))
+        headline = steps.decide(plan_of(context))
+        tell_verdict(context, context["params"]["experiment"], night_of(context))
+        return headline
 
     @task
     @one_line_errors

@@ -30,6 +30,7 @@ from isr_pipeline.orchestration.airflow_names import (
     AirflowSkipException,
     AirflowTaskTimeout,
 )
+from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
@@ -52,7 +53,7 @@ __all__ = ["home"]
 
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
-DAG_IDS = ("isr_baseline_accept", "isr_nightly")
+DAG_IDS = ("isr_baseline_accept", "isr_maintenance", "isr_nightly")
 
 CHAIN = list(steps.NAMES)
 """What a night without Airflow does, in that order."""
@@ -207,6 +208,32 @@ class TestNightly:
         assert issubclass(SparkJob, SparkSubmitOperator)
         settings = task.partial_kwargs if task.is_mapped else vars(task)
         assert settings.get("_conn_id", settings.get("conn_id", "spark_default")) == "spark_default"
+
+
+class TestAssets:
+    """What other DAGs may wait for."""
+
+    @pytest.mark.parametrize(
+        ("dag_id", "task", "asset"),
+        [
+            ("isr_nightly", "decide", "isr-pipeline/verdict"),
+            ("isr_baseline_accept", "accept", "isr-pipeline/baseline"),
+        ],
+    )
+    def test_outlets(self, bag: Any, dag_id: str, task: str, asset: str) -> None:
+        """The task that decides, and the one that accepts."""
+        assert [one.name for one in bag.dags[dag_id].get_task(task).outlets] == [asset]
+
+    def test_a_verdict_has_what_a_reader_asks(self, home: Path) -> None:
+        """Night, status, colour and report, under the experiment's own name."""
+        judge_night(World(experiment="smoke").write(NIGHT))
+        told: list[Any] = []
+        events = {VERDICT: SimpleNamespace(add=lambda asset, extra: told.append((asset, extra)))}
+        tell_verdict({"outlet_events": events}, "smoke", NIGHT)
+        ((asset, extra),) = told
+        assert asset.name == "isr-pipeline/verdict/smoke"
+        report = str(home / "nights" / "smoke" / NIGHT / "report.html")
+        assert extra == {"night": NIGHT, "status": "baseline", "red": False, "report": report}
 
 
 class TestParams:
