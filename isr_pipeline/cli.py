@@ -345,13 +345,15 @@ def night_prune(
 
     _check_home()
     _refuse_unknown(experiment)
-    removed = prune(keep, experiment)
+    removed = []
+    for name, night in prune(keep, experiment):
+        removed.append({"experiment": name, "night": night})
+        if not as_json:
+            _say(f"removed {night} of {name}")
     if as_json:
-        _print_json([{"experiment": name, "night": night} for name, night in removed])
-        return
-    for name, night in removed:
-        _say(f"removed {night} of {name}")
-    _say(f"{len(removed)} nights removed")
+        _print_json(removed)
+    else:
+        _say(f"{len(removed)} nights removed")
 
 
 # -- baselines --------------------------------------------------------------------------------

@@ -33,12 +33,10 @@ def prune_nights(keep: int) -> None:
     refused = []
     for experiment in sorted({name for name, _ in nights()}):
         try:
-            removed = prune(keep, experiment)
+            for name, night in prune(keep, experiment):
+                _say(f"removed {night} of {name}")
         except Refused as refusal:
             refused.append(str(refusal))
-            continue
-        for name, night in removed:
-            _say(f"removed {night} of {name}")
     if refused:
         raise Refused("; ".join(refused))
 

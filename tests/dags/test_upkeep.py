@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,10 @@ class TestNights:
             for day in (1, 2, 3):
                 write_status(experiment, f"2026-11-0{day}", Status("ok"))
 
-        def prune(keep: int, experiment: str) -> list[tuple[str, str]]:
+        def prune(keep: int, experiment: str) -> Iterator[tuple[str, str]]:
             if experiment == "busy":
                 raise Refused("night 2026-11-03 of busy is being written")
-            return [(experiment, night) for _, night in nights(experiment)[:-keep]]
+            yield from nights(experiment)[:-keep]
 
         monkeypatch.setattr(upkeep, "prune", prune)
         with pytest.raises(Refused, match=r"^night 2026-11-03 of busy is being written$"):

@@ -88,7 +88,7 @@ class TestLastWords:
     def test_a_red_night(self, tmp_path: Path) -> None:
         """Its gate ends without an exception; what it printed says why."""
         file = tmp_path / "attempt=1.log"
-        entries = [
+        entries: list[dict[str, object]] = [
             {"event": "1 of 5 configurations regressed", "logger": "task.stdout"},
             {"event": "isr-pipeline why 2026-11-19 today", "logger": "task.stdout"},
             {"event": "Task exited", "logger": "task", "exit_code": 1},
