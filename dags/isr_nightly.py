@@ -151,8 +151,9 @@ with DAG(
     def decide(**context: Any) -> str:
         """Make the verdict final: what no stage could decide stays open."""
         claim(context)
-        headline = steps.decide(plan_of(context))
-        tell_verdict(context, context["params"]["experiment"], night_of(context))
+        planned = plan_of(context)
+        headline = steps.decide(planned)
+        tell_verdict(context, planned)
         return headline
 
     @task

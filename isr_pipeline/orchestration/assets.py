@@ -7,35 +7,37 @@ without the experiment stands for those of all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.plan import Plan
 
 VERDICT = AssetAlias("isr-pipeline/verdict")
 BASELINE = AssetAlias("isr-pipeline/baseline")
 
 
-def tell_verdict(context: Mapping[str, Any], experiment: str, night: str) -> None:
+def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
     """Say that a night has its verdict.
 
     Args:
         context: of a task whose outlet is :data:`VERDICT`.
-        experiment: name.
-        night: YYYY-MM-DD.
+        plan: of the night.
     """
     from isr_pipeline.night.status import folder_of  # noqa: PLC0415 - parse fast
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415
 
-    verdict = load_verdict(experiment, night)
+    verdict = load_verdict(plan.experiment, plan.night)
     _tell(
         context,
         VERDICT,
-        experiment,
+        plan.experiment,
         {
-            "night": night,
+            "night": plan.night,
             "status": str(verdict.status),
             "red": verdict.red,
-            "report": str(folder_of(experiment, night) / "report.html"),
+            "report": str(folder_of(plan.experiment, plan.night) / "report.html"),
         },
     )
 

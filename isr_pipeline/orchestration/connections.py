@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
@@ -177,6 +179,28 @@ def spark_connection(conn_id: str) -> SparkConnection:
         str(extra.get("spark-binary") or LAUNCHER),
         str(extra.get("deploy-mode") or ""),
     )
+
+
+def notifiers(wanted: Mapping[str, Mapping[str, Any]]) -> list[Callable[[Any], object]]:
+    """Make the notifiers that the settings name.
+
+    Args:
+        wanted: class of Airflow's ``BaseNotifier``, with its module -> its arguments. What it
+            renders may hold ``{{ line }}``.
+
+    Raises:
+        InputError: there is no such class, or it takes no such argument.
+    """
+    made = []
+    for name, arguments in wanted.items():
+        module, _, kind = name.rpartition(".")
+        try:
+            made.append(getattr(import_module(module), kind)(**arguments))
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
+            where = f"Airflow Variable {VARIABLE}"
+            allowed = f"a notifier's class and its arguments ({error})"
+            raise InputError(where, "on_failure, on_success", name, allowed) from None
+    return made
 
 
 def _mlflow(conn_id: str) -> dict[str, str]:

@@ -12,16 +12,15 @@ import json
 import os
 import sys
 import urllib.request
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from airflow.configuration import conf
 
-from isr_pipeline.errors import USER_ERRORS, InputError, Refused
-from isr_pipeline.orchestration.connections import VARIABLE, address_of, settings
+from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.orchestration.connections import address_of, notifiers, settings
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
     WHY,
@@ -46,7 +45,6 @@ GENERATED = "simple_auth_manager_passwords.json.generated"
 """File of AIRFLOW_HOME in which Airflow's simple auth manager keeps the logins that it made."""
 
 Context = Mapping[str, Any]
-Notifiers = Mapping[str, Mapping[str, Any]]
 
 
 def close(context: Context, experiment: str, tasks: frozenset[str]) -> str:
@@ -160,28 +158,6 @@ def tell_end(context: Context, *, failed: bool) -> None:
             notifier({**context, "line": line})
         except Exception as error:
             sys.stdout.write(f"the notifier failed: {error}\n")
-
-
-def notifiers(wanted: Notifiers) -> list[Callable[[Context], object]]:
-    """Make the notifiers that the settings name.
-
-    Args:
-        wanted: class of Airflow's ``BaseNotifier``, with its module -> its arguments. What it
-            renders may hold ``{{ line }}``.
-
-    Raises:
-        InputError: there is no such class, or it takes no such argument.
-    """
-    made = []
-    for name, arguments in wanted.items():
-        module, _, kind = name.rpartition(".")
-        try:
-            made.append(getattr(import_module(module), kind)(**arguments))
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
-            where = f"Airflow Variable {VARIABLE}"
-            allowed = f"a notifier's class and its arguments ({error})"
-            raise InputError(where, "on_failure, on_success", name, allowed) from None
-    return made
 
 
 def _said(context: Context, task: str, key: str) -> str:

@@ -34,6 +34,7 @@ from isr_pipeline.orchestration.airflow_names import (
 )
 from isr_pipeline.orchestration.connections import (
     into_environment,
+    notifiers,
     settings,
     spark_connection,
 )
@@ -329,10 +330,13 @@ def check_ground() -> None:
     """Refuse at once what every later task would find out by itself, some of them after minutes.
 
     Raises:
-        AirflowFailException: a folder, MLflow's store or Spark cannot be used.
+        AirflowFailException: a folder, MLflow's store, Spark or a notifier cannot be used.
     """
     from isr_pipeline.host import ground, shipping  # noqa: PLC0415 - parse fast
+    from isr_pipeline.verdicts import notify  # noqa: PLC0415
 
+    notify.configured()
+    notifiers(SETTINGS.on_failure | SETTINGS.on_success)
     shipping.wanted()
     home = Home.from_environment()
     ground.check_places(home)

@@ -226,10 +226,11 @@ class TestAssets:
 
     def test_a_verdict_has_what_a_reader_asks(self, home: Path) -> None:
         """Night, status, colour and report, under the experiment's own name."""
-        judge_night(World(experiment="smoke").write(NIGHT))
+        plan = World(experiment="smoke").write(NIGHT)
+        judge_night(plan)
         told: list[Any] = []
         events = {VERDICT: SimpleNamespace(add=lambda asset, extra: told.append((asset, extra)))}
-        tell_verdict({"outlet_events": events}, "smoke", NIGHT)
+        tell_verdict({"outlet_events": events}, plan)
         ((asset, extra),) = told
         assert asset.name == "isr-pipeline/verdict/smoke"
         report = str(home / "nights" / "smoke" / NIGHT / "report.html")
@@ -533,6 +534,13 @@ class TestCheckGround:
         assert str(failed.value) == (
             "connection spark_default: spark-submit is not on the PATH of Airflow's workers"
         )
+
+    def test_no_notifier(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever is to be told, nobody would be, and that only at the end."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("ISR_PIPELINE_NOTIFY", "nowhere:tell")
+        with pytest.raises(AirflowFailException, match=r"ISR_PIPELINE_NOTIFY: nowhere:tell; allow"):
+            check_ground()
 
     def test_no_store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Before the night has run, not after."""

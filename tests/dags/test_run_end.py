@@ -25,7 +25,7 @@ from isr_pipeline.night import steps
 from isr_pipeline.night.claim import claim_night, holds_claim
 from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.orchestration import run_end, wiring
-from isr_pipeline.orchestration.connections import into_environment, settings
+from isr_pipeline.orchestration.connections import into_environment, notifiers, settings
 from isr_pipeline.orchestration.run_end import ACCEPT, close, free_night, note_end, tell_end
 from isr_pipeline.verdicts.judge import assemble
 from isr_pipeline.verdicts.look import Power
@@ -373,7 +373,7 @@ class TestTold:
     def test_what_is_no_notifier(self, named: dict[str, Any]) -> None:
         """One line names it."""
         with pytest.raises(InputError, match=r"^Airflow Variable isr_pipeline: on_failure, on_suc"):
-            run_end.notifiers(named)
+            notifiers(named)
 
 
 def test_two_nights_of_an_experiment_go_on_beside_each_other(home: Home) -> None:
