@@ -33,11 +33,10 @@ import functools
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, TaskGroup, TriggerRule, task
+from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, task
 
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.airflow_names import CronTriggerTimetable
 from isr_pipeline.orchestration.links import NightLink
 from isr_pipeline.orchestration.wiring import (
     NIGHT_PARAMS,

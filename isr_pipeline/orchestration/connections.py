@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from pydantic import Field
 
 from isr_pipeline.errors import InputError, Refused
@@ -21,7 +21,6 @@ from isr_pipeline.files.checks import Bad, Check, number
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import shown
 from isr_pipeline.host.stack import master_of
-from isr_pipeline.orchestration.airflow_names import AirflowNotFoundException
 
 VARIABLE = "isr_pipeline"
 """The Airflow Variable: a JSON object of :class:`Settings`."""

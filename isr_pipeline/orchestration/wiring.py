@@ -18,20 +18,20 @@ from typing import Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowRuntimeError,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
 from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.airflow_names import (
-    AirflowException,
-    AirflowFailException,
-    AirflowRescheduleException,
-    AirflowSkipException,
-    AirflowTaskTimeout,
-)
 from isr_pipeline.orchestration.connections import (
     into_environment,
     settings,

@@ -13,8 +13,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
+from airflow.exceptions import ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+)
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import task_limit_s
@@ -25,11 +32,6 @@ from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
 from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.orchestration.airflow_names import (
-    AirflowRescheduleException,
-    AirflowSkipException,
-    AirflowTaskTimeout,
-)
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
