@@ -88,6 +88,11 @@ class Rest:
         """Mark a run, and its tasks that have not ended, as failed: nothing resumes it."""
         self.ask("PATCH", _run(dag_id, run_id), {"state": "failed"})
 
+    def paused_schedules(self) -> list[str]:
+        """Names of DAGs that have a schedule and are paused."""
+        found = self.ask("GET", "dags?paused=true&limit=100")["dags"]
+        return [one["dag_id"] for one in found if one["timetable_summary"]]
+
     def fail_killed(self) -> list[Any]:
         """Mark runs of `dag.test` as failed that were killed; to be asked while none can run.
 

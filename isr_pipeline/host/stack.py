@@ -121,6 +121,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{DATABASE}.CONNECT_ARGS",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{DATABASE}.CONNECT_ARGS_ASYNC",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        # Where a file of an experiment is wrong the line that says so, and no frames of ours.
+        "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",
         # A worker is a process; two are enough where Spark itself uses every core.
         "AIRFLOW__CORE__PARALLELISM": "2",
         **{variable: keys[key] for key, variable in KEYS.items()},

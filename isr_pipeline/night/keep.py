@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import Home
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.ledger import Entry
-
-DAG_ID = "isr_nightly"
-
 
 LINES_MAX = 12
 """Configurations whose absorbed changes are said one by one."""
@@ -199,7 +197,7 @@ def remove(experiment: str, night: str) -> None:
 
     home = Home.from_environment()
     for run_id in run_ids_of(experiment, night):
-        logs = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
+        logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}" / f"run_id={run_id}"
         shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)

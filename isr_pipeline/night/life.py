@@ -130,14 +130,14 @@ def _announce(experiment: str, night: str) -> None:
         sys.stdout.write(f"the notifier failed: {error}\n")
 
 
-def run_ended(dag_run_id: str) -> str:
+def run_ended(experiment: str, dag_run_id: str) -> str:
     """Give back what a DAG run still holds, and say for its page how it went.
 
     Returns:
         Markdown: its one line, and where to look further; empty if it wrote no night, or another
         run has written that night since.
     """
-    written = _written_by(dag_run_id)
+    written = _written_by(experiment, dag_run_id)
     if written is None:
         release_night(Home.from_environment(), owner=dag_run_id)
         return ""
@@ -145,15 +145,15 @@ def run_ended(dag_run_id: str) -> str:
     return _run_note(*written)
 
 
-def _written_by(dag_run_id: str) -> tuple[str, str] | None:
+def _written_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
     """Experiment and night that a run was the last to write; None if there is no such night."""
     return next(
-        (one for one in nights() if noted_status(*one).dag_run_id == dag_run_id),
+        (one for one in nights(experiment) if noted_status(*one).dag_run_id == dag_run_id),
         None,
     )
 
 
-def replaced_by(dag_run_id: str) -> list[str]:
+def replaced_by(experiment: str, dag_run_id: str) -> list[str]:
     """Ids of earlier runs whose results in MLflow a DAG run has replaced: their links lead nowhere.
 
     Returns:
@@ -161,7 +161,7 @@ def replaced_by(dag_run_id: str) -> list[str]:
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    written = _written_by(dag_run_id)
+    written = _written_by(experiment, dag_run_id)
     if written is None or pages.run_page(*written) is None:
         return []
     return [one for one in run_ids_of(*written) if one != dag_run_id]
@@ -171,16 +171,17 @@ SHOWS_REPORT = frozenset({"report", "gate"})
 """Tasks at whose end a night has its report."""
 
 
-def made_by(task: str, dag_run_id: str) -> str:
+def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     """Address for a browser of what a run makes, as far as a task has come; empty without one.
 
     Args:
         task: that has ended.
+        experiment: of the run; runs of two DAGs can have one id.
         dag_run_id: of its run.
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    written = _written_by(dag_run_id)
+    written = _written_by(experiment, dag_run_id)
     if written is None:
         return ""
     report = pages.report_page(*written) if task in SHOWS_REPORT else None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
+from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""
-DAG_ID = "isr_nightly"
 
 AIRFLOW_MIN = (3, 2)
 """Older releases are not tried."""
@@ -90,7 +90,6 @@ def run_night(
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
     conf = {
-        "experiment": experiment,
         "panel_size": panel_size,
         "fail_on_regression": fail_on_regression,
     }
@@ -123,7 +122,7 @@ def check_airflow() -> None:
         least = ".".join(map(str, AIRFLOW_MIN))
         raise Refused(
             f"Airflow is {version}; allowed here: {least} or newer. "
-            f"Trigger the DAG isr_nightly in Airflow, or {without}"
+            f"Trigger the DAG of the experiment in Airflow, or {without}"
         )
 
 
@@ -157,6 +156,7 @@ class _Run:
     def __init__(self, home: Home, experiment: str, night: str, conf: dict[str, Any]) -> None:
         self._home = home
         self._experiment, self._night, self._conf = experiment, night, conf
+        self._dag_id = dag_id_of(experiment)
         # A run is called after its night, and each run of a night has a name of its own.
         moment = f"{night}T{datetime.now(UTC).time().isoformat()}+00:00"
         self._moment, self._run_id = moment, f"manual__{moment}"
@@ -170,10 +170,10 @@ class _Run:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
         print_line("`make ui` is running: the run goes to its Airflow")
         rest = Rest(self._home, stack.ui_port("airflow"))
-        _read_again(rest)
+        _read_again(rest, self._dag_id)
+        rest.ask("PATCH", f"dags/{self._dag_id}?update_mask=is_paused", {"is_paused": False})
         body = {"dag_run_id": self._run_id, "logical_date": self._moment, "conf": self._conf}
-        if rest.ask("POST", f"dags/{DAG_ID}/dagRuns", body) is None:
-            raise Refused(f"Airflow has no DAG {DAG_ID}; its home page says what it could not read")
+        rest.ask("POST", f"dags/{self._dag_id}/dagRuns", body)
         return self._to_its_end(rest)
 
     def here(self, spark_master: str | None) -> bool:
@@ -192,7 +192,8 @@ class _Run:
                 _check_runs(server)
                 time.sleep(0.2)
             end_killed(rest)
-            command = [sys.executable, "-m", PROGRAM, DAG_ID, self._moment, json.dumps(self._conf)]
+            command = [sys.executable, "-m", PROGRAM, self._dag_id, self._moment]
+            command.append(json.dumps(self._conf))
             self._programs.append(together.start("Airflow", [command], variables, self._log))
             return self._to_its_end(rest)
         finally:
@@ -202,7 +203,7 @@ class _Run:
     def _to_its_end(self, rest: Rest) -> bool:
         """Tell what happens until the run ends."""
         try:
-            print_line(f"DAG run {self._run_id}")
+            print_line(f"DAG {self._dag_id}, run {self._run_id}")
             while (state := self._look(rest)) not in ENDED:
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
@@ -221,8 +222,8 @@ class _Run:
         """Tell what is new; returns the state of the run."""
         # Asked before the tasks are, or the last of them would not be told.
         over = bool(self._programs) and not self._programs[-1].runs()
-        run = rest.run(DAG_ID, self._run_id)
-        for task in rest.task_instances(DAG_ID, self._run_id) if run else ():
+        run = rest.run(self._dag_id, self._run_id)
+        for task in rest.task_instances(self._dag_id, self._run_id) if run else ():
             if task["state"] and task["state"] not in QUIET_TASKS:
                 self._show_task(task)
         state = str(run["state"]) if run else "none"
@@ -243,7 +244,7 @@ class _Run:
             together.stop(self._programs[1:])
             end_supervised(but=self._programs[0].process.pid)
         with contextlib.suppress(Refused, Silent):
-            rest.fail(DAG_ID, self._run_id)
+            rest.fail(self._dag_id, self._run_id)
         interrupt(self._experiment, self._night, self._run_id)
 
     def _show_task(self, task: dict[str, Any]) -> None:
@@ -256,7 +257,7 @@ class _Run:
         if (name, state, attempt) in self._shown:
             return
         self._shown.add((name, state, attempt))
-        file = task_log(self._home, self._run_id, task)
+        file = task_log(self._home, self._dag_id, self._run_id, task)
         if state == WAITING:
             print_line(f"{name:<34} waits for another night to end")
             return
@@ -279,8 +280,8 @@ def end_killed(rest: Rest) -> None:
         rest: of an Airflow that runs nothing yet.
     """
     for run in rest.fail_killed():
-        interrupt(run["conf"]["experiment"], run["logical_date"][:10], run["dag_run_id"])
-        print_line(f"run {run['dag_run_id']} was killed: it is marked as failed")
+        interrupt(experiment_of(run["dag_id"]), run["logical_date"][:10], run["dag_run_id"])
+        print_line(f"run {run['dag_run_id']} of {run['dag_id']} was killed: it is marked as failed")
 
 
 def _check_runs(server: Program) -> None:
@@ -293,22 +294,22 @@ def _check_runs(server: Program) -> None:
         raise Refused(f"Airflow did not start: {server.last_line()}; see {server.log}")
 
 
-def _read_again(rest: Rest) -> None:
+def _read_again(rest: Rest, dag_id: str) -> None:
     """Have the DAG as its file is now: Airflow reads it every half minute.
 
     Raises:
         Refused: it was not read.
     """
     asked = datetime.now(UTC).isoformat()
-    for one in rest.ask("GET", f"dags?dag_id_pattern={DAG_ID}")["dags"][:1]:
+    for one in rest.ask("GET", f"dags?dag_id_pattern={DAG_PREFIX}&limit=1")["dags"]:
         rest.ask("PUT", f"parseDagFile/{one['file_token']}")
     limit = time.monotonic() + READ_SECONDS_MAX
     while time.monotonic() < limit:
-        known = rest.ask("GET", f"dags/{DAG_ID}")
+        known = rest.ask("GET", f"dags/{dag_id}")
         if known and known["last_parsed_time"] > asked:
             return
         time.sleep(POLL_SECONDS)
-    raise Refused("Airflow has not read its DAGs; its home page says why")
+    raise Refused(f"Airflow has not read {dag_id}; its home page says why")
 
 
 def say_what_is_replaced(experiment: str, night: str) -> None:
@@ -332,9 +333,9 @@ def _own_airflow(port: int) -> dict[str, str]:
 # -- task logs --------------------------------------------------------------------------------
 
 
-def task_log(home: Home, run_id: str, task: dict[str, Any]) -> Path:
+def task_log(home: Home, dag_id: str, run_id: str, task: dict[str, Any]) -> Path:
     """Log file of a task's attempt, where Airflow's default template puts it."""
-    folder = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
+    folder = home.airflow / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
     folder /= f"task_id={task['task_id']}"
     if task["map_index"] >= 0:
         folder /= f"map_index={task['map_index']}"

@@ -16,7 +16,6 @@ from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password
 from isr_pipeline.host.ground import check_night_can_start
-from isr_pipeline.night.keep import DAG_ID
 from isr_pipeline.night.runner import end_killed
 from isr_pipeline.tracking.pages import VIEW, logged_experiments
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from isr_pipeline.host.together import Program
 
 READY_SECONDS_MAX = 180.0
+ACCEPT_DAG_ID = "isr_baseline_accept"
 DAGS_SECONDS_MAX = 60.0
 """For Airflow's first reading of the DAG files, once it answers."""
 
@@ -80,6 +80,8 @@ def serve() -> int:
             _print_line(
                 "the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on"
             )
+        elif mine and (paused := rest.paused_schedules()):
+            _print_line(f"scheduled, but paused: {', '.join(paused)}; switch them on in Airflow")
         _print_line("Ctrl-C stops both")
         _watch(programs)
     except KeyboardInterrupt:
@@ -172,7 +174,7 @@ def _wait_for_dags(programs: list[Program], rest: Rest) -> bool:
     limit = time.monotonic() + DAGS_SECONDS_MAX
     while time.monotonic() < limit:
         _check_alive(programs)
-        if rest.ask("GET", f"dags/{DAG_ID}"):
+        if rest.ask("GET", f"dags/{ACCEPT_DAG_ID}"):
             return True
         time.sleep(0.5)
     return False

@@ -73,7 +73,7 @@ class Settings(Strict):
         notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
         spark_conf: settings that spark-submit is given, by name (``--conf``).
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
-        run_hours: after which Airflow ends a run of `isr_nightly`.
+        run_hours: after which Airflow ends a run of an experiment.
     """
 
     spark_connection: Text = SPARK_CONNECTION

@@ -16,8 +16,6 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from airflow.sdk import DAG
-
 from isr_pipeline.night import steps
 
 FILE = "isr_nightly.py"
@@ -28,7 +26,7 @@ def main() -> int:
     dag_id, moment, conf = sys.argv[1:]
     multiprocessing.set_start_method("fork")
     read = runpy.run_path(str(Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) / FILE))
-    dag = next(one for one in read.values() if isinstance(one, DAG) and one.dag_id == dag_id)
+    dag = next(one for one in read["DAGS"] if one.dag_id == dag_id)
     steps.import_what_is_needed()
     when = datetime.fromisoformat(moment)
     # One without a logical date would take the place of any other run that has none.

@@ -25,7 +25,8 @@ from airflow.plugins_manager import AirflowPlugin
 from sqlalchemy import select
 from sqlalchemy.orm import object_session
 
-DAG_ID, GATE = "isr_nightly", "gate"
+GATE = "gate"
+DAG_PREFIX = "isr_nightly_"
 ACCEPT_DAG_ID, ACCEPT = "isr_baseline_accept", "accept"
 SECONDS_MAX = 30.0
 NOTE_CHARACTERS = 1_000
@@ -37,8 +38,9 @@ SAID, WHY = "said", "why"
 ASK = """
 import json, sys
 from isr_pipeline.night.life import replaced_by, run_ended
-run = sys.argv[1]
-json.dump({"note": run_ended(run), "replaced": replaced_by(run)}, sys.stdout)
+from isr_pipeline.experiment.nightly import experiment_of
+run = experiment_of(sys.argv[1]), sys.argv[2]
+json.dump({"note": run_ended(*run), "replaced": replaced_by(*run)}, sys.stdout)
 """
 
 AGAIN = "This night was run again since: "
@@ -57,7 +59,7 @@ def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow
 
 
 def _ended(dag_run: Any) -> None:
-    if dag_run.dag_id == DAG_ID:
+    if dag_run.dag_id.startswith(DAG_PREFIX):
         _night_ended(dag_run)
     elif dag_run.dag_id == ACCEPT_DAG_ID:
         _note_acceptance(dag_run)
@@ -66,7 +68,7 @@ def _ended(dag_run: Any) -> None:
 def _night_ended(dag_run: Any) -> None:
     try:
         asked = subprocess.run(
-            [sys.executable, "-c", ASK, dag_run.run_id],
+            [sys.executable, "-c", ASK, dag_run.dag_id, dag_run.run_id],
             capture_output=True,
             text=True,
             timeout=SECONDS_MAX,
@@ -88,7 +90,7 @@ def _take_links(dag_run: Any, replaced: list[str]) -> None:
     if session is None or not replaced:
         return
     runs = type(dag_run)
-    asked = select(runs).where(runs.dag_id == DAG_ID, runs.run_id.in_(replaced))
+    asked = select(runs).where(runs.dag_id == dag_run.dag_id, runs.run_id.in_(replaced))
     for earlier in session.scalars(asked):
         note = str(earlier.note or "")
         if "](" not in note:

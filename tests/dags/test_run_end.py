@@ -18,7 +18,7 @@ from isr_pipeline.orchestration import run_end, wiring
 from isr_pipeline.orchestration.run_end import (
     ACCEPT,
     ACCEPT_DAG_ID,
-    DAG_ID,
+    DAG_PREFIX,
     GATE,
     _note_acceptance,
     _note_gate,
@@ -38,7 +38,7 @@ def session() -> Iterator[Session]:
 
 
 def run_with(
-    session: Session, *tasks: str, dag_id: str = DAG_ID, run_id: str = "manual__1"
+    session: Session, *tasks: str, dag_id: str = f"{DAG_PREFIX}smoke", run_id: str = "manual__1"
 ) -> DagRun:
     """A failed run of a DAG with these tasks."""
     session.add(DagRun(dag_id=dag_id, run_id=run_id, run_type="manual", state="failed"))

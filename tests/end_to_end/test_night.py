@@ -28,7 +28,7 @@ def dag_runs(site: Site) -> list[str]:
     """States of all runs of the DAG, oldest first."""
     with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
         rows = database.execute(
-            "select state from dag_run where dag_id = 'isr_nightly' order by id"
+            "select state from dag_run where dag_id = 'isr_nightly_smoke' order by id"
         ).fetchall()
     return [state for (state,) in rows]
 
@@ -73,7 +73,7 @@ class TestWholeNight:
         self, site: Site, first: dict[str, Any]
     ) -> None:
         """Every task, and every shard, has a log of its attempt."""
-        folder = site.home / "airflow" / "logs" / "dag_id=isr_nightly"
+        folder = site.home / "airflow" / "logs" / "dag_id=isr_nightly_smoke"
         logs = list((folder / f"run_id={first['dag_run_id']}").rglob("attempt=1.log"))
         tasks = {path.relative_to(folder).parts[1] for path in logs}
         assert {"task_id=plan", "task_id=gate", "task_id=summarize"} <= tasks

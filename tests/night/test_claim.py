@@ -166,7 +166,7 @@ class TestRunEnded:
     def test_note_says_the_reason(self, home: Home) -> None:
         """The page of a failed run has the one line of its gate."""
         write_status("smoke", NIGHT, Status("failed", "plan failed", dag_run_id="first"))
-        assert run_ended("first") == f"**{NIGHT} of smoke: plan failed**"
+        assert run_ended("smoke", "first") == f"**{NIGHT} of smoke: plan failed**"
 
     def test_note_links_to_mlflow(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         """A night that was logged has the addresses of its run and of its report."""
@@ -176,7 +176,7 @@ class TestRunEnded:
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
         links = f"[MLflow run]({run}{view}) · [report]({run}/artifacts/report.html{view})"
-        assert run_ended("first") == f"**{NIGHT} of smoke: worse**\n\n{links}"
+        assert run_ended("smoke", "first") == f"**{NIGHT} of smoke: worse**\n\n{links}"
 
     def test_a_task_leads_to_what_its_run_makes(
         self, home: Home, monkeypatch: pytest.MonkeyPatch
@@ -184,22 +184,22 @@ class TestRunEnded:
         """The last tasks to the report; earlier ones to where the night will be listed."""
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example/")
         write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
-        assert made_by("simulate", "first") == ""
+        assert made_by("simulate", "smoke", "first") == ""
         remember("smoke", "2026-11-01", experiment_id="7", run_id="old")
         listed = "https://mlflow.example/#/experiments/7/runs?searchFilter=tags.night%20%3D%20"
-        assert made_by("simulate", "first").startswith(f"{listed}%27{NIGHT}%27")
+        assert made_by("simulate", "smoke", "first").startswith(f"{listed}%27{NIGHT}%27")
         remember("smoke", NIGHT, experiment_id="7", run_id="abc")
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
-        assert made_by("log_to_mlflow", "first") == f"{run}{view}"
-        assert made_by("gate", "first") == f"{run}/artifacts/report.html{view}"
-        assert made_by("gate", "another") == ""
+        assert made_by("log_to_mlflow", "smoke", "first") == f"{run}{view}"
+        assert made_by("gate", "smoke", "first") == f"{run}/artifacts/report.html{view}"
+        assert made_by("gate", "smoke", "another") == ""
 
     def test_run_marked_by_hand_gives_the_tables_back(self, home: Home) -> None:
         """Its gate never ran: the night is interrupted, and the next run has its turn."""
         claim(home, "first")
         write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
-        assert run_ended("first") == f"**{NIGHT} of smoke: stopped by hand**"
+        assert run_ended("smoke", "first") == f"**{NIGHT} of smoke: stopped by hand**"
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, owner="first")
 
@@ -208,7 +208,7 @@ class TestRunEnded:
         reason = f"{'x' * 2000} failed"
         write_status("smoke", NIGHT, Status("failed", reason, dag_run_id="first"))
         remember("smoke", NIGHT, experiment_id="7", run_id="a" * 400)
-        said = run_ended("first")
+        said = run_ended("smoke", "first")
         assert len(said) <= 1000
         assert said.partition("\n")[0].endswith("xxx failed**")
 
@@ -217,12 +217,12 @@ class TestRunEnded:
         for run in ("first", "second", "second"):
             note_run("smoke", NIGHT, run)
         write_status("smoke", NIGHT, Status("ok", dag_run_id="second"))
-        assert replaced_by("second") == []
+        assert replaced_by("smoke", "second") == []
         remember("smoke", NIGHT, experiment_id="7", run_id="abc")
-        assert replaced_by("second") == ["first"]
-        assert replaced_by("first") == []
+        assert replaced_by("smoke", "second") == ["first"]
+        assert replaced_by("smoke", "first") == []
 
     def test_another_run_has_written_the_night_since(self, home: Home) -> None:
         """There is nothing to say of a run whose night is another one's now."""
         write_status("smoke", NIGHT, Status("baseline", dag_run_id="second"))
-        assert run_ended("first") == ""
+        assert run_ended("smoke", "first") == ""
