@@ -18,9 +18,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, CronTriggerTimetable, task
 
-from isr_pipeline.orchestration.airflow_names import CronTriggerTimetable
 from isr_pipeline.orchestration.wiring import (
     MAINTENANCE_PARAMS,
     Tag,

@@ -258,7 +258,7 @@ def night_run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the Airflow DAG isr_nightly once, and show the night."""
+    """Run the experiment's DAG once in Airflow, and show the night."""
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.stages import PANEL_SIZE_MAX  # noqa: PLC0415

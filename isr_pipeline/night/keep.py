@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import io
 import shutil
 import sys
@@ -11,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
 from isr_pipeline.host.progress import stages
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.host.progress import Say
     from isr_pipeline.verdicts.ledger import Entry
-
-DAG_ID = "isr_nightly"
-
 
 LINES_MAX = 12
 """Configurations whose absorbed changes are said one by one."""
@@ -236,8 +233,8 @@ def remove(experiment: str, night: str) -> None:
 
     home = Home.from_environment()
     for run_id in run_ids_of(experiment, night):
-        for logs in (home.airflow / "logs").glob(f"dag_id={DAG_ID}*/run_id={glob.escape(run_id)}"):
-            shutil.rmtree(logs, ignore_errors=True)
+        logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}" / f"run_id={run_id}"
+        shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
     data_docs.remove_night(home.data_docs(experiment), experiment, night)

@@ -13,7 +13,7 @@ from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
-from isr_pipeline.night.show import changed_lines, worse_lines
+from isr_pipeline.night.show import changed_lines, headline_of, worse_lines
 from isr_pipeline.night.status import (
     FAILED,
     INTERRUPTED,
@@ -114,10 +114,10 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
     return verdict.headline, str(verdict.status), verdict.red
 
 
-def written_by(dag_run_id: str) -> tuple[str, str] | None:
+def written_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
     """Experiment and night that a run was the last to write; None if there is no such night."""
     return next(
-        (one for one in nights() if noted_status(*one).dag_run_id == dag_run_id),
+        (one for one in nights(experiment) if noted_status(*one).dag_run_id == dag_run_id),
         None,
     )
 
@@ -126,16 +126,17 @@ SHOWS_REPORT = frozenset({"report", "gate"})
 """Tasks at whose end a night has its report."""
 
 
-def made_by(task: str, dag_run_id: str) -> str:
+def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     """Address for a browser of what a run makes, as far as a task has come; empty without one.
 
     Args:
         task: that has ended.
+        experiment: of the run.
         dag_run_id: of its run.
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    written = written_by(dag_run_id)
+    written = written_by(experiment, dag_run_id)
     if written is None:
         return ""
     report = pages.report_page(*written) if task in SHOWS_REPORT else None
@@ -219,11 +220,24 @@ def in_words(line: str) -> str:
     return words.reason(line)
 
 
-def interrupt_run(dag_run_id: str) -> None:
+def interrupt_run(experiment: str, dag_run_id: str) -> None:
     """Note that a run was stopped whose gate never ran, as when Airflow ended it for its time."""
-    written = written_by(dag_run_id)
+    written = written_by(experiment, dag_run_id)
     if written is not None:
         interrupt(*written, dag_run_id)
+
+
+def said_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
+    """Night and line of a run whose gate has finished it; None if it has not, or another run has.
+
+    Args:
+        experiment: of the run.
+        dag_run_id: of it.
+    """
+    written = written_by(experiment, dag_run_id)
+    if written is None or noted_status(*written).state in (RUNNING, INTERRUPTED):
+        return None
+    return written[1], noted_status(*written).reason or in_words(headline_of(*written))
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:

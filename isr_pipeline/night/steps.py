@@ -8,6 +8,9 @@ Whoever runs a step claims the night first (:mod:`isr_pipeline.night.claim`).
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -241,3 +244,11 @@ NEEDED = (
     "isr_pipeline.night.life",
 )
 """Modules that take steps seconds to import."""
+
+
+def import_what_is_needed() -> None:
+    """Import it once for all steps; what cannot be imported is left to the step that needs it."""
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
+    for module in NEEDED:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from pydantic import Field
 
 from isr_pipeline.errors import InputError, Refused
@@ -23,7 +23,6 @@ from isr_pipeline.files.checks import Bad, Check, number
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import shown
 from isr_pipeline.host.stack import master_of
-from isr_pipeline.orchestration.airflow_names import AirflowNotFoundException
 
 VARIABLE = "isr_pipeline"
 """The Airflow Variable: a JSON object of :class:`Settings`."""
@@ -96,7 +95,7 @@ class Settings(Strict):
             runs are given their notes; empty: the address and the generated login of this machine.
         spark_conf: settings that spark-submit is given, by name (``--conf``).
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
-        run_hours: after which Airflow ends a run of `isr_nightly`.
+        run_hours: after which Airflow ends a run of an experiment.
     """
 
     spark_connection: Text = SPARK_CONNECTION

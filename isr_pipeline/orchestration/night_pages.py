@@ -77,14 +77,15 @@ def _made() -> Place:
     return Home.from_environment().made
 
 
-@app.get("/runs/{run_id}/{page}")
-def of_run(run_id: str, page: str, request: Request) -> Response:
+@app.get("/runs/{dag_id}/{run_id}/{page}")
+def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
     """Lead from a run to the report or the Data Docs of its night."""
     made = _made()
+    from isr_pipeline.experiment.nightly import experiment_of  # noqa: PLC0415
     from isr_pipeline.night.life import written_by  # noqa: PLC0415
     from isr_pipeline.night.status import read_status  # noqa: PLC0415
 
-    written = written_by(run_id)
+    written = written_by(experiment_of(dag_id), run_id)
     if written is None:
         return HTMLResponse("This run has written no night, or another has since.", 404, HEADERS)
     experiment, night = written
@@ -133,7 +134,7 @@ def _tab(name: str, page: str) -> dict[str, Any]:
     root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
     return {
         "name": name,
-        "href": f"{root}{PREFIX}/runs/{{RUN_ID}}/{page}",
+        "href": f"{root}{PREFIX}/runs/{{DAG_ID}}/{{RUN_ID}}/{page}",
         "destination": "dag_run",
         "url_route": f"isr-{page}",
     }

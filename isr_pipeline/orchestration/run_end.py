@@ -20,6 +20,7 @@ from urllib.parse import quote
 from airflow.configuration import conf
 
 from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.experiment.nightly import experiment_of
 from isr_pipeline.orchestration.connections import address_of, notifiers, settings
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
@@ -138,7 +139,7 @@ def free_night(context: Context) -> None:
     from isr_pipeline.night.life import interrupt_run  # noqa: PLC0415 - reads Arrow
 
     with contextlib.suppress(OSError, *USER_ERRORS):
-        interrupt_run(_run_id(context))
+        interrupt_run(experiment_of(context["dag"].dag_id), _run_id(context))
 
 
 def tell_end(context: Context, *, failed: bool) -> None:
@@ -169,6 +170,14 @@ def _said(context: Context, task: str, key: str) -> str:
             if isinstance(said, str):
                 return said
     dag_id, run_id = context["dag"].dag_id, _run_id(context)
+    from isr_pipeline.night.life import note_of, said_by  # noqa: PLC0415 - parse fast
+
+    experiment = experiment_of(dag_id)
+    found = said_by(experiment, run_id)
+    if found and key == NOTE:
+        return note_of(experiment, *found)
+    if found:
+        return f"{experiment} {found[0]}: {found[1]}"
     return f"{dag_id}: run {run_id} ended without its task {task}: {context.get('reason')}"
 
 

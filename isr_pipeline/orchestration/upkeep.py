@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 from airflow.configuration import conf
+from airflow.sdk.exceptions import AirflowSkipException
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.night.keep import prune
 from isr_pipeline.night.status import nights
-from isr_pipeline.orchestration.airflow_names import AirflowSkipException
 
 CONNECTION = "SQL_ALCHEMY_CONN"
 """Ends the variables by which Airflow keeps tasks from its database; its own command needs it."""

@@ -15,23 +15,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow.configuration import conf
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
-from airflow.sdk.exceptions import AirflowRuntimeError
-
-from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
-from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
-from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
-from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
-from isr_pipeline.night import steps
-from isr_pipeline.orchestration.airflow_names import (
+from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
+    AirflowRuntimeError,
     AirflowSkipException,
     AirflowTaskTimeout,
 )
+
+from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.experiment.file import known_experiments
+from isr_pipeline.experiment.nightly import Nightly, experiment_of
+from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
+from isr_pipeline.home import SHIPPED, Home
+from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
+from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
     into_environment,
     notifiers,
@@ -70,26 +73,10 @@ class Tag(StrEnum):
     UPKEEP = "does/upkeep"
 
 
-def experiment_names() -> list[str]:
-    """Experiments an operator can choose: the files of ``config/experiments``."""
-    folder = config_dir() / "experiments"
-    return sorted(file.stem for file in folder.glob("*.yaml")) or [DEFAULT_EXPERIMENT]
+def is_switched_off(one: Nightly) -> bool:
+    """Whether an experiment's DAG has nothing to wait for: it is then made paused."""
+    return not one.schedule or not conf.getboolean("scheduler", "use_job_schedule")
 
-
-def _default_experiment() -> str:
-    names = experiment_names()
-    return DEFAULT_EXPERIMENT if DEFAULT_EXPERIMENT in names else names[0]
-
-
-EXPERIMENT = Param(
-    _default_experiment(),
-    type="string",
-    enum=experiment_names(),
-    title="Experiment",
-    description="A file of config/experiments: operators has settings of today's brokers, "
-    "proposals has KIP-501 and its relatives, history has every rule set, smoke is small. In a "
-    "backfill tick 'Override parameters on existing runs' too, or the default is run.",
-)
 
 NIGHT_PARAMS = {
     "night": Param(
@@ -100,7 +87,6 @@ NIGHT_PARAMS = {
         description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date. "
         "Leave it empty in a backfill, whose runs are the nights of their dates.",
     ),
-    "experiment": EXPERIMENT,
     "panel_size": Param(
         None,
         type=["null", "integer"],
@@ -126,7 +112,12 @@ ACCEPT_PARAMS = {
         title="Night",
         description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
     ),
-    "experiment": EXPERIMENT,
+    "experiment": Param(
+        type="string",
+        enum=known_experiments(),
+        title="Experiment",
+        description="A file of config/experiments.",
+    ),
     "why": Param(
         type="string",
         minLength=3,
@@ -286,7 +277,7 @@ def take_claim(context: Mapping[str, Any]) -> None:
     claim_night(
         Home.from_environment(),
         owner=run.run_id,
-        experiment=context["params"]["experiment"],
+        experiment=experiment_of(run.dag_id),
         night=night_of(context),
         airflow=os.environ.get("AIRFLOW_HOME", ""),
         is_running=functools.partial(_is_running, context["ti"], run.dag_id),

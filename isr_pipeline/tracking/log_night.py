@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import read_answer
@@ -420,7 +421,8 @@ def _links(
     links = {}
     if not dag_run_id.startswith(pages.IN_PROCESS):
         airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
-        links["DAG run"] = f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}"
+        dag_id = dag_id_of(plan.experiment)
+        links["DAG run"] = f"{airflow}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
     return {
         **links,
         "report": pages.report_of(known, parent),

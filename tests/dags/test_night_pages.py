@@ -70,13 +70,13 @@ class TestPages:
     )
     def test_of_a_run(self, client: TestClient, page: str, way: str, text: str) -> None:
         """A run leads to the pages of the night that it wrote."""
-        found = client.get(f"/runs/{RUN}/{page}")
+        found = client.get(f"/runs/isr_nightly_smoke/{RUN}/{page}")
         assert (found.url.path, found.text) == (way, text)
         assert found.headers["content-security-policy"].startswith("sandbox")
 
     def test_of_a_run_without_a_night(self, client: TestClient) -> None:
         """One line says so."""
-        found = client.get("/runs/another/report")
+        found = client.get("/runs/isr_nightly_smoke/another/report")
         assert found.status_code == 404
         assert found.text == "This run has written no night, or another has since."
 
@@ -85,7 +85,7 @@ class TestPages:
         refused = Status("failed", "outcomes refused: <b>", RUN)
         write_status("smoke", "2026-11-20", refused)
         write_status("smoke", NIGHT, Status("regressed", dag_run_id="another"))
-        found = client.get(f"/runs/{RUN}/report")
+        found = client.get(f"/runs/isr_nightly_smoke/{RUN}/report")
         assert found.status_code == 404
         assert found.text == (
             "Night 2026-11-20 of smoke has no such page: outcomes refused: &lt;b&gt;."
@@ -139,5 +139,5 @@ def test_tabs() -> None:
     """Both are on the run's page, and Airflow fills in which run."""
     for view in NightPages.external_views:
         assert view["destination"] == "dag_run"
-        assert view["href"].startswith("/isr/runs/{RUN_ID}/")
+        assert view["href"].startswith("/isr/runs/{DAG_ID}/{RUN_ID}/")
     assert SimpleNamespace(**NightPages.fastapi_apps[0]).url_prefix == "/isr"

@@ -139,11 +139,11 @@ def run_of(states: dict[str, str | None] | None = None, *, run: str = RUN) -> di
         xcom_pull=lambda key, **_: kept.get(key),
     )
     dag_run = SimpleNamespace(
-        run_id=run, dag_id="isr_nightly", run_type="manual", logical_date=None,
+        run_id=run, dag_id="isr_nightly_smoke", run_type="manual", logical_date=None,
         run_after=datetime.now(UTC),
     )  # fmt: skip
-    params = {"experiment": EXPERIMENT, "night": NIGHT, "fail_on_regression": True}
-    dag = DAG("isr_nightly", schedule=None)
+    params = {"night": NIGHT, "fail_on_regression": True}
+    dag = DAG("isr_nightly_smoke", schedule=None)
     return {"ti": instance, "dag_run": dag_run, "params": params, "dag": dag, "kept": kept}
 
 
@@ -204,7 +204,7 @@ class TestScheduler:
 
     def test_the_dags_have_callbacks(self, bag: Any) -> None:
         """Airflow calls them in its dag-processor, once for each run."""
-        for dag_id in ("isr_nightly", "isr_baseline_accept"):
+        for dag_id in ("isr_nightly_smoke", "isr_baseline_accept"):
             assert bag.dags[dag_id].on_success_callback
             assert bag.dags[dag_id].on_failure_callback
 
@@ -265,7 +265,7 @@ class TestGate:
 
     def test_is_a_tear_down(self, bag: Any) -> None:
         """Airflow runs it whatever happened before, and its state is the run's."""
-        task = bag.dags["isr_nightly"].get_task("gate")
+        task = bag.dags["isr_nightly_smoke"].get_task("gate")
         assert task.is_teardown
         assert task.on_failure_fail_dagrun
         assert task.trigger_rule == "all_done_setup_success"
@@ -348,12 +348,24 @@ class TestTold:
         assert len(TOLD) == 1
         assert TOLD[0].endswith("validate_outcomes failed: outcomes of night 1 refused")
 
+    def test_where_no_xcoms_can_be_asked_for(self, home: Home) -> None:
+        """As in `dag.test`: the home says the same."""
+        judged(home, Verdict.REGRESSED)
+        context = run_of()
+        gate(context)
+        left = dict(context["kept"])
+        context["kept"].clear()
+        end(context, failed=True)
+        assert notes()["gate"] == left["note"]
+        (line,) = TOLD
+        assert line == f"red: {left['line']}"
+
     def test_a_night_whose_gate_never_ran(self, home: Home) -> None:
         """Airflow ended the run for its time: that is said, and the night is free."""
         begin(home)
         end(run_of() | {"reason": "timed_out"}, failed=True)
         (line,) = TOLD
-        assert line == f"red: isr_nightly: run {RUN} ended without its task gate: timed_out"
+        assert line == f"red: isr_nightly_smoke: run {RUN} ended without its task gate: timed_out"
         assert noted_status(EXPERIMENT, NIGHT).state == "interrupted"
 
     def test_a_broken_notifier_is_said(

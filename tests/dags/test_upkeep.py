@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from airflow.configuration import conf
+from airflow.sdk.exceptions import AirflowSkipException
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status, nights, write_status
 from isr_pipeline.orchestration import upkeep
-from isr_pipeline.orchestration.airflow_names import AirflowSkipException
 
 DAY = 86_400
 

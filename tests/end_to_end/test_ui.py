@@ -34,6 +34,8 @@ def served(site: Site) -> Iterator[tuple[Site, Started]]:
     config = site.home / "config"
     shutil.copytree(REPOSITORY / "config", config)
     ports["ISR_PIPELINE_CONFIG"] = str(config)
+    scheduled = config / "experiments" / "smoke.yaml"  # Airflow backfills no DAG without a schedule
+    scheduled.write_text(f'schedule: "0 0 * * *"\n{scheduled.read_text()}')
     site = replace(site, variables=site.variables | ports)
     started = site.start("ui")
     started.wait_for("Ctrl-C stops both", 240)
@@ -116,7 +118,7 @@ class TestUi:
     def test_switching_on_starts_nothing(self, served: tuple[Site, Started]) -> None:
         """No scheduled run appears for a night that is past."""
         site, _ = served
-        said = site.run("airflow", "dags", "list-runs", "isr_nightly", "--output", "plain")
+        said = site.run("airflow", "dags", "list-runs", "isr_nightly_smoke", "--output", "plain")
         assert "scheduled__" not in said
 
     def test_nothing_listens_beyond_the_loopback(self, served: tuple[Site, Started]) -> None:
@@ -138,11 +140,12 @@ class TestUi:
         """Two nights at once, the later one first: neither waits, and each has its tables."""
         site, _ = served
         before = len(dag_runs(site))
-        conf = f'{{"experiment": "{EXPERIMENT}"}}'
+        dag_id = f"isr_nightly_{EXPERIMENT}"
+        site.run("airflow", "dags", "unpause", dag_id)
         site.run(
-            *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--run-backwards"),
+            *("airflow", "backfill", "create", "--dag-id", dag_id, "--run-backwards"),
             *("--max-active-runs", "2"),
-            *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS), "--dag-run-conf", conf),
+            *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS)),
         )
         limit = time.monotonic() + SECONDS_MAX
         while dag_runs(site)[before:] != ["success", "success"]:
@@ -171,7 +174,9 @@ class TestUi:
     def test_a_misspelt_parameter_is_refused(self, served: tuple[Site, Started]) -> None:
         """The note of the failed run says which, and which there are."""
         site, _ = served
-        assert triggered(site, "isr_nightly", {"nigth": NIGHTS[0]}, run="misspelt") == "failed"
+        assert (
+            triggered(site, "isr_nightly_smoke", {"nigth": NIGHTS[0]}, run="misspelt") == "failed"
+        )
         assert "plan failed: params: nigth; allowed: the parameters " in noted(site, "misspelt")
 
     def test_one_ctrl_c_ends_both(self, served: tuple[Site, Started]) -> None:

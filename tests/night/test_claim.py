@@ -205,22 +205,22 @@ class TestRunEnded:
         """The last tasks to the report; earlier ones to where the night will be listed."""
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example/")
         write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
-        assert made_by("simulate", "first") == ""
+        assert made_by("simulate", "smoke", "first") == ""
         remember("smoke", "2026-11-01", experiment_id="7", run_id="old")
         listed = "https://mlflow.example/#/experiments/7/runs?searchFilter=tags.night%20%3D%20"
-        assert made_by("simulate", "first").startswith(f"{listed}%27{NIGHT}%27")
+        assert made_by("simulate", "smoke", "first").startswith(f"{listed}%27{NIGHT}%27")
         remember("smoke", NIGHT, experiment_id="7", run_id="abc")
         run = "https://mlflow.example/#/experiments/7/runs/abc"
         view = "?workflowType=machine_learning"
-        assert made_by("log_to_mlflow", "first") == f"{run}{view}"
-        assert made_by("gate", "first") == f"{run}/artifacts/report.html{view}"
-        assert made_by("gate", "another") == ""
+        assert made_by("log_to_mlflow", "smoke", "first") == f"{run}{view}"
+        assert made_by("gate", "smoke", "first") == f"{run}/artifacts/report.html{view}"
+        assert made_by("gate", "smoke", "another") == ""
 
     def test_a_run_without_its_gate_gives_the_night_free(self, home: Home) -> None:
         """As when Airflow ended it for its time: the next run has its turn."""
         claim(home, "first")
         write_status("smoke", NIGHT, Status("running", dag_run_id="first"))
-        interrupt_run("first")
+        interrupt_run("smoke", "first")
         assert read_status("smoke", NIGHT).state == "interrupted"
         assert not holds_claim(home, "smoke", NIGHT, owner="first")
 

@@ -39,7 +39,7 @@ class TestPrune:
 
     def test_logs_of_a_night_go_with_it(self, home: Home) -> None:
         """Airflow's own clean-up leaves the files of task logs."""
-        folder = home.airflow / "logs" / "dag_id=isr_nightly"
+        folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
         for night in NIGHTS:
             write_status("smoke", night, Status("baseline", dag_run_id=f"run-{night}"))
             (folder / f"run_id=run-{night}" / "task_id=plan").mkdir(parents=True)
@@ -48,7 +48,7 @@ class TestPrune:
 
     def test_logs_of_earlier_runs_of_a_night_go_too(self, home: Home) -> None:
         """A night that was run again left task logs of both runs."""
-        folder = home.airflow / "logs" / "dag_id=isr_nightly"
+        folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
         for run in ("first", "second"):
             note_run("smoke", NIGHTS[0], run)
             (folder / f"run_id={run}" / "task_id=plan").mkdir(parents=True)
