@@ -382,7 +382,7 @@ def accept_command(experiment: str, night: str, only: Sequence[str] = ()) -> str
 
 def run_again(experiment: str, night: str) -> str:
     """What to do about a night that lacks something, with the command."""
-    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+    return f"run it again: isr-pipeline night run --night {night} --experiment {experiment}"
 
 
 def worst(statuses: list[Status]) -> Status:
