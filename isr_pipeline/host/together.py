@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 END_SECONDS_MAX = 8.0
 LOOK_SECONDS = 0.5
 
+KILLED = 128
+"""Exit status that a signal's number is added to, as a shell does."""
+
 STOP_SECONDS_MAX = 12.0
 """For this program to end those that it runs."""
 
@@ -52,8 +55,10 @@ class Program:
         """Whether none of them has ended."""
         return self.process.poll() is None
 
-    def last_line(self) -> str:
-        """The last thing that they said."""
+    def why(self) -> str:
+        """Why they ended: what killed one of them, or the last that they said."""
+        if (status := self.process.returncode) > KILLED:
+            return f"killed by signal {status - KILLED}"
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines()]
         return shortened(next((line for line in reversed(lines) if line), "no message"), 200)
 
@@ -102,7 +107,7 @@ def stop(programs: Sequence[Program]) -> None:
 
 
 def main() -> int:
-    """Run as a program; exit status 0 if the starter asked for the end, 1 if a program failed."""
+    """Run as a program; exit status 0 if the starter asked for the end, else of what ended."""
     commands: list[list[str]] = json.loads(sys.argv[1])
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -111,10 +116,11 @@ def main() -> int:
     ended = None
     while not asked and ended is None and not _starter_gone():
         ended = next((one for one in programs if one.poll() is not None), None)
-    if ended is not None and (ended.returncode < 0 or len(programs) > 1):
+    if ended is not None and len(programs) > 1:
         sys.stderr.write(f"{_words(ended)} ended by itself (status {ended.returncode})\n")
     end_all(programs)
-    return 0 if ended is None or not ended.returncode else 1
+    status: int = 0 if ended is None else ended.returncode
+    return KILLED - status if status < 0 else status
 
 
 def _starter_gone() -> bool:
@@ -125,7 +131,7 @@ def _starter_gone() -> bool:
 
 def _words(program: subprocess.Popen[bytes]) -> str:
     assert isinstance(program.args, list)
-    return " ".join(str(word) for word in program.args[:3])
+    return " ".join(str(word) for word in program.args[:2])
 
 
 def end_all(programs: Sequence[subprocess.Popen[Any]]) -> None:

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import threading
 import time
 from collections import deque
 from datetime import UTC, datetime
@@ -226,6 +225,7 @@ class _Run:
         for task in rest.task_instances(self._dag_id, self._run_id) if run else ():
             if task["state"] and task["state"] not in QUIET_TASKS:
                 self._show_task(task)
+        self._tail.read()
         state = str(run["state"]) if run else "none"
         if state == "queued" and time.monotonic() > self._patient_until:
             self._patient_until = math.inf
@@ -233,7 +233,7 @@ class _Run:
         if over and state not in ENDED:
             self._give_up(rest)
             raise Refused(
-                f"Airflow ended before the run did: {self._programs[-1].last_line()}; "
+                f"Airflow ended before the run did: {self._programs[-1].why()}; "
                 f"its messages are in {self._log}"
             )
         return state
@@ -291,7 +291,7 @@ def _check_runs(server: Program) -> None:
         Refused: it has.
     """
     if not server.runs():
-        raise Refused(f"Airflow did not start: {server.last_line()}; see {server.log}")
+        raise Refused(f"Airflow did not start: {server.why()}; see {server.log}")
 
 
 def _read_again(rest: Rest, dag_id: str) -> None:
@@ -382,39 +382,29 @@ class _Tail:
 
     def __init__(self) -> None:
         self._file: Path | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._place = 0
 
     def follow(self, file: Path) -> None:
         """Read another log from now on."""
         self.end()
-        self._file = file
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(file, self._stop), daemon=True)
-        self._thread.start()
+        self._file, self._place = file, 0
 
     def end(self, file: Path | None = None) -> None:
         """Read the rest, and no more; if a file is named, only if that is the one being read."""
-        if self._thread is not None and file in (None, self._file):
-            self._stop.set()
-            self._thread.join(timeout=2)
-            self._thread = None
+        if file in (None, self._file):
+            self.read()
+            self._file = None
 
-    @staticmethod
-    def _read(file: Path, stop: threading.Event) -> None:
-        place = 0
-        last = False
-        while not last:
-            last = stop.wait(0.5)
-            try:
-                with file.open() as log:
-                    log.seek(place)
-                    for line in log:
-                        if line.endswith("\n"):
-                            place += len(line.encode())
-                            _print_progress(line)
-            except (OSError, UnicodeDecodeError):
-                continue
+    def read(self) -> None:
+        """Repeat what is new."""
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError, UnicodeDecodeError), self._file.open() as log:
+            log.seek(self._place)
+            for line in log:
+                if line.endswith("\n"):
+                    self._place += len(line.encode())
+                    _print_progress(line)
 
 
 def _print_progress(line: str) -> None:

@@ -140,7 +140,7 @@ def find_experiment(night: str, experiment: str | None) -> str:
     of = f" of {experiment}" if experiment else ""
     known = [one for name, one in nights(experiment)]
     others = list(dict.fromkeys(name for name, _ in nights()))
-    hint = "; run `make nightly`"
+    hint = "; run `isr-pipeline night run`"
     if known:
         hint = f"; there are {', '.join(known[-5:])}"
     elif others:

@@ -395,7 +395,7 @@ def cause_commands(experiment: str, night: str, name: str) -> tuple[str, str]:
 
 def run_again(experiment: str, night: str) -> str:
     """What to do about a night that lacks something, with the command."""
-    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+    return f"run it again: isr-pipeline night run --night {night} --experiment {experiment}"
 
 
 def worst(statuses: list[Status]) -> Status:
