@@ -10,8 +10,8 @@ this kind; its `schedule` says when it runs.
 needs no parameter.
 
 #### Triage notes
-* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Two runs of one night
-  wait for each other.
+* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs of one night
+  wait for each other; a backfill's nights go on beside each other.
   `confirm` and all up to `decide` are skipped (pink) when nothing differs, or all that differs is
   decided: that is the good case. `extend_1` and `extend_2` go on where the confirm panel did not
   settle it, within the experiment's budget.
@@ -238,11 +238,11 @@ def nightly(one: Nightly) -> DAG:
             )
         with TaskGroup("results", prefix_group_id=False):
             logged, reported = log_to_mlflow(), report()
-        closed = gate(one.experiment).as_teardown(on_failure_fail_dagrun=True)
 
         planned >> drawn >> drawn_well >> simulate >> simulated_well
         simulated_well >> summarized >> summarized_well >> judged >> confirmed
-        looked >> decide() >> logged >> reported >> closed
+        last = gate(one.experiment).as_teardown(on_failure_fail_dagrun=True)
+        looked >> decide() >> logged >> reported >> last
         for made in dag.tasks:
             made.operator_extra_links = (NightLink(),)
     return dag

@@ -44,9 +44,10 @@ def private(tree: ast.AST) -> Iterator[str]:
 AIRFLOWS_OWN = re.compile(
     r"airflow\.(?:sdk(?:\.exceptions|\.types)?\.\w+$|providers\.)|"
     r"airflow\.(?:configuration\.conf|plugins_manager\.AirflowPlugin)$|"
-    r"airflow\.api_fastapi\.(?:app\.get_auth_manager|auth\.managers\.base_auth_manager\.\w+)$"
+    r"airflow\.api_fastapi\.(?:app\.get_auth_manager|"
+    r"auth\.managers\.base_auth_manager\.COOKIE_NAME_JWT_TOKEN)$"
 )
-"""What Airflow documents for those who write DAGs, and for those who extend it."""
+"""What Airflow documents for those who write DAGs, and for those who extend it (auth managers)."""
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -13,7 +13,7 @@ from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
-from isr_pipeline.night.show import changed_lines, headline_of, worse_lines
+from isr_pipeline.night.show import changed_lines, worse_lines
 from isr_pipeline.night.status import (
     FAILED,
     INTERRUPTED,
@@ -131,7 +131,7 @@ def made_by(task: str, experiment: str, dag_run_id: str) -> str:
 
     Args:
         task: that has ended.
-        experiment: of the run.
+        experiment: of the run; runs of two DAGs can have one id.
         dag_run_id: of its run.
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
@@ -225,19 +225,6 @@ def interrupt_run(experiment: str, dag_run_id: str) -> None:
     written = written_by(experiment, dag_run_id)
     if written is not None:
         interrupt(*written, dag_run_id)
-
-
-def said_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
-    """Night and line of a run whose gate has finished it; None if it has not, or another run has.
-
-    Args:
-        experiment: of the run.
-        dag_run_id: of it.
-    """
-    written = written_by(experiment, dag_run_id)
-    if written is None or noted_status(*written).state in (RUNNING, INTERRUPTED):
-        return None
-    return written[1], noted_status(*written).reason or in_words(headline_of(*written))
 
 
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:

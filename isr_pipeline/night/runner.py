@@ -19,7 +19,7 @@ from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
-from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent
+from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
 from isr_pipeline.host.together import Program
@@ -168,7 +168,7 @@ class _Run:
     def in_ui(self) -> bool:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
         print_line("`make ui` is running: the run goes to its Airflow")
-        rest = Rest(self._home, stack.ui_port("airflow"))
+        rest = rest_of(self._home, stack.ui_port("airflow"))
         _read_again(rest, self._dag_id)
         rest.ask("PATCH", f"dags/{self._dag_id}?update_mask=is_paused", {"is_paused": False})
         body = {"dag_run_id": self._run_id, "logical_date": self._moment, "conf": self._conf}
@@ -185,7 +185,7 @@ class _Run:
         log = self._log.with_name("night-api.log")
         server = together.start("Airflow", [["airflow", "api-server"]], variables, log)
         self._programs.append(server)
-        rest = Rest(self._home, port)
+        rest = rest_of(self._home, port)
         try:
             while not rest.answers():
                 _check_runs(server)
@@ -240,11 +240,13 @@ class _Run:
 
     def _give_up(self, rest: Rest) -> None:
         """End the run and everything below it, and remove what it was writing."""
+        fail = rest.fail
         if self._programs:
             together.stop(self._programs[1:])
             end_supervised(but=self._programs[0].process.pid)
+            fail = rest.fail_without_scheduler
         with contextlib.suppress(Refused, Silent):
-            rest.fail(self._dag_id, self._run_id)
+            fail(self._dag_id, self._run_id)
         interrupt(self._experiment, self._night, self._run_id)
 
     def _show_task(self, task: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
-from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password
+from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.night.runner import end_killed
 from isr_pipeline.tracking.pages import VIEW, logged_experiments
@@ -56,7 +56,7 @@ def serve() -> int:
         )
     stack.stop_on_signals()
     programs: list[Program] = []
-    rest = Rest(home, ports["airflow"])
+    rest = rest_of(home, ports["airflow"])
     try:
         _check_ports(ports)
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
@@ -182,7 +182,7 @@ def _wait_for_dags(programs: list[Program], rest: Rest) -> bool:
 
 def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
     _print_line(f"Airflow  http://127.0.0.1:{ports['airflow']}")
-    password = admin_password(home)
+    password = admin_password(home.airflow)
     if password:
         _print_line(f"         user {ADMIN}, password {password}")
     # A bare address: one that names the view draws the switch as chosen and remembers nothing, so

@@ -8,19 +8,17 @@ write the note by Airflow's REST API. Nothing of ours runs inside the scheduler.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from airflow.configuration import conf
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.experiment.nightly import experiment_of
+from isr_pipeline.host.airflow_rest import ADMIN, GATE, Rest, Silent, admin_password
 from isr_pipeline.orchestration.connections import address_of, notifiers, settings
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
@@ -31,19 +29,14 @@ from isr_pipeline.orchestration.wiring import (
     take_claim,
 )
 
-GATE, ACCEPT = "gate", "accept"
-"""The last task of a night and of an acceptance, whose pages have the run's note too."""
+ACCEPT = "accept"
+"""The task of an acceptance. The page of a run's last task has the run's note too."""
 
 LINE, NOTE = "line", "note"
 """Keys under which that task leaves its one line, and the Markdown of the run's page."""
 
 NOTE_CHARACTERS = 1_000
 """As much as Airflow's database keeps of a note."""
-
-API_SECONDS_MAX = 10.0
-
-GENERATED = "simple_auth_manager_passwords.json.generated"
-"""File of AIRFLOW_HOME in which Airflow's simple auth manager keeps the logins that it made."""
 
 Context = Mapping[str, Any]
 
@@ -130,7 +123,7 @@ def note_end(context: Context, *, task: str = GATE) -> None:
     """
     try:
         _write_note(context, task)
-    except (OSError, ValueError, KeyError, *USER_ERRORS) as error:
+    except (Silent, *USER_ERRORS) as error:
         sys.stdout.write(f"the run has no note: {error}\n")
 
 
@@ -164,21 +157,23 @@ def tell_end(context: Context, *, failed: bool) -> None:
 def _said(context: Context, task: str, key: str) -> str:
     """What a task left for the end of its run; else why it failed, or what Airflow says."""
     for one in (key, WHY):
-        # Airflow gives no task where none ran, and no XComs beyond a task in `dag.test`.
         with contextlib.suppress(Exception):
-            said = context["ti"].xcom_pull(task_ids=task, key=one, default=None)
+            said = _left(context, task, one)
             if isinstance(said, str):
                 return said
     dag_id, run_id = context["dag"].dag_id, _run_id(context)
-    from isr_pipeline.night.life import note_of, said_by  # noqa: PLC0415 - parse fast
-
-    experiment = experiment_of(dag_id)
-    found = said_by(experiment, run_id)
-    if found and key == NOTE:
-        return note_of(experiment, *found)
-    if found:
-        return f"{experiment} {found[0]}: {found[1]}"
     return f"{dag_id}: run {run_id} ended without its task {task}: {context.get('reason')}"
+
+
+def _left(context: Context, task: str, key: str) -> Any:
+    """What a task left under a key.
+
+    Airflow gives a callback no task where none ran, and no XComs in `dag.test`: its API has them.
+    """
+    try:
+        return context["ti"].xcom_pull(task_ids=task, key=key, default=None)
+    except Exception:
+        return _rest().xcom(context["dag"].dag_id, _run_id(context), task, key)
 
 
 def _run_id(context: Context) -> str:
@@ -189,21 +184,16 @@ def _write_note(context: Context, task: str) -> None:
     """Give the note to Airflow's REST API.
 
     Raises:
-        OSError: Airflow does not answer, or does not take the login.
-        Refused: no login is known.
+        Silent: Airflow does not answer.
+        Refused: no login is known, or Airflow does not take it.
     """
-    address, login = _api()
-    dag, run = (quote(one, safe="") for one in (context["dag"].dag_id, _run_id(context)))
     said = _said(context, task, NOTE)
-    note = {"note": (said if said.startswith("**") else f"**{said}**")[:NOTE_CHARACTERS]}
-    token = _asked(f"{address}/auth/token", login)["access_token"]
-    page = f"{address}/api/v2/dags/{dag}/dagRuns/{run}"
-    _asked(f"{page}?update_mask=note", note, token)
-    _asked(f"{page}/taskInstances/{task}?update_mask=note", note, token)
+    note = (said if said.startswith("**") else f"**{said}**")[:NOTE_CHARACTERS]
+    _rest().note(context["dag"].dag_id, _run_id(context), task, note)
 
 
-def _api() -> tuple[str, dict[str, str]]:
-    """Where Airflow's REST API is, and a login: those of the connection, else of this machine.
+def _rest() -> Rest:
+    """Airflow's REST API, with the connection that is named, else as the admin of this machine.
 
     Raises:
         Refused: no login is known.
@@ -211,26 +201,9 @@ def _api() -> tuple[str, dict[str, str]]:
     named = settings().airflow_connection
     if named:
         address, user, password = address_of(named)
-        return address, {"username": user, "password": password}
-    try:
-        made = json.loads((Path(os.environ["AIRFLOW_HOME"]) / GENERATED).read_text())
-        user, password = next(iter(made.items()))
-    except (OSError, ValueError, KeyError, StopIteration):
-        raise Refused("no login to Airflow's API is known; name an airflow_connection") from None
-    return conf.get("api", "base_url").rstrip("/"), {"username": user, "password": password}
-
-
-def _asked(address: str, content: Mapping[str, str], token: str = "") -> dict[str, Any]:
-    """What Airflow answers to a change, or to a login without a token."""
-    asked = urllib.request.Request(  # noqa: S310 - what the operator named
-        address,
-        data=json.dumps(content).encode(),
-        method="PATCH" if token else "POST",
-        headers={
-            "Content-Type": "application/json",
-            **({"Authorization": f"Bearer {token}"} if token else {}),
-        },
-    )
-    with urllib.request.urlopen(asked, timeout=API_SECONDS_MAX) as answer:  # noqa: S310
-        found: dict[str, Any] = json.load(answer)
-        return found
+    else:
+        address, user = conf.get("api", "base_url"), ADMIN
+        password = admin_password(Path(os.environ.get("AIRFLOW_HOME", "")))
+    if not password:
+        raise Refused("no login to Airflow's API is known; name an airflow_connection")
+    return Rest(address.rstrip("/"), lambda: (user, password))

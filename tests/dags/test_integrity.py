@@ -59,10 +59,7 @@ __all__ = ["home"]
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
 NIGHTLY = "isr_nightly_operators"
-OTHERS = ("isr_baseline_accept", "isr_maintenance")
-"""DAGs that are not of an experiment."""
-
-DAG_IDS = (*OTHERS, NIGHTLY, "isr_nightly_smoke")
+DAG_IDS = ("isr_baseline_accept", "isr_maintenance", NIGHTLY, "isr_nightly_smoke")
 
 CHAIN = list(steps.NAMES)
 """What a night without Airflow does, in that order."""
@@ -75,7 +72,7 @@ class TestEveryDag:
         """No file of the folder fails to import, and nothing else is taken for a DAG."""
         assert bag.import_errors == {}
         ours = {dag_id_of(name) for name in known_experiments()}
-        assert set(bag.dags) == ours | set(OTHERS)
+        assert set(bag.dags) == ours | {"isr_baseline_accept", "isr_maintenance"}
 
     @pytest.mark.parametrize("dag_id", DAG_IDS)
     def test_page_has_triage_notes(self, bag: Any, dag_id: str) -> None:
@@ -158,11 +155,14 @@ class TestEveryExperiment:
         assert found["paused"][NIGHTLY] is None
         assert found["paused"]["isr_nightly_smoke"] is True
 
+    def test_what_removes_things_is_paused(self, config: Path) -> None:
+        """Wherever it is new, until somebody switches it on."""
+        assert self.read(config)["paused"]["isr_maintenance"] is True
+
     def test_schedule_is_switched_off(self, config: Path) -> None:
         """Where Airflow starts nothing by itself every DAG of an experiment is paused."""
         paused = self.read(config, AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE="False")["paused"]
-        for other in OTHERS:
-            paused.pop(other)
+        paused.pop("isr_baseline_accept")
         assert set(paused.values()) == {True}
 
     def test_a_broken_file(self, config: Path) -> None:
@@ -196,7 +196,7 @@ class TestEveryExperiment:
             shutil.copy(folder / "operators.yaml", folder / f"copy-{number}.yaml")
         twice = [self.read(config) for _ in range(2)]  # another program may slow one of them
         assert min(found["seconds"] for found in twice) < 1
-        assert len(twice[0]["schedules"]) == 20 + len(OTHERS)
+        assert len(twice[0]["schedules"]) == 22
         assert not twice[0]["kernel"]
 
 

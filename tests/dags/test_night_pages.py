@@ -15,6 +15,7 @@ from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.orchestration.night_pages import NightPages, app, place_of
 
 NIGHT = "2026-11-19"
+DAG_ID = "isr_nightly_smoke"
 RUN = "scheduled__2026-11-19T00:00:00+00:00"
 
 
@@ -70,13 +71,13 @@ class TestPages:
     )
     def test_of_a_run(self, client: TestClient, page: str, way: str, text: str) -> None:
         """A run leads to the pages of the night that it wrote."""
-        found = client.get(f"/runs/isr_nightly_smoke/{RUN}/{page}")
+        found = client.get(f"/runs/{DAG_ID}/{RUN}/{page}")
         assert (found.url.path, found.text) == (way, text)
         assert found.headers["content-security-policy"].startswith("sandbox")
 
     def test_of_a_run_without_a_night(self, client: TestClient) -> None:
         """One line says so."""
-        found = client.get("/runs/isr_nightly_smoke/another/report")
+        found = client.get(f"/runs/{DAG_ID}/another/report")
         assert found.status_code == 404
         assert found.text == "This run has written no night, or another has since."
 
@@ -85,7 +86,7 @@ class TestPages:
         refused = Status("failed", "outcomes refused: <b>", RUN)
         write_status("smoke", "2026-11-20", refused)
         write_status("smoke", NIGHT, Status("regressed", dag_run_id="another"))
-        found = client.get(f"/runs/isr_nightly_smoke/{RUN}/report")
+        found = client.get(f"/runs/{DAG_ID}/{RUN}/report")
         assert found.status_code == 404
         assert found.text == (
             "Night 2026-11-20 of smoke has no such page: outcomes refused: &lt;b&gt;."

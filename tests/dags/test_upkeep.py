@@ -63,8 +63,8 @@ class TestLogs:
         monkeypatch.setattr(conf, "get", lambda *_, **__: str(tmp_path))
         made = {}
         for name, days in (
-            ("dag_id=isr_nightly/run_id=old", 9),
-            ("dag_id=isr_nightly/run_id=new", 1),
+            ("dag_id=isr_nightly_smoke/run_id=old", 9),
+            ("dag_id=isr_nightly_smoke/run_id=new", 1),
             ("dag_id=etl/run_id=old", 9),
         ):
             made[name] = tmp_path / name / "task_id=plan" / "attempt=1.log"
@@ -75,7 +75,7 @@ class TestLogs:
                 os.utime(one, (then, then))
         upkeep.remove_logs(7)
         assert [name for name, file in made.items() if not file.exists()] == [
-            "dag_id=isr_nightly/run_id=old"
+            "dag_id=isr_nightly_smoke/run_id=old"
         ]
         assert capsys.readouterr().out == "logs of 1 runs removed\n"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started
@@ -22,6 +23,7 @@ from tests.end_to_end.test_night import dag_runs
 NIGHTS = ("2026-11-15", "2026-11-14")
 SECONDS_MAX = 900
 RUN = "by-hand"
+NIGHTLY = dag_id_of(EXPERIMENT)
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +142,9 @@ class TestUi:
         """Two nights at once, the later one first: neither waits, and each has its tables."""
         site, _ = served
         before = len(dag_runs(site))
-        dag_id = f"isr_nightly_{EXPERIMENT}"
-        site.run("airflow", "dags", "unpause", dag_id)
+        site.run("airflow", "dags", "unpause", NIGHTLY)
         site.run(
-            *("airflow", "backfill", "create", "--dag-id", dag_id, "--run-backwards"),
+            *("airflow", "backfill", "create", "--dag-id", NIGHTLY, "--run-backwards"),
             *("--max-active-runs", "2"),
             *("--from-date", min(NIGHTS), "--to-date", max(NIGHTS)),
         )
@@ -174,9 +175,7 @@ class TestUi:
     def test_a_misspelt_parameter_is_refused(self, served: tuple[Site, Started]) -> None:
         """The note of the failed run says which, and which there are."""
         site, _ = served
-        assert (
-            triggered(site, "isr_nightly_smoke", {"nigth": NIGHTS[0]}, run="misspelt") == "failed"
-        )
+        assert triggered(site, NIGHTLY, {"nigth": NIGHTS[0]}, run="misspelt") == "failed"
         assert "plan failed: params: nigth; allowed: the parameters " in noted(site, "misspelt")
 
     def test_one_ctrl_c_ends_both(self, served: tuple[Site, Started]) -> None:

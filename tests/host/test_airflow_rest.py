@@ -13,7 +13,7 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.host.airflow_rest import Rest, Silent
+from isr_pipeline.host.airflow_rest import Rest, Silent, rest_of
 from isr_pipeline.host.stack import free_port
 
 RUNS = [
@@ -54,6 +54,9 @@ class Airflow(BaseHTTPRequestHandler):
         if self.path.startswith("/api/v2/dags?"):
             known = {"dag_id": "a", "timetable_summary": "0 0 * * *"}
             return 200, {"dags": [known, {"dag_id": "b", "timetable_summary": None}]}
+        if self.path.endswith("/taskInstances?limit=100") and "manual__" in self.path:
+            tasks = [{"task_id": "plan", "state": "running"}, {"task_id": "gate", "state": None}]
+            return 200, {"task_instances": tasks}
         if "dagRuns/manual__" in self.path:
             return 200, {}
         return (409, {"detail": "there is one"}) if body else (404, {"detail": "none"})
@@ -68,17 +71,18 @@ def rest(tmp_path: Path) -> Iterator[Rest]:
     file = tmp_path / "airflow" / "simple_auth_manager_passwords.json.generated"
     file.parent.mkdir()
     file.write_text('{"admin": "drawn"}')
-    yield Rest(Home(tmp_path, str(tmp_path)), server.server_port)
+    yield rest_of(Home(tmp_path, str(tmp_path)), server.server_port)
     server.shutdown()
     server.server_close()
 
 
 def test_only_killed_runs_are_failed(rest: Rest) -> None:
-    """Those of `dag.test`; a run of a scheduler is taken up again by the next."""
+    """Those of `dag.test`, with the gate; a run of a scheduler is taken up again by the next."""
     assert rest.fail_killed() == RUNS[:1]
     changed = [one for one in Airflow.asked if one[0] == "PATCH"]
     page = "/api/v2/dags/isr_nightly_smoke/dagRuns/manual__a%2Bb"
-    assert changed == [("PATCH", page, {"state": "failed"})]
+    gate = ("PATCH", f"{page}/taskInstances/gate", {"new_state": "failed"})
+    assert changed == [gate, ("PATCH", page, {"state": "failed"})]
 
 
 def test_what_is_not_there(rest: Rest) -> None:
@@ -107,7 +111,7 @@ def test_other_logins(rest: Rest, tmp_path: Path) -> None:
 
 def test_nothing_answers(tmp_path: Path) -> None:
     """A server that is not there yet is told apart from one that refuses."""
-    rest = Rest(Home(tmp_path, str(tmp_path)), free_port())
+    rest = rest_of(Home(tmp_path, str(tmp_path)), free_port())
     assert not rest.answers()
     assert not rest.is_well()
     with pytest.raises(Silent):
