@@ -123,14 +123,18 @@ class Rest:
         found = self.ask("GET", "dags?paused=true&limit=100")["dags"]
         return [one["dag_id"] for one in found if one["timetable_summary"]]
 
-    def fail_killed(self) -> list[Any]:
+    def fail_killed(self, prefix: str) -> list[Any]:
         """Mark runs of `dag.test` as failed that were killed; to be asked while none can run.
+
+        Args:
+            prefix: how ids of their DAGs begin.
 
         Returns:
             The runs.
         """
         running = self.ask("GET", "dags/~/dagRuns?state=running&limit=100")["dag_runs"]
-        killed = [one for one in running if one["triggered_by"] == "test"]
+        of_test = [one for one in running if one["triggered_by"] == "test"]
+        killed = [one for one in of_test if one["dag_id"].startswith(prefix)]
         for one in killed:
             self.fail_without_scheduler(one["dag_id"], one["dag_run_id"])
         return killed

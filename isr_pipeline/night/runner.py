@@ -39,6 +39,7 @@ AIRFLOW_MIN = (3, 2)
 NIGHTLY, UI = "make nightly", "make ui"
 POLL_SECONDS = 0.5
 QUEUED_SECONDS = 15.0
+SILENT_SECONDS_MAX = 120.0
 READ_SECONDS_MAX = 60.0
 """For Airflow to read the DAG files again."""
 
@@ -88,10 +89,7 @@ def run_night(
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
-    conf = {
-        "panel_size": panel_size,
-        "fail_on_regression": fail_on_regression,
-    }
+    conf = {"panel_size": panel_size, "fail_on_regression": fail_on_regression}
     lock = AirflowLock(home)
     stack.stop_on_signals()
     try:
@@ -101,6 +99,8 @@ def run_night(
         return run.in_ui() if elsewhere else run.here(spark_master)
     except KeyboardInterrupt:
         raise Interrupted("stopped while waiting") from None
+    except Silent as silent:
+        raise Refused(f"Airflow does not answer: {silent}") from None
     finally:
         lock.release()
 
@@ -163,7 +163,8 @@ class _Run:
         self._tail = _Tail()
         self._shown: set[tuple[str, str, int]] = set()
         self._programs: list[Program] = []
-        self._patient_until = time.monotonic() + QUEUED_SECONDS
+        self._heard = time.monotonic()
+        self._patient_until = self._heard + QUEUED_SECONDS
 
     def in_ui(self) -> bool:
         """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
@@ -203,7 +204,7 @@ class _Run:
         """Tell what happens until the run ends."""
         try:
             print_line(f"DAG {self._dag_id}, run {self._run_id}")
-            while (state := self._look(rest)) not in ENDED:
+            while (state := self._hear(rest)) not in ENDED:
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             print_line("stopping …")
@@ -212,10 +213,28 @@ class _Run:
                 f"night {self._night} of {self._experiment} stopped; run it again to have it whole"
             ) from None
         except Silent as silent:
+            if self._programs:  # what `make ui` runs it takes up again
+                self._give_up(rest)
             raise Refused(f"Airflow ended before the run did: {silent}") from None
         finally:
             self._tail.end()
         return state == "success"
+
+    def _hear(self, rest: Rest) -> str:
+        """Look; where other programs keep Airflow from answering, look again later.
+
+        Raises:
+            Silent: it has ended, or says nothing for long.
+        """
+        try:
+            state = self._look(rest)
+        except Silent:
+            is_gone = bool(self._programs) and not self._programs[0].runs()
+            if is_gone or time.monotonic() > self._heard + SILENT_SECONDS_MAX:
+                raise
+            return "none"
+        self._heard = time.monotonic()
+        return state
 
     def _look(self, rest: Rest) -> str:
         """Tell what is new; returns the state of the run."""
@@ -281,7 +300,7 @@ def end_killed(rest: Rest) -> None:
     Args:
         rest: of an Airflow that runs nothing yet.
     """
-    for run in rest.fail_killed():
+    for run in rest.fail_killed(DAG_PREFIX):
         interrupt(experiment_of(run["dag_id"]), run["logical_date"][:10], run["dag_run_id"])
         print_line(f"run {run['dag_run_id']} of {run['dag_id']} was killed: it is marked as failed")
 
