@@ -33,6 +33,17 @@ def dag_runs(site: Site) -> list[str]:
     return [state for (state,) in rows]
 
 
+def note(site: Site, run_id: str) -> str:
+    """What the page of a run says of it."""
+    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
+        found = database.execute(
+            "select content from dag_run_note join dag_run on dag_run_id = dag_run.id "
+            "where run_id = ?",
+            (run_id,),
+        ).fetchone()
+    return str(found[0]) if found else ""
+
+
 @pytest.fixture(scope="module")
 def first(site: Site) -> dict[str, Any]:
     """The first night of a fresh home."""
@@ -84,6 +95,10 @@ class TestWholeNight:
         """Airflow has the run as a success."""
         assert dag_runs(site)[0] == "success"
         assert first["dag_run_id"].startswith(f"manual__{NIGHT}T")
+
+    def test_run_has_its_note(self, site: Site, first: dict[str, Any]) -> None:
+        """Callbacks are called here too, though Airflow gives them nothing that tasks left."""
+        assert note(site, first["dag_run_id"]).startswith(f"**{first['headline']}**")
 
     def test_leaves_report_and_data_docs(self, site: Site, first: dict[str, Any]) -> None:
         """The report and the checks' pages are there."""

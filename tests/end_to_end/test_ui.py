@@ -18,7 +18,7 @@ from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started
-from tests.end_to_end.test_night import dag_runs
+from tests.end_to_end.test_night import dag_runs, note
 
 NIGHTS = ("2026-11-15", "2026-11-14")
 SECONDS_MAX = 900
@@ -51,17 +51,6 @@ def put_off(site: Site) -> int:
     with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
         (count,) = database.execute("select count(*) from task_reschedule").fetchone()
     return int(count)
-
-
-def note(site: Site, run_id: str) -> str:
-    """What the page of a run says of it."""
-    with sqlite3.connect(site.home / "airflow" / "airflow.db") as database:
-        found = database.execute(
-            "select content from dag_run_note join dag_run on dag_run_id = dag_run.id "
-            "where run_id = ?",
-            (run_id,),
-        ).fetchone()
-    return str(found[0]) if found else ""
 
 
 def noted(site: Site, run_id: str) -> str:
