@@ -202,7 +202,7 @@ def _rest() -> Rest:
     if named:
         address, user, password = address_of(named)
     else:
-        address, user = conf.get("api", "base_url"), ADMIN
+        address, user = conf.get("api", "base_url", fallback="http://localhost:8080"), ADMIN
         password = admin_password(Path(os.environ.get("AIRFLOW_HOME", "")))
     if not password:
         raise Refused("no login to Airflow's API is known; name an airflow_connection")
