@@ -18,10 +18,11 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
+from isr_pipeline.orchestration.assets import BASELINE, tell_baseline
+from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     POOL,
-    SAID,
     Tag,
     check_params,
     night_of,
@@ -35,11 +36,13 @@ with DAG(
     doc_md=__doc__,
     schedule=None,
     max_active_runs=1,
+    on_success_callback=functools.partial(note_end, task=ACCEPT),
+    on_failure_callback=functools.partial(note_end, task=ACCEPT),
     params=ACCEPT_PARAMS,
     tags=[Tag.BY_HAND, Tag.BASELINE],
 ) as dag:
 
-    @task(**POOL)
+    @task(outlets=[BASELINE], **POOL)
     @one_line_errors
     def accept(**context: Any) -> str:
         """Pin the night and write down who, when and why."""
@@ -58,7 +61,11 @@ with DAG(
         )
         for line in lines:
             print(line)  # noqa: T201 - into the task's log
-        context["ti"].xcom_push(key=SAID, value="\n".join(lines))
-        return lines[0]
+        tell_baseline(context, params["experiment"], night_of(context), params["why"])
+        first, *more = lines
+        leave(
+            context, first, "\n".join([f"**{first}**", "", *(f"* {line.strip()}" for line in more)])
+        )
+        return first
 
     accept()

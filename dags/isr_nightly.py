@@ -1,14 +1,17 @@
-"""### A night of replication experiments.
+"""### A night of an experiment.
 
-Draws a panel of fault scenarios, runs every configuration of an experiment through every scenario
+Draws a panel of fault scenarios, runs every configuration of the experiment through every scenario
 on Spark, refuses bad data, compares with the accepted baseline and says in MLflow and in a report
-which configuration got worse, and how sure that is.
+which configuration got worse, and how sure that is. Each file of `config/experiments` has a DAG of
+this kind; its `schedule` says when it runs.
 
-**Run it**: *Trigger*, and choose an experiment; an empty *night* means the run's own date (UTC).
-**Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs.
+**Run it**: *Trigger*; an empty *night* means the run's own date (UTC).
+**Backfill**: any dates, in any order; a night run again is replaced, tables and MLflow runs. It
+needs no parameter.
 
 #### Triage notes
-* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs wait for each other.
+* **Normal**: `smoke` takes about a minute, `operators` a few minutes. Runs of one night
+  wait for each other; a backfill's nights go on beside each other.
   `confirm` and all up to `decide` are skipped (pink) when nothing differs, or all that differs is
   decided: that is the good case. `extend_1` and `extend_2` go on where the confirm panel did not
   settle it, within the experiment's budget.
@@ -19,9 +22,11 @@ which configuration got worse, and how sure that is.
   the rows; Data Docs are in `.state/data_docs/<experiment>/`.
 * **`simulate` failed**: look at the red shard's log (shards are named); it was tried twice. Clear
   the shard to try once more: the tasks after it follow.
-* **`gate` failed**: the exception in its log says which task failed and why. A *confirmed
-  regression* is news about the rules or the code, not about the pipeline: read the night's report.
-  If the change is meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
+* **`gate` failed**: its log ends with the reason: which task failed and why, or what got worse, by
+  how much, what changed, and the commands that find the cause. A *confirmed regression* is news
+  about the rules or the code, not about the pipeline: read the night's report. If the change is
+  meant, accept the night as the new baseline with the DAG `isr_baseline_accept`.
+* **Ended by hand**: mark the run as failed; `gate` still runs, and gives the night free.
 * **A Spark task timed out**: its limit is fifteen minutes, and three times what one core would
   need for the night by force. It hung, or other work has the cluster. It is tried twice.
 * **Worry** when `simulate` shows no new progress line for five minutes.
@@ -33,24 +38,26 @@ import functools
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import DAG, TaskGroup, TriggerRule, task
+from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, get_parsing_context, task
 
+from isr_pipeline.experiment.nightly import Nightly, nightlies
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.airflow_names import CronTriggerTimetable
+from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
 from isr_pipeline.orchestration.links import NightLink
+from isr_pipeline.orchestration.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.orchestration.wiring import (
     NIGHT_PARAMS,
     POOL,
     SETTINGS,
     SparkJob,
     Tag,
-    broken_tasks,
     check_ground,
     check_params,
     claim,
     claim_and_limit,
     claim_if_open,
+    is_switched_off,
     night_of,
     one_line_errors,
     plan_of,
@@ -58,169 +65,189 @@ from isr_pipeline.orchestration.wiring import (
 
 PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 
-with DAG(
-    dag_id="isr_nightly",
-    description="Fault scenarios × configurations on Spark, checked, judged against the baseline",
-    doc_md=__doc__,
+
+@task
+@one_line_errors
+def plan(experiment: str, **context: Any) -> list[list[str]]:
+    """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
+    from isr_pipeline.night.life import begin  # noqa: PLC0415
+
+    check_params(context, NIGHT_PARAMS)
+    check_ground()
+    claim(context)
+    file, shards = begin(
+        experiment,
+        night_of(context),
+        panel_size=context["params"]["panel_size"],
+        dag_run_id=context["dag_run"].run_id,
+    )
+    context["ti"].xcom_push(key="plan", value=str(file))
+    return [steps.of_shard(str(file), shard) for shard in shards]
+
+
+@task
+@one_line_errors
+def generate_scenarios(**context: Any) -> None:
+    """Draw the night's panels."""
+    claim(context)
+    steps.generate_scenarios(plan_of(context))
+
+
+@task
+@one_line_errors
+def validate_scenarios(**context: Any) -> None:
+    """Are the scenarios those of the plan, every stratum with its weight?"""
+    claim(context)
+    steps.validate_scenarios(plan_of(context))
+
+
+@task
+@one_line_errors
+def validate_outcomes(**context: Any) -> None:
+    """Put the shards together: is every pair there once, possible and consistent?"""
+    claim(context)
+    steps.validate_outcomes(plan_of(context))
+
+
+@task
+@one_line_errors
+def summarize(**context: Any) -> None:
+    """A row for each configuration, metric and stratum."""
+    claim(context)
+    steps.summarize(plan_of(context))
+
+
+@task
+@one_line_errors
+def validate_summary(**context: Any) -> None:
+    """Does the summary hold every configuration and metric, interval around value?"""
+    claim(context)
+    steps.validate_summary(plan_of(context))
+
+
+@task
+@one_line_errors
+def judge(**context: Any) -> str:
+    """Compare every configuration with the accepted baseline on the same panel."""
+    claim(context)
+    return steps.judge(plan_of(context))
+
+
+@task
+@one_line_errors
+def look(number: int, **context: Any) -> str:
+    """Check what a stage added, and call again what is not decided."""
+    claim(context)
+    return steps.look(plan_of(context), number)
+
+
+@task(trigger_rule=TriggerRule.NONE_FAILED, outlets=[VERDICT])
+@one_line_errors
+def decide(**context: Any) -> str:
+    """Make the verdict final: what no stage could decide stays open."""
+    claim(context)
+    planned = plan_of(context)
+    headline = steps.decide(planned)
+    tell_verdict(context, planned)
+    return headline
+
+
+@task
+@one_line_errors
+def log_to_mlflow(**context: Any) -> str:
+    """Replace the night's runs in MLflow: a parent, and a child per configuration."""
+    claim(context)
+    return steps.log_to_mlflow(plan_of(context), context["dag_run"].run_id)
+
+
+@task
+@one_line_errors
+def report(**context: Any) -> str:
+    """Draw the figures, write the page of the night, and keep both with its MLflow run."""
+    claim(context)
+    return steps.report(plan_of(context))
+
+
+@task(retries=0)
+@one_line_errors
+def gate(experiment: str, **context: Any) -> str:
+    """Fail the run unless every task ended well and nothing got worse."""
+    return close(context, experiment, frozenset(context["dag"].task_ids) - {"gate"})
+
+
+def stage(task_id: str, panel: str) -> SparkJob:
+    """Simulate a stage of further scenarios, if anything is not decided."""
+    return SparkJob(
+        task_id=task_id,
+        job="extend.py",
+        **POOL,
+        application_args=steps.of_stage(PLAN, panel),
+        pre_execute=functools.partial(claim_if_open, panel),
+    )
+
+
+def nightly(one: Nightly) -> DAG:
+    """The DAG of an experiment."""
     # No start date and no run for a tick that has passed: switching Airflow on starts nothing.
     # Midnight, so that a backfill "from 14 to 16" is the nights 14, 15 and 16.
-    schedule=CronTriggerTimetable("0 0 * * *", timezone="UTC", run_immediately=timedelta(0)),
-    catchup=False,
-    max_active_runs=1,
-    dagrun_timeout=timedelta(hours=SETTINGS.run_hours),
-    params=NIGHT_PARAMS,
-    tags=[Tag.NIGHTLY, Tag.SPARK, Tag.VERDICT],
-    default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
-) as dag:
+    schedule = one.schedule and CronTriggerTimetable(
+        one.schedule, timezone="UTC", run_immediately=timedelta(0)
+    )
+    with DAG(
+        dag_id=one.dag_id,
+        description=one.description or f"A night of {one.experiment}, judged against its baseline",
+        doc_md=__doc__,
+        schedule=schedule or None,
+        is_paused_upon_creation=is_switched_off(one) or None,
+        catchup=False,
+        max_active_runs=1,
+        dagrun_timeout=timedelta(hours=SETTINGS.run_hours),
+        on_success_callback=[note_end, functools.partial(tell_end, failed=False)],
+        on_failure_callback=[free_night, note_end, functools.partial(tell_end, failed=True)],
+        params=NIGHT_PARAMS,
+        tags=[Tag.NIGHTLY if schedule else Tag.BY_HAND, Tag.SPARK, Tag.VERDICT],
+        default_args={"owner": "isr-pipeline", "retries": 1, "retry_delay": timedelta(seconds=5)},
+    ) as dag:
+        planned = plan(one.experiment)
+        with TaskGroup("scenarios", prefix_group_id=False):
+            drawn = generate_scenarios()
+            drawn_well = validate_scenarios()
+        with TaskGroup("outcomes", prefix_group_id=False):
+            # One shard at a time: each already uses every core that Spark has here.
+            simulate = SparkJob.partial(
+                task_id="simulate",
+                job="simulate.py",
+                **POOL,
+                pre_execute=claim_and_limit,
+                max_active_tis_per_dagrun=1,
+                map_index_template="{{ task.application_args[3] }}",
+            ).expand(application_args=planned)
+            simulated_well = validate_outcomes()
+            summarized = summarize()
+            summarized_well = validate_summary()
+        judged = judge()
+        with TaskGroup("further_scenarios", prefix_group_id=False):
+            confirmed, looked = stage("confirm", CONFIRM), look.override(task_id="look_3")(3)
+            (
+                confirmed
+                >> look.override(task_id="look_1")(1)
+                >> stage("extend_1", FURTHER[0])
+                >> look.override(task_id="look_2")(2)
+                >> stage("extend_2", FURTHER[1])
+                >> looked
+            )
+        with TaskGroup("results", prefix_group_id=False):
+            logged, reported = log_to_mlflow(), report()
 
-    @task
-    @one_line_errors
-    def plan(**context: Any) -> list[list[str]]:
-        """Read the experiment file, refuse mistakes, fix the night; return arguments by shard."""
-        from isr_pipeline.night.life import begin  # noqa: PLC0415
+        planned >> drawn >> drawn_well >> simulate >> simulated_well
+        simulated_well >> summarized >> summarized_well >> judged >> confirmed
+        last = gate(one.experiment).as_teardown(on_failure_fail_dagrun=True)
+        looked >> decide() >> logged >> reported >> last
+        for made in dag.tasks:
+            made.operator_extra_links = (NightLink(),)
+    return dag
 
-        check_params(context, NIGHT_PARAMS)
-        check_ground()
-        claim(context)
-        params = context["params"]
-        file, shards = begin(
-            params["experiment"],
-            night_of(context),
-            panel_size=params["panel_size"],
-            dag_run_id=context["dag_run"].run_id,
-        )
-        context["ti"].xcom_push(key="plan", value=str(file))
-        return [steps.of_shard(str(file), shard) for shard in shards]
 
-    @task
-    @one_line_errors
-    def generate_scenarios(**context: Any) -> None:
-        """Draw the night's panels."""
-        claim(context)
-        steps.generate_scenarios(plan_of(context))
-
-    @task
-    @one_line_errors
-    def validate_scenarios(**context: Any) -> None:
-        """Are the scenarios those of the plan, every stratum with its weight?"""
-        claim(context)
-        steps.validate_scenarios(plan_of(context))
-
-    @task
-    @one_line_errors
-    def validate_outcomes(**context: Any) -> None:
-        """Put the shards together: is every pair there once, possible and consistent?"""
-        claim(context)
-        steps.validate_outcomes(plan_of(context))
-
-    @task
-    @one_line_errors
-    def summarize(**context: Any) -> None:
-        """A row for each configuration, metric and stratum."""
-        claim(context)
-        steps.summarize(plan_of(context))
-
-    @task
-    @one_line_errors
-    def validate_summary(**context: Any) -> None:
-        """Does the summary hold every configuration and metric, interval around value?"""
-        claim(context)
-        steps.validate_summary(plan_of(context))
-
-    @task
-    @one_line_errors
-    def judge(**context: Any) -> str:
-        """Compare every configuration with the accepted baseline on the same panel."""
-        claim(context)
-        return steps.judge(plan_of(context))
-
-    @task
-    @one_line_errors
-    def look(number: int, **context: Any) -> str:
-        """Check what a stage added, and call again what is not decided."""
-        claim(context)
-        return steps.look(plan_of(context), number)
-
-    @task(trigger_rule=TriggerRule.NONE_FAILED)
-    @one_line_errors
-    def decide(**context: Any) -> str:
-        """Make the verdict final: what no stage could decide stays open."""
-        claim(context)
-        return steps.decide(plan_of(context))
-
-    @task
-    @one_line_errors
-    def log_to_mlflow(**context: Any) -> str:
-        """Replace the night's runs in MLflow: a parent, and a child per configuration."""
-        claim(context)
-        return steps.log_to_mlflow(plan_of(context), context["dag_run"].run_id)
-
-    @task
-    @one_line_errors
-    def report(**context: Any) -> str:
-        """Draw the figures, write the page of the night, and keep both with its MLflow run."""
-        claim(context)
-        return steps.report(plan_of(context))
-
-    @task(trigger_rule=TriggerRule.ALL_DONE, retries=0)
-    @one_line_errors
-    def gate(**context: Any) -> str:
-        """Fail the run unless every task ended well and nothing got worse."""
-        from isr_pipeline.night.life import finish  # noqa: PLC0415
-
-        claim(context)
-        params = context["params"]
-        return finish(
-            params["experiment"],
-            night_of(context),
-            broken=broken_tasks(context, frozenset(dag.task_ids) - {"gate"}),
-            fail_on_regression=params["fail_on_regression"],
-            dag_run_id=context["dag_run"].run_id,
-        )
-
-    def stage(task_id: str, panel: str) -> SparkJob:
-        """Simulate a stage of further scenarios, if anything is not decided."""
-        return SparkJob(
-            task_id=task_id,
-            job="extend.py",
-            **POOL,
-            application_args=steps.of_stage(PLAN, panel),
-            pre_execute=functools.partial(claim_if_open, panel),
-        )
-
-    planned = plan()
-    with TaskGroup("scenarios", prefix_group_id=False):
-        drawn = generate_scenarios()
-        drawn_well = validate_scenarios()
-    with TaskGroup("outcomes", prefix_group_id=False):
-        # One shard at a time: each already uses every core that Spark has here.
-        simulate = SparkJob.partial(
-            task_id="simulate",
-            job="simulate.py",
-            **POOL,
-            pre_execute=claim_and_limit,
-            max_active_tis_per_dagrun=1,
-            map_index_template="{{ task.application_args[3] }}",
-        ).expand(application_args=planned)
-        simulated_well = validate_outcomes()
-        summarized = summarize()
-        summarized_well = validate_summary()
-    judged = judge()
-    with TaskGroup("further_scenarios", prefix_group_id=False):
-        confirmed, looked = stage("confirm", CONFIRM), look.override(task_id="look_3")(3)
-        (
-            confirmed
-            >> look.override(task_id="look_1")(1)
-            >> stage("extend_1", FURTHER[0])
-            >> look.override(task_id="look_2")(2)
-            >> stage("extend_2", FURTHER[1])
-            >> looked
-        )
-    with TaskGroup("results", prefix_group_id=False):
-        logged, reported = log_to_mlflow(), report()
-
-    planned >> drawn >> drawn_well >> simulate >> simulated_well >> summarized >> summarized_well
-    summarized_well >> judged >> confirmed
-    looked >> decide() >> logged >> reported >> gate()
-    for one in dag.tasks:
-        one.operator_extra_links = (NightLink(),)
+# A task's own process needs its own DAG alone.
+WANTED = get_parsing_context().dag_id
+DAGS = [nightly(one) for one in nightlies()[0] if WANTED in (None, one.dag_id)]

@@ -21,7 +21,6 @@ from typer.core import TyperGroup
 
 from isr_pipeline.errors import LINE_MAX, USER_ERRORS, BudgetSpent, InputError, Refused, shortened
 from isr_pipeline.home import DEFAULT_EXPERIMENT
-from isr_pipeline.host.pasted import COMMANDS, PROGRAM, pasted
 from isr_pipeline.host.surroundings import enter
 from isr_pipeline.night import completing
 
@@ -36,6 +35,15 @@ RUN, ASK, TRY, KAFKA, HERE = (
     "This installation",
 )
 """Headings of ``--help``: what a person wants."""
+
+
+PROGRAM = "isr-pipeline"
+
+COMMANDS = (
+    *("night", "why", "blame", "baseline", "cluster", "experiment", "keys", "simulate", "conform"),
+    *("lab", "replay", "sources", "doctor", "ui", "airflow"),
+)
+"""First words of the command line, most wanted first."""
 
 
 class _InOrder(TyperGroup):
@@ -201,20 +209,18 @@ def _number_allowed(error: Any) -> str:
 
 def _refuse(text: str) -> None:
     """Say in one line why a command ends."""
-    line = shortened(" ".join(text.split()), LINE_MAX)
-    with_commands = pasted(line)
     sys.stdout.flush()
-    sys.stderr.write(f"{with_commands if len(with_commands) <= LINE_MAX else line}\n")
+    sys.stderr.write(f"{shortened(' '.join(text.split()), LINE_MAX)}\n")
 
 
 def _say(text: str) -> None:
-    """Print a line, its commands as they can be pasted."""
-    typer.echo(pasted(text))
+    """Print a line."""
+    typer.echo(text)
 
 
 def _note(text: str) -> None:
     """Say how far a command is, on standard error."""
-    typer.echo(pasted(text), err=True)
+    typer.echo(text, err=True)
 
 
 def _check_home() -> None:
@@ -258,7 +264,7 @@ def night_run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the Airflow DAG isr_nightly once, and show the night."""
+    """Run the experiment's DAG once in Airflow, and show the night."""
     _check_home()
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.stages import PANEL_SIZE_MAX  # noqa: PLC0415
@@ -309,7 +315,7 @@ def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> Non
         _print_json(rows)
         return
     if not rows:
-        _say(f"no nights in {Home.from_environment().made}; run one: make nightly")
+        _say(f"no nights in {Home.from_environment().made}; run one: isr-pipeline night run")
     for row in rows:
         line = f"{row['night']}  {row['experiment']:<16} {row['status']:<12} {row['reason']}"
         _say(line.rstrip())
@@ -345,13 +351,15 @@ def night_prune(
 
     _check_home()
     _refuse_unknown(experiment)
-    removed = prune(keep, experiment)
+    removed = []
+    for name, night in prune(keep, experiment):
+        removed.append({"experiment": name, "night": night})
+        if not as_json:
+            _say(f"removed {night} of {name}")
     if as_json:
-        _print_json([{"experiment": name, "night": night} for name, night in removed])
-        return
-    for name, night in removed:
-        _say(f"removed {night} of {name}")
-    _say(f"{len(removed)} nights removed")
+        _print_json(removed)
+    else:
+        _say(f"{len(removed)} nights removed")
 
 
 # -- baselines --------------------------------------------------------------------------------

@@ -123,5 +123,11 @@ def _default_home() -> Path:
 
 
 def config_dir() -> Path:
-    """What an operator edits: ``config/`` unless ``ISR_PIPELINE_CONFIG`` names another folder."""
-    return Path(os.environ.get("ISR_PIPELINE_CONFIG") or SHIPPED / "config")
+    """What an operator edits: a folder of experiments, clusters and faults.
+
+    ``ISR_PIPELINE_CONFIG`` names it; else it is ``config`` in the home if that is there, else that
+    of the checkout or of the wheel.
+    """
+    named = os.environ.get("ISR_PIPELINE_CONFIG")
+    homes = Home.from_environment().path / "config"
+    return Path(named) if named else homes if homes.is_dir() else SHIPPED / "config"

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from isr_pipeline import cli
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.night import completing
+from isr_pipeline.report.terminal import print_night
 
 PROGRAM = Path(sys.executable).parent / "isr-pipeline"
 WITHOUT_JSON = {"ui", "airflow"}
@@ -284,3 +285,25 @@ class TestShell:
         )
         assert done.stdout.splitlines() == offered
         assert done.stderr == ""
+
+
+def test_every_command_has_its_place() -> None:
+    """The help lists the commands in the order of `COMMANDS`, which names them all."""
+    apps = [one.name for one in cli.app.registered_groups]
+    named = [
+        one.name or one.callback.__name__ for one in cli.app.registered_commands if one.callback
+    ]
+    assert sorted(cli.COMMANDS) == sorted([*map(str, apps), *named])
+
+
+def test_a_long_command_stays_in_one_piece(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of a night that is wider than the terminal is not broken: it could not be pasted."""
+    monkeypatch.setenv("COLUMNS", "40")
+    reason = f"accept this night: isr-pipeline baseline accept 2026-11-19 --why '{'x' * 200}'"
+    night = {"night": "2026-11-19", "experiment": "smoke", "status": "baseline"}
+    night |= {"headline": "", "reason": reason}
+    places = {"report": "/no", "data_docs": "/no", "mlflow": "m"}
+    print_night({**night, "configs": [], "tables": {}, "places": places})
+    assert reason in capsys.readouterr().out.splitlines()

@@ -41,6 +41,36 @@ def private(tree: ast.AST) -> Iterator[str]:
             yield from (one.name for one in node.names if one.name.startswith("_"))
 
 
+AIRFLOWS_OWN = re.compile(
+    r"airflow\.(?:sdk(?:\.exceptions|\.types)?\.\w+$|providers\.)|"
+    r"airflow\.(?:configuration\.conf|plugins_manager\.AirflowPlugin)$|"
+    r"airflow\.api_fastapi\.(?:app\.get_auth_manager|"
+    r"auth\.managers\.base_auth_manager\.COOKIE_NAME_JWT_TOKEN)$"
+)
+"""What Airflow documents for those who write DAGs, and for those who extend it (auth managers)."""
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted name of everything that is imported, wherever in a file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def test_only_airflows_public_interface() -> None:
+    """Its scheduler, executors, models and serialization may change at any release."""
+    found = {
+        f"{file.relative_to(REPOSITORY)}: {name}"
+        for folder in FOLDERS
+        for file in (REPOSITORY / folder).rglob("*.py")
+        for name in imported(ast.parse(file.read_text()))
+        if re.match(r"airflow\b", name) and not AIRFLOWS_OWN.match(name)
+    }
+    assert found == set()
+
+
 @pytest.mark.parametrize("file", files(), ids=lambda file: file.relative_to(REPOSITORY).as_posix())
 def test_no_private_name_of_sparks(file: Path) -> None:
     """Neither pyspark's nor py4j's."""

@@ -33,6 +33,7 @@ PROJECT = "isr-rehearsal"
 HEALTHY_SECONDS_MAX = 900
 NIGHT_SECONDS_MAX = 1800
 NIGHTS = ("2026-11-18", "2026-11-19")
+NIGHTLY = "isr_nightly_smoke"
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
 SERVICES = tuple(name for name, one in COMPOSE["services"].items() if one["restart"] != "no")
@@ -242,7 +243,7 @@ def rehearse(site: Site, stack: contextlib.ExitStack) -> None:
     check_ports(site)
     check_networks(site)
     for night, disturb in zip(NIGHTS, (None, kill_workers), strict=True):
-        run_dag(site, "isr_nightly", {"night": night, "experiment": "smoke"}, disturb)
+        run_dag(site, NIGHTLY, {"night": night}, disturb)
         say(f"night {night} has run")
         if night == NIGHTS[0]:
             why = {"night": night, "experiment": "smoke", "why": "rehearsal", "who": "compose-test"}
@@ -387,6 +388,7 @@ def run_dag(
     token = airflow_token(site)
     runs = f"{airflow(site)}/api/v2/dags/{dag}/dagRuns"
     await_dag(site, dag)
+    fetch(f"{airflow(site)}/api/v2/dags/{dag}", {"is_paused": False}, token, method="PATCH")
     run = fetch(runs, {"logical_date": None, "conf": params}, token)["dag_run_id"]
     limit = time.monotonic() + NIGHT_SECONDS_MAX
     while True:
@@ -435,7 +437,7 @@ def failed_tasks(site: Site, dag: str, run: str) -> str:
 def what_is_kept(site: Site) -> dict[str, Any]:
     """Nights, verdicts, baseline, Airflow's runs and MLflow's runs."""
     token = airflow_token(site)
-    runs = fetch(f"{airflow(site)}/api/v2/dags/isr_nightly/dagRuns?limit=100", None, token)
+    runs = fetch(f"{airflow(site)}/api/v2/dags/{NIGHTLY}/dagRuns?limit=100", None, token)
     mlflow = f"http://127.0.0.1:{site.ports['MLFLOW_PORT']}/api/2.0/mlflow"
     login = base64.b64encode(f"admin:{site.secrets['MLFLOW_ADMIN_PASSWORD']}".encode()).decode()
     experiments = fetch(f"{mlflow}/experiments/search", {"max_results": 100}, f"Basic {login}")
@@ -463,11 +465,13 @@ def airflow_token(site: Site) -> str:
     return f"Bearer {fetch(f'{airflow(site)}/auth/token', login)['access_token']}"
 
 
-def fetch(address: str, body: dict[str, Any] | None, login: str = "") -> dict[str, Any]:
-    """GET, or POST if there is a body; returns the JSON answer."""
+def fetch(
+    address: str, body: dict[str, Any] | None, login: str = "", method: str | None = None
+) -> dict[str, Any]:
+    """GET, or POST if there is a body, unless a method is named; returns the JSON answer."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": login} if login else {})
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(address, data, headers)  # noqa: S310 - the loopback's http
+    request = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - the loopback's http
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         content: dict[str, Any] = json.load(answer)
     return content

@@ -93,7 +93,7 @@ def set_up() -> None:
     check_java(own)
     STATE.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
-    print_line("ready")
+    print_line("ready; `source .venv/bin/activate` lets you type isr-pipeline")
 
 
 def check_path(path: str) -> None:

@@ -30,6 +30,7 @@ from typing import Any
 
 import psutil
 
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port, stop_on_signals
 
@@ -59,6 +60,9 @@ ROLES = {
     "isr-pipeline": "make ui",
 }
 """Part of a command line -> how the process is called."""
+
+
+DAG_ID = dag_id_of("smoke")
 
 
 class SoakError(Exception):
@@ -209,14 +213,21 @@ class Soak:
 
     # -- the soak -----------------------------------------------------------------------------
 
+    def schedule(self) -> None:
+        """Give the experiment a schedule: Airflow backfills no DAG without one."""
+        shutil.copytree(REPOSITORY / "config", self.variables["ISR_PIPELINE_CONFIG"])
+        file = Path(self.variables["ISR_PIPELINE_CONFIG"]) / "experiments" / "smoke.yaml"
+        file.write_text(f'schedule: "0 0 * * *"\n{file.read_text()}')
+
     def go(self) -> None:
         """Run all nights."""
+        self.schedule()
         self.start()
         last = FIRST + timedelta(days=self.nights - 1)
+        self.run("airflow", "dags", "unpause", DAG_ID)
         self.run(
-            *("airflow", "backfill", "create", "--dag-id", "isr_nightly", "--max-active-runs", "1"),
+            *("airflow", "backfill", "create", "--dag-id", DAG_ID, "--max-active-runs", "1"),
             *("--from-date", str(FIRST), "--to-date", str(last)),
-            *("--dag-run-conf", json.dumps({"experiment": "smoke"})),
         )
         done = 0
         limit = time.monotonic() + NIGHT_SECONDS_MAX
@@ -411,6 +422,7 @@ def main() -> int:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
     variables = kept | {
         "ISR_PIPELINE_HOME": str(home),
+        "ISR_PIPELINE_CONFIG": str(home / "config"),
         "ISR_PIPELINE_AIRFLOW_PORT": str(free_port()),
         "ISR_PIPELINE_MLFLOW_PORT": str(free_port()),
     }

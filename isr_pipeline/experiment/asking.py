@@ -173,7 +173,7 @@ def new_experiment(
         *short_of_replicas(today, [one.overrides for one in asked]),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
-        f"answer: make nightly EXPERIMENT={name}",
+        f"answer: isr-pipeline night run --experiment {name}",
     ]
     return Answer(path, tuple(lines), names, size.scenarios)
 

@@ -164,10 +164,39 @@ class ReductionEntry(Strict):
     )
 
 
+CRON = "a cron expression of five fields, days of the month up to 28, such as 0 0 * * *"
+_CRON_LIMITS = ((0, 59), (0, 23), (1, 28), (1, 12), (0, 6))
+"""Smallest and largest number of each field. No month lacks such a day, so every one has a next."""
+
+
+def _cron(value: Any) -> str:
+    fields = value.split() if isinstance(value, str) else []
+    if len(fields) != len(_CRON_LIMITS) or not all(map(_is_cron_field, fields, _CRON_LIMITS)):
+        raise Bad(CRON)
+    return " ".join(fields)
+
+
+def _is_cron_field(field: str, limits: tuple[int, int]) -> bool:
+    """Whether a field is ``*``, a number, a range, or a list of these, each with a step or none."""
+    for part in field.split(","):
+        found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part, re.ASCII)
+        if found is None:
+            return False
+        if found[1]:
+            first, last = int(found[1]), int(found[2] or found[1])
+            if not limits[0] <= first <= last <= limits[1]:
+                return False
+    return True
+
+
 class ExperimentFile(Strict):
     """The file as it is written."""
 
     description: Words = Field(default="", description="What it asks, in a sentence.")
+    schedule: Annotated[str, Check(CRON, _cron)] | None = Field(
+        default=None,
+        description="When Airflow runs its nights, in UTC; absent: when somebody triggers them.",
+    )
     seed: Annotated[int, whole(0, LONG_MAX)] = Field(
         description="Of the fixed panels; with the night's date, of the fresh one."
     )
@@ -282,7 +311,7 @@ def load_experiment(
     """
     path = _find("experiments", str(name_or_path))
     where = said_path(path)
-    written = validated(ExperimentFile, _raw(path, where), where)
+    written = read_experiment_file(path)
     cluster_path = find_named(where, "cluster", "clusters", written.cluster)
     faults_path = find_named(where, "faults", "faults", written.faults)
     profile = load_profile(_raw(faults_path, said_path(faults_path)), said_path(faults_path))
@@ -324,7 +353,16 @@ def written_reduction(name_or_path: str | Path) -> ReductionEntry | None:
         InputError: the first thing in the file that cannot be used.
     """
     path = _find("experiments", str(name_or_path))
-    return validated(ExperimentFile, _raw(path, said_path(path)), said_path(path)).reduction
+    return read_experiment_file(path).reduction
+
+
+def read_experiment_file(path: Path) -> ExperimentFile:
+    """Read an experiment's own file, without what it names.
+
+    Raises:
+        InputError: the first thing in it that cannot be used.
+    """
+    return validated(ExperimentFile, _raw(path, said_path(path)), said_path(path))
 
 
 def _reduced(experiment: Experiment, healthy: Scenario, kept: ReductionEntry) -> Experiment:
@@ -422,9 +460,14 @@ def _raw(path: Path, where: str) -> dict[str, Any]:
     return dict(with_rule_sets(raw, path.parent))
 
 
+def experiment_files() -> list[Path]:
+    """Files of all experiments, by name."""
+    return sorted((config_dir() / "experiments").glob("*.yaml"))
+
+
 def known_experiments() -> list[str]:
     """List the names of the experiment files."""
-    return sorted(path.stem for path in (config_dir() / "experiments").glob("*.yaml"))
+    return [path.stem for path in experiment_files()]
 
 
 def _find(kind: str, name: str) -> Path:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from isr_pipeline.host.together import family
+
 if TYPE_CHECKING:
     from isr_pipeline.home import Home
 
@@ -26,16 +28,22 @@ SUPERVISOR_VARIABLE = "ISR_PIPELINE_SUPERVISOR_PID"
 END_SECONDS_MAX = 5.0
 
 
-def end_supervised() -> None:
+def end_supervised(but: int = 0) -> None:
     """End every process that this one is the supervisor of, whoever is its parent by now.
 
     A killed Airflow leaves tasks, and these Spark's Java, in sessions of their own.
+
+    Args:
+        but: number of a process that stays, with all below it.
     """
     own = str(os.getpid())
     limit = time.monotonic() + END_SECONDS_MAX
-    while (left := [one for one in psutil.process_iter() if _supervisor(one) == own]) and (
-        time.monotonic() < limit
-    ):
+    stay = {but, *(one.pid for one in family(but))} if but else set()
+    while (
+        left := [
+            one for one in psutil.process_iter() if _supervisor(one) == own and one.pid not in stay
+        ]
+    ) and time.monotonic() < limit:
         for one in left:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()

@@ -28,7 +28,7 @@ SPARK = ((4, 1), (4, 4))
 AIRFLOW = ((3, 1), (4, 0))
 """From the first version on, below the second."""
 
-AIRFLOW_TRIED = ("3.1", "3.2", "3.3")
+AIRFLOW_TRIED = ("3.2", "3.3")
 """Minor releases of Airflow that nights were run on."""
 
 CLIENT = "pyspark-client"

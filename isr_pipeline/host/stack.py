@@ -11,12 +11,14 @@ import os
 import secrets
 import signal
 import socket
+import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.host.java import driver_variables, java_home
 from isr_pipeline.host.surroundings import own
@@ -35,9 +37,6 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 DATABASE = "isr_pipeline.orchestration.database"
 """Module that tells Airflow how to open its database."""
-
-DATABASE_VERSION = ".database-version"
-"""File in AIRFLOW_HOME: version of Airflow that its database was last brought to."""
 
 KEYS = {
     "fernet_key": "AIRFLOW__CORE__FERNET_KEY",
@@ -122,6 +121,8 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS": f"{DATABASE}.CONNECT_ARGS",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS_ASYNC": f"{DATABASE}.CONNECT_ARGS_ASYNC",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        # Where a file of an experiment is wrong the line that says so, and no frames of ours.
+        "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",
         # A worker is a process; two are enough where Spark itself uses every core.
         "AIRFLOW__CORE__PARALLELISM": "2",
         **{variable: keys[key] for key, variable in KEYS.items()},
@@ -276,6 +277,36 @@ def ui_port(program: str) -> int:
     if not text.isdigit() or not 1024 <= int(text) <= 65535:
         raise InputError(variable, "", text, "a port from 1024 to 65535")
     return int(text)
+
+
+def migrate(home: Home, variables: Mapping[str, str]) -> None:
+    """Bring Airflow's database to the installed version, once per version.
+
+    Args:
+        home: where state lives.
+        variables: environment of Airflow.
+
+    Raises:
+        Refused: it cannot be brought there.
+    """
+    version = metadata.version("apache-airflow")
+    stamp = home.airflow / ".database-version"
+    if stamp.is_file() and stamp.read_text() == version:
+        return
+    log = home.airflow / "logs" / "migrate.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        done = subprocess.run(
+            ["airflow", "db", "migrate"],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if done.returncode != 0:
+        raise Refused(f"Airflow's database could not be migrated to {version}; see {log}")
+    stamp.write_text(version)
 
 
 def free_port() -> int:

@@ -16,19 +16,98 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from isr_pipeline.errors import shortened
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
 END_SECONDS_MAX = 8.0
 LOOK_SECONDS = 0.5
 
+KILLED = 128
+"""Exit status that a signal's number is added to, as a shell does."""
+
+STOP_SECONDS_MAX = 12.0
+"""For this program to end those that it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Programs that run together.
+
+    Attributes:
+        name: as a person calls them.
+        process: parent of them all, leader of a session of its own.
+        log: file with what they say.
+    """
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def runs(self) -> bool:
+        """Whether none of them has ended."""
+        return self.process.poll() is None
+
+    def why(self) -> str:
+        """Why they ended: what killed one of them, or the last that they said."""
+        if (status := self.process.returncode) > KILLED:
+            return f"killed by signal {status - KILLED}"
+        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines()]
+        return shortened(next((line for line in reversed(lines) if line), "no message"), 200)
+
+
+def start(
+    name: str, commands: Sequence[Sequence[str]], variables: Mapping[str, str], log: Path
+) -> Program:
+    """Start programs that end together, and with this process.
+
+    Args:
+        name: as a person calls them.
+        commands: of each.
+        variables: their environment.
+        log: file for what they say.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "isr_pipeline.host.together", json.dumps(commands)],
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            # Ctrl-C in the terminal reaches this process alone, which stops all in order.
+            start_new_session=True,
+        )
+    return Program(name, process, log)
+
+
+def stop(programs: Sequence[Program]) -> None:
+    """Ask programs to end, all at once; after a while make them."""
+    families = [one for program in programs for one in family(program.process.pid)]
+    for program in programs:
+        program.process.terminate()
+    limit = time.monotonic() + STOP_SECONDS_MAX
+    for program in programs:
+        try:
+            program.process.wait(max(limit - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            families += family(program.process.pid)
+            program.process.kill()
+            program.process.wait()
+    _, alive = psutil.wait_procs(families, timeout=1)
+    each(psutil.Process.kill, alive)
+    psutil.wait_procs(alive, timeout=5)
+
 
 def main() -> int:
-    """Run as a program; exit status 0 if the starter asked for the end, 1 if a program ended."""
+    """Run as a program; exit status 0 if the starter asked for the end, else of what ended."""
     commands: list[list[str]] = json.loads(sys.argv[1])
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -37,10 +116,11 @@ def main() -> int:
     ended = None
     while not asked and ended is None and not _starter_gone():
         ended = next((one for one in programs if one.poll() is not None), None)
-    if ended is not None:
+    if ended is not None and len(programs) > 1:
         sys.stderr.write(f"{_words(ended)} ended by itself (status {ended.returncode})\n")
     end_all(programs)
-    return 0 if ended is None else 1
+    status: int = 0 if ended is None else ended.returncode
+    return KILLED - status if status < 0 else status
 
 
 def _starter_gone() -> bool:

@@ -1,31 +1,34 @@
-"""Which night is being written: the claim of one DAG run on the tables.
+"""Which nights are being written: the claim of a run on one night of one experiment.
 
-``night.json`` is written by a run's first task, asked for by every later one, removed by its last.
-It stops a second Airflow and the command line as well. Who may run Airflow on a home is another
-lock (:mod:`isr_pipeline.host.airflow_lock`).
+A claim is a file that a run's first task writes, every later one asks for, and its last removes.
+It stops a second Airflow and the command line as well. Nights of other dates and experiments go on
+beside it; what they share is written by one at a time (:mod:`isr_pipeline.files.alone`). Who may
+run Airflow on a home is another lock (:mod:`isr_pipeline.host.airflow_lock`).
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.alone import alone
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.host.processes import began_s, process_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from isr_pipeline.home import Home
+
+CLAIMS = "nights"
+"""Name of the claims' folder, and of the lock under which they are read and written."""
 
 CLAIM_SECONDS_MAX = 6 * 3600
 """A claim made without a known supervisor (in containers) counts for dead after this time."""
@@ -66,7 +69,7 @@ class Claim:
 
 
 class NotYet(Refused):
-    """Another run of the same Airflow is writing a night; ask again later."""
+    """Another run of the same Airflow is writing the night; ask again later."""
 
 
 def claim_night(
@@ -78,7 +81,7 @@ def claim_night(
     airflow: str,
     is_running: Callable[[str], bool],
 ) -> None:
-    """Claim the tables for one DAG run, or confirm that they are claimed for it.
+    """Claim a night for one DAG run, or confirm that it is claimed for it.
 
     Airflow runs one run of a DAG at a time, but counts the runs of each backfill apart: two runs
     of one Airflow can be under way at once, for the same night too.
@@ -93,8 +96,8 @@ def claim_night(
             way. One that has ended, or waits to start, holds nothing.
 
     Raises:
-        NotYet: another run of the same Airflow is writing a night.
-        Refused: another program is writing a night.
+        NotYet: another run of the same Airflow is writing this night.
+        Refused: another program is writing this night.
     """
     supervisor = int(os.environ.get(SUPERVISOR_VARIABLE, "0"))
     mine = Claim(
@@ -107,75 +110,71 @@ def claim_night(
         since_s=time.time(),
         supervisor_began_s=began_s(supervisor) if supervisor else 0.0,
     )
-    with _exclusively(home):
-        held = _read_claim(home)
+    file = _claim_file(home, experiment, night)
+    with alone(home.locks, CLAIMS):
+        held = _read_claim(file)
         if held and held.owner == owner and held.alive():
             return
         # A run that `make ui` takes up again has another supervisor now.
         if held and held.owner != owner and held.alive():
             if held.airflow != airflow:
-                raise Refused(_busy(home, held))
+                raise Refused(_busy(held, file))
             if is_running(held.owner):
                 raise NotYet(f"{held} is being written; waiting until it ends")
-        write_whole(_claim_file(home), json.dumps(asdict(mine), indent=1))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(asdict(mine), indent=1))
 
 
-def holds_claim(home: Home, *, owner: str) -> bool:
-    """Tell whether a run is the one that writes."""
-    with _exclusively(home):
-        held = _read_claim(home)
+def holds_claim(home: Home, experiment: str, night: str, *, owner: str) -> bool:
+    """Tell whether a run is the one that writes a night."""
+    held = _read_claim(_claim_file(home, experiment, night))
     return held is not None and held.owner == owner
 
 
-def is_being_written(home: Home, *, owner: str) -> bool:
-    """Tell whether a run is the one that writes, and may still be at work."""
-    held = _read_claim(home)
+def is_being_written(home: Home, experiment: str, night: str, *, owner: str) -> bool:
+    """Tell whether a run is the one that writes a night, and may still be at work."""
+    held = _read_claim(_claim_file(home, experiment, night))
     return held is not None and held.owner == owner and held.alive()
 
 
-def release_night(home: Home, *, owner: str) -> None:
+def release_night(home: Home, experiment: str, night: str, *, owner: str) -> None:
     """Give up a run's claim; another run's claim stays."""
-    with _exclusively(home):
-        held = _read_claim(home)
-        if held and held.owner == owner:
-            _claim_file(home).unlink()
+    with alone(home.locks, CLAIMS):
+        if holds_claim(home, experiment, night, owner=owner):
+            _claim_file(home, experiment, night).unlink()
 
 
-def refuse_if_claimed(home: Home) -> None:
-    """Refuse a command that changes tables while a night is being written.
+def refuse_if_claimed(home: Home, experiment: str | None = None) -> None:
+    """Refuse a command that changes what nights read or write while one is being written.
+
+    Args:
+        home: where state lives.
+        experiment: whose nights are meant; None: all.
 
     Raises:
         Refused: names the night and its run.
     """
-    with _exclusively(home):
-        held = _read_claim(home)
-    if held and held.alive():
-        raise Refused(_busy(home, held))
+    for file in sorted(_claims(home).glob(f"{experiment or '*'}/*.json")):
+        held = _read_claim(file)
+        if held and held.alive():
+            raise Refused(_busy(held, file))
 
 
-def _busy(home: Home, held: Claim) -> str:
-    return (
-        f"{held} is being written; wait until it ends, "
-        f"or remove {_claim_file(home)} if that run is dead"
-    )
+def _busy(held: Claim, file: Path) -> str:
+    return f"{held} is being written; wait until it ends, or remove {file} if that run is dead"
 
 
-def _claim_file(home: Home) -> Path:
-    return home.locks / "night.json"
+def _claims(home: Home) -> Path:
+    return home.locks / CLAIMS
 
 
-def _read_claim(home: Home) -> Claim | None:
+def _claim_file(home: Home, experiment: str, night: str) -> Path:
+    return _claims(home) / experiment / f"{night}.json"
+
+
+def _read_claim(file: Path) -> Claim | None:
     """Return the claim that stands, None if there is none or it cannot be read."""
     try:
-        return Claim(**json.loads(_claim_file(home).read_text()))
+        return Claim(**json.loads(file.read_text()))
     except (OSError, ValueError, TypeError):
         return None
-
-
-@contextmanager
-def _exclusively(home: Home) -> Iterator[None]:
-    """Hold the short lock under which the claim is read and written."""
-    home.locks.mkdir(parents=True, exist_ok=True)
-    with (home.locks / "claim.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

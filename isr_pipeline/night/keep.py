@@ -10,7 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
+from isr_pipeline.host.progress import stages
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
@@ -23,13 +26,11 @@ from isr_pipeline.night.status import (
 from isr_pipeline.storage.places import remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.host.progress import Say
     from isr_pipeline.verdicts.ledger import Entry
-
-DAG_ID = "isr_nightly"
-
 
 LINES_MAX = 12
 """Configurations whose absorbed changes are said one by one."""
@@ -59,22 +60,27 @@ def accept_baseline(
         A line that says what was accepted, and lines that say which changes it absorbs.
 
     Raises:
-        Refused: the night is not whole, or another is being written.
+        Refused: the night is not whole, or one of the experiment is being written.
         InputError: no reason is given, or no such configuration.
     """
     from isr_pipeline.tracking.log_night import pin_baseline  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.verdicts import acceptance  # noqa: PLC0415 - reads scipy
 
     night = check_night(night)
-    refuse_if_claimed(Home.from_environment())
+    refuse_if_claimed(Home.from_environment(), experiment)
     find_experiment(night, experiment)
     if read_status(experiment, night).state in WITHOUT_VERDICT:
         state = read_status(experiment, night)
         raise Refused(f"night {night} of {experiment} is {state.state}: nothing to accept")
-    record = acceptance.accept(
-        experiment, night, who, why, only=only, simulate_confirm=partial(simulate_confirm, spark)
-    )
-    pin_baseline(experiment)
+    with (
+        stages(f"accepting night {night} of {experiment}") as say,
+        alone(Home.from_environment().locks, f"baseline.{experiment}"),
+    ):
+        say("compares it with the baseline")
+        confirm = partial(simulate_confirm, spark, say=say)
+        record = acceptance.accept(experiment, night, who, why, only=only, simulate_confirm=confirm)
+        say("marks its run in MLflow")
+        pin_baseline(experiment)
     entry = record.entry
     assert entry is not None, "accept writes it"
     lost = "; the sources of its code were not found, so nobody can ask it why"
@@ -110,10 +116,37 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
     ]
 
 
+class _Said(io.StringIO):
+    """Keeps what a job says, and hands on how far it is."""
+
+    def __init__(self, say: Say) -> None:
+        super().__init__()
+        self._say = say
+
+    def write(self, text: str) -> int:
+        """Take some text."""
+        from isr_pipeline.night.runner import is_progress  # noqa: PLC0415 - seldom
+
+        for line in text.splitlines():
+            if is_progress(line):
+                self._say(line)
+        return super().write(text)
+
+
 def simulate_confirm(
-    spark: Callable[[list[str]], None] | None, plan: Plan, config_ids: tuple[str, ...]
+    spark: Callable[[list[str]], None] | None,
+    plan: Plan,
+    config_ids: tuple[str, ...],
+    *,
+    say: Say = lambda _: None,
 ) -> None:
     """Run the confirm panel for some configurations of a finished night, on Spark.
+
+    Args:
+        spark: runs the job with some arguments; None: where nights of this machine are.
+        plan: of the night.
+        config_ids: of the configurations.
+        say: told how far it is.
 
     Raises:
         Refused: the job failed; why.
@@ -123,7 +156,8 @@ def simulate_confirm(
 
     file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
     arguments = ["--plan", str(file), "--panel", "confirm", "--configs", ",".join(config_ids)]
-    said = io.StringIO()
+    said = _Said(say)
+    say("simulates its confirm panel")
     try:
         with contextlib.redirect_stdout(said):
             (spark or _submit)(arguments)
@@ -148,7 +182,7 @@ def _submit(arguments: list[str]) -> None:
     )
 
 
-def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
+def prune(keep: int, experiment: str | None = None) -> Iterator[tuple[str, str]]:
     """Remove all but the newest nights of each experiment: tables, folder, Data Docs, MLflow runs.
 
     The night that is accepted as the baseline stays too: its run in MLflow and its report say what
@@ -158,8 +192,8 @@ def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
         keep: how many nights of each experiment stay, besides the accepted one.
         experiment: this one only.
 
-    Returns:
-        The nights removed.
+    Yields:
+        Each night, once it is removed.
 
     Raises:
         Refused: a night is being written, or a baseline is damaged.
@@ -167,14 +201,14 @@ def prune(keep: int, experiment: str | None = None) -> list[tuple[str, str]]:
     """
     if keep < 1:
         raise InputError("--keep", "", keep, "1 or more")
-    refuse_if_claimed(Home.from_environment())
-    removed = []
+    refuse_if_claimed(Home.from_environment(), experiment)
+    old = []
     for name in sorted({name for name, _ in nights(experiment)}):
         accepted = _accepted_nights(name)
-        removed += [(name, night) for _, night in nights(name)[:-keep] if night not in accepted]
-    for name, night in removed:
+        old += [(name, night) for _, night in nights(name)[:-keep] if night not in accepted]
+    for name, night in old:
         remove(name, night)
-    return removed
+        yield name, night
 
 
 def _accepted_nights(experiment: str) -> frozenset[str]:
@@ -199,7 +233,7 @@ def remove(experiment: str, night: str) -> None:
 
     home = Home.from_environment()
     for run_id in run_ids_of(experiment, night):
-        logs = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
+        logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}" / f"run_id={run_id}"
         shutil.rmtree(logs, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)

@@ -7,14 +7,13 @@ came; everything else is only as good as that says.
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 
 from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
-from isr_pipeline.night.show import changed_lines, headline_of, worse_lines
+from isr_pipeline.night.show import changed_lines, worse_lines
 from isr_pipeline.night.status import (
     FAILED,
     INTERRUPTED,
@@ -25,8 +24,6 @@ from isr_pipeline.night.status import (
     nights,
     note_run,
     noted_status,
-    read_status,
-    run_ids_of,
     write_status,
 )
 from isr_pipeline.storage.places import Place, remove_tree
@@ -71,7 +68,7 @@ def finish(
     fail_on_regression: bool,
     dag_run_id: str,
 ) -> str:
-    """Note how the night ended, free the tables, and refuse to call a bad night good.
+    """Note how the night ended, give it free, and refuse to call a bad night good.
 
     Args:
         experiment: name.
@@ -95,8 +92,7 @@ def finish(
             write_status(experiment, night, Status(FAILED, str(refusal), dag_run_id))
         raise
     finally:
-        release_night(Home.from_environment(), owner=dag_run_id)
-    _announce(experiment, night)
+        release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
     if red and (fail_on_regression or state != "regressed"):
         raise Refused(in_words(headline))
     return in_words(headline)
@@ -118,69 +114,29 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
     return verdict.headline, str(verdict.status), verdict.red
 
 
-def _announce(experiment: str, night: str) -> None:
-    """Send the headline to the configured notifier. A failing one does not fail the night."""
-    from isr_pipeline.verdicts import notify  # noqa: PLC0415 - reads pydantic
-
-    try:
-        notifier = notify.configured()
-        if notifier is not None:
-            notify.announce(experiment, night, lambda line: notifier(in_words(line)))
-    except Exception as error:
-        sys.stdout.write(f"the notifier failed: {error}\n")
-
-
-def run_ended(dag_run_id: str) -> str:
-    """Give back what a DAG run still holds, and say for its page how it went.
-
-    Returns:
-        Markdown: its one line, and where to look further; empty if it wrote no night, or another
-        run has written that night since.
-    """
-    written = _written_by(dag_run_id)
-    if written is None:
-        release_night(Home.from_environment(), owner=dag_run_id)
-        return ""
-    interrupt(*written, dag_run_id)
-    return _run_note(*written)
-
-
-def _written_by(dag_run_id: str) -> tuple[str, str] | None:
+def written_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
     """Experiment and night that a run was the last to write; None if there is no such night."""
     return next(
-        (one for one in nights() if noted_status(*one).dag_run_id == dag_run_id),
+        (one for one in nights(experiment) if noted_status(*one).dag_run_id == dag_run_id),
         None,
     )
-
-
-def replaced_by(dag_run_id: str) -> list[str]:
-    """Ids of earlier runs whose results in MLflow a DAG run has replaced: their links lead nowhere.
-
-    Returns:
-        Oldest first; none if the run wrote no night, or did not come as far as MLflow.
-    """
-    from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
-
-    written = _written_by(dag_run_id)
-    if written is None or pages.run_page(*written) is None:
-        return []
-    return [one for one in run_ids_of(*written) if one != dag_run_id]
 
 
 SHOWS_REPORT = frozenset({"report", "gate"})
 """Tasks at whose end a night has its report."""
 
 
-def made_by(task: str, dag_run_id: str) -> str:
+def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     """Address for a browser of what a run makes, as far as a task has come; empty without one.
 
     Args:
         task: that has ended.
+        experiment: of the run; runs of two DAGs can have one id.
         dag_run_id: of its run.
     """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    written = _written_by(dag_run_id)
+    written = written_by(experiment, dag_run_id)
     if written is None:
         return ""
     report = pages.report_page(*written) if task in SHOWS_REPORT else None
@@ -193,33 +149,62 @@ NOTE_CHARACTERS = 1_000
 HEADLINE_CHARACTERS = 300
 """Of a note, for its first line."""
 
+CHANGES_MAX = 12
+"""Changes since the baseline that are listed."""
 
-def _run_note(experiment: str, night: str) -> str:
-    """Which line the gate gave, what got worse, what changed, and links: as much as fits."""
+
+def ending(experiment: str, night: str) -> list[str]:
+    """What a person asks who sees a red night: how much worse, what changed, and what to do next.
+
+    Returns:
+        Lines: what got worse by how much, what changed since the baseline, the report, commands.
+    """
+    report = folder_of(experiment, night) / "report.html"
+    return [
+        *worse_lines(experiment, night),
+        *(f"changed: {one}" for one in changed_lines(experiment, night, CHANGES_MAX)),
+        *([f"report: {report}"] if report.is_file() else []),
+        *_commands(experiment, night),
+    ]
+
+
+def _commands(experiment: str, night: str) -> list[str]:
+    """What shows the difference, finds its cause, and accepts it; none of a night that is well."""
+    from isr_pipeline.verdicts import model  # noqa: PLC0415 - reads pydantic
+
+    with suppress(Refused):
+        verdict = model.load_verdict(experiment, night)
+        if verdict.status in (model.Status.REGRESSED, model.Status.SUSPECT):
+            flagged = (one for one in verdict.configurations if one.status is verdict.status)
+            causes = model.cause_commands(experiment, night, next(flagged).name)
+            return [*causes, model.accept_command(experiment, night)]
+    return []
+
+
+def note_of(experiment: str, night: str, line: str) -> str:
+    """Markdown for the page of a night's run: its line, the rest of what it ends with, links.
+
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        line: what the run's gate says of it.
+    """
     from isr_pipeline.tracking import pages  # noqa: PLC0415 - only here
 
-    line = in_words(read_status(experiment, night).reason or headline_of(experiment, night))
     which = "" if night in line else f"{night} of {experiment}: "
     first = f"**{which}{shortened(line, HEADLINE_CHARACTERS)}**"
     places = {
         "MLflow run": pages.run_page(experiment, night),
         "report": pages.report_page(experiment, night),
     }
-    links = [f"[{name}]({address})" for name, address in places.items() if address]
-    report = folder_of(experiment, night) / "report.html"
-    if report.is_file():
-        links.append(f"`{report}`")
-    bullets = [f"* {one}" for one in worse_lines(experiment, night)]
-    bullets += [f"* changed: {one}" for one in changed_lines(experiment, night, 12)]
-    last = " · ".join(links)
-    while len(note := _in_parts(first, "\n".join(bullets), last)) > NOTE_CHARACTERS:
-        if bullets:
-            bullets.pop()
-        elif links:
-            links.pop()
-            last = " · ".join(links)
-        else:
-            return shortened(note, NOTE_CHARACTERS)
+    last = " · ".join(f"[{name}]({address})" for name, address in places.items() if address)
+    commands = [f"* `{one}`" for one in _commands(experiment, night)]
+    told = ending(experiment, night)
+    bullets = [f"* {one}" for one in told[: len(told) - len(commands)]]
+    while len(note := _in_parts(first, "\n".join([*bullets, *commands]), last)) > NOTE_CHARACTERS:
+        if not bullets:
+            return shortened(_in_parts(first, last), NOTE_CHARACTERS)
+        bullets.pop()
     return note
 
 
@@ -235,6 +220,13 @@ def in_words(line: str) -> str:
     return words.reason(line)
 
 
+def interrupt_run(experiment: str, dag_run_id: str) -> None:
+    """Note that a run was stopped whose gate never ran, as when Airflow ended it for its time."""
+    written = written_by(experiment, dag_run_id)
+    if written is not None:
+        interrupt(*written, dag_run_id)
+
+
 def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
     """Note that a night was stopped half-way and remove what its jobs were writing.
 
@@ -243,11 +235,11 @@ def interrupt(experiment: str, night: str, dag_run_id: str) -> None:
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
 
     home = Home.from_environment()
-    if not holds_claim(home, owner=dag_run_id):
+    if not holds_claim(home, experiment, night, owner=dag_run_id):
         return
     if noted_status(experiment, night).state == RUNNING:
         write_status(experiment, night, Status(INTERRUPTED, "stopped by hand", dag_run_id))
     for table in store.TABLES:
         remove_debris(store.table_path(table, experiment, night))
     remove_tree(store.parts_path(experiment, night))
-    release_night(home, owner=dag_run_id)
+    release_night(home, experiment, night, owner=dag_run_id)

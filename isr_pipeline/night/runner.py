@@ -4,38 +4,45 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections import deque
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
+from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
-from isr_pipeline.host import stack
+from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
+from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
+from isr_pipeline.host.together import Program
 from isr_pipeline.night.life import interrupt
+from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAM = "isr_pipeline.orchestration.run_once"
+PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""
-DAG_ID = "isr_nightly"
 
 AIRFLOW_MIN = (3, 2)
-"""Older releases have no scheduler whose parts another program can use (`run_once`)."""
+"""Older releases are not tried."""
 
 NIGHTLY, UI = "make nightly", "make ui"
-STOP_SECONDS_MAX = 25.0
+POLL_SECONDS = 0.5
+QUEUED_SECONDS = 15.0
+SILENT_SECONDS_MAX = 120.0
+READ_SECONDS_MAX = 60.0
+"""For Airflow to read the DAG files again."""
+
 QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
 """States that are not printed."""
 WAITING = "up_for_reschedule"
@@ -82,19 +89,18 @@ def run_night(
     home = Home.from_environment()
     check_night_can_start(home, stack.wanted_master(spark_master))
     notify.configured()  # refused now, not when the night has run
-    conf = {
-        "night": night,
-        "experiment": experiment,
-        "panel_size": panel_size,
-        "fail_on_regression": fail_on_regression,
-    }
+    conf = {"panel_size": panel_size, "fail_on_regression": fail_on_regression}
     lock = AirflowLock(home)
     stack.stop_on_signals()
     try:
         elsewhere = wait_for_turn(lock, experiment, night, wait=wait)
-        return _Run(home, conf, spark_master, follow_only=elsewhere).to_its_end()
+        say_what_is_replaced(experiment, night)
+        run = _Run(home, experiment, night, conf)
+        return run.in_ui() if elsewhere else run.here(spark_master)
     except KeyboardInterrupt:
         raise Interrupted("stopped while waiting") from None
+    except Silent as silent:
+        raise Refused(f"Airflow does not answer: {silent}") from None
     finally:
         lock.release()
 
@@ -115,7 +121,7 @@ def check_airflow() -> None:
         least = ".".join(map(str, AIRFLOW_MIN))
         raise Refused(
             f"Airflow is {version}; allowed here: {least} or newer. "
-            f"Trigger the DAG isr_nightly in Airflow, or {without}"
+            f"Trigger the DAG of the experiment in Airflow, or {without}"
         )
 
 
@@ -144,111 +150,135 @@ def wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool)
 
 
 class _Run:
-    """One run of the program that schedules or follows the DAG run."""
+    """One run of the DAG, here or in the Airflow of `make ui`."""
 
-    def __init__(
-        self, home: Home, conf: dict[str, Any], spark_master: str | None, *, follow_only: bool
-    ) -> None:
+    def __init__(self, home: Home, experiment: str, night: str, conf: dict[str, Any]) -> None:
         self._home = home
-        self._conf = conf
-        self._run_id = ""
+        self._experiment, self._night, self._conf = experiment, night, conf
+        self._dag_id = dag_id_of(experiment)
+        # A run is called after its night, and each run of a night has a name of its own.
+        moment = f"{night}T{datetime.now(UTC).time().isoformat()}+00:00"
+        self._moment, self._run_id = moment, f"manual__{moment}"
         self._log = home.airflow / "logs" / "night-run.log"
-        command = [sys.executable, "-m", PROGRAM, "--conf", json.dumps(conf)]
-        command += ["--log", str(self._log)]
-        variables = stack.environment(home, spark_master=spark_master)
-        if follow_only:
-            print_line("`make ui` is running: the run goes to its Airflow")
-            command.append("--follow-only")
-        else:
-            print_line("starting Airflow (some seconds) …")
-            variables |= _own_airflow(stack.free_port())
-            variables[SUPERVISOR_VARIABLE] = str(os.getpid())
-        self._variables = variables
-        self._follow_only = follow_only
-        # A session of its own: Ctrl-C reaches this process alone, which then stops the others in
-        # order. The pipe on standard input stops them too if this process is killed.
-        self._process = subprocess.Popen(
-            command,
-            env=variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        threading.Thread(target=self._end_with_it, daemon=True).start()
         self._tail = _Tail()
         self._shown: set[tuple[str, str, int]] = set()
+        self._programs: list[Program] = []
+        self._heard = time.monotonic()
+        self._patient_until = self._heard + QUEUED_SECONDS
 
-    def to_its_end(self) -> bool:
-        """Tell events until there are no more."""
-        ended = ""
+    def in_ui(self) -> bool:
+        """Hand the run to the Airflow of `make ui`, and follow it; returns whether it succeeded."""
+        print_line("`make ui` is running: the run goes to its Airflow")
+        rest = rest_of(self._home, stack.ui_port("airflow"))
+        _read_again(rest, self._dag_id)
+        rest.ask("PATCH", f"dags/{self._dag_id}?update_mask=is_paused", {"is_paused": False})
+        body = {"dag_run_id": self._run_id, "logical_date": self._moment, "conf": self._conf}
+        rest.ask("POST", f"dags/{self._dag_id}/dagRuns", body)
+        return self._to_its_end(rest)
+
+    def here(self, spark_master: str | None) -> bool:
+        """Run Airflow for this run alone, and follow it; returns whether it succeeded."""
+        print_line("starting Airflow (some seconds) …")
+        port = stack.free_port()
+        variables = stack.environment(self._home, spark_master=spark_master)
+        variables |= _own_airflow(port) | {SUPERVISOR_VARIABLE: str(os.getpid())}
+        stack.migrate(self._home, variables)
+        log = self._log.with_name("night-api.log")
+        server = together.start("Airflow", [["airflow", "api-server"]], variables, log)
+        self._programs.append(server)
+        rest = rest_of(self._home, port)
         try:
-            for event in self._events():
-                ended = self._show(event) or ended
-            self._process.wait()
+            while not rest.answers():
+                _check_runs(server)
+                time.sleep(0.2)
+            end_killed(rest)
+            command = [sys.executable, "-m", PROGRAM, self._dag_id, self._moment]
+            command.append(json.dumps(self._conf))
+            self._programs.append(together.start("Airflow", [command], variables, self._log))
+            return self._to_its_end(rest)
+        finally:
+            together.stop(self._programs)
+            end_supervised()  # what a program that was killed left behind
+
+    def _to_its_end(self, rest: Rest) -> bool:
+        """Tell what happens until the run ends."""
+        try:
+            print_line(f"DAG {self._dag_id}, run {self._run_id}")
+            while (state := self._hear(rest)) not in ENDED:
+                time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            self._stop()
+            print_line("stopping …")
+            self._give_up(rest)
             raise Interrupted(
-                f"night {self._conf['night']} of {self._conf['experiment']} stopped; "
-                "run it again to have it whole"
+                f"night {self._night} of {self._experiment} stopped; run it again to have it whole"
             ) from None
+        except Silent as silent:
+            if self._programs:  # what `make ui` runs it takes up again
+                self._give_up(rest)
+            raise Refused(f"Airflow ended before the run did: {silent}") from None
         finally:
             self._tail.end()
-            if not self._follow_only:
-                end_supervised()  # what a program that was killed left behind
-        if not ended:
-            self._give_up()
+        return state == "success"
+
+    def _hear(self, rest: Rest) -> str:
+        """Look; where other programs keep Airflow from answering, look again later.
+
+        Raises:
+            Silent: it has ended, or says nothing for long.
+        """
+        try:
+            state = self._look(rest)
+        except Silent:
+            is_gone = bool(self._programs) and not self._programs[0].runs()
+            if is_gone or time.monotonic() > self._heard + SILENT_SECONDS_MAX:
+                raise
+            return "none"
+        self._heard = time.monotonic()
+        return state
+
+    def _look(self, rest: Rest) -> str:
+        """Tell what is new; returns the state of the run."""
+        # Asked before the tasks are, or the last of them would not be told.
+        over = bool(self._programs) and not self._programs[-1].runs()
+        run = rest.run(self._dag_id, self._run_id)
+        for task in rest.task_instances(self._dag_id, self._run_id) if run else ():
+            if task["state"] and task["state"] not in QUIET_TASKS:
+                self._show_task(task)
+        self._tail.read()
+        state = str(run["state"]) if run else "none"
+        if state == "queued" and time.monotonic() > self._patient_until:
+            self._patient_until = math.inf
+            print_line("queued: Airflow is busy with another night, waiting for it")
+        if over and state not in ENDED:
+            self._give_up(rest)
             raise Refused(
-                f"Airflow ended before the run did: {self._why()}; its messages are in {self._log}"
+                f"Airflow ended before the run did: {self._programs[-1].why()}; "
+                f"its messages are in {self._log}"
             )
-        return ended == "success"
+        return state
 
-    def _end_with_it(self) -> None:
-        """End what the program leaves behind if it was killed: its workers hold our pipe open."""
-        self._process.wait()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+    def _give_up(self, rest: Rest) -> None:
+        """End the run and everything below it, and remove what it was writing."""
+        fail = rest.fail
+        if self._programs:
+            together.stop(self._programs[1:])
+            end_supervised(but=self._programs[0].process.pid)
+            fail = rest.fail_without_scheduler
+        with contextlib.suppress(Refused, Silent):
+            fail(self._dag_id, self._run_id)
+        interrupt(self._experiment, self._night, self._run_id)
 
-    def _give_up(self) -> None:
-        """Mark the run of our program, which was killed, as failed; remove what it was writing."""
-        if self._follow_only or not self._run_id:
+    def _show_task(self, task: dict[str, Any]) -> None:
+        name, state, attempt = task["task_id"], task["state"], task["try_number"]
+        shard = task["rendered_map_index"]
+        if task["map_index"] >= 0:
+            if state == "running" and shard in (None, str(task["map_index"])):
+                return  # its worker is about to say the shard's name
+            name += f" [{shard or task['map_index']}]"
+        if (name, state, attempt) in self._shown:
             return
-        command = [sys.executable, "-m", PROGRAM, "--give-up", self._run_id]
-        command += ["--log", str(self._log.with_name("night-given-up.log"))]
-        subprocess.run(command, env=self._variables, stdin=subprocess.DEVNULL, check=False)
-        interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
-
-    def _why(self) -> str:
-        """Say why the program ended."""
-        status = self._process.returncode
-        return f"killed by signal {-status}" if status < 0 else _last_line(self._log)
-
-    def _events(self) -> Iterator[dict[str, Any]]:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            yield json.loads(line)
-
-    def _show(self, event: dict[str, Any]) -> str:
-        """Say one event; return the run's state if it is the last."""
-        kind = event["event"]
-        if kind == "stage":
-            print_line(event["text"])
-        elif kind == "run":
-            self._run_id = event["run_id"]
-            print_line(f"DAG run {self._run_id}")
-        elif kind == "task" and event["state"] not in QUIET_TASKS:
-            self._show_task(event)
-        return str(event["state"]) if kind == "end" else ""
-
-    def _show_task(self, event: dict[str, Any]) -> None:
-        name = event["task"]
-        if event["map_index"] >= 0:
-            name += f" [{event['name'] or event['map_index']}]"
-        file = task_log(self._home, self._run_id, event)
-        state = event["state"]
-        if (name, state, event["attempt"]) in self._shown:
-            return  # a task that waits for another night asks again and again
-        self._shown.add((name, state, event["attempt"]))
+        self._shown.add((name, state, attempt))
+        file = task_log(self._home, self._dag_id, self._run_id, task)
         if state == WAITING:
             print_line(f"{name:<34} waits for another night to end")
             return
@@ -256,33 +286,67 @@ class _Run:
             self._tail.follow(file)
         else:
             self._tail.end(file)  # the next task may have begun before this one's end is shown
-        took = f"  {event['seconds']:.1f} s" if event["seconds"] and state != "running" else ""
+        took = f"  {task['duration']:.1f} s" if task["duration"] and state != "running" else ""
         print_line(f"{name:<34} {state}{took}")
         if state in ("failed", "up_for_retry"):
             for line in last_words(file):
                 print_line(f"    {line}")
             print_line(f"    log: {file}")
 
-    def _stop(self) -> None:
-        """Stop the run and everything below it, and remove what it was writing."""
-        print_line("stopping …")
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        if not self._follow_only:
-            end_supervised()
-        interrupt(self._conf["experiment"], self._conf["night"], self._run_id)
+
+def end_killed(rest: Rest) -> None:
+    """Mark runs that were killed as failed, and remove what they were writing.
+
+    Args:
+        rest: of an Airflow that runs nothing yet.
+    """
+    for run in rest.fail_killed(DAG_PREFIX):
+        interrupt(experiment_of(run["dag_id"]), run["logical_date"][:10], run["dag_run_id"])
+        print_line(f"run {run['dag_run_id']} of {run['dag_id']} was killed: it is marked as failed")
+
+
+def _check_runs(server: Program) -> None:
+    """Ask whether Airflow's server has not ended by itself.
+
+    Raises:
+        Refused: it has.
+    """
+    if not server.runs():
+        raise Refused(f"Airflow did not start: {server.why()}; see {server.log}")
+
+
+def _read_again(rest: Rest, dag_id: str) -> None:
+    """Have the DAG as its file is now: Airflow reads it every half minute.
+
+    Raises:
+        Refused: it was not read.
+    """
+    asked = datetime.now(UTC).isoformat()
+    for one in rest.ask("GET", f"dags?dag_id_pattern={DAG_PREFIX}&limit=1")["dags"]:
+        rest.ask("PUT", f"parseDagFile/{one['file_token']}")
+    limit = time.monotonic() + READ_SECONDS_MAX
+    while time.monotonic() < limit:
+        known = rest.ask("GET", f"dags/{dag_id}")
+        if known and known["last_parsed_time"] > asked:
+            return
+        time.sleep(POLL_SECONDS)
+    raise Refused(f"Airflow has not read {dag_id}; its home page says why")
+
+
+def say_what_is_replaced(experiment: str, night: str) -> None:
+    """Say that a night is there already, or that its run was killed: it is made anew."""
+    if (folder_of(experiment, night) / "status.json").is_file():
+        state = read_status(experiment, night).state
+        print_line(f"night {night} of {experiment} is there ({state}): this run replaces it")
 
 
 def _own_airflow(port: int) -> dict[str, str]:
-    """Variables for a scheduler and an execution API of this run alone."""
+    """Variables for an Airflow of this run alone."""
     return {
-        # One task at a time: our loop does not know a task's own limit (one shard at a time).
+        # One task at a time: `dag.test` does not know a task's own limit (one shard at a time).
         "AIRFLOW__CORE__PARALLELISM": "1",
         "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
     }
 
@@ -290,19 +354,24 @@ def _own_airflow(port: int) -> dict[str, str]:
 # -- task logs --------------------------------------------------------------------------------
 
 
-def task_log(home: Home, run_id: str, event: dict[str, Any]) -> Path:
+def task_log(home: Home, dag_id: str, run_id: str, task: dict[str, Any]) -> Path:
     """Log file of a task's attempt, where Airflow's default template puts it."""
-    folder = home.airflow / "logs" / f"dag_id={DAG_ID}" / f"run_id={run_id}"
-    folder /= f"task_id={event['task']}"
-    if event["map_index"] >= 0:
-        folder /= f"map_index={event['map_index']}"
-    return folder / f"attempt={event['attempt']}.log"
+    folder = home.airflow / "logs" / f"dag_id={dag_id}" / f"run_id={run_id}"
+    folder /= f"task_id={task['task_id']}"
+    if task["map_index"] >= 0:
+        folder /= f"map_index={task['map_index']}"
+    return folder / f"attempt={task['try_number']}.log"
 
 
 def last_words(file: Path, count: int = 8) -> list[str]:
     """Why a task failed: the message of its exception, else the last lines it printed."""
     lines: deque[str] = deque(maxlen=count)
+    said: deque[str] = deque(maxlen=count)
     for entry in _entries(file):
+        if entry.get("logger") == "task.stdout":
+            said.append(str(entry.get("event", "")))
+        elif entry.get("event") == "Task exited":  # a red night's gate, which has no traceback
+            return [line[:300] for line in said]
         details = entry.get("error_detail") or []
         for detail in details:
             if detail.get("exc_type") in ("AirflowFailException", "AirflowException"):
@@ -312,15 +381,6 @@ def last_words(file: Path, count: int = 8) -> list[str]:
         elif details:
             lines.append(f"{details[-1].get('exc_type')}: {details[-1].get('exc_value')}")
     return [line[:300] for line in lines]
-
-
-def _last_line(file: Path) -> str:
-    """Last thing a program said; ``no message`` if it said nothing."""
-    try:
-        lines = [line.strip() for line in file.read_text(errors="replace").splitlines()]
-    except OSError:
-        lines = []
-    return shortened(next((line for line in reversed(lines) if line), "no message"), 200)
 
 
 def _entries(file: Path) -> Iterator[dict[str, Any]]:
@@ -343,39 +403,29 @@ class _Tail:
 
     def __init__(self) -> None:
         self._file: Path | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._place = 0
 
     def follow(self, file: Path) -> None:
         """Read another log from now on."""
         self.end()
-        self._file = file
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(file, self._stop), daemon=True)
-        self._thread.start()
+        self._file, self._place = file, 0
 
     def end(self, file: Path | None = None) -> None:
         """Read the rest, and no more; if a file is named, only if that is the one being read."""
-        if self._thread is not None and file in (None, self._file):
-            self._stop.set()
-            self._thread.join(timeout=2)
-            self._thread = None
+        if file in (None, self._file):
+            self.read()
+            self._file = None
 
-    @staticmethod
-    def _read(file: Path, stop: threading.Event) -> None:
-        place = 0
-        last = False
-        while not last:
-            last = stop.wait(0.5)
-            try:
-                with file.open() as log:
-                    log.seek(place)
-                    for line in log:
-                        if line.endswith("\n"):
-                            place += len(line.encode())
-                            _print_progress(line)
-            except (OSError, UnicodeDecodeError):
-                continue
+    def read(self) -> None:
+        """Repeat what is new."""
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError, UnicodeDecodeError), self._file.open() as log:
+            log.seek(self._place)
+            for line in log:
+                if line.endswith("\n"):
+                    self._place += len(line.encode())
+                    _print_progress(line)
 
 
 def _print_progress(line: str) -> None:

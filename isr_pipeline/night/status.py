@@ -72,7 +72,7 @@ def read_status(experiment: str, night: str) -> Status:
     noted = noted_status(experiment, night)
     if noted.state != RUNNING:
         return noted
-    if is_being_written(Home.from_environment(), owner=noted.dag_run_id):
+    if is_being_written(Home.from_environment(), experiment, night, owner=noted.dag_run_id):
         return noted
     # It may have ended between the two looks.
     again = noted_status(experiment, night)
@@ -140,7 +140,7 @@ def find_experiment(night: str, experiment: str | None) -> str:
     of = f" of {experiment}" if experiment else ""
     known = [one for name, one in nights(experiment)]
     others = list(dict.fromkeys(name for name, _ in nights()))
-    hint = "; run `make nightly`"
+    hint = "; run `isr-pipeline night run`"
     if known:
         hint = f"; there are {', '.join(known[-5:])}"
     elif others:

@@ -3,15 +3,20 @@
 A step is either a Spark job or a function of the plan. `dags/isr_nightly.py` makes a task of
 each, `orchestration/in_process.py` goes through the list; a test holds the two together.
 
-Whoever runs a step claims the tables first (:mod:`isr_pipeline.night.claim`).
+Whoever runs a step claims the night first (:mod:`isr_pipeline.night.claim`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
+from isr_pipeline.files.alone import alone
+from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
@@ -108,7 +113,9 @@ def log_to_mlflow(plan: Plan, run_id: str) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
     from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
 
-    return log_night(plan, run_id)
+    # All nights of an experiment share its MLflow experiment and the trends in it.
+    with alone(Home.from_environment().locks, f"mlflow.{plan.experiment}"):
+        return log_night(plan, run_id)
 
 
 @reading_once()
@@ -237,3 +244,11 @@ NEEDED = (
     "isr_pipeline.night.life",
 )
 """Modules that take steps seconds to import."""
+
+
+def import_what_is_needed() -> None:
+    """Import it once for all steps; what cannot be imported is left to the step that needs it."""
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
+    for module in NEEDED:
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)

@@ -2,58 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING, NoReturn
-
-import psutil
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.host import stack
+from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
+from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
 from isr_pipeline.host.ground import check_night_can_start
-from isr_pipeline.host.together import each, family
-from isr_pipeline.night.keep import DAG_ID
+from isr_pipeline.night.runner import end_killed
 from isr_pipeline.tracking.pages import VIEW, logged_experiments
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+
+    from isr_pipeline.host.together import Program
 
 READY_SECONDS_MAX = 180.0
+ACCEPT_DAG_ID = "isr_baseline_accept"
 DAGS_SECONDS_MAX = 60.0
 """For Airflow's first reading of the DAG files, once it answers."""
-
-STOP_SECONDS_MAX = 12.0
-"""More than `together` gives its programs."""
-
-TOGETHER = "isr_pipeline.host.together"
-ADMIN = "admin"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """One of the two programs, in as many parts as it has.
-
-    Attributes:
-        name: as a person calls it.
-        process: parent of its parts, leader of a session of its own.
-        ready_url: answers once the program can be used.
-        log: file with what it says.
-    """
-
-    name: str
-    process: subprocess.Popen[bytes]
-    ready_url: str
-    log: Path
 
 
 class _EndedError(Exception):
@@ -82,14 +56,23 @@ def serve() -> int:
         )
     stack.stop_on_signals()
     programs: list[Program] = []
+    rest = rest_of(home, ports["airflow"])
     try:
         _check_ports(ports)
         variables = stack.environment(home) | {SUPERVISOR_VARIABLE: str(os.getpid())}
         _print_line("starting Airflow and MLflow (about half a minute) …")
-        programs.append(_start_airflow(home, variables, ports["airflow"]))
+        stack.migrate(home, variables)
         programs.append(_start_mlflow(home, variables, ports["mlflow"]))
-        _wait_until_ready(programs)
-        is_known = _wait_for_dags(programs, home, ports["airflow"])
+        programs.append(_start_server(home, variables))
+        _wait(programs, rest.answers, f"Airflow does not answer at {rest.address}")
+        mine = rest.can_log_in()
+        if mine:
+            end_killed(rest)
+        programs.append(_start_scheduler(home, variables))
+        _wait(programs, rest.is_well, f"Airflow is not well at {rest.address}")
+        mlflow = f"http://127.0.0.1:{ports['mlflow']}"
+        _wait(programs, lambda: _answers(f"{mlflow}/health"), f"MLflow does not answer at {mlflow}")
+        is_known = not mine or _wait_for_dags(programs, rest)
         _print_how_to_use(home, ports)
         if not is_known:
             _print_line("Airflow has not read the DAGs yet; if it cannot, its home page says why")
@@ -97,11 +80,13 @@ def serve() -> int:
             _print_line(
                 "the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on"
             )
+        elif mine and (paused := rest.paused_schedules()):
+            _print_line(f"scheduled, but paused: {', '.join(paused)}; switch them on in Airflow")
         _print_line("Ctrl-C stops both")
         _watch(programs)
     except KeyboardInterrupt:
         return 0
-    except _EndedError as ended:
+    except (_EndedError, Silent) as ended:
         sys.stderr.write(f"{ended}\n")
         return 1
     finally:
@@ -109,8 +94,7 @@ def serve() -> int:
             signal.signal(number, signal.SIG_IGN)
         if programs:
             _print_line("stopping …")
-            _stop(programs)
-        if programs:
+            together.stop(programs)
             _print_line("stopped")
         lock.release()
 
@@ -129,153 +113,76 @@ def _check_ports(ports: dict[str, int]) -> None:
             )
 
 
-def _migrate(home: Home, variables: dict[str, str]) -> None:
-    """Bring Airflow's database to the installed version, once per version.
-
-    Raises:
-        Refused: it cannot be brought there.
-    """
-    version = metadata.version("apache-airflow")
-    stamp = home.airflow / stack.DATABASE_VERSION
-    if stamp.is_file() and stamp.read_text() == version:
-        return
-    log = home.airflow / "logs" / "migrate.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as file:
-        done = subprocess.run(
-            ["airflow", "db", "migrate"],
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if done.returncode != 0:
-        raise Refused(f"Airflow's database could not be migrated to {version}; see {log}")
-    stamp.write_text(version)
+def _start_server(home: Home, variables: dict[str, str]) -> Program:
+    """Start Airflow's server alone, which can mark runs as failed before a scheduler sees them."""
+    log = home.airflow / "logs" / "api-server.log"
+    return together.start("Airflow", [["airflow", "api-server"]], variables, log)
 
 
-def _start_airflow(home: Home, variables: dict[str, str], port: int) -> Program:
-    """Start what `airflow standalone` would, without its servers of task logs.
+def _start_scheduler(home: Home, variables: dict[str, str]) -> Program:
+    """Start the rest of what `airflow standalone` would, without its servers of task logs.
 
     Those listen on every address and cannot be told not to. Logs lie in files of this machine.
     """
-    _migrate(home, variables)
-    return _start(
-        "Airflow",
-        [
-            ["airflow", "api-server"],
-            ["airflow", "scheduler", "--skip-serve-logs"],
-            ["airflow", "dag-processor"],
-            ["airflow", "triggerer", "--skip-serve-logs"],
-        ],
-        variables,
-        ready_url=f"http://127.0.0.1:{port}/api/v2/monitor/health",
-        log=home.airflow / "logs" / "standalone.log",
-    )
+    commands = [
+        ["airflow", "scheduler", "--skip-serve-logs"],
+        ["airflow", "dag-processor"],
+        ["airflow", "triggerer", "--skip-serve-logs"],
+    ]
+    log = home.airflow / "logs" / "standalone.log"
+    return together.start("Airflow", commands, variables, log)
 
 
 def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
     command = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command += ["--backend-store-uri", home.mlflow_uri]
     command += ["--default-artifact-root", home.mlflow_artifacts.as_uri(), "--no-serve-artifacts"]
-    return _start(
-        "MLflow",
-        [command],
-        # Nothing here needs MLflow's own job queues, which are nine processes.
-        variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
-        ready_url=f"http://127.0.0.1:{port}/health",
-        log=home.path / "mlflow-server.log",
-    )
+    # Nothing here needs MLflow's own job queues, which are nine processes.
+    variables = variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    return together.start("MLflow", [command], variables, home.path / "mlflow-server.log")
 
 
-def _start(
-    name: str, commands: list[list[str]], variables: dict[str, str], *, ready_url: str, log: Path
-) -> Program:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", TOGETHER, json.dumps(commands)],
-            env=variables,
-            # When this process is killed the pipe closes, and the programs end.
-            stdin=subprocess.PIPE,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            # Ctrl-C in the terminal reaches the supervisor alone, which stops all in order.
-            start_new_session=True,
-        )
-    return Program(name, process, ready_url, log)
+def _wait(programs: list[Program], ready: Callable[[], bool], otherwise: str) -> None:
+    """Wait until something is ready.
 
-
-def _wait_until_ready(programs: list[Program]) -> None:
+    Raises:
+        _EndedError: it takes too long, or a program has ended by itself.
+    """
     limit = time.monotonic() + READY_SECONDS_MAX
-    waiting = list(programs)
-    while waiting:
+    while not ready():
         _check_alive(programs)
-        waiting = [program for program in waiting if not _answers(program.ready_url)]
-        if waiting and time.monotonic() > limit:
-            slow = waiting[0]
-            raise _EndedError(f"{slow.name} does not answer at {slow.ready_url}; see {slow.log}")
+        if time.monotonic() > limit:
+            raise _EndedError(f"{otherwise}; see {programs[-1].log}")
         time.sleep(0.5)
 
 
 def _answers(url: str) -> bool:
-    """Tell whether a program serves its health page, and says of itself that it is well."""
+    """Tell whether a program serves a page."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 - our own address
-            text = response.read().decode()
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - our own address
+            return True
     except (urllib.error.URLError, OSError):
         return False
-    try:
-        parts = json.loads(text)
-    except ValueError:
-        return True
-    wanted = ("metadatabase", "scheduler", "dag_processor")
-    return all(parts.get(name, {}).get("status") == "healthy" for name in wanted)
 
 
-def _wait_for_dags(programs: list[Program], home: Home, port: int) -> bool:
+def _wait_for_dags(programs: list[Program], rest: Rest) -> bool:
     """Wait until Airflow knows our DAGs: before, a backfill or a click finds none.
 
     Returns:
-        Whether it does; True as well where only other logins may ask it.
+        Whether it does.
     """
-    address = f"http://127.0.0.1:{port}"
-    login = {"username": ADMIN, "password": _password(home)}
     limit = time.monotonic() + DAGS_SECONDS_MAX
     while time.monotonic() < limit:
         _check_alive(programs)
-        token = _token(address, login)
-        if not token:
+        if rest.ask("GET", f"dags/{ACCEPT_DAG_ID}"):
             return True
-        asked = urllib.request.Request(  # noqa: S310 - our own address
-            f"{address}/api/v2/dags/{DAG_ID}", headers={"Authorization": f"Bearer {token}"}
-        )
-        try:
-            with urllib.request.urlopen(asked, timeout=5):  # noqa: S310 - our own address
-                return True
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
+        time.sleep(0.5)
     return False
-
-
-def _token(address: str, login: dict[str, str]) -> str:
-    """What Airflow's API asks for; empty if it does not take this login."""
-    asked = urllib.request.Request(  # noqa: S310 - our own address
-        f"{address}/auth/token",
-        data=json.dumps(login).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(asked, timeout=5) as answer:  # noqa: S310 - our own address
-            return str(json.load(answer)["access_token"])
-    except (urllib.error.URLError, OSError, ValueError, KeyError):
-        return ""
 
 
 def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
     _print_line(f"Airflow  http://127.0.0.1:{ports['airflow']}")
-    password = _password(home)
+    password = admin_password(home.airflow)
     if password:
         _print_line(f"         user {ADMIN}, password {password}")
     # A bare address: one that names the view draws the switch as chosen and remembers nothing, so
@@ -287,15 +194,6 @@ def _print_how_to_use(home: Home, ports: dict[str, int]) -> None:
         _print_line(f"         {name}: {mlflow}/#/experiments/{known}/runs?{VIEW}")
 
 
-def _password(home: Home) -> str:
-    """Return the password that Airflow generated for this home; empty if it uses other logins."""
-    file = home.airflow / "simple_auth_manager_passwords.json.generated"
-    try:
-        return str(json.loads(file.read_text())[ADMIN])
-    except (OSError, ValueError, KeyError):
-        return ""
-
-
 def _watch(programs: list[Program]) -> NoReturn:
     while True:
         _check_alive(programs)
@@ -304,29 +202,11 @@ def _watch(programs: list[Program]) -> NoReturn:
 
 def _check_alive(programs: list[Program]) -> None:
     for program in programs:
-        if program.process.poll() is not None:
+        if not program.runs():
             raise _EndedError(
                 f"{program.name} ended by itself (status {program.process.returncode}); "
                 f"see {program.log}"
             )
-
-
-def _stop(programs: list[Program]) -> None:
-    """Ask every program to end, all at once; after a while make them."""
-    families = [one for program in programs for one in family(program.process.pid)]
-    for program in programs:
-        program.process.terminate()
-    limit = time.monotonic() + STOP_SECONDS_MAX
-    for program in programs:
-        try:
-            program.process.wait(max(limit - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
-            families += family(program.process.pid)
-            program.process.kill()
-            program.process.wait()
-    _, alive = psutil.wait_procs(families, timeout=1)
-    each(psutil.Process.kill, alive)
-    psutil.wait_procs(alive, timeout=5)
 
 
 def _print_line(text: str) -> None:

@@ -1,1 +1,1 @@
-"""What runs inside Airflow: what the DAG files share, its plugin, the program of one run."""
+"""What runs inside Airflow: what the DAG files share, tabs of a run's page, a run for one night."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 from airflow.sdk import BaseHook, Variable
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
 from pydantic import Field
 
 from isr_pipeline.errors import InputError, Refused
@@ -21,7 +23,6 @@ from isr_pipeline.files.checks import Bad, Check, number
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import shown
 from isr_pipeline.host.stack import master_of
-from isr_pipeline.orchestration.airflow_names import AirflowNotFoundException
 
 VARIABLE = "isr_pipeline"
 """The Airflow Variable: a JSON object of :class:`Settings`."""
@@ -37,6 +38,7 @@ ENVIRONMENT = {
     "root": "ISR_PIPELINE_ROOT",
     "config": "ISR_PIPELINE_CONFIG",
     "notify": "ISR_PIPELINE_NOTIFY",
+    "mlflow_prefix": "ISR_PIPELINE_MLFLOW_PREFIX",
 }
 """Field of :class:`Settings` -> the environment variable that it stands for."""
 
@@ -57,7 +59,20 @@ def _settings(value: Any) -> dict[str, str]:
     return value
 
 
+def _notifiers(value: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict) or not all(
+        isinstance(name, str) and "." in name and isinstance(given, dict)
+        for name, given in value.items()
+    ):
+        raise Bad('classes and their arguments, such as {"package.module.Notifier": {"to": "…"}}')
+    return value
+
+
 Text = Annotated[str, Check("a text that is not empty", _text)]
+
+Notifiers = Annotated[
+    dict[str, dict[str, Any]], Check("classes of notifiers and their arguments", _notifiers)
+]
 
 
 class Settings(Strict):
@@ -67,14 +82,20 @@ class Settings(Strict):
         spark_connection: connection that says where Spark is.
         mlflow_connection: connection (HTTP or HTTPS) of the MLflow server; empty: what
             ``MLFLOW_TRACKING_URI`` names, else a file in the home.
+        mlflow_prefix: ``ISR_PIPELINE_MLFLOW_PREFIX``, which begins the names of experiments there.
         home: ``ISR_PIPELINE_HOME``, a folder that all workers see.
         store: ``ISR_PIPELINE_STORE``, where all that nights make lies.
         root: ``ISR_PIPELINE_ROOT``, where tables lie.
         config: ``ISR_PIPELINE_CONFIG``, a folder of experiments.
         notify: ``ISR_PIPELINE_NOTIFY``, whom to tell.
+        on_failure: Airflow's notifiers for a night that is red or was not judged: class with its
+            module -> arguments, in which ``{{ line }}`` is the night's line.
+        on_success: the same for a night that is green.
+        airflow_connection: connection (HTTP or HTTPS) of this Airflow's own REST API, by which
+            runs are given their notes; empty: the address and the generated login of this machine.
         spark_conf: settings that spark-submit is given, by name (``--conf``).
         pool: Airflow pool of the tasks that use Spark; empty: Airflow's default pool.
-        run_hours: after which Airflow ends a run of `isr_nightly`.
+        run_hours: after which Airflow ends a run of an experiment.
     """
 
     spark_connection: Text = SPARK_CONNECTION
@@ -82,11 +103,15 @@ class Settings(Strict):
         default_factory=dict
     )
     mlflow_connection: Text = ""
+    mlflow_prefix: Text = ""
     home: Text = ""
     store: Text = ""
     root: Text = ""
     config: Text = ""
     notify: Text = ""
+    on_failure: Notifiers = Field(default_factory=dict)
+    on_success: Notifiers = Field(default_factory=dict)
+    airflow_connection: Text = ""
     pool: Text = ""
     run_hours: Annotated[float, number(0, 744.001, "hours, > 0 and <= 744", low_open=True)] = 24.0
 
@@ -155,18 +180,48 @@ def spark_connection(conn_id: str) -> SparkConnection:
     )
 
 
+def notifiers(wanted: Mapping[str, Mapping[str, Any]]) -> list[Callable[[Any], object]]:
+    """Make the notifiers that the settings name.
+
+    Args:
+        wanted: class of Airflow's ``BaseNotifier``, with its module -> its arguments. What it
+            renders may hold ``{{ line }}``.
+
+    Raises:
+        InputError: there is no such class, or it takes no such argument.
+    """
+    made = []
+    for name, arguments in wanted.items():
+        module, _, kind = name.rpartition(".")
+        try:
+            made.append(getattr(import_module(module), kind)(**arguments))
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
+            where = f"Airflow Variable {VARIABLE}"
+            allowed = f"a notifier's class and its arguments ({error})"
+            raise InputError(where, "on_failure, on_success", name, allowed) from None
+    return made
+
+
 def _mlflow(conn_id: str) -> dict[str, str]:
     """Address and login of MLflow, as its client reads them."""
-    found = _connection(conn_id, "http, with the address of MLflow")
+    names = ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
+    found = zip(names, address_of(conn_id), strict=True)
+    return {name: value for name, value in found if value}
+
+
+def address_of(conn_id: str) -> tuple[str, str, str]:
+    """Address, login and password of a server that a connection names.
+
+    Raises:
+        Refused: no such connection, or it names no host.
+    """
+    found = _connection(conn_id, "http, with the address of the server")
     if not found.host:
-        raise Refused(f"connection {conn_id}: no host; allowed: the address of MLflow")
+        raise Refused(f"connection {conn_id}: no host; allowed: the address of the server")
     scheme = found.schema or ("https" if found.conn_type == "https" else "http")
     host = found.host if "://" in found.host else f"{scheme}://{found.host}"
-    login = {"MLFLOW_TRACKING_USERNAME": found.login, "MLFLOW_TRACKING_PASSWORD": found.password}
     port = f":{found.port}" if found.port else ""
-    return {"MLFLOW_TRACKING_URI": f"{host}{port}"} | {
-        name: value for name, value in login.items() if value
-    }
+    return f"{host}{port}", found.login or "", found.password or ""
 
 
 def _connection(conn_id: str, allowed: str) -> Any:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import io
-import logging
 import os
 import sys
 import time
@@ -150,7 +148,7 @@ class _Night:
         with _log_in(self._home) as log:
             said = _Filter(log, lambda line: print_progress(line, self._terminal))
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                _import_what_steps_need()
+                steps.import_what_is_needed()
                 self._step(steps.PLAN, self._make_plan)
                 self._between()
                 return self._pass_gate(fail_on_regression=fail_on_regression)
@@ -164,8 +162,9 @@ class _Night:
         )
 
     def _pass_gate(self, *, fail_on_regression: bool) -> bool:
+        passed = True
         try:
-            life.finish(
+            said = life.finish(
                 self._experiment,
                 self._night,
                 broken=self._broken,
@@ -173,11 +172,12 @@ class _Night:
                 dag_run_id=self.run_id,
             )
         except Exception as error:
-            self._say(f"{steps.GATE:<34} failed")
-            self._say(f"    {_reason(error)}")
-            return False
-        self._say(f"{steps.GATE:<34} success")
-        return True
+            said, passed = _reason(error), False
+        self._say(f"{steps.GATE:<34} {'success' if passed else 'failed'}")
+        if not passed:
+            self._say(f"    {said}")
+        notify.tell(f"{self._experiment} {self._night}: {said}")
+        return passed
 
     def _between(self) -> None:
         """Do every step between plan and gate, up to the first that fails."""
@@ -247,14 +247,6 @@ def _log_in(home: Home) -> Iterator[TextIO]:
     finally:
         with contextlib.suppress(OSError):
             log.close()
-
-
-def _import_what_steps_need() -> None:
-    """Import; what cannot be imported is left to the step that needs it."""
-    logging.getLogger("great_expectations").setLevel(logging.ERROR)  # a line for every function
-    for module in steps.NEEDED:
-        with contextlib.suppress(Exception):
-            importlib.import_module(module)
 
 
 class _Filter(io.TextIOBase):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseOperatorLink
 
+from isr_pipeline.experiment.nightly import experiment_of
+
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
@@ -26,4 +28,4 @@ class NightLink(BaseOperatorLink):
         """Address for a browser; empty where nothing of the experiment was ever logged."""
         from isr_pipeline.night.life import made_by  # noqa: PLC0415 - parse fast
 
-        return made_by(operator.task_id, ti_key.run_id)
+        return made_by(operator.task_id, experiment_of(ti_key.dag_id), ti_key.run_id)

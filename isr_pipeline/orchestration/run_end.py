@@ -1,131 +1,209 @@
-"""Airflow plugin: what is done when a run of our DAGs ends, however it ends.
+"""How a run of our DAGs ends: what its last task leaves, the note on its page, and who is told.
 
-* The pages of a night's run and of its gate say the headline, what got worse by how much, and link
-  to MLflow and the report (their notes).
-* The notes of earlier runs of the same night lose their links, which lead nowhere from now on.
-* A run that was ended by hand, so that its gate never ran, gives the tables back.
-* The page of an acceptance says what it absorbs, or why it was refused.
-
-Airflow finds the plugin by the entry point in pyproject.toml, and calls it where the run's state
-changes: in the scheduler, or in the server whose user marked the run. Tasks are forked from the
-scheduler and have to see the code as it is, not as it was when Airflow started: therefore nothing
-of ours is imported here, another process is asked.
+The gate runs in a worker, which sees the home, and leaves what it says as XComs. Callbacks of a DAG
+run in Airflow's dag-processor, which may see neither home nor tables: they ask for these XComs, and
+write the note by Airflow's REST API. Nothing of ours runs inside the scheduler.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-import subprocess
+import contextlib
+import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from airflow.listeners import hookimpl
-from airflow.plugins_manager import AirflowPlugin
-from sqlalchemy import select
-from sqlalchemy.orm import object_session
+from airflow.configuration import conf
 
-DAG_ID, GATE = "isr_nightly", "gate"
-ACCEPT_DAG_ID, ACCEPT = "isr_baseline_accept", "accept"
-SECONDS_MAX = 30.0
+from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.experiment.nightly import experiment_of
+from isr_pipeline.host.airflow_rest import ADMIN, GATE, Rest, Silent, admin_password
+from isr_pipeline.orchestration.connections import address_of, notifiers, settings
+from isr_pipeline.orchestration.wiring import (
+    GATE_MAY_SKIP,
+    WHY,
+    broken_tasks,
+    night_of,
+    states_of,
+    take_claim,
+)
+
+ACCEPT = "accept"
+"""The task of an acceptance. The page of a run's last task has the run's note too."""
+
+LINE, NOTE = "line", "note"
+"""Keys under which that task leaves its one line, and the Markdown of the run's page."""
+
 NOTE_CHARACTERS = 1_000
 """As much as Airflow's database keeps of a note."""
 
-SAID, WHY = "said", "why"
-"""Keys under which the task `accept` leaves what it says, or why it failed."""
-
-ASK = """
-import json, sys
-from isr_pipeline.night.life import replaced_by, run_ended
-run = sys.argv[1]
-json.dump({"note": run_ended(run), "replaced": replaced_by(run)}, sys.stdout)
-"""
-
-AGAIN = "This night was run again since: "
+Context = Mapping[str, Any]
 
 
-@hookimpl
-def on_dag_run_success(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow's signature
-    """Note how the run went."""
-    _ended(dag_run)
+def close(context: Context, experiment: str, tasks: frozenset[str]) -> str:
+    """Finish a night: say how it ended, and fail the task where the night is red.
 
+    A red night ends the task by its exit status: it is news about the rules or the code, and a
+    traceback would hide it.
 
-@hookimpl
-def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow's signature
-    """Note why the run failed."""
-    _ended(dag_run)
+    Args:
+        context: of the gate.
+        experiment: of the night.
+        tasks: ids of every task that the gate answers for.
 
+    Returns:
+        The headline of a night that is not red.
 
-def _ended(dag_run: Any) -> None:
-    if dag_run.dag_id == DAG_ID:
-        _night_ended(dag_run)
-    elif dag_run.dag_id == ACCEPT_DAG_ID:
-        _note_acceptance(dag_run)
+    Raises:
+        SystemExit: the night is red; the log says all that is known.
+    """
+    from isr_pipeline.night.life import ending, note_of  # noqa: PLC0415 - parse fast
 
-
-def _night_ended(dag_run: Any) -> None:
+    night = night_of(context)
+    red = False
     try:
-        asked = subprocess.run(
-            [sys.executable, "-c", ASK, dag_run.run_id],
-            capture_output=True,
-            text=True,
-            timeout=SECONDS_MAX,
-            check=True,
-        )
-        told = json.loads(asked.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        logging.getLogger(__name__).warning("run %s has no note: %s", dag_run.run_id, error)
-        return
-    if told["note"]:
-        dag_run.note = told["note"]
-        _note_gate(dag_run, told["note"])
-    _take_links(dag_run, told["replaced"])
+        said = _finished(context, experiment, night, broken_tasks(context, tasks))
+    except Refused as refusal:
+        said, red = str(refusal), True
+    sys.stdout.write("\n".join([said, *(ending(experiment, night) if red else [])]) + "\n")
+    leave(context, f"{experiment} {night}: {said}", note_of(experiment, night, said))
+    if red:
+        raise SystemExit(1)
+    return said
 
 
-def _take_links(dag_run: Any, replaced: list[str]) -> None:
-    """Take the links off the notes of earlier runs of the night, and name the run that has them."""
-    session = object_session(dag_run)
-    if session is None or not replaced:
-        return
-    runs = type(dag_run)
-    asked = select(runs).where(runs.dag_id == DAG_ID, runs.run_id.in_(replaced))
-    for earlier in session.scalars(asked):
-        note = str(earlier.note or "")
-        if "](" not in note:
-            continue
-        paragraphs = [one for one in note.split("\n\n") if "](" not in one]
-        text = "\n\n".join([*paragraphs, f"{AGAIN}`{dag_run.run_id}`"])[:NOTE_CHARACTERS]
-        earlier.note = text
-        _note_gate(earlier, text)
+def _finished(context: Context, experiment: str, night: str, broken: list[str]) -> str:
+    """Note how the night ended, unless another run writes it, or this one was ended by hand.
+
+    Raises:
+        Refused: the night is red.
+    """
+    from isr_pipeline.night.life import finish, interrupt  # noqa: PLC0415 - parse fast
+
+    run_id = context["dag_run"].run_id
+    try:
+        take_claim(context)
+    except Refused as busy:
+        raise Refused("; ".join(broken) or str(busy)) from None
+    if ended_by_hand(states_of(context)):
+        interrupt(experiment, night, run_id)
+        raise Refused(f"night {night} of {experiment}: stopped by hand")
+    return finish(
+        experiment,
+        night,
+        broken=broken,
+        fail_on_regression=context["params"]["fail_on_regression"],
+        dag_run_id=run_id,
+    )
 
 
-def _note_acceptance(dag_run: Any) -> None:
-    """Say what was accepted and what that absorbs, or why it was refused."""
-    session = object_session(dag_run)
-    task = dag_run.get_task_instance(ACCEPT, session=session) if session is not None else None
-    if task is None:
-        return
-    for key in (SAID, WHY):
-        said = task.xcom_pull(task_ids=ACCEPT, key=key, session=session)
-        if isinstance(said, str):
-            first, *more = said.splitlines()
-            text = "\n".join([f"**{first}**", "", *(f"* {line.strip()}" for line in more)])
-            dag_run.note = text.strip()[:NOTE_CHARACTERS]
-            return
+def ended_by_hand(states: Mapping[str, str | None]) -> bool:
+    """Whether somebody marked the run: Airflow then leaves out every task that had not begun.
+
+    Args:
+        states: of the run's tasks; none but those of further scenarios is ever left out else.
+    """
+    return any(state == "skipped" and name not in GATE_MAY_SKIP for name, state in states.items())
 
 
-def _note_gate(dag_run: Any, text: str) -> None:
-    """Say the same where a person who sees the red square of the gate looks."""
-    session = object_session(dag_run)
-    if session is None:  # the run was read for the listener alone: nothing would be kept
-        return
-    gate = dag_run.get_task_instance(GATE, session=session)
-    if gate is not None:
-        gate.note = text
+def leave(context: Context, line: str, note: str) -> None:
+    """Leave what a run has to say for its callbacks."""
+    with contextlib.suppress(Exception):  # where nothing can be kept, the log has it all the same
+        context["ti"].xcom_push(key=LINE, value=line)
+        context["ti"].xcom_push(key=NOTE, value=note)
 
 
-class RunEnd(AirflowPlugin):
-    """The functions above, as Airflow wants them."""
+def note_end(context: Context, *, task: str = GATE) -> None:
+    """A DAG's callback that puts what a task left on the pages of the run and of that task.
 
-    name = "isr_run_end"
-    listeners = [sys.modules[__name__]]  # noqa: RUF012 - Airflow's attribute
+    Args:
+        context: of the run.
+        task: id of the run's last task.
+    """
+    try:
+        _write_note(context, task)
+    except (Silent, *USER_ERRORS) as error:
+        sys.stdout.write(f"the run has no note: {error}\n")
+
+
+def free_night(context: Context) -> None:
+    """A DAG's callback: a run whose gate never ran gives its night free, where the home is seen."""
+    from isr_pipeline.night.life import interrupt_run  # noqa: PLC0415 - reads Arrow
+
+    with contextlib.suppress(OSError, *USER_ERRORS):
+        interrupt_run(experiment_of(context["dag"].dag_id), _run_id(context))
+
+
+def tell_end(context: Context, *, failed: bool) -> None:
+    """A DAG's callback that tells whoever the settings name that a night has ended.
+
+    Args:
+        context: of the run.
+        failed: whether the run failed.
+    """
+    from isr_pipeline.verdicts import notify  # noqa: PLC0415 - reads pydantic
+
+    line = _said(context, GATE, LINE)
+    notify.tell(line)
+    chosen = settings()
+    for notifier in notifiers(chosen.on_failure if failed else chosen.on_success):
+        try:
+            notifier({**context, "line": line})
+        except Exception as error:
+            sys.stdout.write(f"the notifier failed: {error}\n")
+
+
+def _said(context: Context, task: str, key: str) -> str:
+    """What a task left for the end of its run; else why it failed, or what Airflow says."""
+    for one in (key, WHY):
+        with contextlib.suppress(Exception):
+            said = _left(context, task, one)
+            if isinstance(said, str):
+                return said
+    dag_id, run_id = context["dag"].dag_id, _run_id(context)
+    return f"{dag_id}: run {run_id} ended without its task {task}: {context.get('reason')}"
+
+
+def _left(context: Context, task: str, key: str) -> Any:
+    """What a task left under a key.
+
+    Airflow gives a callback no task where none ran, and no XComs in `dag.test`: its API has them.
+    """
+    try:
+        return context["ti"].xcom_pull(task_ids=task, key=key, default=None)
+    except Exception:
+        return _rest().xcom(context["dag"].dag_id, _run_id(context), task, key)
+
+
+def _run_id(context: Context) -> str:
+    return str(context.get("run_id") or context["dag_run"].run_id)
+
+
+def _write_note(context: Context, task: str) -> None:
+    """Give the note to Airflow's REST API.
+
+    Raises:
+        Silent: Airflow does not answer.
+        Refused: no login is known, or Airflow does not take it.
+    """
+    said = _said(context, task, NOTE)
+    note = (said if said.startswith("**") else f"**{said}**")[:NOTE_CHARACTERS]
+    _rest().note(context["dag"].dag_id, _run_id(context), task, note)
+
+
+def _rest() -> Rest:
+    """Airflow's REST API, with the connection that is named, else as the admin of this machine.
+
+    Raises:
+        Refused: no login is known.
+    """
+    named = settings().airflow_connection
+    if named:
+        address, user, password = address_of(named)
+    else:
+        address, user = conf.get("api", "base_url", fallback="http://localhost:8080"), ADMIN
+        password = admin_password(Path(os.environ.get("AIRFLOW_HOME", "")))
+    if not password:
+        raise Refused("no login to Airflow's API is known; name an airflow_connection")
+    return Rest(address.rstrip("/"), lambda: (user, password))

@@ -1,4 +1,4 @@
-"""What both DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
+"""What the DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
 
 from __future__ import annotations
 
@@ -15,25 +15,29 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow.configuration import conf
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Param
-from airflow.sdk.exceptions import AirflowRuntimeError
-
-from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
-from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
-from isr_pipeline.home import DEFAULT_EXPERIMENT, SHIPPED, Home, config_dir
-from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
-from isr_pipeline.night import steps
-from isr_pipeline.orchestration.airflow_names import (
+from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
     AirflowRescheduleException,
+    AirflowRuntimeError,
     AirflowSkipException,
     AirflowTaskTimeout,
 )
+
+from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
+from isr_pipeline.experiment.file import known_experiments
+from isr_pipeline.experiment.nightly import Nightly, experiment_of
+from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
+from isr_pipeline.home import SHIPPED, Home
+from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
+from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
     into_environment,
+    notifiers,
     settings,
     spark_connection,
 )
@@ -61,32 +65,18 @@ class Tag(StrEnum):
     """What a DAG is about; a test knows these and no others."""
 
     NIGHTLY = "schedule/nightly"
+    WEEKLY = "schedule/weekly"
     BY_HAND = "schedule/by-hand"
     SPARK = "needs/spark"
     VERDICT = "makes/verdict"
     BASELINE = "makes/baseline"
+    UPKEEP = "does/upkeep"
 
 
-def experiment_names() -> list[str]:
-    """Experiments an operator can choose: the files of ``config/experiments``."""
-    folder = config_dir() / "experiments"
-    return sorted(file.stem for file in folder.glob("*.yaml")) or [DEFAULT_EXPERIMENT]
+def is_switched_off(one: Nightly) -> bool:
+    """Whether an experiment's DAG has nothing to wait for: it is then made paused."""
+    return not one.schedule or not conf.getboolean("scheduler", "use_job_schedule")
 
-
-def _default_experiment() -> str:
-    names = experiment_names()
-    return DEFAULT_EXPERIMENT if DEFAULT_EXPERIMENT in names else names[0]
-
-
-EXPERIMENT = Param(
-    _default_experiment(),
-    type="string",
-    enum=experiment_names(),
-    title="Experiment",
-    description="A file of config/experiments: operators has settings of today's brokers, "
-    "proposals has KIP-501 and its relatives, history has every rule set, smoke is small. In a "
-    "backfill tick 'Override parameters on existing runs' too, or the default is run.",
-)
 
 NIGHT_PARAMS = {
     "night": Param(
@@ -97,7 +87,6 @@ NIGHT_PARAMS = {
         description="Which night to run or run again (YYYY-MM-DD). Empty: the run's own date. "
         "Leave it empty in a backfill, whose runs are the nights of their dates.",
     ),
-    "experiment": EXPERIMENT,
     "panel_size": Param(
         None,
         type=["null", "integer"],
@@ -123,7 +112,12 @@ ACCEPT_PARAMS = {
         title="Night",
         description="Finished night whose numbers become the baseline (YYYY-MM-DD).",
     ),
-    "experiment": EXPERIMENT,
+    "experiment": Param(
+        type="string",
+        enum=known_experiments(),
+        title="Experiment",
+        description="A file of config/experiments.",
+    ),
     "why": Param(
         type="string",
         minLength=3,
@@ -145,6 +139,24 @@ ACCEPT_PARAMS = {
         maxLength=100,
         title="Who",
         description="Who accepts. Empty: the Airflow user who triggers this.",
+    ),
+}
+
+
+MAINTENANCE_PARAMS = {
+    "keep_nights": Param(
+        60,
+        type="integer",
+        minimum=1,
+        title="Nights",
+        description="How many nights of each experiment stay, besides those of its baseline.",
+    ),
+    "keep_days": Param(
+        90,
+        type="integer",
+        minimum=1,
+        title="Days",
+        description="How long task logs and runs stay.",
     ),
 }
 
@@ -184,9 +196,6 @@ def night_of(context: Mapping[str, Any]) -> str:
 
 WHY = "why"
 """Key under which a task that failed leaves its reason for the gate and for the run's note."""
-
-SAID = "said"
-"""Key under which an acceptance leaves what it says, for the run's note."""
 
 
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,22 +249,14 @@ def plan_of(context: Mapping[str, Any]) -> Any:
 
 
 def claim(context: Mapping[str, Any]) -> None:
-    """Make sure that this run is the one that writes: before every task that does.
+    """Make sure that this run is the one that writes its night: before every task that does.
 
-    While another run of this Airflow writes, the task is put off, which takes up no worker.
+    While another run of this Airflow writes it, the task is put off, which takes up no worker.
     """
-    from isr_pipeline.night.claim import NotYet, claim_night  # noqa: PLC0415 - parse fast
+    from isr_pipeline.night.claim import NotYet  # noqa: PLC0415 - parse fast
 
-    run = context["dag_run"]
     try:
-        claim_night(
-            Home.from_environment(),
-            owner=run.run_id,
-            experiment=context["params"]["experiment"],
-            night=night_of(context),
-            airflow=os.environ.get("AIRFLOW_HOME", ""),
-            is_running=functools.partial(_is_running, context["ti"], run.dag_id),
-        )
+        take_claim(context)
     except NotYet as busy:
         sys.stdout.write(f"{busy}\n")
         raise AirflowRescheduleException(datetime.datetime.now(datetime.UTC) + TURN) from None
@@ -263,8 +264,28 @@ def claim(context: Mapping[str, Any]) -> None:
         raise AirflowFailException(str(refusal)) from None
 
 
+def take_claim(context: Mapping[str, Any]) -> None:
+    """Claim the run's night for it, or confirm that it has it.
+
+    Raises:
+        NotYet: another run of this Airflow writes the night.
+        Refused: another program does.
+    """
+    from isr_pipeline.night.claim import claim_night  # noqa: PLC0415 - parse fast
+
+    run = context["dag_run"]
+    claim_night(
+        Home.from_environment(),
+        owner=run.run_id,
+        experiment=experiment_of(run.dag_id),
+        night=night_of(context),
+        airflow=os.environ.get("AIRFLOW_HOME", ""),
+        is_running=functools.partial(_is_running, context["ti"], run.dag_id),
+    )
+
+
 def claim_and_limit(context: Mapping[str, Any]) -> None:
-    """Claim the tables, and give a Spark task a time limit that fits the experiment's size.
+    """Claim the night, and give a Spark task a time limit that fits the experiment's size.
 
     Airflow reads the limit after this ran. One that somebody set by a cluster policy stays, if it
     is shorter.
@@ -300,10 +321,13 @@ def check_ground() -> None:
     """Refuse at once what every later task would find out by itself, some of them after minutes.
 
     Raises:
-        AirflowFailException: a folder, MLflow's store or Spark cannot be used.
+        AirflowFailException: a folder, MLflow's store, Spark or a notifier cannot be used.
     """
     from isr_pipeline.host import ground, shipping  # noqa: PLC0415 - parse fast
+    from isr_pipeline.verdicts import notify  # noqa: PLC0415
 
+    notify.configured()
+    notifiers(SETTINGS.on_failure | SETTINGS.on_success)
     shipping.wanted()
     home = Home.from_environment()
     ground.check_places(home)
@@ -316,7 +340,7 @@ def check_ground() -> None:
         raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 
 
-POOL = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
+POOL: dict[str, Any] = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
 """Where Spark jobs stand in line."""
 
 
@@ -411,6 +435,15 @@ def _submitted(work: Callable[[dict[str, str]], Any]) -> Any:
             raise submit.failure(int(status[1]), sign, said) from None
 
 
+def states_of(context: Mapping[str, Any]) -> dict[str, str | None]:
+    """State of every task of the run, of a shard under the task's name and its number."""
+    run = context["dag_run"]
+    states: dict[str, str | None] = (
+        context["ti"].get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(run.run_id, {})
+    )
+    return states
+
+
 def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]:
     """Return ``simulate_2 failed: why`` for every task of this run that did not end well.
 
@@ -420,13 +453,10 @@ def broken_tasks(context: Mapping[str, Any], tasks: frozenset[str]) -> list[str]
         context: of the gate.
         tasks: ids of every task the gate answers for.
     """
-    run, instance = context["dag_run"], context["ti"]
-    states: dict[str, str] = instance.get_task_states(dag_id=run.dag_id, run_ids=[run.run_id]).get(
-        run.run_id, {}
-    )
+    instance = context["ti"]
     causes, never_ran = [], []
     seen = set()
-    for name, state in sorted(states.items()):
+    for name, state in sorted(states_of(context).items()):
         task = name if name in tasks else name.rpartition("_")[0]
         if task not in tasks:
             continue

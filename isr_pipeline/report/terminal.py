@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isr_pipeline.host.pasted import pasted
 from isr_pipeline.report import words
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
@@ -54,7 +53,7 @@ def print_night(shown: dict[str, Any]) -> None:
     for line in (shown["headline"], shown["reason"]):
         if line:
             # Not wrapped: a command stays in one piece.
-            console.print(Text(pasted(words.reason(line))), soft_wrap=True)
+            console.print(Text(words.reason(line)), soft_wrap=True)
     if shown.get("answer"):
         for name, text in _answer(shown["answer"]):
             console.print(Text(_wrapped(name, text, console.width)), soft_wrap=True)
@@ -187,7 +186,7 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
         console.print(Text(f"report     {report}"))
     if docs.is_file():
         console.print(Text(f"Data Docs  {docs}"))
-    console.print(Text(pasted(f"MLflow     {places['mlflow']}  (in the browser: make ui)")))
+    console.print(Text(f"MLflow     {places['mlflow']}  (in the browser: isr-pipeline ui)"))
 
 
 def _configurations(configs: list[dict[str, Any]]) -> Table:

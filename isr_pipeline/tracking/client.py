@@ -25,6 +25,12 @@ LOCAL_STORES = ("sqlite:", "postgresql:", "postgresql+", "mysql:", "mysql+", "ms
 KIND_TAG, KIND_CLASSIC = "mlflow.experimentKind", "custom_model_development"
 """How MLflow's pages know that an experiment's runs are not those of a language model."""
 
+PREFIX, DEFAULT_PREFIX = "ISR_PIPELINE_MLFLOW_PREFIX", "isr-pipeline/"
+"""Environment variable: begins the names of our experiments in MLflow, which others may share."""
+
+OWN_TAG = "isr_pipeline"
+"""Tag of an MLflow experiment that is ours; its value is the name in ``config/experiments``."""
+
 MOST_RUNS = 1_000
 """Page size of a search; a night has some tens of runs."""
 
@@ -49,26 +55,38 @@ def connect() -> MlflowClient:
         return MlflowClient(tracking_uri=home.mlflow_uri)
 
 
-def experiment_id(client: MlflowClient, name: str) -> str:
-    """Id of the experiment of that name; made if it is not there, restored if it was deleted.
+def name_of(experiment: str) -> str:
+    """Name in MLflow of an experiment, or of a part of one, such as ``smoke/trends``."""
+    return f"{os.environ.get(PREFIX) or DEFAULT_PREFIX}{experiment}"
+
+
+def experiment_id(client: MlflowClient, experiment: str) -> str:
+    """Id of an experiment; made if it is not there, restored if it was deleted.
 
     It is one of the classic kind, so that a browser shows runs, and asks nobody which view to take.
+
+    Raises:
+        Refused: somebody else has an experiment of that name.
     """
     from mlflow.entities import ViewType  # noqa: PLC0415
 
+    name = name_of(experiment)
     for found in client.search_experiments(
         view_type=ViewType.ALL, filter_string=f"name = '{name}'"
     ):
+        if found.tags.get(OWN_TAG) != experiment:
+            raise Refused(
+                f"MLflow has an experiment {name} that is not ours (no tag {OWN_TAG} = "
+                f"{experiment}); nothing was logged, set {PREFIX} to another beginning of names"
+            )
         if found.lifecycle_stage == "deleted":
             client.restore_experiment(found.experiment_id)
-        if found.tags.get(KIND_TAG) != KIND_CLASSIC:
-            client.set_experiment_tag(found.experiment_id, KIND_TAG, KIND_CLASSIC)
         return str(found.experiment_id)
     home = Home.from_environment()
     location = None
     if is_local(home.mlflow_uri):
-        location = (home.mlflow_artifacts / name).as_uri()
-    tags = {KIND_TAG: KIND_CLASSIC}
+        location = (home.mlflow_artifacts / name.replace("/", ".")).as_uri()
+    tags = {KIND_TAG: KIND_CLASSIC, OWN_TAG: experiment}
     return str(client.create_experiment(name, artifact_location=location, tags=tags))
 
 
@@ -79,7 +97,7 @@ def is_local(uri: str) -> bool:
 
 def find_runs(client: MlflowClient, experiment: str, /, **tags: str) -> list[Run]:
     """Active runs of an experiment whose tags have these values, newest first."""
-    known = client.get_experiment_by_name(experiment)
+    known = client.get_experiment_by_name(name_of(experiment))
     if known is None:
         return []
     wanted = " and ".join(f"tags.{name} = '{value}'" for name, value in tags.items())

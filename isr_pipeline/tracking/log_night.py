@@ -1,8 +1,8 @@
 """A night in MLflow: one parent run, and one child run per configuration.
 
 A night is logged whole or not at all. New runs carry ``status = writing`` until everything is in
-them; then those of an earlier attempt at the same night are removed and the tag becomes
-``complete``. A log that fails removes what it made.
+them; then those of an earlier run of the same night become ``replaced``, debris of one that was
+killed is removed, and the tag becomes ``complete``. A log that fails removes what it made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import read_answer
@@ -31,6 +32,7 @@ from isr_pipeline.tracking.client import (
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.model import RED, ConfigVerdict, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.quantities import in_unit
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
@@ -67,7 +70,7 @@ NOTE_TAG = "mlflow.note.content"
 
 
 def log_night(plan: Plan, dag_run_id: str) -> str:
-    """Log a judged night, replacing what an earlier run of that night logged.
+    """Log a judged night, and mark what an earlier run of that night logged as replaced.
 
     Args:
         plan: the night's plan.
@@ -84,24 +87,25 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
     client = connect()
     made: list[str] = []
     with refused_in_one_line(), _undone_if_it_fails(client, made):
-        replaced = [run.info.run_id for run in find_runs(client, plan.experiment, night=plan.night)]
+        before = find_runs(client, plan.experiment, night=plan.night)
         parent = _log_parent(client, plan, verdict, dag_run_id, made)
         values = _summary_values(plan)
         failed = _log_children(client, plan, verdict, dag_run_id, made, values=values)
         failed += [parent] if verdict.red else []
         _attach_files(client, parent, plan)
         _log_tables(client, parent, plan)
-        remove_runs(client, replaced)
         known = experiment_id(client, plan.experiment)
-        links = _links(plan, dag_run_id, known, made)
+        trends = trend.experiment_id(client, plan.experiment)
+        links = _links(plan, dag_run_id, known, made, trends=trends)
         note = names.night_note(verdict, values, links, _changed(plan), _answer(plan))
         client.set_tag(parent, NOTE_TAG, note)
+        _replace(client, before, parent)
         for run_id in reversed(made):
             client.set_tag(run_id, "status", names.COMPLETE)
             client.set_terminated(run_id, "FAILED" if run_id in failed else "FINISHED")
         _pin(client, plan.experiment)
-        trend.log_trends(client, known, verdict, values)
-        _describe(client, plan, known)
+        trend.log_trends(client, trends, verdict, values, plan.reference)
+        _describe(client, plan, known, trends)
     pages.remember(plan.experiment, plan.night, experiment_id=known, run_id=parent)
     return parent
 
@@ -121,6 +125,33 @@ def attach_report(plan: Plan) -> str | None:
         if parent is not None:
             _attach_files(client, parent, plan)
         return parent
+
+
+def _replace(client: MlflowClient, before: list[Run], parent: str) -> None:
+    """Mark the runs that a night had as replaced, and remove what was never whole.
+
+    Args:
+        client: of the store.
+        before: its runs so far.
+        parent: run id of the one that replaces them.
+    """
+    ended = {
+        run.info.run_id: run
+        for run in before
+        if run.data.tags.get("status") in (names.COMPLETE, names.REPLACED)
+    }
+    # A parent is the last to be called complete: children without one are debris.
+    whole = {
+        run_id: run
+        for run_id, run in ended.items()
+        if run.data.tags.get("mlflow.parentRunId", run_id) in ended
+    }
+    for run_id, run in whole.items():
+        if run.data.tags["status"] == names.COMPLETE:
+            client.set_tag(run_id, "status", names.REPLACED)
+            client.set_tag(run_id, "superseded_by", parent)
+            client.update_run(run_id, name=f"{run.info.run_name} ({names.REPLACED})")
+    remove_runs(client, [run.info.run_id for run in before if run.info.run_id not in whole])
 
 
 def find_parent(client: MlflowClient, experiment: str, night: str) -> str | None:
@@ -244,6 +275,7 @@ def _log_children(
     """Log every configuration, and return the runs of those that turn the night red."""
     failed = []
     experiment = experiment_id(client, plan.experiment)
+    trends = trend.experiment_id(client, plan.experiment)
     shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
     intervals = _intervals(plan)
     for configuration in plan.configurations:
@@ -255,7 +287,7 @@ def _log_children(
             "status": names.WRITING,
             "mlflow.parentRunId": made[0],
             "mlflow.note.content": names.config_note(
-                one, trend.page(experiment, plan.panel_digest, one.name)
+                one, trend.page(trends, plan.panel_digest, one.name)
             ),
         }
         run = client.create_run(
@@ -278,7 +310,10 @@ def _params(configuration: Configuration) -> dict[str, object]:
 
 
 def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
-    """config_id -> MLflow metric -> value over the whole regression panel; NaN if there is none."""
+    """config_id -> MLflow metric -> value over the whole regression panel; NaN if there is none.
+
+    Shares are in percent, as everywhere else.
+    """
     whole = _whole_panel(plan)
     empty = {names.metric_name(column): math.nan for column in METRICS}
     values = {one.config_id: dict(empty) for one in plan.configurations}
@@ -286,7 +321,7 @@ def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
         whole["config_id"], whole["metric"], whole["value"], strict=True
     ):
         if config_id in values and metric in METRICS:
-            values[config_id][names.metric_name(metric)] = float(value)
+            values[config_id][names.metric_name(metric)] = float(value) * in_unit(metric)
     return values
 
 
@@ -308,7 +343,8 @@ def _intervals(plan: Plan) -> dict[str, dict[str, float]]:
             continue
         own = found.setdefault(row["config_id"], {})
         name = names.metric_name(row["metric"])
-        numbers = {column: float(row[column]) for column in ("low", "high", "ratio")}
+        numbers = {key: float(row[key]) * in_unit(row["metric"]) for key in ("low", "high")}
+        numbers["ratio"] = float(row["ratio"])
         numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
         own |= {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
     return found
@@ -319,7 +355,8 @@ def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for metric in one.metrics:
         if metric.delta is not None:
-            metrics[f"delta.{metric.metric}"] = metric.delta
+            delta = metric.delta * in_unit(metric.metric)
+            metrics[f"delta.{names.metric_name(metric.metric)}"] = delta
             metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
     return metrics
 
@@ -359,14 +396,16 @@ def _log_tables(client: MlflowClient, parent: str, plan: Plan) -> None:
             client.log_table(parent, rows, f"tables/{table}.json")
 
 
-def _describe(client: MlflowClient, plan: Plan, known: str) -> None:
+def _describe(client: MlflowClient, plan: Plan, known: str, trends: str) -> None:
     """Tell in the experiment's description what it asks and where its trends are."""
-    links = {"trends of nights, charted": trend.page(known, plan.panel_digest)}
+    links = {"trends of nights, charted": trend.page(trends, plan.panel_digest)}
     note = names.experiment_note(plan.experiment, plan.definition.description, links)
     client.set_experiment_tag(known, NOTE_TAG, note)
 
 
-def _links(plan: Plan, dag_run_id: str, known: str, made: list[str]) -> dict[str, str]:
+def _links(
+    plan: Plan, dag_run_id: str, known: str, made: list[str], *, trends: str
+) -> dict[str, str]:
     """Where to look further: the DAG run, the report, other views of MLflow.
 
     MLflow's pages drop a link to a file, so Data Docs are not among them: the report names them.
@@ -376,17 +415,19 @@ def _links(plan: Plan, dag_run_id: str, known: str, made: list[str]) -> dict[str
         dag_run_id: of Airflow, which does not know those of nights without it.
         known: id of the experiment in the store.
         made: runs of the night, the parent first.
+        trends: id of the experiment that holds its trends.
     """
     parent, *children = made
     links = {}
     if not dag_run_id.startswith(pages.IN_PROCESS):
         airflow = os.environ.get("AIRFLOW__API__BASE_URL", "http://127.0.0.1:8080").rstrip("/")
-        links["DAG run"] = f"{airflow}/dags/isr_nightly/runs/{quote(dag_run_id, safe='')}"
+        dag_id = dag_id_of(plan.experiment)
+        links["DAG run"] = f"{airflow}/dags/{dag_id}/runs/{quote(dag_run_id, safe='')}"
     return {
         **links,
         "report": pages.report_of(known, parent),
         "configurations side by side": pages.comparison(known, children[:COMPARED_MAX]),
-        "trends of nights": trend.page(known, plan.panel_digest),
+        "trends of nights": trend.page(trends, plan.panel_digest),
     }
 
 

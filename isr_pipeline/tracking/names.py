@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from isr_pipeline.report import words
@@ -24,7 +23,12 @@ if TYPE_CHECKING:
 
 WRITING = "writing"
 COMPLETE = "complete"
-"""Values of the tag `status`: a run without `complete` is debris of an attempt."""
+REPLACED = "replaced"
+"""Values of the tag `status`. A run that is being written may be debris of an attempt; one that is
+replaced is of an earlier run of its night, and stays until the night is pruned."""
+
+UNITS = {"share": "percent_of_time", "share of scenarios": "percent_of_scenarios"}
+"""Unit of an outcome column -> the end of its name in MLflow."""
 
 NOTE_CHARACTERS = 7_800
 """MLflow keeps a note in a tag, which holds 8 000 characters."""
@@ -45,8 +49,8 @@ WORSE_MAX = 10
 def metric_name(column: str) -> str:
     """Name of an outcome column in MLflow, unit included."""
     unit = METRICS[column].unit
-    if unit == "share of scenarios":
-        return f"{column}_share_of_scenarios"
+    if unit in UNITS:
+        return f"{column}_{UNITS[unit]}"
     return f"{column}_per_scenario" if unit.endswith("/scenario") else column
 
 
@@ -83,8 +87,9 @@ def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
     return (
         f"**{name}**: {description.strip()}\n\n{listed}\n\n"
         "A run named by a date is a night; below it is one run for each configuration. A red cross "
-        "is a night, or a configuration, that regressed or has no data. `trend: …` has a point for "
-        "each night. A simulator made every number; no broker was touched."
+        "is a night, or a configuration, that regressed or has no data. A night that was run again "
+        "keeps its former runs, marked *replaced*, until it is pruned. A simulator made every "
+        "number; no broker was touched."
     )[:NOTE_CHARACTERS]
 
 
@@ -210,11 +215,7 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
 
 def _shown(values: Mapping[str, float]) -> list[str]:
     """What the table shows of a configuration, of the regression panel as everything in MLflow."""
-    found = (values.get(metric_name(name), math.nan) for name in SHOWN)
-    return [
-        quantities.amount(name, None if math.isnan(value) else value)
-        for name, value in zip(SHOWN, found, strict=True)
-    ]
+    return [quantities.plain(values.get(metric_name(name))) for name in SHOWN]
 
 
 def _heading(metric: str) -> str:

@@ -1,5 +1,7 @@
 """One run per configuration that lives from night to night: its metrics are curves over nights.
 
+Trends are an experiment of their own in MLflow, beside that of the nights. Its charts draw the ten
+runs that its list shows first: what regressed, then the reference, then the others.
 ``trend: <configuration>`` holds a point per night, so that MLflow's own charts draw it. Another
 panel begins other trends, and those of the panel before it name their panel from then on. A night
 that is logged again replaces its points. Nights that are pruned keep theirs: a few numbers, which
@@ -14,8 +16,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from isr_pipeline.tracking import names, pages
+from isr_pipeline.tracking.client import experiment_id as own_experiment_id
 from isr_pipeline.tracking.client import find_runs, remove_runs
-from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status
+from isr_pipeline.verdicts.model import RED, ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 KIND = "trend"
 """Value of the tag `kind`."""
+
+ORDER = "order"
+"""Tag by which trends are listed, and so drawn."""
 
 REGRESSED = "regressed"
 """Metric that every point has: 1 in a night in which the configuration regressed, else 0."""
@@ -45,11 +51,16 @@ NOTE = (
 )
 
 
+def experiment_id(client: MlflowClient, experiment: str) -> str:
+    """Id of the experiment that holds the trends of another one."""
+    return own_experiment_id(client, f"{experiment}/trends")
+
+
 def page(known: str, panel_digest: str, name: str | None = None) -> str:
     """Address at which a browser finds all trends of an experiment charted, or one of them.
 
     Args:
-        known: id of the experiment in the store.
+        known: id of the trends' experiment in the store.
         panel_digest: of the panel whose trends are meant.
         name: of a configuration.
     """
@@ -57,7 +68,7 @@ def page(known: str, panel_digest: str, name: str | None = None) -> str:
     if name:
         wanted += f" and tags.config_name = '{name}'"
     place = f"#/experiments/{known}/runs?searchFilter={quote(wanted)}&compareRunsMode=CHART"
-    place += f"&{pages.VIEW}"
+    place += f"&orderByKey={quote(f'tags.`{ORDER}`')}&orderByAsc=true&{pages.VIEW}"
     return f"{pages.server()}/{place}"
 
 
@@ -66,6 +77,7 @@ def log_trends(
     known: str,
     verdict: NightVerdict,
     values: Mapping[str, Mapping[str, float]],
+    reference: str,
 ) -> None:
     """Add a night to every configuration's trend, in the place of points it has there already.
 
@@ -73,12 +85,13 @@ def log_trends(
 
     Args:
         client: of the store.
-        known: id of the experiment in the store.
+        known: id of the trends' experiment in the store.
         verdict: the night's.
         values: config_id -> MLflow metric -> value over the regression panel. The verdict's own may
             be of further scenarios, which no other night has.
+        reference: name of the configuration that the others are compared with.
     """
-    trends = find_runs(client, verdict.experiment, kind=KIND)
+    trends = find_runs(client, f"{verdict.experiment}/trends", kind=KIND)
     _name_apart(client, trends, verdict.panel_digest)
     runs: dict[str, Run] = {}
     replaced = []
@@ -99,10 +112,12 @@ def log_trends(
         "mlflow.note.content": NOTE.format(first=first),
     }
     step = day - first_day
-    for one in verdict.configurations:
+    # What is made last is what a list of the newest shows first.
+    for one in sorted(verdict.configurations, key=lambda one: _order(one, reference), reverse=True):
         points = _points(one, values.get(one.config_id, {}), day, step)
+        own = {**tags, "config_name": one.name, ORDER: _order(one, reference)}
         if one.name not in runs:
-            _write(client, known, {**tags, "config_name": one.name}, points)
+            _write(client, known, own, points)
             continue
         trend = runs[one.name]
         if any(point.step == step for point in _history(client, trend, REGRESSED)):
@@ -110,13 +125,22 @@ def log_trends(
             _write(
                 client,
                 known,
-                {**tags, "config_name": one.name},
+                own,
                 [p for p in kept if p.step != step] + points,
             )
             replaced.append(trend.info.run_id)
         else:
             client.log_batch(trend.info.run_id, metrics=points)
+            if trend.data.tags.get(ORDER) != own[ORDER]:
+                client.set_tag(trend.info.run_id, ORDER, own[ORDER])
     remove_runs(client, replaced)
+
+
+def _order(one: ConfigVerdict, reference: str) -> str:
+    """Place of a configuration's trend, a text that sorts."""
+    if one.status in RED:
+        return "0 red"
+    return "1 reference" if one.name == reference else "2 other"
 
 
 def _name_apart(client: MlflowClient, trends: list[Run], tonight: str) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.alone import alone
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.validation import data_docs
 from isr_pipeline.validation.data_docs import CHECKED_TABLES
@@ -107,7 +108,8 @@ def check(table: str, plan: Plan) -> None:
     with tempfile.TemporaryDirectory(prefix="isr-docs-") as folder:
         broken, of = broken_of(table, plan, Path(folder))
         names = [one.name for one in broken]
-        page = data_docs.add(site, Path(folder), table, plan, refused=names, of=of)
+        with alone(Home.from_environment().locks, f"data-docs.{plan.experiment}"):
+            page = data_docs.add(site, Path(folder), table, plan, refused=names, of=of)
     if broken:
         raise DataRefused(table, plan.night, broken, page)
 

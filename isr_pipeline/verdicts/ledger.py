@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.alone import alone
 from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
@@ -216,10 +217,7 @@ def _append_remote(file: RemotePath, entry: Entry) -> None:
 
     One acceptance at a time, by a lock of the home.
     """
-    locks = Home.from_environment().locks
-    locks.mkdir(parents=True, exist_ok=True)
-    with (locks / "ledger.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(Home.from_environment().locks, "ledger"):
         try:
             before = file.read_bytes()
         except FileNotFoundError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -380,9 +381,21 @@ def accept_command(experiment: str, night: str, only: Sequence[str] = ()) -> str
     return f"isr-pipeline baseline accept {night} --experiment {experiment}{alone} --why 'REASON'"
 
 
+def cause_commands(experiment: str, night: str, name: str) -> tuple[str, str]:
+    """The commands that show where a configuration's runs first differ, and what made the change.
+
+    Args:
+        experiment: name.
+        night: YYYY-MM-DD.
+        name: of a configuration that regressed or is suspect.
+    """
+    of = f"{night} {shlex.quote(name)} --experiment {experiment}"
+    return f"isr-pipeline why {of}", f"isr-pipeline blame {of}"
+
+
 def run_again(experiment: str, night: str) -> str:
     """What to do about a night that lacks something, with the command."""
-    return f"run it again: make nightly NIGHT={night} EXPERIMENT={experiment}"
+    return f"run it again: isr-pipeline night run --night {night} --experiment {experiment}"
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -1,4 +1,4 @@
-"""Tell somebody: whatever is called at the end of a night gets the night's one line.
+"""Tell somebody how a night ended, whether it was judged or failed before.
 
 ``ISR_PIPELINE_NOTIFY=package.module:function`` names a function of one argument, the line.
 """
@@ -6,39 +6,30 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.verdicts.model import load_verdict
 
 Notifier = Callable[[str], object]
 
 VARIABLE = "ISR_PIPELINE_NOTIFY"
 
 
-def announce(experiment: str, night: str, notifier: Notifier | None = None) -> str:
-    """Give a night's line to a notifier.
+def tell(line: str) -> None:
+    """Give a line to the notifier that is set; one that fails does not fail the night.
 
     Args:
-        experiment: experiment name.
-        night: YYYY-MM-DD, judged and confirmed.
-        notifier: who gets it; the one that ``ISR_PIPELINE_NOTIFY`` names if None, nobody if that
-            is not set.
-
-    Returns:
-        The line: ``EXPERIMENT NIGHT: headline``.
-
-    Raises:
-        Refused: the night was not judged.
-        InputError: the variable names nothing that can be called.
+        line: how a night ended.
     """
-    line = f"{experiment} {night}: {load_verdict(experiment, night).headline}"
-    notifier = notifier or configured()
-    if notifier is not None:
-        notifier(line)
-    return line
+    try:
+        notifier = configured()
+        if notifier is not None:
+            notifier(line)
+    except Exception as error:
+        sys.stdout.write(f"the notifier failed: {error}\n")
 
 
 def configured() -> Notifier | None:

@@ -78,7 +78,7 @@ def test_a_night_that_was_judged_before_any_baseline(home: Path) -> None:
     with pytest.raises(
         Refused,
         match=f"night {LATER} of synthetic was judged before night {NIGHT} was accepted; "
-        f"run it again: make nightly NIGHT={LATER} EXPERIMENT=synthetic",
+        f"run it again: isr-pipeline night run --night {LATER} --experiment synthetic",
     ):
         read_case("synthetic", LATER, "lag-20s")
 
@@ -210,7 +210,8 @@ class TestRefused:
         acceptance.accept("synthetic", "2026-11-21", "Ada", "next", version=world.code_version)
         assert refused() == (
             "lag-20s was compared with another baseline than that of night 2026-11-21, which was "
-            f"accepted since; run it again: make nightly NIGHT={LATER} EXPERIMENT=synthetic"
+            f"accepted since; run it again: isr-pipeline night run --night {LATER} "
+            "--experiment synthetic"
         )
 
     def test_the_baseline_itself(self) -> None:

@@ -133,7 +133,8 @@ class TestChangedOnConfirm:
             read_case("synthetic", LATER, "lag-20s")
         assert str(refusal.value) == (
             f"night {LATER} of synthetic: no scenario that both sides ran differs in {METRIC} "
-            f"under lag-20s; run it again: make nightly NIGHT={LATER} EXPERIMENT=synthetic"
+            f"under lag-20s; run it again: isr-pipeline night run --night {LATER} "
+            "--experiment synthetic"
         )
 
 

@@ -227,7 +227,9 @@ class TestKept:
             acceptance.accept(EXPERIMENT, LATER, "Ada", "again")
         line = str(refused.value)
         assert line.startswith(f"night {LATER}: confirm outcomes are missing and its code version")
-        assert line.endswith(f"run it again: make nightly NIGHT={LATER} EXPERIMENT=smoke")
+        assert line.endswith(
+            f"run it again: isr-pipeline night run --night {LATER} --experiment smoke"
+        )
 
     def test_prune(self, home: Home) -> None:
         """Older nights go whole; the accepted one stays, and with it the baseline."""

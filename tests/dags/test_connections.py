@@ -134,6 +134,10 @@ class TestSettings:
                 '{"spark_conf": {"executor.memory": "4g"}}',
                 "Airflow Variable isr_pipeline: spark_conf: ",
             ),
+            (
+                '{"on_failure": {"SmtpNotifier": {}}}',
+                "Airflow Variable isr_pipeline: on_failure: ",
+            ),
         ],
     )
     def test_refused(self, monkeypatch: pytest.MonkeyPatch, text: str, line: str) -> None:
@@ -193,7 +197,7 @@ class TestPoolAndLimit:
 
     PARSED = (
         "import json, runpy, sys\n"
-        "dag = runpy.run_path(sys.argv[1])['dag']\n"
+        "dag = runpy.run_path(sys.argv[1])['DAGS'][0]\n"
         "pools = {t.task_id: getattr(t, 'pool') for t in dag.tasks}\n"
         "conf = dag.get_task('confirm').conf\n"
         "print(json.dumps([pools, conf, dag.dagrun_timeout.total_seconds()]))\n"

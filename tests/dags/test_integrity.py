@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -13,23 +15,28 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException, AirflowFailException, ParamValidationError
+from airflow.exceptions import ParamValidationError
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-
-from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.cost import task_limit_s
-from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.experiment.stages import STAGE_PANELS
-from isr_pipeline.home import SHIPPED, Home
-from isr_pipeline.host.java import java_home, spark_home
-from isr_pipeline.host.stack import environment
-from isr_pipeline.night import steps
-from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.orchestration.airflow_names import (
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
     AirflowTaskTimeout,
 )
+
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.cost import task_limit_s
+from isr_pipeline.experiment.file import known_experiments
+from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.experiment.stages import STAGE_PANELS
+from isr_pipeline.home import REPOSITORY, SHIPPED, Home
+from isr_pipeline.host.java import java_home, spark_home
+from isr_pipeline.host.stack import environment
+from isr_pipeline.night import steps
+from isr_pipeline.night.status import Status, write_status
+from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
@@ -41,7 +48,6 @@ from isr_pipeline.orchestration.wiring import (
     check_params,
     claim_and_limit,
     claim_if_open,
-    experiment_names,
     night_of,
     one_line_errors,
 )
@@ -52,7 +58,8 @@ __all__ = ["home"]
 
 STORED = '{"conn_type": "spark", "host": "local[1]", "extra": {"spark-binary": "spark-submit"}}'
 
-DAG_IDS = ("isr_baseline_accept", "isr_nightly")
+NIGHTLY = "isr_nightly_operators"
+DAG_IDS = ("isr_baseline_accept", "isr_maintenance", NIGHTLY, "isr_nightly_smoke")
 
 CHAIN = list(steps.NAMES)
 """What a night without Airflow does, in that order."""
@@ -64,7 +71,8 @@ class TestEveryDag:
     def test_all_parse(self, bag: Any) -> None:
         """No file of the folder fails to import, and nothing else is taken for a DAG."""
         assert bag.import_errors == {}
-        assert sorted(bag.dags) == sorted(DAG_IDS)
+        ours = {dag_id_of(name) for name in known_experiments()}
+        assert set(bag.dags) == ours | {"isr_baseline_accept", "isr_maintenance"}
 
     @pytest.mark.parametrize("dag_id", DAG_IDS)
     def test_page_has_triage_notes(self, bag: Any, dag_id: str) -> None:
@@ -91,11 +99,6 @@ class TestEveryDag:
         """Two runs never write at once."""
         assert bag.dags[dag_id].max_active_runs == 1
 
-    @pytest.mark.parametrize("dag_id", DAG_IDS)
-    def test_airflow_decides_whether_it_is_on_from_the_start(self, bag: Any, dag_id: str) -> None:
-        """In an Airflow that somebody else runs a new DAG is paused, unless its owner says no."""
-        assert bag.dags[dag_id].is_paused_upon_creation is None
-
     def test_is_on_from_the_start_here(self, tmp_path: Path) -> None:
         """A fresh checkout needs no switch to be flipped before a run starts."""
         variables = environment(Home(tmp_path, str(tmp_path)))
@@ -104,15 +107,105 @@ class TestEveryDag:
     @pytest.mark.parametrize("dag_id", DAG_IDS)
     def test_is_run_by_the_file_of_the_folder(self, bag: Any, dag_id: str) -> None:
         """Airflow finds a task by a path below its DAG folder, not by the package's."""
-        assert Path(bag.dags[dag_id].fileloc) == SHIPPED / "dags" / f"{dag_id}.py"
+        name = "isr_nightly" if dag_id.startswith(DAG_PREFIX) else dag_id
+        assert Path(bag.dags[dag_id].fileloc) == SHIPPED / "dags" / f"{name}.py"
+
+
+class TestEveryExperiment:
+    """A DAG for each file of `config/experiments`."""
+
+    READ = (
+        "import json, sys, time\n"
+        "from pathlib import Path\n"
+        "from airflow.dag_processing.dagbag import BundleDagBag\n"
+        "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
+        "folder, began = Path(sys.argv[1]), time.process_time()\n"
+        "bag = BundleDagBag(folder, bundle_path=folder, bundle_name='dags-folder')\n"
+        "json.dump({'seconds': time.process_time() - began, 'errors': bag.import_errors,\n"
+        "  'paused': {one.dag_id: one.is_paused_upon_creation for one in bag.dags.values()},\n"
+        "  'schedules': {one.dag_id: getattr(one.timetable, 'expression', None)"
+        " for one in bag.dags.values()},\n"
+        "  'kernel': 'numba' in sys.modules}, sys.stdout)\n"
+    )
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> Path:
+        """A copy of the shipped experiments."""
+        return Path(shutil.copytree(REPOSITORY / "config", tmp_path / "config"))
+
+    def read(self, config: Path, **variables: str) -> dict[str, Any]:
+        """What Airflow makes of the DAG folder with these experiments."""
+        own = {"AIRFLOW_HOME": str(config.parent), "ISR_PIPELINE_CONFIG": str(config)}
+        own |= {"AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False"}
+        done = subprocess.run(
+            [sys.executable, "-c", self.READ, str(REPOSITORY / "dags")],
+            env=os.environ | own | variables,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    def test_schedule_of_the_file(self, config: Path) -> None:
+        """It is the DAG's; a DAG without one is paused, of another Airflow decides."""
+        found = self.read(config)
+        assert found["schedules"][NIGHTLY] == "0 0 * * *"
+        assert found["schedules"]["isr_nightly_smoke"] is None
+        assert found["paused"][NIGHTLY] is None
+        assert found["paused"]["isr_nightly_smoke"] is True
+
+    def test_what_removes_things_is_paused(self, config: Path) -> None:
+        """Wherever it is new, until somebody switches it on."""
+        assert self.read(config)["paused"]["isr_maintenance"] is True
+
+    def test_schedule_is_switched_off(self, config: Path) -> None:
+        """Where Airflow starts nothing by itself every DAG of an experiment is paused."""
+        paused = self.read(config, AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE="False")["paused"]
+        paused.pop("isr_baseline_accept")
+        assert set(paused.values()) == {True}
+
+    def test_a_broken_file(self, config: Path) -> None:
+        """One line of a file without DAGs: Airflow hides the DAGs of a file that has an error."""
+        file = config / "experiments" / "smoke.yaml"
+        file.write_text(file.read_text().replace("seed:", "schedule: midnight\nseed:"))
+        found = self.read(config)
+        assert found["errors"] == {
+            "isr_broken_experiments.py": (
+                f"{file}: schedule: midnight; allowed: a cron expression of five fields, days of "
+                "the month up to 28, such as 0 0 * * *"
+            )
+        }
+        assert "isr_nightly_smoke" not in found["schedules"]
+        assert NIGHTLY in found["schedules"]
+
+    def test_a_name_that_airflow_does_not_take(self, config: Path) -> None:
+        """It is refused as a mistake in the file is, and not by Airflow for all of them."""
+        file = config / "experiments" / "smoke.yaml"
+        bad = file.rename(file.with_name("smoke+.yaml"))
+        found = self.read(config)["errors"]
+        assert found == {
+            "isr_broken_experiments.py": f"{bad}: smoke+.yaml; allowed: a name of a-z, 0-9, . _ - "
+            "(at most 60), with .yaml"
+        }
+
+    def test_twenty_files_are_read_fast(self, config: Path) -> None:
+        """In under a second of processor time, without the kernel."""
+        folder = config / "experiments"
+        for number in range(20 - len(list(folder.glob("*.yaml")))):
+            shutil.copy(folder / "operators.yaml", folder / f"copy-{number}.yaml")
+        twice = [self.read(config) for _ in range(2)]  # another program may slow one of them
+        assert min(found["seconds"] for found in twice) < 1
+        assert len(twice[0]["schedules"]) == 22
+        assert not twice[0]["kernel"]
 
 
 class TestNightly:
-    """`isr_nightly` itself."""
+    """The DAG of an experiment."""
 
     def test_tasks_are_one_chain(self, bag: Any) -> None:
         """Each task waits for the one before it, in the order of the data."""
-        dag = bag.dags["isr_nightly"]
+        dag = bag.dags[NIGHTLY]
         assert sorted(dag.task_ids) == sorted(CHAIN)
         for before, after in itertools.pairwise(CHAIN):
             assert dag.get_task(after).upstream_task_ids >= {before}
@@ -120,14 +213,14 @@ class TestNightly:
     @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if step.job])
     def test_spark_does_the_same_as_without_airflow(self, bag: Any, step: steps.Step) -> None:
         """A task of Spark runs the job that the list of steps names."""
-        task = bag.dags["isr_nightly"].get_task(step.name)
+        task = bag.dags[NIGHTLY].get_task(step.name)
         job = task.partial_kwargs["job"] if task.is_mapped else Path(task.application).name
         assert job == step.job
 
     @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if not step.job])
     def test_the_rest_is_the_same_function(self, bag: Any, step: steps.Step) -> None:
         """Any other task calls the function of its name, that of a look without its number."""
-        task = bag.dags["isr_nightly"].get_task(step.name)
+        task = bag.dags[NIGHTLY].get_task(step.name)
         name = "look" if step.name.startswith("look_") else step.name
         assert f"steps.{name}(" in inspect.getsource(task.python_callable.__wrapped__)
 
@@ -136,7 +229,7 @@ class TestNightly:
         self, bag: Any, step: steps.Step
     ) -> None:
         """Airflow leaves out what comes after a skipped task, but for tasks of another rule."""
-        rule = bag.dags["isr_nightly"].get_task(step.name).trigger_rule
+        rule = bag.dags[NIGHTLY].get_task(step.name).trigger_rule
         assert rule == ("none_failed" if step.after_skipped else "all_success")
 
     def test_what_may_be_skipped_may_be_missing(self) -> None:
@@ -149,26 +242,26 @@ class TestNightly:
 
     def test_runs_every_night_and_not_before(self, bag: Any) -> None:
         """Midnight UTC, and no run for a time that has passed when Airflow is switched on."""
-        dag = bag.dags["isr_nightly"]
+        dag = bag.dags[NIGHTLY]
         assert dag.timetable.expression == "0 0 * * *"
         assert dag.timetable.run_immediately == timedelta(0)
         assert dag.catchup is False
 
     def test_work_is_tried_again(self, bag: Any) -> None:
         """Every task but the gate is tried a second time."""
-        dag = bag.dags["isr_nightly"]
+        dag = bag.dags[NIGHTLY]
         retries = {name: dag.get_task(name).retries for name in CHAIN}
         assert retries.pop("gate") == 0
         assert set(retries.values()) == {1}
 
     def test_a_run_ends_some_day(self, bag: Any) -> None:
         """A run that hangs between its tasks is ended by Airflow: after a day, unless said."""
-        assert bag.dags["isr_nightly"].dagrun_timeout == timedelta(hours=24)
+        assert bag.dags[NIGHTLY].dagrun_timeout == timedelta(hours=24)
 
     @pytest.mark.parametrize("step", [step for step in steps.BETWEEN if step.job])
     def test_spark_tasks_have_limits(self, bag: Any, step: steps.Step) -> None:
         """What sets a limit of the experiment's size is called before each of them."""
-        task = bag.dags["isr_nightly"].get_task(step.name)
+        task = bag.dags[NIGHTLY].get_task(step.name)
         hook = (task.partial_kwargs if task.is_mapped else vars(task))[
             "pre_execute" if task.is_mapped else "_pre_execute_hook"
         ]
@@ -177,36 +270,59 @@ class TestNightly:
 
     def test_shards_are_mapped_and_named(self, bag: Any) -> None:
         """Simulation is one task per shard, shown by its name, one at a time."""
-        task = bag.dags["isr_nightly"].get_task("simulate")
+        task = bag.dags[NIGHTLY].get_task("simulate")
         assert task.is_mapped
         assert task.partial_kwargs["map_index_template"] == "{{ task.application_args[3] }}"
         assert task.partial_kwargs["max_active_tis_per_dagrun"] == 1
 
-    def test_gate_always_looks(self, bag: Any) -> None:
-        """The gate runs whatever happened before it: it is the one that fails the run."""
-        assert bag.dags["isr_nightly"].get_task("gate").trigger_rule == "all_done"
-
     def test_stages_are_the_plans(self, bag: Any) -> None:
         """A task for every stage that a plan can have, named in its arguments, and a look each."""
-        dag = bag.dags["isr_nightly"]
+        dag = bag.dags[NIGHTLY]
         stages = [dag.get_task(name) for name in ("confirm", "extend_1", "extend_2")]
         assert tuple(task.application_args[3] for task in stages) == STAGE_PANELS
         assert len([name for name in dag.task_ids if name.startswith("look_")]) == len(stages)
 
     def test_a_skipped_stage_skips_all_up_to_the_decision(self, bag: Any) -> None:
         """Only `decide` runs after a skipped stage: a quiet night starts nothing for the rest."""
-        dag = bag.dags["isr_nightly"]
+        dag = bag.dags[NIGHTLY]
         assert {dag.get_task(name).trigger_rule for name in GATE_MAY_SKIP} == {"all_success"}
         assert dag.get_task("decide").trigger_rule == "none_failed"
 
     @pytest.mark.parametrize("name", ["simulate", "confirm", "extend_1", "extend_2"])
     def test_spark_jobs_go_through_the_connection(self, bag: Any, name: str) -> None:
         """Where Spark runs is said by `spark_default` alone, to the provider's own operator."""
-        task = bag.dags["isr_nightly"].get_task(name)
+        task = bag.dags[NIGHTLY].get_task(name)
         assert task.task_type == "SparkJob"
         assert issubclass(SparkJob, SparkSubmitOperator)
         settings = task.partial_kwargs if task.is_mapped else vars(task)
         assert settings.get("_conn_id", settings.get("conn_id", "spark_default")) == "spark_default"
+
+
+class TestAssets:
+    """What other DAGs may wait for."""
+
+    @pytest.mark.parametrize(
+        ("dag_id", "task", "asset"),
+        [
+            (NIGHTLY, "decide", "isr-pipeline/verdict"),
+            ("isr_baseline_accept", "accept", "isr-pipeline/baseline"),
+        ],
+    )
+    def test_outlets(self, bag: Any, dag_id: str, task: str, asset: str) -> None:
+        """The task that decides, and the one that accepts."""
+        assert [one.name for one in bag.dags[dag_id].get_task(task).outlets] == [asset]
+
+    def test_a_verdict_has_what_a_reader_asks(self, home: Path) -> None:
+        """Night, status, colour and report, under the experiment's own name."""
+        plan = World(experiment="smoke").write(NIGHT)
+        judge_night(plan)
+        told: list[Any] = []
+        events = {VERDICT: SimpleNamespace(add=lambda asset, extra: told.append((asset, extra)))}
+        tell_verdict({"outlet_events": events}, plan)
+        ((asset, extra),) = told
+        assert asset.name == "isr-pipeline/verdict/smoke"
+        report = str(home / "nights" / "smoke" / NIGHT / "report.html")
+        assert extra == {"night": NIGHT, "status": "baseline", "red": False, "report": report}
 
 
 class TestParams:
@@ -215,7 +331,6 @@ class TestParams:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("experiment", "operator"),
             ("night", "yesterday"),
             ("night", "2026-13-01"),
             ("panel_size", 0),
@@ -226,21 +341,24 @@ class TestParams:
     )
     def test_refuses(self, bag: Any, name: str, value: object) -> None:
         """A value out of range, of another kind, or not in the list."""
-        param = bag.dags["isr_nightly"].params.get_param(name)
+        param = bag.dags[NIGHTLY].params.get_param(name)
         with pytest.raises(ParamValidationError):
             param.resolve(value)
 
     @pytest.mark.parametrize(
         ("name", "value"),
-        [("experiment", "smoke"), ("night", "2026-11-19"), ("night", None), ("panel_size", 1)],
+        [("night", "2026-11-19"), ("night", None), ("panel_size", 1)],
     )
     def test_accepts(self, bag: Any, name: str, value: object) -> None:
         """What an operator would enter."""
-        assert bag.dags["isr_nightly"].params.get_param(name).resolve(value) == value
+        assert bag.dags[NIGHTLY].params.get_param(name).resolve(value) == value
 
-    def test_experiments_are_the_files(self) -> None:
-        """The list in the form is the folder config/experiments."""
-        assert {"operators", "proposals", "history", "smoke"} <= set(experiment_names())
+    def test_experiments_are_the_files(self, bag: Any) -> None:
+        """The list in the form of an acceptance is the folder config/experiments."""
+        param = bag.dags["isr_baseline_accept"].params.get_param("experiment")
+        assert param.schema["enum"] == known_experiments()
+        with pytest.raises(ParamValidationError):
+            param.resolve("operator")
 
     def test_a_reason_is_asked_for(self, bag: Any) -> None:
         """A baseline is not accepted without night and reason."""
@@ -312,7 +430,7 @@ class TestGate:
             get_task_states=lambda **_: {"r": states},
             xcom_pull=lambda task_ids, map_indexes, **_: (why or {}).get((task_ids, map_indexes)),
         )
-        run = SimpleNamespace(dag_id="isr_nightly", run_id="r")
+        run = SimpleNamespace(dag_id=NIGHTLY, run_id="r")
         return broken_tasks({"ti": instance, "dag_run": run}, self.TASKS)
 
     def good(self) -> dict[str, str | None]:
@@ -425,8 +543,7 @@ class TestNamesOfParams:
         with pytest.raises(InputError) as refused:
             check_params({"params": {"nigth": "2026-11-19"}}, NIGHT_PARAMS)
         assert str(refused.value) == (
-            "params: nigth; allowed: the parameters experiment, fail_on_regression, night, "
-            "panel_size"
+            "params: nigth; allowed: the parameters fail_on_regression, night, panel_size"
         )
 
     def test_the_dags_own(self) -> None:
@@ -507,6 +624,13 @@ class TestCheckGround:
             "connection spark_default: spark-submit is not on the PATH of Airflow's workers"
         )
 
+    def test_no_notifier(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever is to be told, nobody would be, and that only at the end."""
+        monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+        monkeypatch.setenv("ISR_PIPELINE_NOTIFY", "nowhere:tell")
+        with pytest.raises(AirflowFailException, match=r"ISR_PIPELINE_NOTIFY: nowhere:tell; allow"):
+            check_ground()
+
     def test_no_store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Before the night has run, not after."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
@@ -549,9 +673,13 @@ class TestLimits:
             xcom_pull=lambda **_: str(file), get_dagrun_state=lambda *_: "running"
         )
         run = SimpleNamespace(
-            run_id="r", dag_id="isr_nightly", run_type="manual", logical_date=None, run_after=None
+            run_id="r",
+            dag_id="isr_nightly_smoke",
+            run_type="manual",
+            logical_date=None,
+            run_after=None,
         )
-        params = {"experiment": "smoke", "night": "2026-11-19"}
+        params = {"night": "2026-11-19"}
         return {"ti": instance, "dag_run": run, "params": params}
 
     def limit(self, context: dict[str, Any], given: timedelta | None = None) -> timedelta | None:
@@ -605,14 +733,14 @@ class TestLinks:
         """As the web server gets it: in the serialized DAG, the mapped task among them."""
         from airflow.serialization.serialized_objects import DagSerialization
 
-        tasks = DagSerialization.to_dict(bag.dags["isr_nightly"])["dag"]["tasks"]
+        tasks = DagSerialization.to_dict(bag.dags[NIGHTLY])["dag"]["tasks"]
         links = {
             task["__var"]["task_id"]: task["__var"].get("_operator_extra_links") for task in tasks
         }
-        assert set(links) == set(bag.dags["isr_nightly"].task_ids)
+        assert set(links) == set(bag.dags[NIGHTLY].task_ids)
         assert all(one == {"The night": "_link_NightLink"} for one in links.values()), links
 
     def test_a_shard_has_it_when_it_runs(self, bag: Any) -> None:
         """Airflow makes the mapped task's operators anew from their class."""
-        shard = bag.dags["isr_nightly"].get_task("simulate").unmap({"application_args": ["a"]})
+        shard = bag.dags[NIGHTLY].get_task("simulate").unmap({"application_args": ["a"]})
         assert [link.name for link in shard.operator_extra_links] == ["The night"]

@@ -1,128 +1,405 @@
-"""What a night's run leaves on its gate's page, in Airflow's own tables."""
+"""How a run ends: gate, note, and who is told, where the home is in the Airflow Variable alone."""
 
 from __future__ import annotations
 
-import uuid
+import contextlib
+import functools
+import io
+import json
+import threading
+import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import metadata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from airflow.models import DagRun, import_all_models
-from airflow.models.base import Base
-from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XComModel
-from sqlalchemy import create_engine, event, insert, select
-from sqlalchemy.engine import Engine
-from sqlalchemy.orm import Session
+from airflow.sdk import DAG, BaseNotifier
 
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.night import steps
+from isr_pipeline.night.claim import claim_night, holds_claim
+from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.orchestration import run_end, wiring
-from isr_pipeline.orchestration.run_end import (
-    ACCEPT,
-    ACCEPT_DAG_ID,
-    DAG_ID,
-    GATE,
-    _note_acceptance,
-    _note_gate,
-    _take_links,
-)
+from isr_pipeline.orchestration.connections import into_environment, notifiers, settings
+from isr_pipeline.orchestration.run_end import ACCEPT, close, free_night, note_end, tell_end
+from isr_pipeline.verdicts.judge import assemble
+from isr_pipeline.verdicts.look import Power
+from isr_pipeline.verdicts.model import ConfigVerdict
+from isr_pipeline.verdicts.model import Status as Verdict
+from tests.verdicts.synthetic import NIGHT, World
+
+EXPERIMENT, RUN = "smoke", "manual__1"
+DAG_ID = dag_id_of(EXPERIMENT)
+
+TASKS = frozenset(steps.NAMES) - {"gate"}
+
+TOLD: list[str] = []
+
+
+def remember(line: str) -> None:
+    """A notifier of one's own."""
+    TOLD.append(line)
+
+
+class Note(BaseNotifier):  # type: ignore[misc]
+    """A notifier as Airflow's providers have them."""
+
+    template_fields = ("text",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def notify(self, context: Any) -> None:
+        """Remember what would be sent."""
+        TOLD.append(self.text)
+
+
+class Broken(Note):
+    """One whose server does not answer."""
+
+    def notify(self, context: Any) -> None:
+        """Fail."""
+        raise OSError("connection refused")
+
+
+class Api(BaseHTTPRequestHandler):
+    """Airflow's REST API, as far as notes go."""
+
+    notes: dict[str, str] = {}  # noqa: RUF012 - of one test
+    left: dict[str, str] = {}  # noqa: RUF012 - XComs, of one test
+
+    def _answer(self, content: dict[str, str], status: int = 200) -> None:
+        text = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def _content(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        return found
+
+    def do_POST(self) -> None:
+        """Log in."""
+        assert self._content() == {"username": "ada", "password": "of-the-test"}
+        self._answer({"access_token": "token"})
+
+    def do_GET(self) -> None:
+        """Give what a task left."""
+        key = self.path.rpartition("/xcomEntries/")[2]
+        self._answer({"value": self.left.get(key, "")}, 200 if key in self.left else 404)
+
+    def do_PATCH(self) -> None:
+        """Take a note."""
+        assert self.headers["Authorization"] == "Bearer token"
+        self.notes[self.path] = self._content()["note"]
+        self._answer({})
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 @pytest.fixture
-def session() -> Iterator[Session]:
-    """An empty database with Airflow's tables."""
-    engine: Engine = create_engine("sqlite://")
-    event.listen(engine, "connect", lambda one, _: one.execute("pragma foreign_keys = off"))
-    import_all_models()
-    Base.metadata.create_all(engine)
-    with Session(engine) as one:
-        yield one
+def api() -> Iterator[HTTPServer]:
+    """A server of notes on the loopback."""
+    Api.notes, Api.left = {}, {}
+    server = HTTPServer(("127.0.0.1", 0), Api)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
 
 
-def run_with(
-    session: Session, *tasks: str, dag_id: str = DAG_ID, run_id: str = "manual__1"
-) -> DagRun:
-    """A failed run of a DAG with these tasks."""
-    session.add(DagRun(dag_id=dag_id, run_id=run_id, run_type="manual", state="failed"))
-    for task in tasks:
-        values = {"id": uuid.uuid4(), "dag_id": dag_id, "run_id": run_id, "task_id": task}
-        more = {"map_index": -1, "pool": "default_pool", "pool_slots": 1}
-        session.execute(insert(TaskInstance).values(**values, **more))
-    session.commit()
-    return session.scalars(select(DagRun).where(DagRun.run_id == run_id)).one()
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, api: HTTPServer) -> Home:
+    """A home that only the Airflow Variable names, as in somebody else's Airflow."""
+    TOLD.clear()
+    for name in ("HOME", "ROOT", "STORE", "NOTIFY"):
+        monkeypatch.setenv(f"ISR_PIPELINE_{name}", "")
+        monkeypatch.delenv(f"ISR_PIPELINE_{name}")
+    variable: dict[str, Any] = {"home": str(tmp_path / "home"), "airflow_connection": "this"}
+    variable |= {"on_failure": {f"{__name__}.Note": {"text": "red: {{ line }}"}}}
+    variable |= {"on_success": {f"{__name__}.Note": {"text": "green: {{ line }}"}}}
+    monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
+    login = {"login": "ada", "password": "of-the-test", "port": api.server_port}
+    connection = {"conn_type": "http", "host": "127.0.0.1", **login}
+    monkeypatch.setenv("AIRFLOW_CONN_THIS", json.dumps(connection))
+    into_environment(settings())
+    return Home.from_environment()
 
 
-def test_the_gate_has_the_runs_note(session: Session) -> None:
-    """Who opens the red square of the gate reads what got worse; other tasks have no note."""
-    run = run_with(session, "plan", GATE)
-    _note_gate(run, "**1 of 5 configurations regressed**")
-    session.commit()
-    notes = {one.task_id: one.note for one in session.scalars(select(TaskInstance))}
-    assert notes == {"plan": None, GATE: "**1 of 5 configurations regressed**"}
-
-
-def test_a_run_without_a_gate_has_no_note(session: Session) -> None:
-    """A run that never got so far, or one that belongs to no session, is left alone."""
-    run = run_with(session, "plan")
-    _note_gate(run, "x")
-    session.expunge(run)
-    _note_gate(run, "x")
-    assert [one.note for one in session.scalars(select(TaskInstance))] == [None]
-
-
-def test_an_earlier_run_of_the_night_loses_its_links(session: Session) -> None:
-    """They lead to runs that MLflow has no more; what the run found stays, and who came after."""
-    earlier = run_with(session, GATE, run_id="manual__1")
-    earlier.note = "**1 of 5 configurations regressed**\n\n* lag-20s\n\n[MLflow run](http://x)"
-    another = run_with(session, GATE, run_id="manual__0")
-    another.note = "**unchanged**\n\n[MLflow run](http://y)"
-    session.commit()
-    _take_links(run_with(session, GATE, run_id="manual__2"), ["manual__1"])
-    session.commit()
-    said = (
-        "**1 of 5 configurations regressed**\n\n* lag-20s\n\n"
-        "This night was run again since: `manual__2`"
+def run_of(states: dict[str, str | None] | None = None, *, run: str = RUN) -> dict[str, Any]:
+    """Context of a run whose tasks are in these states, the others succeeded."""
+    kept: dict[str, Any] = {}
+    found: dict[str, str | None] = dict.fromkeys(TASKS - {"simulate"}, "success")
+    found |= {"simulate_0": "success"}
+    found |= states or {}
+    instance = SimpleNamespace(
+        get_task_states=lambda **_: {run: found},
+        get_dagrun_state=lambda *_: "running",
+        xcom_push=lambda key, value: kept.update({key: value}),
+        xcom_pull=lambda key, **_: kept.get(key),
     )
-    notes = {one.run_id: one.note for one in session.scalars(select(DagRun))}
-    assert notes == {
-        "manual__0": "**unchanged**\n\n[MLflow run](http://y)",
-        "manual__1": said,
-        "manual__2": None,
-    }
-    gates = {one.run_id: one.note for one in session.scalars(select(TaskInstance))}
-    assert gates["manual__1"] == said
+    dag_run = SimpleNamespace(
+        run_id=run, dag_id=DAG_ID, run_type="manual", logical_date=None,
+        run_after=datetime.now(UTC),
+    )  # fmt: skip
+    params = {"night": NIGHT, "fail_on_regression": True}
+    dag = DAG(DAG_ID, schedule=None)
+    return {"ti": instance, "dag_run": dag_run, "params": params, "dag": dag, "kept": kept}
 
 
-def test_an_acceptance_says_what_it_absorbs(session: Session) -> None:
-    """As the command line does: who, which night, why, and what is no longer called."""
-    run = run_with(session, ACCEPT, dag_id=ACCEPT_DAG_ID)
-    said = "night 2026-11-19 is the baseline\nabsorbed, and not called again:\n  lag-20s: p99"
-    keep(session, run, run_end.SAID, said)
-    _note_acceptance(run)
-    assert run.note == (
-        "**night 2026-11-19 is the baseline**\n\n* absorbed, and not called again:\n* lag-20s: p99"
+def judged(home: Home, status: Verdict, run: str = RUN) -> None:
+    """A night whose first configuration has a status, about to be finished by a run."""
+    plan = World(experiment=EXPERIMENT).plan(NIGHT)
+    of_each = (status, Verdict.UNCHANGED, Verdict.UNCHANGED)
+    configurations = tuple(
+        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, reason="", metrics=())
+        for one, has in zip(plan.configurations, of_each, strict=True)
     )
+    assemble(
+        plan, configurations, outcomes_digest="", power=Power(), note=None, pending=False
+    ).save()
+    begin(home, run)
 
 
-def test_a_refused_acceptance_says_why(session: Session) -> None:
-    """The one line of the task's failure."""
-    run = run_with(session, ACCEPT, dag_id=ACCEPT_DAG_ID)
-    keep(session, run, run_end.WHY, "there is no night 2026-11-19 of smoke")
-    _note_acceptance(run)
-    assert run.note == "**there is no night 2026-11-19 of smoke**"
+def begin(home: Home, run: str = RUN) -> None:
+    """Note that a run writes the night."""
+    wiring.take_claim(run_of(run=run))
+    write_status(EXPERIMENT, NIGHT, Status("running", dag_run_id=run))
+    assert holds_claim(home, EXPERIMENT, NIGHT, owner=run)
 
 
-def test_the_keys_are_those_that_tasks_use() -> None:
-    """The plugin imports nothing of ours, so each side has them."""
-    assert (run_end.SAID, run_end.WHY) == (wiring.SAID, wiring.WHY)
+def gate(context: dict[str, Any]) -> tuple[bool, str]:
+    """Whether the gate lets a run pass, and what it says."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        try:
+            close(context, EXPERIMENT, TASKS)
+        except SystemExit as ended:
+            return ended.code == 0, said.getvalue()
+    return True, said.getvalue()
 
 
-def keep(session: Session, run: DagRun, key: str, value: str) -> None:
-    """Leave a text as the task `accept` does."""
-    XComModel.set(
-        key=key,
-        value=value,
-        task_id=ACCEPT,
-        dag_id=run.dag_id,
-        run_id=run.run_id,
-        session=session,
+def end(context: dict[str, Any], *, failed: bool) -> None:
+    """What Airflow calls in its dag-processor."""
+    callbacks: list[Any] = [note_end, functools.partial(tell_end, failed=failed)]
+    for callback in [*([free_night] if failed else []), *callbacks]:
+        callback(context)
+
+
+def notes() -> dict[str, str]:
+    """Notes by the last part of their page."""
+    return {path.partition("?")[0].rpartition("/")[2]: text for path, text in Api.notes.items()}
+
+
+class TestScheduler:
+    """Nothing of ours is called inside it."""
+
+    def test_no_listener(self) -> None:
+        """No plugin of ours has one."""
+        project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+        plugins = project["entry-points"].get("airflow.plugins", {})
+        for name, value in plugins.items():
+            one = metadata.EntryPoint(name, value, "airflow.plugins").load()
+            assert one.listeners == []
+
+    def test_the_dags_have_callbacks(self, bag: Any) -> None:
+        """Airflow calls them in its dag-processor, once for each run."""
+        for dag_id in (DAG_ID, "isr_baseline_accept"):
+            assert bag.dags[dag_id].on_success_callback
+            assert bag.dags[dag_id].on_failure_callback
+
+
+class TestGate:
+    """The last task of a night."""
+
+    def test_a_green_night_passes(self, home: Home) -> None:
+        """Its claim is given back, and status.json has the verdict."""
+        judged(home, Verdict.UNCHANGED)
+        passed, said = gate(run_of())
+        assert passed
+        assert said == "3 of 3 configurations unchanged\n"
+        assert noted_status(EXPERIMENT, NIGHT).state == "unchanged"
+        assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
+
+    def test_a_red_night_says_what_to_do(self, home: Home) -> None:
+        """No traceback: the log ends with the finding and the commands that go on from it."""
+        judged(home, Verdict.REGRESSED)
+        passed, said = gate(run_of())
+        assert not passed
+        first, *_, why, blame, accept = said.splitlines()
+        assert first.startswith("1 of 3 configurations regressed")
+        name = World(experiment=EXPERIMENT).plan(NIGHT).configurations[0].name
+        of = f"{NIGHT} {name} --experiment {EXPERIMENT}"
+        assert (why, blame) == (f"isr-pipeline why {of}", f"isr-pipeline blame {of}")
+        assert accept.startswith(f"isr-pipeline baseline accept {NIGHT} --experiment {EXPERIMENT}")
+
+    def test_a_failed_task_is_named(self, home: Home) -> None:
+        """With the reason that it left."""
+        begin(home)
+        context = run_of({"simulate_0": "failed", "decide": "upstream_failed"})
+        context["ti"].xcom_push(wiring.WHY, "memory was short")
+        passed, said = gate(context)
+        assert not passed
+        said = said.rstrip("\n")
+        assert said.endswith("has no verdict: simulate_0 failed: memory was short")
+        assert noted_status(EXPERIMENT, NIGHT) == Status("failed", said, RUN)
+
+    def test_a_run_ended_by_hand_gives_the_night_free(self, home: Home) -> None:
+        """Airflow fails what runs, leaves out what did not begin, and still runs a tear-down."""
+        begin(home)
+        left_out = dict.fromkeys(TASKS - {"plan", "simulate"}, "skipped")
+        passed, said = gate(run_of({"simulate_0": "failed", **left_out}))
+        assert not passed
+        assert said == f"night {NIGHT} of {EXPERIMENT}: stopped by hand\n"
+        assert noted_status(EXPERIMENT, NIGHT).state == "interrupted"
+        assert not holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
+
+    def test_a_night_of_another_run_is_left_alone(self, home: Home) -> None:
+        """A run that was refused, or ended while it waited, has nothing to finish."""
+        begin(home, "another")
+        passed, said = gate(run_of({"plan": "failed"}))
+        assert not passed
+        assert said == "plan failed\n"
+        assert noted_status(EXPERIMENT, NIGHT) == Status("running", "", "another")
+        assert holds_claim(home, EXPERIMENT, NIGHT, owner="another")
+
+    def test_is_a_tear_down(self, bag: Any) -> None:
+        """Airflow runs it whatever happened before, and its state is the run's."""
+        task = bag.dags[DAG_ID].get_task("gate")
+        assert task.is_teardown
+        assert task.on_failure_fail_dagrun
+        assert task.trigger_rule == "all_done_setup_success"
+
+
+class TestNote:
+    """What the pages of a run and of its last task say."""
+
+    def test_of_a_red_night(self, home: Home) -> None:
+        """The finding, and the commands; both pages have it."""
+        judged(home, Verdict.REGRESSED)
+        context = run_of()
+        gate(context)
+        end(context, failed=True)
+        assert set(notes()) == {RUN, "gate"}
+        assert notes()[RUN] == notes()["gate"]
+        assert notes()[RUN].startswith(
+            f"**{NIGHT} of {EXPERIMENT}: 1 of 3 configurations regressed"
+        )
+        assert f"* `isr-pipeline why {NIGHT} " in notes()[RUN]
+
+    def test_of_an_acceptance(self, home: Home) -> None:
+        """Who accepted what; or, where it was refused, why."""
+        assert home
+        context = run_of()
+        run_end.leave(
+            context, "night 1 is the baseline", "**night 1 is the baseline**\n\n* lag-20s"
+        )
+        note_end(context, task=ACCEPT)
+        assert notes()[ACCEPT] == "**night 1 is the baseline**\n\n* lag-20s"
+        context = run_of()
+        context["ti"].xcom_push(wiring.WHY, "there is no night 1 of smoke")
+        note_end(context, task=ACCEPT)
+        assert notes()[ACCEPT] == "**there is no night 1 of smoke**"
+
+    def test_in_a_test_of_airflows(self, home: Home) -> None:
+        """`dag.test` gives callbacks no XComs: Airflow's API has what the gate left."""
+        assert home
+        Api.left = {"note": "**unchanged**", "line": "smoke 1: unchanged"}
+        context = run_of()
+        del context["ti"].xcom_pull
+        end(context, failed=False)
+        assert notes() == {RUN: "**unchanged**", "gate": "**unchanged**"}
+        assert TOLD == ["green: smoke 1: unchanged"]
+
+    def test_without_a_login(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """One line says what to name; nothing fails."""
+        variable = {"home": str(home.path)}
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
+        monkeypatch.setenv("AIRFLOW_HOME", str(home.path))
+        note_end(run_of())
+        assert capsys.readouterr().out == (
+            "the run has no note: no login to Airflow's API is known; name an airflow_connection\n"
+        )
+
+
+class TestTold:
+    """Who hears of a night's end: once, whether it was judged or failed."""
+
+    @pytest.mark.parametrize(
+        ("status", "colour", "said"),
+        [
+            (Verdict.REGRESSED, "red", "1 of 3 configurations regressed"),
+            (Verdict.UNCHANGED, "green", ""),
+        ],
     )
-    session.commit()
+    def test_a_judged_night(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, status: Verdict, colour: str, said: str
+    ) -> None:
+        """A function of one's own and Airflow's notifiers get the line, each once."""
+        monkeypatch.setenv("ISR_PIPELINE_NOTIFY", f"{__name__}:remember")
+        judged(home, status)
+        context = run_of()
+        passed, _ = gate(context)
+        assert TOLD == []
+        end(context, failed=not passed)
+        own, airflow = TOLD
+        assert airflow == f"{colour}: {own}"
+        assert own.startswith(f"{EXPERIMENT} {NIGHT}: {said}")
+
+    def test_a_failed_night(self, home: Home) -> None:
+        """The line says which task failed, and why."""
+        begin(home)
+        context = run_of({"validate_outcomes": "failed"})
+        context["ti"].xcom_push(wiring.WHY, "outcomes of night 1 refused")
+        gate(context)
+        end(context, failed=True)
+        assert len(TOLD) == 1
+        assert TOLD[0].endswith("validate_outcomes failed: outcomes of night 1 refused")
+
+    def test_a_night_whose_gate_never_ran(self, home: Home) -> None:
+        """Airflow ended the run for its time: that is said, and the night is free."""
+        begin(home)
+        end(run_of() | {"reason": "timed_out"}, failed=True)
+        (line,) = TOLD
+        assert line == f"red: {DAG_ID}: run {RUN} ended without its task gate: timed_out"
+        assert noted_status(EXPERIMENT, NIGHT).state == "interrupted"
+
+    def test_a_broken_notifier_is_said(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It fails nothing, and the next one is told."""
+        named = {f"{__name__}.{one}": {"text": "{{ line }}"} for one in ("Broken", "Note")}
+        variable = {"home": str(home.path), "on_failure": named}
+        monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
+        tell_end(run_of(), failed=True)
+        assert "the notifier failed: connection refused" in capsys.readouterr().out
+        assert len(TOLD) == 1
+
+    @pytest.mark.parametrize(
+        "named", [{"nowhere.Notifier": {}}, {f"{__name__}.Note": {"texts": "x"}}]
+    )
+    def test_what_is_no_notifier(self, named: dict[str, Any]) -> None:
+        """One line names it."""
+        with pytest.raises(InputError, match=r"^Airflow Variable isr_pipeline: on_failure, on_suc"):
+            notifiers(named)
+
+
+def test_two_nights_of_an_experiment_go_on_beside_each_other(home: Home) -> None:
+    """A backfill's runs do not wait for each other; runs of one night do."""
+    begin(home)
+    claim_night(
+        home, owner="other", experiment=EXPERIMENT, night="2026-11-20", airflow="",
+        is_running=lambda _: True,
+    )  # fmt: skip
+    assert holds_claim(home, EXPERIMENT, NIGHT, owner=RUN)
+    assert holds_claim(home, EXPERIMENT, "2026-11-20", owner="other")

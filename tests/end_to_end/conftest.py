@@ -94,12 +94,14 @@ class Site:
         return told
 
     def mlflow_runs(self, night: str) -> int:
-        """Active MLflow runs that carry a night's tag."""
+        """MLflow runs of a night that no later run of it has replaced."""
         from mlflow import MlflowClient
 
         client = MlflowClient(tracking_uri=f"sqlite:///{self.home / 'mlflow.db'}")
         experiments = [one.experiment_id for one in client.search_experiments()]
-        return len(client.search_runs(experiments, f"tags.night = '{night}'"))
+        return len(
+            client.search_runs(experiments, f"tags.night = '{night}' and tags.status = 'complete'")
+        )
 
     def processes(self) -> list[str]:
         """Command lines of every process that works on this home."""

@@ -34,10 +34,10 @@ def steps() -> list[dict[str, Any]]:
 class TestWorkflow:
     """What can be read from it."""
 
-    def test_every_action_has_a_version(self, steps: list[dict[str, Any]]) -> None:
-        """Nobody's newest commit."""
-        for step in steps:
-            assert "run" in step or re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"])
+    def test_every_action_is_pinned(self) -> None:
+        """A commit, which nobody can move, with its release beside it."""
+        for use in re.findall(r"uses: (.+)", WORKFLOW.read_text()):
+            assert re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)
 
     def test_baseline_is_kept_where_it_is_looked_for(self, steps: list[dict[str, Any]]) -> None:
         """The same folders, under a key that the next run asks for."""
@@ -47,11 +47,21 @@ class TestWorkflow:
         assert caches[0]["key"] == caches[1]["key"]
         assert caches[0]["key"].startswith(caches[0]["restore-keys"])
 
+    def test_a_pull_request_needs_a_baseline(self, steps: list[dict[str, Any]]) -> None:
+        """It is asked for before the night runs: a verdict `baseline` would pass."""
+        names = [step.get("name") for step in steps]
+        asked = names.index("Ask for the baseline")
+        assert asked < names.index("Run the night")
+        assert steps[asked]["if"] == "github.event_name == 'pull_request'"
+
     def test_only_main_is_accepted(self, steps: list[dict[str, Any]]) -> None:
         """A pull request cannot become what it is compared with."""
         for step in steps:
             if "accept" in step.get("run", "") or "cache/save" in step.get("uses", ""):
-                assert step["if"] == "github.event_name == 'push'"
+                assert (
+                    step["if"]
+                    == "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"
+                )
 
 
 @dataclass
@@ -110,9 +120,14 @@ def runner(site: Site, tmp_path: Path, steps: list[dict[str, Any]]) -> Runner:
 
 @pytest.mark.slow
 def test_a_push_and_a_pull_request_that_is_red(site: Site, runner: Runner) -> None:
-    """The push becomes the baseline; the request is red and its summary links the report."""
+    """The push becomes the baseline; the request is red and its summary links the report.
+
+    A request that has nothing to be compared with is red as well, and says what to do.
+    """
+    assert runner.step("Ask for the baseline") == 1
     assert runner.step("Run the night") == 0
     assert runner.step("Accept main") == 0
+    assert runner.step("Ask for the baseline") == 0
     config = runner.folder / "config"
     shutil.copytree(REPOSITORY / "config", config)
     file = config / "experiments" / "smoke.yaml"

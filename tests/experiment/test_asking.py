@@ -272,7 +272,7 @@ class TestSuccess:
             ],
         )
         assert run.exit_code == 0
-        assert "answer: make nightly EXPERIMENT=q\n" in run.stdout
+        assert "answer: isr-pipeline night run --experiment q\n" in run.stdout
 
 
 class TestLeftOut:

@@ -8,9 +8,9 @@ import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.cost import cost_lines, rounded
-from isr_pipeline.experiment.file import healthy_scenario, load_experiment
+from isr_pipeline.experiment.file import healthy_scenario, load_experiment, read_experiment_file
 from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.home import REPOSITORY
+from isr_pipeline.home import REPOSITORY, config_dir
 from isr_pipeline.worlds.load import load_of
 
 Edit = Callable[[str, str, str], None]
@@ -348,6 +348,30 @@ def test_digest(edit: Edit) -> None:
     assert load_experiment("smoke").digest == before
     edit("faults/smoke.yaml", "population: 0.6", "population: 0.5")
     assert load_experiment("smoke").digest != before
+
+
+@pytest.mark.parametrize(
+    "schedule", ["0 0 * * *", "*/15 6-8,20 * * 1-5", "59 23 28 12 6", "  30   2 * * * "]
+)
+def test_a_schedule(edit: Edit, schedule: str) -> None:
+    """Five fields of numbers, ranges, lists and steps; it moves no digest."""
+    before = load_experiment("smoke").digest
+    edit(SMOKE, "seed:", f'schedule: "{schedule}"\nseed:')
+    file = config_dir() / SMOKE
+    assert read_experiment_file(file).schedule == " ".join(schedule.split())
+    assert load_experiment("smoke").digest == before
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["midnight", "@daily", "0 0 * *", "60 0 * * *", "0 24 * * *", "0 0 29 * *", "0 0 * 13 *"]
+    + ["0 0 * * 7", "5-1 0 * * *", "*/0 0 * * *", "٣ 0 * * *"],
+)
+def test_no_schedule(edit: Edit, schedule: str) -> None:
+    """What is none, or never comes, is refused before Airflow sees it."""
+    edit(SMOKE, "seed:", f'schedule: "{schedule}"\nseed:')
+    with pytest.raises(InputError, match="a cron expression of five fields"):
+        load_experiment("smoke")
 
 
 @pytest.mark.parametrize("name", ["operators", "smoke"])

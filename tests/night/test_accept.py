@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ class TestConfirm:
             f"the confirm panel of night {NIGHT} could not be simulated: no executors"
         )
         assert given[-4:] == ["--panel", "confirm", "--configs", "id-today,id-lag-20s"]
+
+    @pytest.mark.usefixtures("home")
+    def test_how_far_it_is_is_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Of all that Spark says, the lines of progress alone."""
+
+        def spark(_: list[str]) -> None:
+            sys.stdout.write("26/11/26 WARN TaskSetManager: Lost task\n")
+            sys.stdout.write("confirm: pairs 10/40, 131 pairs/s, 2 s left\n")
+
+        said: list[str] = []
+        simulate_confirm(spark, World().plan(NIGHT), ("id-today",), say=said.append)
+        assert said == [
+            "simulates its confirm panel",
+            "confirm: pairs 10/40, 131 pairs/s, 2 s left",
+        ]
+        assert capsys.readouterr().out == ""
 
     @pytest.mark.parametrize(
         ("text", "master"),

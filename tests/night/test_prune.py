@@ -39,25 +39,25 @@ class TestPrune:
 
     def test_logs_of_a_night_go_with_it(self, home: Home) -> None:
         """Airflow's own clean-up leaves the files of task logs."""
-        folder = home.airflow / "logs" / "dag_id=isr_nightly"
+        folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
         for night in NIGHTS:
             write_status("smoke", night, Status("baseline", dag_run_id=f"run-{night}"))
             (folder / f"run_id=run-{night}" / "task_id=plan").mkdir(parents=True)
-        prune(1)
+        list(prune(1))
         assert [one.name for one in folder.iterdir()] == [f"run_id=run-{NIGHTS[-1]}"]
 
     def test_logs_of_earlier_runs_of_a_night_go_too(self, home: Home) -> None:
         """A night that was run again left task logs of both runs."""
-        folder = home.airflow / "logs" / "dag_id=isr_nightly"
+        folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
         for run in ("first", "second"):
             note_run("smoke", NIGHTS[0], run)
             (folder / f"run_id={run}" / "task_id=plan").mkdir(parents=True)
-        prune(3)
+        list(prune(3))
         assert list(folder.iterdir()) == []
 
     def test_older_nights_go(self, home: Home) -> None:
         """The newest stay, and what went is said."""
-        assert prune(2) == [("smoke", "2026-11-01"), ("smoke", "2026-11-02")]
+        assert list(prune(2)) == [("smoke", "2026-11-01"), ("smoke", "2026-11-02")]
         assert nights() == [("smoke", "2026-11-03"), ("smoke", "2026-11-04")]
 
     def test_accepted_night_stays(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,12 +65,12 @@ class TestPrune:
         fields: dict[str, Any] = dict.fromkeys(BaselineRecord.model_fields, "")
         record = BaselineRecord.model_construct(**{**fields, "night": "2026-11-01"})
         monkeypatch.setattr("isr_pipeline.verdicts.baseline.show", lambda _: record)
-        assert prune(1) == [("smoke", "2026-11-02"), ("smoke", "2026-11-03")]
+        assert list(prune(1)) == [("smoke", "2026-11-02"), ("smoke", "2026-11-03")]
         assert nights() == [("smoke", "2026-11-01"), ("smoke", "2026-11-04")]
 
     def test_damaged_baseline_removes_nothing(self, home: Home) -> None:
         """Nobody can tell which night it was: refused in one line, all nights stay."""
         accept(home, "{")
         with pytest.raises(Refused, match=r"^smoke: baseline is damaged.*; nothing was removed$"):
-            prune(1)
+            list(prune(1))
         assert [night for _, night in nights()] == list(NIGHTS)

@@ -38,8 +38,8 @@ class TestAirflow:
         with pytest.raises(Refused) as refused:
             check_airflow()
         assert str(refused.value) == (
-            "Airflow is 3.1.8; allowed here: 3.2 or newer. Trigger the DAG isr_nightly in Airflow, "
-            "or without Airflow: isr-pipeline night run --in-process"
+            "Airflow is 3.1.8; allowed here: 3.2 or newer. Trigger the DAG of the experiment in "
+            "Airflow, or without Airflow: isr-pipeline night run --in-process"
         )
 
     def test_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +84,17 @@ class TestLastWords:
         failed = {"event": "Task failed with exception", "error_detail": [detail]}
         file.write_text("".join(json.dumps(entry) + "\n" for entry in (said, said, failed)))
         assert last_words(file) == ["/data/x: no space left on device"]
+
+    def test_a_red_night(self, tmp_path: Path) -> None:
+        """Its gate ends without an exception; what it printed says why."""
+        file = tmp_path / "attempt=1.log"
+        entries: list[dict[str, object]] = [
+            {"event": "1 of 5 configurations regressed", "logger": "task.stdout"},
+            {"event": "isr-pipeline why 2026-11-19 today", "logger": "task.stdout"},
+            {"event": "Task exited", "logger": "task", "exit_code": 1},
+        ]
+        file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+        assert last_words(file) == [entry["event"] for entry in entries[:2]]
 
 
 class TestStop:

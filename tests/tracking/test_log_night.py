@@ -133,30 +133,38 @@ class TestLogNight:
         assert all(math.isfinite(v) for child in children for v in child.data.metrics.values())
 
     def test_metric_names_say_their_unit(self, client: MlflowClient) -> None:
-        """A count is per scenario, a latency in ms, a rate of partition-time."""
+        """A count is per scenario, a latency in ms, a share in percent as everywhere else."""
         log_night(judged().plan(NIGHT), "manual__1")
         names = set(runs(client, kind="configuration")[0].data.metrics)
         assert {"records_lost_per_scenario", "commit_latency_p99_ms"} <= names
-        assert {"offline_partition_rate", "any_offline_share_of_scenarios"} <= names
+        assert {
+            "offline_partition_rate_percent_of_time",
+            "any_offline_percent_of_scenarios",
+        } <= names
 
     def test_running_again_replaces(self, client: MlflowClient) -> None:
-        """The same night twice leaves one set of runs, and no deleted ones."""
+        """One set of runs counts; the former one stays, says what replaced it, and so do files."""
         plan = judged().plan(NIGHT)
         first = log_night(plan, "manual__1")
         second = log_night(plan, "manual__2")
-        assert first != second
-        assert len(runs(client, night=NIGHT)) == 4
-        experiment = client.get_experiment_by_name("synthetic")
-        assert experiment is not None
-        assert client.search_runs([experiment.experiment_id], run_view_type=2) == []
-        assert not list(Home.from_environment().mlflow_artifacts.glob(f"*/{first}"))
+        assert find_parent(client, "synthetic", NIGHT) == second
+        assert len(runs(client, night=NIGHT, status="complete")) == 4
+        former = runs(client, night=NIGHT, status="replaced")
+        assert {run.data.tags["superseded_by"] for run in former} == {second}
+        assert len(former) == 4
+        assert client.get_run(first).info.run_name == f"{NIGHT} baseline (replaced)"
+        third = log_night(plan, "manual__3")
+        assert len(runs(client, night=NIGHT)) == 12
+        assert client.get_run(first).data.tags["superseded_by"] == second
+        assert client.get_run(second).data.tags["superseded_by"] == third
 
     def test_other_nights_stay(self, client: MlflowClient) -> None:
         """Replacing one night leaves the others alone."""
         log_night(judged(NIGHT).plan(NIGHT), "a")
         log_night(judged(LATER).plan(LATER), "b")
         log_night(judged(NIGHT).plan(NIGHT), "c")
-        assert len(runs(client, night=LATER)) == len(runs(client, night=NIGHT)) == 4
+        for night in (NIGHT, LATER):
+            assert len(runs(client, night=night, status="complete")) == 4
 
     def test_regressed_is_found_by_its_tag(self, client: MlflowClient) -> None:
         """`tags.verdict = 'regressed'` finds the child, with delta and q of each metric."""
@@ -201,27 +209,39 @@ class TestLogNight:
         """It has the classic kind; its description leads to the trends of its nights."""
         plan = judged().plan(NIGHT)
         log_night(plan, "manual__1")
-        experiment = client.get_experiment_by_name("synthetic")
+        experiment = client.get_experiment_by_name("isr-pipeline/synthetic")
         assert experiment is not None
         assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
         note = experiment.tags["mlflow.note.content"]
         assert plan.definition.description in note
-        assert f"({page(experiment.experiment_id, plan.panel_digest)})" in note
+        trends = client.get_experiment_by_name("isr-pipeline/synthetic/trends")
+        assert trends is not None
+        assert f"({page(trends.experiment_id, plan.panel_digest)})" in note
 
-    def test_an_experiment_made_elsewhere_gets_its_kind(self, client: MlflowClient) -> None:
-        """One that is there already, of an older release, is marked as well."""
-        artifacts = Home.from_environment().mlflow_artifacts / "synthetic"
-        client.create_experiment("synthetic", artifact_location=artifacts.as_uri())
-        log_night(judged().plan(NIGHT), "manual__1")
-        experiment = client.get_experiment_by_name("synthetic")
-        assert experiment is not None
-        assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+    def test_an_experiment_of_somebody_else_is_refused(
+        self, client: MlflowClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """On a shared server: nothing of it is changed, and another prefix helps."""
+        theirs = client.create_experiment("isr-pipeline/synthetic", tags={"team": "theirs"})
+        plan = judged().plan(NIGHT)
+        with pytest.raises(Refused) as refused:
+            log_night(plan, "manual__1")
+        assert str(refused.value) == (
+            "MLflow has an experiment isr-pipeline/synthetic that is not ours (no tag isr_pipeline "
+            "= synthetic); nothing was logged, set ISR_PIPELINE_MLFLOW_PREFIX to another beginning "
+            "of names"
+        )
+        assert client.get_experiment(theirs).tags == {"team": "theirs"}
+        assert client.search_runs([theirs]) == []
+        monkeypatch.setenv("ISR_PIPELINE_MLFLOW_PREFIX", "kafka/")
+        log_night(plan, "manual__1")
+        assert client.get_experiment_by_name("kafka/synthetic") is not None
 
     def test_logged_experiments_are_known_without_mlflow(self, client: MlflowClient) -> None:
         """`make ui` prints an address for each; a damaged note of a night is left out."""
         assert logged_experiments() == {}
         log_night(judged().plan(NIGHT), "manual__1")
-        known = client.get_experiment_by_name("synthetic")
+        known = client.get_experiment_by_name("isr-pipeline/synthetic")
         assert known is not None
         damaged = Home.from_environment().night_dir("another", NIGHT)
         damaged.mkdir(parents=True)

@@ -32,7 +32,7 @@ def logged(night: str, change: Change | None = None, world: World | None = None)
 
 def trends(client: MlflowClient, **tags: str) -> list[Run]:
     """All trends with these tags."""
-    return find_runs(client, "synthetic", kind="trend", **tags)
+    return find_runs(client, "synthetic/trends", kind="trend", **tags)
 
 
 def curve(client: MlflowClient, name: str, metric: str) -> list[tuple[int, float]]:
@@ -84,7 +84,8 @@ class TestTrends:
         """The parent's note links to all trends, a child's to its own."""
         logged(NIGHT)
         (parent,) = find_runs(client, "synthetic", kind="night")
-        known = parent.info.experiment_id
+        known = trends(client)[0].info.experiment_id
+        assert known != parent.info.experiment_id
         panel = parent.data.tags["panel_digest"]
         assert (
             f"[trends of nights]({page(known, panel)})" in parent.data.tags["mlflow.note.content"]
@@ -102,7 +103,7 @@ class TestTrends:
         logged(NIGHT, scaled(LATENCY, 2.0, "today"))
         after = curve(client, "today", LATENCY)
         assert after == [(0, pytest.approx(2 * before[0][1])), before[1]]
-        known = client.get_experiment_by_name("synthetic")
+        known = client.get_experiment_by_name("isr-pipeline/synthetic/trends")
         assert known is not None
         assert client.search_runs([known.experiment_id], run_view_type=2) == []
 
@@ -119,6 +120,17 @@ class TestTrends:
         logged(LATER, scaled(LATENCY, 2.0, "today"))
         assert curve(client, "today", "regressed") == [(0, 0.0), (1, 1.0)]
         assert curve(client, "lag-20s", "regressed") == [(0, 0.0), (1, 0.0)]
+
+    def test_what_regressed_is_drawn_first(self, client: MlflowClient) -> None:
+        """MLflow charts the ten runs that its list shows first: red ones, then the reference."""
+        logged(NIGHT)
+        listed = [run.data.tags["config_name"] for run in trends(client)]
+        assert listed[0] == "today"  # the newest first, as MLflow's own list
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        logged(LATER, scaled(LATENCY, 2.0, "lag-20s"))
+        order = {run.data.tags["config_name"]: run.data.tags["order"] for run in trends(client)}
+        assert sorted(order, key=lambda name: order[name])[:2] == ["lag-20s", "today"]
+        assert "orderByKey=tags.%60order%60&orderByAsc=true" in page("1", "a" * 64)
 
     def test_points_are_of_the_regression_panel(self, client: MlflowClient) -> None:
         """What the confirm panel shows of a night that was looked at again is no point of it."""

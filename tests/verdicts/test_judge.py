@@ -437,7 +437,7 @@ class TestBaseline:
             acceptance.accept("synthetic", NIGHT, "Ada", "first", version="newer")
         assert str(refusal.value) == (
             "night 2026-11-19: confirm outcomes are missing and its code version is 1234abc, now "
-            "newer; run it again: make nightly NIGHT=2026-11-19 EXPERIMENT=synthetic"
+            "newer; run it again: isr-pipeline night run --night 2026-11-19 --experiment synthetic"
         )
 
     def test_changed_outcomes_are_refused(self) -> None:
@@ -454,7 +454,7 @@ class TestBaseline:
             acceptance.accept("synthetic", NIGHT, "Ada", "first")
         assert str(refusal.value) == (
             "experiment synthetic, night 2026-11-19: not judged; "
-            "run it again: make nightly NIGHT=2026-11-19 EXPERIMENT=synthetic"
+            "run it again: isr-pipeline night run --night 2026-11-19 --experiment synthetic"
         )
 
     def test_reason_is_owed(self) -> None:

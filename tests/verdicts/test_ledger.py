@@ -303,7 +303,7 @@ class TestFailedPairs:
             accepted(World(), LATER, failing("lag-20s"))
         assert str(refusal.value).endswith(
             "; change what fails, or take it out of the experiment, and run it again: "
-            f"make nightly NIGHT={LATER} EXPERIMENT=synthetic"
+            f"isr-pipeline night run --night {LATER} --experiment synthetic"
         )
 
     def test_alone(self) -> None:

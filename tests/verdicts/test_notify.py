@@ -5,16 +5,11 @@ from __future__ import annotations
 import pytest
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.notify import announce
-from tests.verdicts.synthetic import NIGHT, World
+from isr_pipeline.verdicts.notify import configured, tell
 
 TOLD: list[str] = []
 
-LINE = (
-    "synthetic 2026-11-19: no baseline accepted yet (3 configurations); accept this night: "
-    "isr-pipeline baseline accept 2026-11-19 --experiment synthetic --why 'REASON'"
-)
+LINE = "smoke 2026-11-19: 1 of 5 configurations regressed"
 
 
 def note(line: str) -> None:
@@ -22,32 +17,39 @@ def note(line: str) -> None:
     TOLD.append(line)
 
 
+def fail(line: str) -> None:
+    """A notifier whose server does not answer."""
+    raise OSError(line)
+
+
 @pytest.fixture(autouse=True)
-def judged(home: object) -> None:
-    """A judged night and an empty memory."""
+def nothing_told() -> None:
+    """An empty memory."""
     TOLD.clear()
-    judge_night(World(scenarios=5).write(NIGHT))
 
 
-class TestAnnounce:
+class TestTell:
     """The hook at the end of a night."""
 
-    def test_callback_gets_the_line(self) -> None:
-        """Experiment, night and headline in one line."""
-        assert announce("synthetic", NIGHT, note) == LINE
-        assert TOLD == [LINE]
-
-    def test_environment_names_the_callback(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_environment_names_the_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """ISR_PIPELINE_NOTIFY=module:function is imported and called."""
         monkeypatch.setenv("ISR_PIPELINE_NOTIFY", f"{__name__}:note")
-        announce("synthetic", NIGHT)
+        tell(LINE)
         assert TOLD == [LINE]
 
     def test_nobody_is_told_by_default(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Without a notifier the line is returned and that is all."""
+        """Without a notifier nothing happens."""
         monkeypatch.delenv("ISR_PIPELINE_NOTIFY", raising=False)
-        assert announce("synthetic", NIGHT) == LINE
+        tell(LINE)
         assert TOLD == []
+
+    def test_one_that_fails_is_said(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It does not fail the night."""
+        monkeypatch.setenv("ISR_PIPELINE_NOTIFY", f"{__name__}:fail")
+        tell(LINE)
+        assert capsys.readouterr().out == f"the notifier failed: {LINE}\n"
 
     @pytest.mark.parametrize("given", ["nowhere:note", "json:nothing", "json", ":"])
     def test_a_name_of_nothing_is_refused(
@@ -56,7 +58,7 @@ class TestAnnounce:
         """What cannot be called is an input error."""
         monkeypatch.setenv("ISR_PIPELINE_NOTIFY", given)
         with pytest.raises(InputError) as refusal:
-            announce("synthetic", NIGHT)
+            configured()
         assert str(refusal.value) == (
             f"environment: ISR_PIPELINE_NOTIFY: {given}; allowed: package.module:function, a "
             "function of one argument"

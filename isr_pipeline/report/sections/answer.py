@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from html import escape
 
 from isr_pipeline.blame.why import Explanation
@@ -21,6 +20,7 @@ from isr_pipeline.verdicts.model import (
     MetricVerdict,
     Status,
     accept_command,
+    cause_commands,
     number,
 )
 
@@ -204,11 +204,10 @@ def _do(data: NightData) -> str:
             said = f"<p>Look at the page; if it is right, accept it.</p>{_command(accept)}"
             return f"{said}{_ask_more(data)}{_where()}"
         case Status.REGRESSED | Status.SUSPECT:
-            name = shlex.quote(data.flagged[0].name)
-            of = f"{plan.night} {name} --experiment {plan.experiment}"
+            why, blame = cause_commands(plan.experiment, plan.night, data.flagged[0].name)
             return (
-                f"<p>See where both runs first differ:</p>{_command(f'isr-pipeline why {of}')}"
-                f"<p>Find the cause, in minutes:</p>{_command(f'isr-pipeline blame {of}')}"
+                f"<p>See where both runs first differ:</p>{_command(why)}"
+                f"<p>Find the cause, in minutes:</p>{_command(blame)}"
                 f"<p>Fix it. Or accept it, if it is meant:</p>{_command(accept)}{_where()}"
             )
         case Status.NO_DATA:

@@ -1,0 +1,13 @@
+"""Says which files of `config/experiments` cannot be read, as an import error of Airflow's.
+
+Airflow hides every DAG of a file that has an import error. So the DAGs of experiments, which are
+all made by `isr_nightly.py`, have their errors here: only the broken one's DAG is missing.
+"""
+
+from __future__ import annotations
+
+from isr_pipeline.experiment.nightly import nightlies
+
+BROKEN = nightlies()[1]
+if BROKEN:
+    raise ImportError("\n".join(map(str, BROKEN)))

@@ -1,0 +1,27 @@
+"""One program at a time where several share what they write."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def alone(locks: Path, what: str) -> Iterator[None]:
+    """Wait until no other program does the same, and keep others from it.
+
+    The system frees the lock when a program dies.
+
+    Args:
+        locks: folder of the lock files; it is made.
+        what: is done, a name for a file.
+    """
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / f"{what}.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

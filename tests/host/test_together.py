@@ -1,0 +1,51 @@
+"""Programs that run together, and why they ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isr_pipeline.host.together import Program, start, stop
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+FAIL = [sys.executable, "-c", "raise SystemExit('no such thing')"]
+KILL = [sys.executable, "-c", "import os; print('working', flush=True); os.kill(os.getpid(), 9)"]
+
+
+def ended(program: Program) -> Program:
+    """Wait for the end."""
+    program.process.wait(30)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("command", "why"), [(FAIL, "no such thing"), (KILL, "killed by signal 9")]
+)
+def test_why_it_ended(tmp_path: Path, command: list[str], why: str) -> None:
+    """What it said last, or what killed it."""
+    assert ended(start("it", [command], os.environ, tmp_path / "log")).why() == why
+
+
+def test_one_ends_all(tmp_path: Path) -> None:
+    """The end of one is that of the others, and the log says whose it was."""
+    program = start("both", [SLEEP, FAIL], os.environ, tmp_path / "log")
+    below = psutil.Process(program.process.pid).children()
+    ended(program)
+    assert not psutil.wait_procs(below, timeout=10)[1]
+    assert "ended by itself (status 1)" in program.why()
+
+
+def test_stop(tmp_path: Path) -> None:
+    """Whoever started them ends them, with all below."""
+    program = start("it", [SLEEP], os.environ, tmp_path / "log")
+    while not (below := psutil.Process(program.process.pid).children()):
+        time.sleep(0.05)
+    assert program.runs()
+    stop([program])
+    assert not program.runs()
+    assert not psutil.wait_procs(below, timeout=10)[1]
