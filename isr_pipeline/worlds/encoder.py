@@ -25,13 +25,7 @@ from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world
 from isr_pipeline.simulation.world.states import Slot, Standing
-from isr_pipeline.simulation.world.tables import (
-    INF,
-    Batch,
-    Event,
-    MetadataRecord,
-    Queued,
-)
+from isr_pipeline.simulation.world.tables import INF, Batch, Event, MetadataRecord, Queued
 from isr_pipeline.worlds.choices import choices_for, first_flags, flags_of
 from isr_pipeline.worlds.entities import begins_of, entities_of
 from isr_pipeline.worlds.fault_rows import ENCODINGS, SURGE_CONNECTIONS_MAX
@@ -221,14 +215,8 @@ class Layout:
         world, template = self.world, self.template
         brokers, partitions = self.brokers, self.partitions
         capacities = self._ledger_sizes()
-        surge = max(
-            [
-                min(f.connections, SURGE_CONNECTIONS_MAX)
-                for f in self.s.faults
-                if isinstance(f, ClientSurge)
-            ],
-            default=0,
-        )
+        surges = [f.connections for f in self.s.faults if isinstance(f, ClientSurge)]
+        surge = min(max(surges, default=0), SURGE_CONNECTIONS_MAX)
         # neighbours of the other client requests share a cell, the rest takes one each
         queued = 2 * (world.request_count + surge) + 16
         answers = world.request_count + surge + 4096

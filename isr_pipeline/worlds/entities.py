@@ -140,6 +140,16 @@ class Entities:
         """Partitions with a replica outside the ISR at the beginning."""
         return list(np.flatnonzero(self.members < self.rfs).tolist())
 
+    @cached_property
+    def loads(self) -> tuple[Array, npt.NDArray[np.float64], Array]:
+        """Of each stream the partition, and records a second and a batch."""
+        streams = [stream for _, stream in self.streams]
+        return (
+            _numbers(partition for partition, _ in self.streams),
+            np.array([stream.records_per_s for stream in streams], dtype=np.float64),
+            _numbers(stream.records_per_batch for stream in streams),
+        )
+
     def dirs_of(self, nth: Array) -> Array:
         """Log dir of each replica: where its topic says, else round robin on its broker.
 

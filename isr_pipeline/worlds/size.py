@@ -149,10 +149,7 @@ def event_budget(entities: Entities) -> int:
 def batches_of(entities: Entities, horizon_ms: float) -> npt.NDArray[np.float64]:
     """Batches that each partition's streams can send, with some to spare."""
     batches = np.full(len(entities.partitions), 64.0)
-    streams = [stream for _, stream in entities.streams]
-    rates = np.array([stream.records_per_s for stream in streams])
-    sizes = np.array([stream.records_per_batch for stream in streams])
-    partitions = np.array([i for i, _ in entities.streams], dtype=np.int64)
+    partitions, rates, sizes = entities.loads
     np.add.at(batches, partitions, 1.1 * (horizon_ms / 1000) * rates / sizes)
     return batches
 
