@@ -5,7 +5,20 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-import isr_pipeline.simulation.world.jit  # noqa: F401 - sets how all that follows is compiled
+from isr_pipeline.simulation.shortcuts.pending import forget_pending
+from isr_pipeline.simulation.world import jit
+from isr_pipeline.simulation.world.tables import request_at, rules_in, world_in
+from tests.simulation.test_pending import Fetching
+
+
+def _forget_twice(w, rules, q):  # type: ignore[no-untyped-def]
+    """Called at two places, a function is not inlined."""
+    forget_pending(rules_in(rules), request_at(world_in(w), q))
+    forget_pending(rules_in(rules), request_at(world_in(w), q + 0))
+
+
+def _forget(w, rules, q):  # type: ignore[no-untyped-def]
+    forget_pending(rules_in(rules), request_at(world_in(w), q))
 
 
 def _acts(w, kind):  # type: ignore[no-untyped-def]
@@ -37,3 +50,15 @@ class TestDispatch:
         acts(np.zeros(12, dtype=np.int64), 3)
         (code,) = acts.inspect_asm().values()
         assert ".LJTI" not in code
+
+
+class TestLinking:
+    """An entry's own copies of the functions that it links."""
+
+    def test_nobody_else_is_linked_to_them(self) -> None:
+        """They take other arguments: a library that calls the function gets one of its own."""
+        fetching = Fetching()
+        fetching.act(jit.entry(_forget_twice), fetching.fetch)
+        fetching.fetch.pending = 1
+        fetching.act(numba.njit(_forget), fetching.fetch)
+        assert fetching.fetch.pending == 0

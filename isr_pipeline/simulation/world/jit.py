@@ -58,10 +58,13 @@ def _keep_to_itself(library: Any) -> None:
     Linked, each could be replaced by another library's; so the optimiser may neither drop what
     it has hot nor rely on what a function returns, and every call is followed by a test for an
     exception that none of them raises. That was a third of the kernel's time.
+
+    They lose their names as well: the optimiser drops arguments that they do not use, and numba's
+    linker would take such a copy for the function where another library calls it by its name.
     """
     for function in library._final_module.functions:
         if not function.is_declaration and function.linkage == codegen.ll.Linkage.linkonce_odr:
-            function.linkage = codegen.ll.Linkage.internal
+            function.linkage = codegen.ll.Linkage.private
             for name, attribute in _attributes.items():
                 if name in function.name:
                     function.add_function_attribute(attribute)
