@@ -33,6 +33,7 @@ _SWITCHES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, object], ...] = (
     ((0, 11), (2, 1), "truncate_to_hw", False),  # KIP-101
     ((1, 0), (2, 1), "io_error_halts", False),  # KIP-112
     ((1, 1), (2, 1), "last_member_leaves", False),
+    ((2, 0, 1), (2, 1), "exits_over_truncation", False),  # KAFKA-7414
     ((2, 3), (2, 7), "fetcher", "kip-461"),
     ((2, 5), (2, 7), "isr_lock", "rw_precheck"),  # KAFKA-7538
     ((2, 5), (2, 7), "key_defaults", "2.7-3.2"),  # KIP-537

@@ -180,6 +180,8 @@ class ReleaseRules:
         last_member_leaves: under ZooKeeper the last member leaves the ISR too where
             unclean.leader.election.enable is on (to 1.0).
         truncate_to_hw: a new follower truncates to its HW, not to an epoch's end (until KIP-101).
+        exits_over_truncation: a follower whose leader's log is shorter than its own ends its
+            process, unless unclean.leader.election.enable is on (to 2.0.0; KAFKA-7414).
         metadata_by_epoch: metadata of an older partition epoch are ignored (3.3).
         last_known_must_live: with ELR the last known leader is elected only if its broker is alive
             (KAFKA-19522, 4.1).
@@ -231,6 +233,7 @@ class ReleaseRules:
     log_dirs_reported: bool
     last_member_leaves: bool
     truncate_to_hw: bool
+    exits_over_truncation: bool
     metadata_by_epoch: bool
     last_known_must_live: bool
     controller_checks_isr: bool
@@ -330,6 +333,7 @@ _V082: Final = RuleSet(
     log_dirs_reported=False,
     last_member_leaves=True,
     truncate_to_hw=True,
+    exits_over_truncation=True,
     metadata_by_epoch=False,
     has_elr=False,
     last_known_must_live=False,
@@ -402,6 +406,7 @@ _V21: Final = replace(
     io_error_halts=False,
     last_member_leaves=False,
     truncate_to_hw=False,
+    exits_over_truncation=False,
 )
 
 # KIP-497's asynchronous ISR; KAFKA-8334, KAFKA-8400, KAFKA-7538 and KIP-461 of the releases

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SESSION_OVER, SHUT_DOWN, UNFENCED = "session over: fenced", "shut down: fenced", "unfenced"
 
+NOBODY = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -61,20 +63,21 @@ def dead_times(
     told = moments(scenario, events)
     dead: dict[int, list[tuple[float, float]]] = {}
     for fault in scenario.faults:
+        broker: int = getattr(fault, "broker", NOBODY)
         if isinstance(fault, Crash):
             back = fault.restart_after_ms
             begin = fault.start_ms
             earliest = scenario.horizon_ms if back is None else fault.start_ms + back
         elif isinstance(fault, ControlledRestart):
             earliest = fault.start_ms + fault.downtime_ms
-            let_go = _first(told, fault.broker, SHUT_DOWN, fault.start_ms)
+            let_go = _first(told, broker, SHUT_DOWN, fault.start_ms)
             begin = let_go if let_go is not None else fault.start_ms + fault.shutdown_ms
         else:
             continue
-        end = _first(told, fault.broker, UNFENCED, earliest)
+        end = _first(told, broker, UNFENCED, earliest)
         if end is None:
             end = scenario.horizon_ms
-        dead.setdefault(fault.broker, []).append((begin, min(end, scenario.horizon_ms)))
+        dead.setdefault(broker, []).append((begin, min(end, scenario.horizon_ms)))
     return dead
 
 

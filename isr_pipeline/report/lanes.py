@@ -420,6 +420,8 @@ def fault_text(fault: Any) -> str:
         where.append(f"{fault.topic}-{fault.partition}")
     if fault.kind == "link":
         where.append(f"{fault.from_} to {fault.to}")
+    if getattr(fault, "lost", "nothing") != "nothing":
+        where.append(f"loses {fault.lost}")
     return " ".join([fault.kind, *where])
 
 

@@ -25,12 +25,11 @@ from isr_pipeline.files.words import close_or_all, counted, dotted, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
-from isr_pipeline.scenarios.faults import COUNT, RATE, Count
+from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
 from isr_pipeline.scenarios.model import (
     HOURLY,
     LOG_DIR,
-    RACK,
     TOPIC_KEYS,
     WEIGHT,
     HourlyLoad,

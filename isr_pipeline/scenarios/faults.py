@@ -6,7 +6,8 @@ must end by the horizon; of the others only the beginning must lie within it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
@@ -15,27 +16,41 @@ from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
 
+if TYPE_CHECKING:
+    from isr_pipeline.scenarios.model import Cluster
+
 MS_LIMIT = TIME_LIMIT_US / 1000
 RATE_MAX = 1e9
 COUNT_MAX = 10**9
 """Records times their bytes must fit into an int64."""
 
+
+def _or_null(check: Check, allowed: str = "") -> Check:
+    """Null, or what ``check`` reads."""
+
+    def read(value: object) -> object:
+        try:
+            return None if value is None else check.read(value)
+        except Bad as bad:
+            raise Bad(bad.allowed if bad.at else allowed, bad.at, bad.given) from None
+
+    return Check(allowed or check.allowed, read)
+
+
 MS = number(0, MS_LIMIT, "milliseconds >= 0 (below 2^50 microseconds)")
-MS_OR_NEVER = Check(
-    "milliseconds >= 0 (below 2^50 microseconds), or null (never)",
-    lambda value: None if value is None else _within(MS, value),
-)
 RETRY = number(1, MS_LIMIT, "milliseconds >= 1 (below 2^50 microseconds)")
-RETRY_OR_NEVER = Check(
-    "milliseconds >= 1 (below 2^50 microseconds), or null (never)",
-    lambda value: None if value is None else _within(RETRY, value),
-)
+BROKER = whole(0, INT_MAX, "the id of a broker of the cluster")
+RACK = text(r"[^\x00-\x1f\x7f]{1,249}", "a rack's name (1..249 printable characters)")
+POWER_DOMAIN = list_of(BROKER, "a list of ids of brokers")
+BYTES_MAX = 2**40
+BYTES_PER_S = number(1, BYTES_MAX, "bytes a second >= 1, or null (recovery takes no time)")
 US = number(0, TIME_LIMIT_US, "microseconds >= 0 (below 2^50)")
 RATE = number(0, RATE_MAX, "a number >= 0 (below 1e9)")
 POSITIVE = number(0, RATE_MAX, "a number > 0 (below 1e9)", low_open=True)
-BROKER = whole(0, INT_MAX, "the id of a broker of the cluster")
 PARTITION = whole(0, INT_MAX, "the number of a partition of the topic")
 COUNT = whole(1, COUNT_MAX)
+MS_OR_NEVER = _or_null(MS, "milliseconds >= 0 (below 2^50 microseconds), or null (never)")
+RETRY_OR_NEVER = _or_null(RETRY, "milliseconds >= 1 (below 2^50 microseconds), or null (never)")
 TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digits, . _ -)")
 
 Ms = Annotated[float, MS]
@@ -49,14 +64,6 @@ Topic = Annotated[str, TOPIC]
 Bool = Annotated[bool, BOOLEAN]
 
 _T = TypeVar("_T")
-
-
-def _within(check: Check, value: object) -> object:
-    """Read by another check, leaving it to the caller to say what is allowed."""
-    try:
-        return check.read(value)
-    except Bad:
-        raise Bad("") from None
 
 
 def _or(word: str, other: Check, allowed: str) -> Check:
@@ -134,6 +141,16 @@ class FaultBase(Strict):
         """
         del log_dirs
         return None
+
+    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+        """The faults of one broker, or of the controller, that it consists of.
+
+        Args:
+            cluster: whose racks it may name.
+            horizon_ms: the scenario's end.
+        """
+        del cluster, horizon_ms
+        return (self,)
 
 
 class Window(FaultBase):
@@ -226,23 +243,107 @@ class Link(Window):
         return None
 
 
-class Crash(FaultBase):
-    """Kill -9.
+class Death(FaultBase):
+    """Kill -9, or a machine that dies.
 
     Attributes:
         restart_after_ms: from ``start_ms`` to its first try to register, which is refused while
             its old session is valid; null: it never comes back.
-        retry_ms: under ZooKeeper, where the process ends with the refusal: from there to the next
-            try, by whatever supervises it; null: it is not started again.
+        retry_ms: under ZooKeeper, where the process ends with the refusal, and to 2.0.0 where a
+            follower ends itself: from there to the next try, by whatever supervises it; null: it
+            is not started again.
         restart_load_us: of each replica it holds: loading the logs at a start. Under KRaft that
             comes after the registration, under ZooKeeper before it.
+        lost: ``nothing`` (the process alone dies), ``tail`` (the machine loses power: what neither
+            Kafka nor the operating system had flushed) or ``all`` (the disk is another, and empty).
+        flush_ms: the operating system writes a log out so often; when the last time was before the
+            power cut is drawn.
+        reformatted: with ``lost: all`` somebody formats the empty disk; under KRaft a broker does
+            not start without that.
+        recovery_bytes: of each replica: written since its recovery point before the scenario
+            begins. Recovery reads it, and what the scenario adds.
+        recovery_bytes_per_s: what the broker reads at recovery; null: that takes no time.
+        rack: whose brokers lose power together.
+        power_domain: brokers that lose power together.
     """
 
-    kind: Literal["crash"]
-    broker: Broker
     restart_after_ms: Annotated[float | None, MS_OR_NEVER] = None
     retry_ms: Annotated[float | None, RETRY_OR_NEVER] = 5000
     restart_load_us: Us = 0
+    lost: Annotated[Literal["nothing", "tail", "all"], one_of("nothing", "tail", "all")] = "nothing"
+    flush_ms: Annotated[float, RETRY] = 30_000
+    reformatted: Bool = True
+    recovery_bytes: Annotated[int, whole(0, BYTES_MAX)] = 0
+    recovery_bytes_per_s: Annotated[float | None, _or_null(BYTES_PER_S)] = None
+    broker: Annotated[int | None, _or_null(BROKER)]
+    rack: Annotated[str | None, _or_null(RACK)] = None
+    power_domain: Annotated[tuple[int, ...] | None, _or_null(POWER_DOMAIN)] = None
+
+    def amiss(self, log_dirs: int) -> Amiss | None:
+        """It says who dies."""
+        del log_dirs
+        if self.rack is not None and self.power_domain is not None:
+            return Amiss("power_domain", list(self.power_domain), "either rack or power_domain")
+        if self.broker is None and self.rack is None and self.power_domain is None:
+            return Amiss("broker", None, "the id of a broker, or rack or power_domain")
+        return None
+
+    def together(self, racks: Mapping[int, str]) -> tuple[int, ...]:
+        """Brokers that the fault lets lose power at one moment.
+
+        Args:
+            racks: rack of each broker that has one.
+        """
+        if self.power_domain is not None:
+            return self.power_domain
+        if self.rack is not None:
+            return tuple(broker for broker, rack in racks.items() if rack == self.rack)
+        return () if self.broker is None else (self.broker,)
+
+
+class Crash(Death):
+    """A broker is killed, or its machine dies; or those of a rack or a power domain, together.
+
+    Attributes:
+        broker: which; null: every broker of ``rack`` or ``power_domain``.
+    """
+
+    kind: Literal["crash"]
+    broker: Annotated[int | None, _or_null(BROKER)] = None
+
+    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+        """One crash for each broker that dies."""
+        del horizon_ms
+        if self.broker is not None:
+            return (self,)
+        return tuple(self.model_copy(update={"broker": b}) for b in self.together(cluster.racks))
+
+
+class NodeDeath(Death):
+    """A machine dies that is a broker and KRaft's active controller.
+
+    Attributes:
+        controller_ms: until another controller is active, which knows nothing of heartbeats.
+    """
+
+    kind: Literal["node_death"]
+    broker: Broker  # type: ignore[assignment]  # never null
+    controller_ms: Ms = 2500
+
+    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+        """A crash, and an outage of the controller with fresh sessions at the next one."""
+        del cluster
+        given = self.model_dump(exclude_unset=True, exclude={"kind", "controller_ms"})
+        duration = min(self.controller_ms, horizon_ms - self.start_ms)
+        return (
+            Crash(kind="crash", **given),
+            ControllerOutage(
+                kind="controller_outage",
+                start_ms=self.start_ms,
+                duration_ms=duration,
+                sessions="fresh",
+            ),
+        )
 
 
 class ControlledRestart(FaultBase):
@@ -385,6 +486,7 @@ Fault = Annotated[
     | Cpu
     | Link
     | Crash
+    | NodeDeath
     | ControlledRestart
     | LogDirFailure
     | ControllerOutage

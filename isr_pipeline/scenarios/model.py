@@ -47,8 +47,10 @@ from isr_pipeline.scenarios.faults import (
     COUNT,
     MS,
     PARTITION,
+    RACK,
     RATE,
     Count,
+    Death,
     Fault,
     Ms,
     PartitionError,
@@ -128,7 +130,6 @@ def _one_or_list(value: Any) -> Any:
 TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
 """Kafka keys that a topic may set for itself and that some rule reads."""
 
-RACK = text(r"[^\x00-\x1f\x7f]{1,249}", "a rack's name (1..249 printable characters)")
 LOG_DIR = text(r"[^\x00-\x1f\x7f]{1,1000}", "the name of a log dir")
 
 
@@ -522,6 +523,7 @@ def parse_scenario(mapping: Mapping[str, Any], where: str) -> Scenario:
             scenario = scenario.model_copy(update={"warmup_ms": 0})
         scenario = _expanded(scenario, where)
         check(scenario, where)
+        scenario = _with_single_faults(scenario)
     except InputError as error:
         raise _as_written(error, mapping) from None
     return _with_dependent_defaults(scenario)
@@ -573,6 +575,16 @@ def _expanded(scenario: Scenario, where: str) -> Scenario:
         for i, topic in enumerate(scenario.topics)
     )
     return _unset(scenario, topics=topics)  # type: ignore[no-any-return]
+
+
+def _with_single_faults(scenario: Scenario) -> Scenario:
+    """Write every fault of several brokers, or of a node, as those that it consists of."""
+    cluster, horizon = scenario.cluster, scenario.horizon_ms
+    singles = tuple(fault.single(cluster, horizon) for fault in scenario.faults)
+    if all(single == (fault,) for single, fault in zip(singles, scenario.faults, strict=True)):
+        return scenario
+    faults = tuple(one for single in singles for one in single)
+    return _unset(scenario, faults=faults)  # type: ignore[no-any-return]
 
 
 def _assigned(
@@ -652,6 +664,8 @@ class _Checker:
         for i, fault in enumerate(scenario.faults):
             self.at = ("faults", i)
             self.fault(fault)
+            if isinstance(fault, Death):
+                self.death(i, fault)
 
     def cluster(self) -> None:
         cluster = self.scenario.cluster
@@ -770,6 +784,34 @@ class _Checker:
             self.refuse(amiss.field, given, amiss.allowed)
         if getattr(fault, "partitions", "all") != "all":
             self.hosted(fault)
+
+    def death(self, i: int, death: Death) -> None:
+        """It names a rack or a power domain that exists, and alone lets brokers lose together."""
+        cluster = self.scenario.cluster
+        dying = death.together(cluster.racks)
+        if not dying:
+            allowed = (
+                _listed(sorted(set(cluster.racks.values()))) or "nothing: no broker has a rack"
+            )
+            self.refuse("rack", death.rack, allowed)
+        for j, broker in enumerate(death.power_domain or ()):
+            if broker not in cluster.brokers:
+                self.refuse("power_domain", broker, self.brokers(), j)
+        if death.broker is not None and death.broker not in dying:
+            named = "power_domain" if death.rack is None else "rack"
+            self.refuse("broker", death.broker, f"{_listed(dying)} (the {named})")
+        for other in self.scenario.faults[:i]:
+            if (
+                isinstance(other, Death)
+                and "nothing" not in (death.lost, other.lost)
+                and us(other.start_ms) == us(death.start_ms)
+                and set(other.together(cluster.racks)) != set(dying)
+            ):
+                allowed = (
+                    "another moment than that of the other death, or the same rack or "
+                    "power_domain: brokers lose together only by one of these"
+                )
+                self.refuse("start_ms", death.start_ms, allowed)
 
     def fault_partition(self, fault: Any) -> None:
         if fault.topic not in self.replicas:

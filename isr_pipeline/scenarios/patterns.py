@@ -254,10 +254,27 @@ def link(draw: Draw) -> Faults:
     ]
 
 
-@_pattern("restart_after_ms")
+@_pattern("restart_after_ms", "lost")
 def crash(draw: Draw) -> Faults:
-    """A broker is killed and comes back, perhaps after the horizon."""
-    return [_crash(draw, draw.broker(), draw.start())]
+    """A broker is killed, or its machine dies, and comes back, perhaps after the horizon."""
+    return [{**_crash(draw, draw.broker(), draw.start()), **_lost(draw)}]
+
+
+def _lost(draw: Draw) -> dict[str, str]:
+    lost = draw.number("crash.lost")
+    return {} if lost == "nothing" else {"lost": lost}
+
+
+@_pattern(
+    "controller_ms",
+    "crash.restart_after_ms",
+    "crash.lost",
+    kinds=("crash", "controller_outage"),
+)
+def node_death(draw: Draw) -> Faults:
+    """A machine dies that is a broker and the active controller."""
+    death = {**_crash(draw, draw.broker(), draw.start()), "kind": "node_death"}
+    return [{**death, "controller_ms": draw.number("node_death.controller_ms"), **_lost(draw)}]
 
 
 def _crash(draw: Draw, broker: int, start: int) -> dict[str, Any]:
@@ -428,15 +445,13 @@ def bootstrap(draw: Draw) -> Faults:
 
 @_pattern("duration_ms", "power", kinds=("crash", "link"))
 def rack_outage(draw: Draw) -> Faults:
-    """A rack loses power, or its network: all its brokers at once."""
+    """A rack loses power (and what was not flushed) or its network: all its brokers at once."""
     inside = _rack(draw)
     window = draw.lasting(draw.start(), draw.number("rack_outage.duration_ms"))
     if draw.number("rack_outage.power"):
         start, after = window["start_ms"], window["duration_ms"]
-        return [
-            {"kind": "crash", "broker": broker, "start_ms": start, "restart_after_ms": after}
-            for broker in inside
-        ]
+        together = {"power_domain": inside, "lost": "tail"}
+        return [{"kind": "crash", **together, "start_ms": start, "restart_after_ms": after}]
     outside = [b for b in draw.scenario.cluster.brokers if b not in inside]
     return [
         {"kind": "link", "from": one, "to": other, **window, "drop": True, "both_ways": True}
@@ -653,6 +668,8 @@ PARAMETERS: dict[str, Check] = {
     "link.peer": one_of("broker", "controller"),
     "link.both_ways": _TRUTH,
     "crash.restart_after_ms": MS,
+    "crash.lost": one_of("nothing", "tail", "all"),
+    "node_death.controller_ms": MS,
     "controlled_restart.downtime_ms": MS,
     "controlled_restart.shutdown_ms": MS,
     "controller_outage.sessions": one_of("fresh", "resumed"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.log_dirs import DirFailure, holds_metadata, on_dir_failure
 from isr_pipeline.kafka.record import Pending
+from isr_pipeline.kafka.recovery import Lost, starts_on_empty_disk
 from isr_pipeline.kafka.registration import is_refused, retry_after
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like
@@ -44,6 +45,15 @@ from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, t
 from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
 from isr_pipeline.simulation.produces import append_records, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
+from isr_pipeline.simulation.recovery import (
+    closed_in_order,
+    count_gone,
+    flushed_by_system,
+    lose_logs,
+    recover_logs,
+    recovery_time,
+    supervised,
+)
 from isr_pipeline.simulation.shortcuts.depends import asked
 from isr_pipeline.simulation.state import set_high_watermark, set_log_end
 from isr_pipeline.simulation.world.jit import compiled
@@ -124,6 +134,7 @@ def _drop_connections(world: World, broker: Broker) -> None:
 def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
     """The process of ``broker`` ends: the log stays, everything in memory is gone."""
     broker.is_up = 0
+    broker.exits = 0
     broker.paused_until = 0
     broker.is_registered = 0
     for i in range(broker.hosted_count):
@@ -186,6 +197,7 @@ def stop_broker(world: World, rules: Rules, broker: Broker) -> None:
 @compiled
 def start_broker(world: World, rules: Rules, broker: Broker) -> None:
     """``broker`` is back: registered, told all its partitions, unfenced a little later."""
+    recover_logs(world, broker)
     broker.is_up = 1
     broker.is_stopping = 0
     broker.is_registered = 1
@@ -209,9 +221,9 @@ def start_broker(world: World, rules: Rules, broker: Broker) -> None:
 
 @compiled
 def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
-    """What follows from the failed log dirs of ``broker``, 50 ms after one was noticed.
+    """``broker`` ends itself, or 50 ms ago it noticed that a log dir has failed.
 
-    Its replicas there are offline at once; to tell the controller it needs a way to it.
+    Replicas in a failed dir are offline at once; to tell the controller it needs a way to it.
     """
     cancel(world, broker.log_dir_slot)
     if not broker.is_up:
@@ -219,9 +231,12 @@ def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
     if broker.paused_until > world.now:
         schedule(world, broker.log_dir_slot, broker.paused_until)
         return
+    if broker.exits:
+        _exit(world, rules, broker)
+        return
     for log_dir in range(8):
         if broker.log_dirs[log_dir] == LogDir.NOTICED:
-            what = _dir_lost(rules, broker, log_dir, LogDir.UNTOLD)
+            what = _dir_lost(world, rules, broker, log_dir, LogDir.UNTOLD)
             _take_offline(world, rules, broker, log_dir)
             if what == DirFailure.HALTS:
                 _halt(world, rules, broker)
@@ -237,7 +252,7 @@ def dir_fires(world: World, rules: Rules, broker: Broker) -> None:
 
 
 @compiled
-def _dir_lost(rules: Rules, broker: Broker, log_dir: int, told: int) -> int:
+def _dir_lost(world: World, rules: Rules, broker: Broker, log_dir: int, told: int) -> int:
     """A log dir is gone for good; what that does to the broker. ``told``: the state if it tells."""
     what = on_dir_failure(rules, log_dir, broker.log_dirs_working - 1)
     broker.log_dirs[log_dir] = told if what == DirFailure.TOLD else LogDir.SILENT
@@ -246,11 +261,12 @@ def _dir_lost(rules: Rules, broker: Broker, log_dir: int, told: int) -> int:
         replica = broker.hosted[i].replica
         if replica.log_dir == log_dir:
             replica.is_online = 0
+            count_gone(world, rules, replica)
     return what
 
 
 @compiled
-def _dirs_found_at_start(rules: Rules, broker: Broker) -> None:
+def _dirs_found_at_start(world: World, rules: Rules, broker: Broker) -> None:
     """A process that starts finds its failed log dirs, and may not start without one.
 
     A registration names those that work.
@@ -259,7 +275,7 @@ def _dirs_found_at_start(rules: Rules, broker: Broker) -> None:
         if broker.log_dirs[log_dir] == LogDir.UNTOLD:
             broker.log_dirs[log_dir] = LogDir.TOLD
         elif broker.log_dirs[log_dir] in (LogDir.FAILS, LogDir.NOTICED):
-            if _dir_lost(rules, broker, log_dir, LogDir.TOLD) == DirFailure.HALTS:
+            if _dir_lost(world, rules, broker, log_dir, LogDir.TOLD) == DirFailure.HALTS:
                 broker.log_dirs_working = 0
 
 
@@ -283,6 +299,20 @@ def _halt(world: World, rules: Rules, broker: Broker) -> None:
         broker.was_killed = 1
         stop_broker(world, rules, broker)
         _rearm_all(world)
+
+
+@compiled
+def _exit(world: World, rules: Rules, broker: Broker) -> None:
+    """The process of ``broker`` ends itself; where one supervises it, it starts it again."""
+    broker.was_killed = 1
+    stop_broker(world, rules, broker)
+    fault = supervised(world, broker)
+    if fault:
+        fault.state = FaultState.RUNNING
+        fault.has_loaded = 0
+        fault.end = world.now + fault.retry_us
+        schedule(world, fault.slot, fault.end)
+    _rearm_all(world)
 
 
 # ------------------------------------------------------------------ windows
@@ -560,11 +590,17 @@ def _crash(world: World, rules: Rules, fault: Fault) -> None:
     """Kill -9, and the return: a fault that is to begin kills, a running one starts again."""
     broker = fault.broker
     if fault.state == FaultState.TO_BEGIN:
+        if fault.lost == Lost.TAIL and world.now == fault.flushed_at:
+            flushed_by_system(broker)
+        if world.now < fault.start:
+            schedule(world, fault.slot, fault.start)
+            return
         fault.state = FaultState.RUNNING
         broker.is_registered = 0
         if broker.is_up:
             broker.was_killed = 1
             stop_broker(world, rules, broker)
+        lose_logs(world, rules, fault)
         _rearm_all(world)
         if fault.arg >= 0:
             schedule(world, fault.slot, fault.start + fault.arg)
@@ -583,8 +619,10 @@ def _come_back(world: World, rules: Rules, fault: Fault) -> None:
         return
     returns = not broker.is_up and not _another_return(world, fault, broker)
     if returns:
-        _dirs_found_at_start(rules, broker)
-        returns = broker.log_dirs_working > 0
+        _dirs_found_at_start(world, rules, broker)
+        returns = broker.log_dirs_working > 0 and (
+            fault.lost != Lost.ALL or starts_on_empty_disk(rules, fault.is_reformatted == 1)
+        )
     loading = broker.is_registered  # KRaft's: let in already
     if (
         returns
@@ -619,10 +657,13 @@ def _another_return(world: World, fault: Fault, broker: Broker) -> bool:
 @compiled
 def _loads(world: World, fault: Fault, broker: Broker) -> bool:
     """Whether the process that starts has to load its logs now; plans the end of that."""
-    if fault.has_loaded or fault.load_us == 0:
+    if fault.has_loaded:
+        return False
+    takes = fault.load_us * broker.hosted_count + recovery_time(fault, broker)
+    if takes == 0:
         return False
     fault.has_loaded = 1
-    fault.end = min(world.now + fault.load_us * broker.hosted_count, INF)
+    fault.end = min(world.now + takes, INF)
     schedule(world, fault.slot, fault.end)
     return True
 
@@ -698,6 +739,7 @@ def _goes(world: World, rules: Rules, fault: Fault, broker: Broker) -> None:
     fault.asked_at = -1
     fault.state = FaultState.SECOND_STEP
     stop_broker(world, rules, broker)
+    closed_in_order(broker)
     _plan_return(world, fault, world.now + fault.arg2)
 
 
@@ -749,6 +791,7 @@ def _controlled(world: World, rules: Rules, fault: Fault) -> None:
         fault.state = FaultState.SECOND_STEP
         if broker.is_up:
             stop_broker(world, rules, broker)
+            closed_in_order(broker)
             if world.controller_out_until <= world.now:
                 fence(world, rules, broker, True)
         _plan_return(world, fault, world.now)

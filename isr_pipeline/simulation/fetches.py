@@ -21,7 +21,7 @@ from isr_pipeline.simulation.leader import (
     sync_write_end,
     wants_expand,
 )
-from isr_pipeline.simulation.log import common_end
+from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
 from isr_pipeline.simulation.reads import plan_read, s2_alarm
@@ -78,10 +78,10 @@ def _check_entry(rules: Rules, leader: Replica, follower: Replica, entry: Entry)
     if not leader.is_leader:
         return RequestError.NOT_LEADER
     if follower.must_truncate:
-        if common_end(follower, leader) < follower.log_end_offset:
+        if truncation_offset(rules, follower, leader) < follower.log_end_offset:
             return RequestError.DIVERGING
         follower.must_truncate = 0
-    elif entry.offset > leader.log_end_offset:
+    if entry.offset > leader.log_end_offset:
         return RequestError.DIVERGING
     return RequestError.NONE
 
@@ -286,7 +286,7 @@ def _visit(
     if entry.error != RequestError.NONE:
         request.error = entry.error
         if entry.error == RequestError.DIVERGING:
-            entry.end = common_end(follower, leader)
+            entry.end = truncation_offset(rules, follower, leader)
         elif rules.record_per_partition:
             _record_fetch(world, rules, handler, entry, fetched, False)
         return False

@@ -33,6 +33,7 @@ from isr_pipeline.simulation.measures import (
 from isr_pipeline.simulation.network import append_end, transit
 from isr_pipeline.simulation.produces import notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
+from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note
 from isr_pipeline.simulation.shortcuts.dirty import (
     clear_if_heard,
@@ -370,7 +371,8 @@ def _take_errors(world: World, rules: Rules, thread: FetcherThread, request: Req
         if not expects(thread, i, entry):
             entry.offset = -1
             continue
-        replica = thread.fetched[i].follower
+        fetched = thread.fetched[i]
+        replica = fetched.follower
         if replica.injected_error == Error.FENCED_EPOCH and _injected(world, replica):
             if _react(world, rules, thread, replica, Error.FENCED_EPOCH):
                 return
@@ -381,6 +383,10 @@ def _take_errors(world: World, rules: Rules, thread: FetcherThread, request: Req
             continue
         entry.offset = -1
         if error == RequestError.DIVERGING:
+            if not replica.must_truncate and exits_here(world, rules, replica, fetched.leader):
+                thread.follower.exits = 1
+                schedule(world, thread.follower.log_dir_slot, world.now)
+                continue
             cut_log(replica, entry.end)
             set_high_watermark(replica, min(replica.high_watermark, replica.log_end_offset))
             replica.must_truncate = 0

@@ -284,9 +284,9 @@ def _ledger_in_log(world: World, rules: Rules, seen: Array, partition: Partition
 
 @compiled
 def _losses(world: World, rules: Rules, seen: Array, _: World) -> bool:
-    """Only an unclean election loses acknowledged records (from KIP-101 on)."""
+    """Only an unclean election loses acknowledged records (from KIP-101 on), or a log that did."""
     last = world.replica_count
-    if world.lost_records == seen[last, _LOST] or rules.truncate_to_hw:
+    if world.lost_records == seen[last, _LOST] or rules.truncate_to_hw or world.shortened_logs > 0:
         return True
     return bool(world.unclean_elections > seen[last, _UNCLEAN])
 

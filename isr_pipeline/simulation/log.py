@@ -8,6 +8,7 @@ only: they will be truncated, and no report counts them.
 from __future__ import annotations
 
 from isr_pipeline.kafka.partition import Produce, produce_error, size_of
+from isr_pipeline.kafka.recovery import forgets_epoch
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import cells_of
 from isr_pipeline.simulation.measures import emit, note_latency
@@ -18,6 +19,7 @@ from isr_pipeline.simulation.world.states import BatchState, EventKind
 from isr_pipeline.simulation.world.tables import (
     BATCH_CELLS,
     EPOCHS_MAX,
+    INF,
     Partition,
     Replica,
     World,
@@ -26,12 +28,12 @@ from isr_pipeline.simulation.world.tables import (
 
 @compiled
 def _least_leo(partition: Partition) -> int:
-    """Least LEO of the replicas of ``partition`` whose log still exists."""
+    """Least LEO of the replicas of ``partition`` whose log still exists, and survives."""
     least = 1 << 60
     for pos in range(partition.replication_factor):
         replica = partition.replicas[pos]
         if replica.is_online:
-            least = min(least, replica.log_end_offset)
+            least = min(least, min(replica.log_end_offset, replica.survives_to))
     return least
 
 
@@ -158,6 +160,7 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
                 and waited <= world.request_timeout_us
             ):
                 batch.state = BatchState.ACKNOWLEDGED
+                partition.acknowledged_records += batch.acks_all_records
                 world.acknowledged_records += partition.weight * batch.acks_all_records
         i += 1
     partition.ledger_uncommitted = i
@@ -165,7 +168,10 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
 
 @compiled
 def lose_from(world: World, partition: Partition, leo: int, broker: int) -> None:
-    """A leader of ``partition`` is elected whose log ends at ``leo``: what lies behind is lost."""
+    """Of the log of ``partition`` no more is left than up to ``leo``: what lies behind is lost.
+
+    A leader is elected with such a log, or nobody is left who could lead with more.
+    """
     tail = partition.ledger_tail
     lost = 0
     while tail > partition.ledger_head:
@@ -180,6 +186,9 @@ def lose_from(world: World, partition: Partition, leo: int, broker: int) -> None
         tail -= 1
     partition.ledger_tail = tail
     partition.ledger_uncommitted = min(partition.ledger_uncommitted, tail)
+    if leo <= 0:  # also what the ledger has forgotten, since every replica had it
+        lost = partition.acknowledged_records - partition.lost_records
+    partition.lost_records += lost
     if lost > 0:
         world.lost_records += partition.weight * lost
         emit(world, EventKind.RECORDS_LOST, partition, broker, -1, lost)
@@ -279,6 +288,9 @@ def copy_epochs(source: Replica, target: Replica) -> None:
 def cut_log(replica: Replica, leo: int) -> None:
     """Truncate the log of ``replica`` to ``leo``."""
     set_log_end(replica, min(replica.log_end_offset, leo))
+    replica.recovery_point = min(replica.recovery_point, replica.log_end_offset)
+    if replica.survives_to < INF:
+        replica.survives_to = min(replica.survives_to, replica.log_end_offset)
     n = replica.epoch_count
     while n > 1 and replica.epochs[n - 1].start >= replica.log_end_offset:
         n -= 1
@@ -308,3 +320,12 @@ def common_end(follower: Replica, leader: Replica) -> int:
         else:
             j -= 1
     return min(follower.log_end_offset, leader.log_end_offset)
+
+
+@compiled
+def truncation_offset(rules: Rules, follower: Replica, leader: Replica) -> int:
+    """Where ``follower`` truncates its log: one that is new where its leader answers it."""
+    oldest = leader.epochs[0].epoch
+    if follower.must_truncate and forgets_epoch(rules, follower.newest_epoch, oldest):
+        return follower.high_watermark
+    return common_end(follower, leader)

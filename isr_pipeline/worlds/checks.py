@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.kafka.partition import effective_min_isr
 from isr_pipeline.kafka.session import outlives_fence
+from isr_pipeline.scenarios.faults import LogDirFailure
 from isr_pipeline.simulation.invariants import INVARIANTS, remembered, run_checked_world
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.run import result_of
@@ -118,6 +119,14 @@ class _Checker:
         """Let a statement hold, or raise."""
         if not statement:
             raise InvariantBroken(text, self.scenario.scenario_id, t_ms)
+
+    @property
+    def may_lose_logs(self) -> bool:
+        """Whether acknowledged records can be gone without an unclean election."""
+        return self.world.rules.truncate_to_hw or any(
+            isinstance(fault, LogDirFailure) or getattr(fault, "lost", "nothing") != "nothing"
+            for fault in self.scenario.faults
+        )
 
     def outcome(self) -> None:
         """Of the outcome row by itself."""
@@ -260,7 +269,7 @@ class _Story:
             holds(event["leader"] in self.isr, "who is elected is in the ISR", t_ms)
         if kind == "unclean_election":
             self.unclean_at = t_ms
-        if kind == "records_lost" and not self.checker.world.rules.truncate_to_hw:
+        if kind == "records_lost" and not self.checker.may_lose_logs:
             holds(self.unclean_at == t_ms, "acknowledged records are lost uncleanly only", t_ms)
         if kind == "partition_offline":
             self._begin("offline", t_ms)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from isr_pipeline.kafka.election import Change
 from isr_pipeline.kafka.preferred import waits_for_imbalance
+from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
 from isr_pipeline.scenarios.faults import ClientSurge, Window
 from isr_pipeline.scenarios.model import us
@@ -315,6 +316,7 @@ class Layout:
                     replica.log_end_offset += fault.records
                     replica.high_watermark += fault.records
                     replica.epoch_start += fault.records
+                    replica.recovery_point += fault.records
 
     # ---------------------------------------------------------------- faults
 
@@ -339,13 +341,22 @@ class Layout:
             self._touched_partitions(touched[n], row, fields)
             encoding.values(row, fault, self.entities)
             empty = isinstance(fault, Window) and us(fault.duration_ms) == 0
-            due.append(INF if empty else row.start)
+            if row.lost == Lost.TAIL:
+                row.flushed_at = self._last_flush(fault, row.start)
+            begins = row.flushed_at if row.lost == Lost.TAIL else row.start
+            due.append(INF if empty else begins)
         self._first_due(Slot.FAULT, due)
         numbers = [n for those in by_broker for n in those]
         counts = np.array([len(those) for those in by_broker])
         numbers_of(self.w, "disk_faults")[: len(numbers)] = numbers
         first = world.disk_faults.first + begins_of(counts)
         self.brokers.put(slice(None), disk_faults=first, disk_fault_count=counts)
+
+    def _last_flush(self, crash: Any, start: int) -> int:
+        """When the operating system last wrote out the logs of a machine that dies at ``start``."""
+        drawn = draws(self.s.seed, "flush", [f"{crash.broker} {start}"])
+        since = below(drawn, np.array([us(crash.flush_ms)]))
+        return max(0, start - int(since[0]))
 
     def _touched_partitions(
         self, touched: Array, row: tables.Fault, fields: Mapping[str, Any]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.kafka.fetcher import Error
+from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.world.states import FaultKind, Reads, Touch
 from isr_pipeline.simulation.world.tables import INF
@@ -36,6 +37,7 @@ _ERRORS = {
     "fenced_epoch": Error.FENCED_EPOCH,
     "corrupt_record": Error.CORRUPT_RECORD,
 }
+_LOST = {"nothing": Lost.NOTHING, "tail": Lost.TAIL, "all": Lost.ALL}
 _READS = {
     "direct": Reads.DIRECT,
     "completion": Reads.COMPLETION,
@@ -111,6 +113,10 @@ def _crash(row: Fault, fault: Any, _: Entities) -> None:
     row.end = INF if never else min(INF, row.start + row.arg)
     row.retry_us = -1 if fault.retry_ms is None else us(fault.retry_ms)
     row.load_us = round(fault.restart_load_us)
+    row.lost = _LOST[fault.lost]
+    row.is_reformatted = 1 if fault.reformatted else 0
+    row.recovery_bytes = fault.recovery_bytes
+    row.recovery_bytes_per_s = round(fault.recovery_bytes_per_s or 0)
 
 
 def _controlled_restart(row: Fault, fault: Any, _: Entities) -> None:

@@ -229,6 +229,7 @@ class Template:
             log_end_offset=log_end,
             high_watermark=log_end,
             epoch_start=log_ends,
+            recovery_point=log_end,
             broker=self._at("brokers", broker),
             partition=self._at("partitions", partition),
             position=pos,

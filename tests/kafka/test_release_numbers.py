@@ -35,6 +35,8 @@ def test_the_releases_that_rule_sets_stand_for(number: str, rule_set: str) -> No
         ("0.11.0.3", "key_defaults", "2.1-2.6"),
         ("0.10.2.2", "truncate_to_hw", True),
         ("0.11.0.3", "truncate_to_hw", False),
+        ("2.0.0", "exits_over_truncation", True),
+        ("2.0.1", "exits_over_truncation", False),
         ("0.11.0.3", "io_error_halts", True),
         ("1.0.2", "io_error_halts", False),
         ("1.0.2", "last_member_leaves", True),

@@ -41,6 +41,7 @@ OFF_FROM = {
     "corrupt_kills_thread": "0.9-0.10.1",
     "backoff_none": "0.9-0.10.1",
     "truncate_to_hw": "2.1-2.6",
+    "exits_over_truncation": "2.1-2.6",
     "io_error_halts": "2.1-2.6",
     "last_member_leaves": "2.1-2.6",
     "fence_ends_session": "4.0",

@@ -258,7 +258,7 @@ FAULTS = [
     ("{kind: crash, broker: 1044, start_ms: 1}", "broker: 1044; allowed: 1001, 1002, 1003"),
     (
         "{kind: crash, start_ms: 1}",
-        "broker: missing; allowed: the id of a broker of the cluster",
+        "broker: missing; allowed: the id of a broker, or rack or power_domain",
     ),
     ("{kind: crash, broker: 1001}", f"start_ms: missing; allowed: {MS}"),
     (

@@ -212,13 +212,24 @@ class _Faults:
             how["drop"] = True
         return {**self._window(fault), **how}
 
-    def crash(self, fault: dict[str, Any]) -> dict[str, Any]:
+    def _death(self) -> dict[str, Any]:
         after = {
             "restart_after_ms": self.source.of((1500, 0, 100, 4000, None)),
             "retry_ms": self.source.of((500, 20, None)),
             "restart_load_us": self.source.of((0, 0, 50000)),
+            "lost": self.source.of(("nothing", "nothing", "tail", "all")),
+            "flush_ms": self.source.of((1000, 1, 10000)),
+            "reformatted": self.source.of((True, True, False)),
+            "recovery_bytes_per_s": self.source.of((None, 1000, 1_000_000)),
+            "power_domain": list(self.brokers),
         }
         return {**self._broker(), **after}
+
+    def crash(self, fault: dict[str, Any]) -> dict[str, Any]:
+        return self._death()
+
+    def node_death(self, fault: dict[str, Any]) -> dict[str, Any]:
+        return {**self._death(), "controller_ms": self.source.of((500, 0, 2000))}
 
     def controlled_restart(self, fault: dict[str, Any]) -> dict[str, Any]:
         shutdown = self.source.of((200, 0, 1000))

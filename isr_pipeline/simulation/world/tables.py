@@ -21,6 +21,7 @@ from typing import Annotated, Final
 from isr_pipeline.kafka.election import Change, Registration
 from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.record import Follower, Leader
+from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import (
     Cell,
@@ -160,6 +161,7 @@ class World(Row, lines=True, header=True):
     uncommitted_batches: Cell  # msr
     acknowledged_records: Total  # msr
     lost_records: Cell  # msr
+    shortened_logs: Cell  # flt: logs that lost something to a power cut, or with their disk
     failed_time: Total  # msr
     failed_since: Time  # msr
     untracked_time: Total  # msr
@@ -303,6 +305,7 @@ class Broker(Row, lines=True):
     threads: Ref[BrokerThread]  # its fetcher threads
     thread_count: Fixed
     reports: Span  # ctl: of each broker, whether it knows of this one's shutdown (`await_reports`)
+    exits: Flag  # fol: its process is about to end itself (KAFKA-7414)
 
 
 class Partition(Registration, lines=True):
@@ -340,6 +343,8 @@ class Partition(Registration, lines=True):
     has_waiting_produces: Loose  # ldr: an acks=all request may wait for the high watermark
     # how many partitions it stands for: what is counted of it counts so often
     weight: Fixed = initial(1)
+    acknowledged_records: Total  # ldr: acknowledged to acks=all
+    lost_records: Cell  # msr: of these, those that are gone
 
 
 class Replica(Leader, lines=True):
@@ -380,6 +385,9 @@ class Replica(Leader, lines=True):
     answer: State[AlterAnswer]  # ldr: what was answered
     answer_isr: Mask
     answer_partition_epoch: Cell
+    # log: up to here it survives the loss that hit its broker, or is about to; INF: wholly
+    survives_to: Cell = initial(INF)
+    recovery_point: Cell  # log: flushed up to here by Kafka itself
 
 
 class FetcherThread(Row, lines=True):
@@ -553,6 +561,11 @@ class Fault(Row):
     asked_at: Cell  # controlled restart under KRaft: since when it wants to go, -1 once it may
     load_us: Fixed  # time to load one replica's log at a start
     has_loaded: Flag  # flt: the process that starts has begun to load its logs
+    lost: State[Lost]  # crash
+    flushed_at: Fixed  # crash that loses a tail: the operating system's last flush before it
+    is_reformatted: Fixed  # crash that loses all: somebody formats the empty disk
+    recovery_bytes: Fixed  # crash: of each replica it holds, older than the scenario
+    recovery_bytes_per_s: Fixed  # 0: recovery takes no time
 
 
 class Link(Row):

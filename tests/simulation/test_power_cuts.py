@@ -1,0 +1,211 @@
+"""Machines that die: logs that lose their tail or all, and what min ISR and ELR buy then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.kafka.release_numbers import rule_set_text
+from isr_pipeline.worlds.results import Result
+from tests.simulation.worlds import ACKS_ALL, at, fault, happened, world
+
+ALL = (1, 2, 3)
+MIN_ISR_2 = {"min.insync.replicas": 2}
+ELR = {"eligible.leader.replicas.version": 1}
+NO_ELR = {"eligible.leader.replicas.version": 0}
+
+
+def power_cut(*brokers: int, lost: str = "tail", **fields: Any) -> dict[str, Any]:
+    """Brokers of one power domain die at 20 s, and are back at 40 s."""
+    fields = {"restart_after_ms": 20000, **fields}
+    return fault("crash", 20000, power_domain=list(brokers), lost=lost, **fields)
+
+
+def acknowledged(*faults: dict[str, Any], **more: Any) -> Result:
+    """The same world with producers that ask for all acknowledgements, 20 records a second."""
+    return world(*faults, produce=(ACKS_ALL,), **more)
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("broker", ALL)
+@pytest.mark.parametrize("elr", [ELR, NO_ELR])
+def test_one_power_cut_loses_nothing_at_min_isr_2(
+    seed: int, broker: int, elr: dict[str, int]
+) -> None:
+    """Replication factor 3, acks=all: two others have every record."""
+    result = acknowledged(power_cut(broker), config={**MIN_ISR_2, **elr}, seed=seed)
+    assert result.outcome["records_lost"] == 0
+    assert result.outcome["records_acked"] > 900
+
+
+@pytest.mark.parametrize("min_isr", [1, 2, 3])
+def test_a_power_cut_of_all_loses_what_nobody_had_flushed(min_isr: int) -> None:
+    """No setting helps: all of them die with the same page caches."""
+    result = acknowledged(power_cut(*ALL, flush_ms=5000), config={"min.insync.replicas": min_isr})
+    assert 0 < result.outcome["records_lost"] <= 100
+
+
+def test_what_is_flushed_at_once_is_not_lost() -> None:
+    """A flush a millisecond before the power cut, at most."""
+    result = acknowledged(power_cut(*ALL, flush_ms=1))
+    assert result.outcome["records_lost"] <= 1
+
+
+def test_a_kill_loses_nothing() -> None:
+    """The page cache belongs to the operating system."""
+    result = acknowledged(fault("crash", 20000, power_domain=[1, 2, 3], restart_after_ms=20000))
+    assert result.outcome["records_lost"] == 0
+
+
+def test_records_are_gone_when_the_last_log_that_had_them_is() -> None:
+    """Not only when another leader is elected: here nobody comes back."""
+    result = acknowledged(power_cut(1, restart_after_ms=None), replicas=(1,))
+    assert at(result, "records_lost") == 20000
+
+
+def test_a_dead_disk_of_the_only_replica_takes_all_its_records() -> None:
+    """Ten seconds of 20 a second."""
+    result = acknowledged(fault("log_dir_failure", 10000, broker=1, log_dir=0), replicas=(1,))
+    assert result.outcome["records_lost"] == pytest.approx(200, abs=2)
+    assert result.outcome["records_lost"] == result.outcome["records_acked"]
+
+
+def test_an_empty_disk_of_a_follower_costs_a_copy() -> None:
+    """It fetches the log anew, and joins when it has it."""
+    result = acknowledged(power_cut(3, lost="all"))
+    assert result.outcome["records_lost"] == 0
+    assert [kind for kind, t_ms in happened(result, "isr_expand") if t_ms > 40000] == ["isr_expand"]
+
+
+@pytest.mark.parametrize("release", ["3.7+", "4.0"])
+def test_the_last_member_with_an_empty_disk_takes_the_others_along(release: str) -> None:
+    """KAFKA-15495: alone in the ISR it leads again, and they truncate to nothing."""
+    slow = [fault("pause", 10000, broker=b, duration_ms=12000) for b in (2, 3)]
+    result = acknowledged(
+        *slow, fault("crash", 18000, broker=1, lost="all", restart_after_ms=15000), release=release
+    )
+    assert happened(result, "unclean_election") == []
+    assert result.outcome["records_lost"] == pytest.approx(360, abs=5)
+
+
+def test_with_elr_and_min_isr_2_the_others_lead() -> None:
+    """They left an ISR under min ISR, and stopped in no unclean way."""
+    slow = [fault("pause", 10000, broker=b, duration_ms=12000) for b in (2, 3)]
+    result = acknowledged(
+        *slow,
+        fault("crash", 18000, broker=1, lost="all", restart_after_ms=15000),
+        config={**MIN_ISR_2, **ELR},
+    )
+    assert result.outcome["records_lost"] == 0
+
+
+@pytest.mark.parametrize(("controller", "back"), [("kraft", 0), ("zookeeper", 1)])
+def test_an_unformatted_disk_keeps_a_broker_of_kraft_down(controller: str, back: int) -> None:
+    """ZooKeeper's writes meta.properties anew."""
+    result = acknowledged(
+        power_cut(3, lost="all", reformatted=False), release="3.7+", controller=controller
+    )
+    assert len(happened(result, "broker_unfenced")) == back
+
+
+def test_an_orderly_stop_flushes() -> None:
+    """Who stopped in order before the power was cut loses nothing."""
+    stop = fault("controlled_restart", 15000, broker=1, downtime_ms=30000)
+    result = acknowledged(stop, power_cut(1), replicas=(1,))
+    assert result.outcome["records_lost"] == 0
+
+
+def test_two_power_cuts_of_one_broker_lose_twice() -> None:
+    """The second takes what was written since the first, whenever its last flush was."""
+    cuts = [
+        fault("crash", t_ms, broker=1, lost="tail", restart_after_ms=5000, flush_ms=10_000_000)
+        for t_ms in (15000, 40000)
+    ]
+    before = acknowledged(cuts[0], replicas=(1,), horizon_ms=39_999)
+    result = acknowledged(*cuts, replicas=(1,))
+    assert [t_ms for _, t_ms in happened(result, "records_lost")] == [15000, 40000]
+    assert result.outcome["records_lost"] == before.outcome["records_acked"]
+
+
+def test_recovery_keeps_a_killed_broker_out() -> None:
+    """10 MB of one replica at 1 MB/s: ten seconds more."""
+    quick = acknowledged(fault("crash", 10000, broker=3, restart_after_ms=5000))
+    slow = acknowledged(
+        fault(
+            "crash",
+            10000,
+            broker=3,
+            restart_after_ms=5000,
+            recovery_bytes=10_000_000,
+            recovery_bytes_per_s=1_000_000,
+        )
+    )
+    later_ms = at(slow, "broker_unfenced") - at(quick, "broker_unfenced")
+    assert later_ms == pytest.approx(10_000, abs=60)
+
+
+def test_a_rack_loses_together() -> None:
+    """As if its brokers were named."""
+    racks = {1: "a", 2: "b", 3: "a"}
+    cluster = {"release": "4.1+", "controller": "kraft", "brokers": [1, 2, 3], "racks": racks}
+    named = acknowledged(power_cut(1, 3))
+    rack = acknowledged(
+        fault("crash", 20000, rack="a", lost="tail", restart_after_ms=20000), cluster=cluster
+    )
+    assert rack.events == named.events
+
+
+def test_brokers_do_not_lose_together_by_chance() -> None:
+    """Two single crashes of one moment are refused."""
+    with pytest.raises(InputError, match=r"faults\[1\].start_ms: 20000; allowed: another moment"):
+        acknowledged(*(fault("crash", 20000, broker=b, lost="tail") for b in (1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, r"broker: missing; allowed: the id of a broker, or rack or power_domain"),
+        ({"rack": "z"}, r"rack: z; allowed: nothing: no broker has a rack"),
+        ({"power_domain": [1, 9]}, r"power_domain\[1\]: 9; allowed: 1, 2, 3"),
+        ({"broker": 3, "power_domain": [1, 2]}, r"broker: 3; allowed: 1, 2 \(the power_domain\)"),
+        ({"broker": 3, "lost": "half"}, r"lost: half; allowed: nothing, tail, all"),
+        ({"rack": "a", "power_domain": [1]}, r"power_domain: \[1\]; allowed: either"),
+    ],
+)
+def test_a_crash_says_who_dies(fields: dict[str, Any], message: str) -> None:
+    """One line, with what is allowed."""
+    with pytest.raises(InputError, match=message):
+        acknowledged(fault("crash", 20000, **fields))
+
+
+# ------------------------------------------------------------------ nodes of both roles
+
+
+def test_a_node_of_both_roles_takes_its_controller_along() -> None:
+    """The dead leader's session begins anew at the next controller."""
+    alone = acknowledged(fault("crash", 20000, broker=1))
+    node = acknowledged(fault("node_death", 20000, broker=1, controller_ms=2500))
+    assert 22500 <= at(alone, "broker_fenced") <= 23375
+    assert 25500 <= at(node, "broker_fenced") <= 25875
+
+
+def test_a_node_may_lose_its_log_as_well() -> None:
+    """It is a crash besides."""
+    result = acknowledged(
+        fault("node_death", 20000, broker=1, lost="all", restart_after_ms=10000), replicas=(1,)
+    )
+    assert result.outcome["records_lost"] == pytest.approx(400, abs=5)
+
+
+@pytest.mark.parametrize(("number", "refused_ms"), [("4.0.0", 3000), ("4.1.0", 0)])
+def test_who_gets_a_session_at_the_next_controller(number: str, refused_ms: int) -> None:
+    """In 4.0 a fenced broker too: back at once it is refused until that one is over."""
+    result = acknowledged(
+        fault("crash", 10000, broker=3, restart_after_ms=12000),
+        fault("node_death", 18000, broker=2, controller_ms=2500),
+        release=str(rule_set_text(number)),
+    )
+    back = next(t_ms for _, t_ms in happened(result, "broker_unfenced"))
+    assert (back > 22500 + refused_ms / 2) is (refused_ms > 0)
