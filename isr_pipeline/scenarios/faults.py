@@ -327,7 +327,7 @@ class NodeDeath(Death):
     """
 
     kind: Literal["node_death"]
-    broker: Broker  # type: ignore[assignment]  # never null
+    broker: Broker
     controller_ms: Ms = 2500
 
     def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
