@@ -6,6 +6,7 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, fetch_ahead, number_of
 from isr_pipeline.simulation.handlers import dispatch, hand_in
 from isr_pipeline.simulation.request_queue import enqueue
+from isr_pipeline.simulation.streams import note_answered, remember_pace, waiting
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import again, cancel, retire, schedule
 from isr_pipeline.simulation.world.states import Caller, RequestError, RequestState
@@ -51,6 +52,7 @@ def change_rate(world: World, stream: Stream, factor: int) -> None:
     if before == factor or (stream.next_batch == INF and before != 0):
         stream.rate = factor
         return
+    remember_pace(stream)
     now = world.now
     old_period = stream.period_ns
     natural = old_period * before // MILLION if before > 0 else old_period
@@ -66,7 +68,6 @@ def change_rate(world: World, stream: Stream, factor: int) -> None:
     else:
         remaining = min(remaining * before // factor, stream.period_ns // 1000)
     stream.counted_from = now + remaining
-    stream.batch_number = 0
     stream.next_batch = stream.counted_from if stream.counted_from < stream.stops_at else INF
     if not stream.request:
         schedule(
@@ -215,6 +216,7 @@ def stream_fires(world: World, stream: Stream) -> None:
     _count_batches(world, stream)
     if stream.request:
         # request.timeout.ms is over: its records are given up
+        stream.unacknowledged += stream.request.records
         stream.request.is_abandoned = 1
         stream.request = None
         stream.retry_at = now + RETRY_US
@@ -246,13 +248,23 @@ def _take_answer(world: World, stream: Stream, request: Request) -> None:
     stream.request = None
     _count_batches(world, stream)
     if request.error != RequestError.NONE:
+        stream.unacknowledged += request.records
         stream.retry_at = now + RETRY_US
         schedule(world, stream.slot, now + RETRY_US)
         return
+    note_answered(world, stream, stream.unacknowledged + request.records, stream.gathered)
+    stream.unacknowledged = 0
     if stream.gathered > 0:
         _send(world, stream)
     else:
         _idle_until(world, stream)
+
+
+@compiled
+def close_stream(world: World, stream: Stream) -> None:
+    """At the horizon: what still waits counts with the time it has waited."""
+    _count_batches(world, stream)
+    note_answered(world, stream, waiting(stream), 0)
 
 
 @compiled

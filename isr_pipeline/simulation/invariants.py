@@ -378,7 +378,7 @@ def _flags_true(world: World, rules: Rules, seen: Array, partition: Partition) -
     leader = partition.leader
     members = size_of(partition.isr)
     if leader < 0:
-        flags = Standing.OFFLINE | Standing.UNAVAILABLE
+        flags = Standing.OFFLINE | Standing.UNAVAILABLE | Standing.UNLED
     else:
         replica = partition.replicas[leader]
         broker = replica.broker
@@ -387,9 +387,11 @@ def _flags_true(world: World, rules: Rules, seen: Array, partition: Partition) -
         if members < partition.replication_factor:
             flags |= Standing.UNDER_REPLICATED
         if not broker.is_up or broker.paused_until > world.now or not replica.is_online:
-            flags |= Standing.UNAVAILABLE
+            flags |= Standing.UNAVAILABLE | Standing.UNLED
         elif broker.paused_until == world.now:
-            ending = Standing.UNAVAILABLE
+            ending = Standing.UNAVAILABLE | Standing.UNLED | Standing.ONE_REPLICA
+        if members == 1 and not flags & Standing.UNAVAILABLE:
+            flags |= Standing.ONE_REPLICA
     return flags | ending == partition.flags | ending
 
 
@@ -398,6 +400,7 @@ def _totals(world: World, rules: Rules, seen: Array, _: World) -> bool:
     """Totals agree with one another."""
     return (
         0 <= world.lost_records <= world.acknowledged_records
+        and 0 <= world.records_of_one_replica <= world.acknowledged_records
         and world.isr_flaps >= 0
         and world.isr_flaps <= world.isr_expands * world.replica_count
         and world.spurious_removals >= 0

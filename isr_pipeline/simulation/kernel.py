@@ -6,6 +6,7 @@ from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import LINE, Array, Cells, cells, fetch_ahead
 from isr_pipeline.simulation.clients import (
     client_fires,
+    close_stream,
     produce_answered,
     stream_fires,
     surge_fires,
@@ -162,6 +163,8 @@ def finish(world: World) -> None:
         book(world, partition)
         hw_moved(world, partition, False)
         close_ledgers(world, partition)
+    for i in range(world.stream_count):
+        close_stream(world, world.streams[i])
     for i in range(world.replica_count):
         watch_detection_delay(world, world.replicas[i])
     count_failed(world, 0)

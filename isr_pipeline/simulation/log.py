@@ -135,6 +135,23 @@ def add_batch(
 
 
 @compiled
+def _held_by_others(partition: Partition, hw: int) -> int:
+    """Offset up to which some other log that still exists has what the leader's has.
+
+    If that is ``hw`` or more, it may be further.
+    """
+    leader = partition.replicas[partition.leader]
+    held = 0
+    for pos in range(partition.replication_factor):
+        other = partition.replicas[pos]
+        if pos != leader.position and other.is_online:
+            held = max(held, common_end(other, leader))
+            if held >= hw:
+                break
+    return held
+
+
+@compiled
 def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr: int) -> None:
     """Every batch of ``partition`` that ends at or below ``hw`` is committed now.
 
@@ -145,6 +162,7 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
     tail = partition.ledger_tail
     members = size_of(isr)
     fewest = min_isr(world, rules, partition)
+    held = -1
     while i < tail:
         batch = partition.ledger[i]
         error = produce_error(batch.end, hw, members, fewest)
@@ -162,6 +180,10 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
                 batch.state = BatchState.ACKNOWLEDGED
                 partition.acknowledged_records += batch.acks_all_records
                 world.acknowledged_records += partition.weight * batch.acks_all_records
+                if held < 0:
+                    held = _held_by_others(partition, hw)
+                if batch.end > held:
+                    world.records_of_one_replica += partition.weight * batch.acks_all_records
         i += 1
     partition.ledger_uncommitted = i
 
@@ -304,6 +326,8 @@ def common_end(follower: Replica, leader: Replica) -> int:
 
     The newest epoch that both have decides: the logs agree up to where the first of them leaves it.
     """
+    if follower.newest_epoch == leader.newest_epoch:
+        return min(follower.log_end_offset, leader.log_end_offset)
     i = follower.epoch_count - 1
     j = leader.epoch_count - 1
     while i >= 0 and j >= 0:

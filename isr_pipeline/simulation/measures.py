@@ -16,15 +16,22 @@ from isr_pipeline.simulation.world.jit import compiled
 from isr_pipeline.simulation.world.states import EventKind, FaultState, Standing, Touch
 from isr_pipeline.simulation.world.tables import (
     INF,
-    LATENCY_BUCKETS,
     LATENCY_SUB_BITS,
     Broker,
     Event,
     Fault,
     Partition,
     Replica,
+    Stream,
     World,
 )
+
+READERS_WAIT_US = 1_000_000
+"""A high watermark that stands so long below the log's end keeps readers waiting.
+
+In ordinary running it stands for a follower's round trip after each append. A consumer at the mark
+asks again after its fetch.max.wait.ms, 500 by default: within this time it has asked twice.
+"""
 
 
 @compiled
@@ -91,6 +98,10 @@ def book(world: World, partition: Partition) -> None:
         partition.under_replicated_time += passed
     if flags & Standing.UNAVAILABLE:
         partition.unavailable_time += passed
+    if flags & Standing.UNLED:
+        partition.unled_time += passed
+    if flags & Standing.ONE_REPLICA:
+        partition.one_replica_time += passed
 
 
 @compiled
@@ -104,7 +115,7 @@ def refresh(world: World, rules: Rules, partition: Partition) -> None:
     before = partition.flags
     flags = 0
     if leader < 0:
-        flags = Standing.OFFLINE | Standing.UNAVAILABLE
+        flags = Standing.OFFLINE | Standing.UNAVAILABLE | Standing.UNLED
     else:
         replica = partition.replicas[leader]
         broker = replica.broker
@@ -113,7 +124,9 @@ def refresh(world: World, rules: Rules, partition: Partition) -> None:
         if members < partition.replication_factor:
             flags |= Standing.UNDER_REPLICATED
         if not broker.is_up or broker.paused_until > world.now or not replica.is_online:
-            flags |= Standing.UNAVAILABLE
+            flags |= Standing.UNAVAILABLE | Standing.UNLED
+        if members == 1 and not flags & Standing.UNAVAILABLE:
+            flags |= Standing.ONE_REPLICA
     partition.flags = flags
     if (flags ^ before) & Standing.UNDER_MIN_ISR:
         kind = (
@@ -134,18 +147,38 @@ def _unavailable_so_far(world: World, partition: Partition) -> int:
 
 
 @compiled
+def _unled_so_far(world: World, partition: Partition) -> int:
+    """Booked time without a live leader of ``partition``, up to now."""
+    total = partition.unled_time
+    if partition.flags & Standing.UNLED:
+        total += _since(world, partition.flags_since)
+    return total
+
+
+@compiled
 def hw_stands(world: World, partition: Partition) -> None:
     """The HW of ``partition`` is below the LEO from now on."""
     if partition.stands_since < 0:
         partition.stands_since = world.now
         partition.unavailable_before = _unavailable_so_far(world, partition)
+        partition.unled_before = _unled_so_far(world, partition)
 
 
 @compiled
 def hw_moved(world: World, partition: Partition, still_below: int) -> None:
-    """The HW of ``partition`` has moved: a standstill of request.timeout.ms counts as a whole."""
+    """The HW of ``partition`` has moved: how long did it stand?
+
+    A standstill of request.timeout.ms counts as a whole: no acks=all producer gets an answer.
+    Readers wait in one of `READERS_WAIT_US`, as far as a live leader is there: without one nothing
+    is appended, and offline time and produce unavailability tell it.
+    """
     since = partition.stands_since
     if since >= 0:
+        if world.now - since >= READERS_WAIT_US:
+            unled = _unled_so_far(world, partition) - partition.unled_before
+            waited = _since(world, since) - unled
+            if waited >= READERS_WAIT_US:
+                world.readers_wait_time += partition.weight * waited
         if world.now - since >= world.request_timeout_us:
             other = _unavailable_so_far(world, partition) - partition.unavailable_before
             world.unavailable_time += partition.weight * max(0, _since(world, since) - other)
@@ -155,17 +188,29 @@ def hw_moved(world: World, partition: Partition, still_below: int) -> None:
 
 
 @compiled
+def _bucket_of(latency: int) -> int:
+    """Number of the bucket for a latency in microseconds, in any histogram of latencies."""
+    shift = 0
+    while (latency >> shift) >= (2 << LATENCY_SUB_BITS):
+        shift += 1
+    return (shift << LATENCY_SUB_BITS) + (latency >> shift)
+
+
+@compiled
 def note_latency(world: World, partition: Partition, latency: int) -> None:
     """Put the commit latency (microseconds) of a batch of ``partition`` into the histogram."""
     v = max(0, latency)
     batches = partition.weight
     world.latency_max = max(world.latency_max, v)
     world.latency_batches += batches
-    shift = 0
-    while (v >> shift) >= (2 << LATENCY_SUB_BITS):
-        shift += 1
-    index = (shift << LATENCY_SUB_BITS) + (v >> shift)
-    world.latencies[min(index, LATENCY_BUCKETS - 1)] += batches
+    world.latencies[_bucket_of(v)] += batches
+
+
+@compiled
+def note_produce_latency(world: World, stream: Stream, latency: int) -> None:
+    """Put the produce latency (microseconds) of a batch of ``stream`` into that of its acks."""
+    histogram = world.acks_all_latencies if stream.acks_all else world.acks_1_latencies
+    histogram[_bucket_of(latency)] += stream.partition.weight
 
 
 @compiled

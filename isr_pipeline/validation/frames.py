@@ -38,6 +38,8 @@ _BOUNDED = {
     "under_min_isr_rate",
     "under_replicated_rate",
     "produce_unavailable_rate",
+    "readers_wait_rate",
+    "one_replica_rate",
 }
 
 

@@ -138,6 +138,8 @@ class _Checker:
             "under_min_isr_rate",
             "under_replicated_rate",
             "produce_unavailable_rate",
+            "readers_wait_rate",
+            "one_replica_rate",
         ):
             self.holds(row[name] <= 1 + SLACK, f"{name} is at most 1")
         self.holds(
@@ -146,7 +148,13 @@ class _Checker:
             <= row["commit_latency_max_ms"],
             "commit latencies: p50 <= p99 <= max",
         )
-        self.holds(row["records_lost"] <= row["records_acked"], "records_lost <= records_acked")
+        for acks in ("acks_1", "acks_all"):
+            self.holds(
+                row[f"produce_latency_{acks}_p50_ms"] <= row[f"produce_latency_{acks}_p99_ms"],
+                "produce latencies: p50 <= p99",
+            )
+        for some in ("records_lost", "records_acked_by_one_replica"):
+            self.holds(row[some] <= row["records_acked"], f"{some} <= records_acked")
         self.holds(
             row["any_offline"] == int(row["offline_partition_rate"] > 0),
             "any_offline says whether offline_partition_rate is more than 0",
@@ -154,6 +162,10 @@ class _Checker:
         self.holds(
             row["offline_partition_rate"] <= row["produce_unavailable_rate"] + SLACK,
             "offline partitions are unavailable",
+        )
+        self.holds(
+            row["one_replica_rate"] + row["offline_partition_rate"] <= 1 + SLACK,
+            "an offline partition has no replica that takes acks=all",
         )
         self.holds(
             (row["failed_partitions_max"] == 0) <= (row["failed_partition_rate"] == 0),

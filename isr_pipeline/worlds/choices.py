@@ -218,7 +218,7 @@ def first_flags(rules: Rules, min_isr: int) -> Array:
 
 
 def flags_of(rules: Rules, min_isr: int, rf: int, members: int) -> int:
-    """Whether a partition with so many replicas, and so many of them in its ISR, has too few."""
+    """How a partition with so many replicas stands, so many of them in its ISR: too few, one?"""
     if members < effective_min_isr(rules, min_isr, rf):
         return Standing.UNDER_MIN_ISR | Standing.UNAVAILABLE
-    return 0
+    return Standing.ONE_REPLICA if members == 1 else 0

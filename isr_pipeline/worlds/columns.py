@@ -142,6 +142,19 @@ COLUMNS: tuple[Column, ...] = (
         lambda m: (m.unavailable + m.world.unavailable_time) / m.partition_time,
         tested=True,
     ),
+    _share(
+        "readers_wait_rate",
+        "readers_wait_partition_seconds",
+        "Share of partition-time in which a live leader has records that readers may not have yet: "
+        "they end above a high watermark that stands for a second or longer.",
+        lambda m: m.world.readers_wait_time / m.partition_time,
+    ),
+    _share(
+        "one_replica_rate",
+        "one_replica_partition_seconds",
+        "Share of partition-time in which a leader takes acks=all produce alone in the ISR.",
+        lambda m: m.one_replica / m.partition_time,
+    ),
     _per_hour(
         "isr_shrinks",
         "ISR changes by which a leader removed replicas, however many at once.",
@@ -207,6 +220,34 @@ COLUMNS: tuple[Column, ...] = (
         type_="float",
     ),
     _mean(
+        "produce_latency_acks_1_p50_ms",
+        "ms",
+        "Median time of an acks=1 batch from send to acknowledgement, mean over scenarios.",
+        lambda m: m.acks_1_latency_ms(0.50),
+        type_="float",
+    ),
+    _mean(
+        "produce_latency_acks_1_p99_ms",
+        "ms",
+        "99th percentile of an acks=1 batch's send to acknowledgement, mean over scenarios.",
+        lambda m: m.acks_1_latency_ms(0.99),
+        type_="float",
+    ),
+    _mean(
+        "produce_latency_acks_all_p50_ms",
+        "ms",
+        "Median time of an acks=all batch from send to acknowledgement, mean over scenarios.",
+        lambda m: m.acks_all_latency_ms(0.50),
+        type_="float",
+    ),
+    _mean(
+        "produce_latency_acks_all_p99_ms",
+        "ms",
+        "99th percentile of an acks=all batch's send to acknowledgement, mean over scenarios.",
+        lambda m: m.acks_all_latency_ms(0.99),
+        type_="float",
+    ),
+    _mean(
         "batches_uncommitted",
         "batches/scenario",
         "Batches never committed by the horizon.",
@@ -218,6 +259,12 @@ COLUMNS: tuple[Column, ...] = (
         "Records acknowledged with acks=all.",
         lambda m: m.world.acknowledged_records,
         worse=-1,
+    ),
+    _mean(
+        "records_acked_by_one_replica",
+        "records/scenario",
+        "Records acknowledged with acks=all while no replica but the leader had them.",
+        lambda m: m.world.records_of_one_replica,
     ),
     _mean(
         "records_lost",

@@ -22,8 +22,10 @@ class Measured:
         world: its header.
         partition_time: partitions times simulated time after warm-up, in us; here and below, a
             partition that stands for several counts as those.
-        offline, under_min, under_replicated, unavailable: partition-time in that state, in us.
-        latencies: how many batches have a commit latency in a bucket of the histogram or below it.
+        offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
+            state, in us.
+        latencies: how many batches have a commit latency in a bucket of the histogram or below it;
+            ``acks_1_latencies``, ``acks_all_latencies``: likewise of produce latencies.
     """
 
     world: World
@@ -32,7 +34,10 @@ class Measured:
     under_min: int
     under_replicated: int
     unavailable: int
+    one_replica: int
     latencies: npt.NDArray[np.int64]
+    acks_1_latencies: npt.NDArray[np.int64]
+    acks_all_latencies: npt.NDArray[np.int64]
 
     @property
     def hours(self) -> float:
@@ -42,6 +47,14 @@ class Measured:
     def latency_ms(self, share: float) -> float:
         """Time from append to commit at rank ceil(share * n) of all batches, in ms."""
         return _percentile_ms(self.latencies, share, self.world.latency_max)
+
+    def acks_1_latency_ms(self, share: float) -> float:
+        """The same of the time from a batch's coming to its acknowledgement with acks=1."""
+        return _percentile_ms(self.acks_1_latencies, share, self.world.horizon)
+
+    def acks_all_latency_ms(self, share: float) -> float:
+        """The same with acks=all."""
+        return _percentile_ms(self.acks_all_latencies, share, self.world.horizon)
 
 
 def measured_in(w: npt.NDArray[np.int64]) -> Measured:
@@ -59,12 +72,15 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("under_min_isr_time"),
         time("under_replicated_time"),
         time("unavailable_time"),
+        time("one_replica_time"),
         numbers_of(w, "latencies").cumsum(),
+        numbers_of(w, "acks_1_latencies").cumsum(),
+        numbers_of(w, "acks_all_latencies").cumsum(),
     )
 
 
 def _percentile_ms(up_to: npt.NDArray[np.int64], share: float, largest_us: int) -> float:
-    """Commit latency at rank ceil(share * n), the middle of its bucket; 0 without a batch."""
+    """Latency at rank ceil(share * n), the middle of its bucket; 0 without a batch."""
     total = int(up_to[-1])
     if total == 0:
         return 0.0

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.scenarios.model import us
 from isr_pipeline.simulation.world.columns import tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
+    LATENCY_SUB_BITS,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
     SLOT_MASK,
@@ -53,6 +55,7 @@ class Shape:
         entities: what stands in the scenario.
         fetchers, io, net: num.replica.fetchers, num.io.threads, num.network.threads of each broker.
         faults: how many.
+        latency_buckets: of each histogram of latencies.
     """
 
     entities: Entities
@@ -60,6 +63,7 @@ class Shape:
     io: tuple[int, ...]
     net: tuple[int, ...]
     faults: int
+    latency_buckets: int
 
     @cached_property
     def threads(self) -> Threads:
@@ -112,6 +116,7 @@ class Shape:
         world.request_count = slots[Slot.REQUEST]
         world.fetched_count = len(self.threads.partition)
         world.word_count = int(self.words.sum())
+        world.latency_buckets = self.latency_buckets
         return world
 
     @cached_property
@@ -154,10 +159,17 @@ def batches_of(entities: Entities, horizon_ms: float) -> npt.NDArray[np.float64]
     return batches
 
 
+def buckets_up_to(latency_us: int) -> int:
+    """Buckets of a histogram with room for latencies up to this one, in whole octaves."""
+    octaves = max(0, latency_us.bit_length() - LATENCY_SUB_BITS - 1)
+    return (octaves + 2) << LATENCY_SUB_BITS
+
+
 def shape_of(scenario: Scenario, choices: Choices) -> Shape:
     """Shape of a scenario's world under its configuration."""
     entities, faults = entities_of(scenario), len(scenario.faults)
-    return _shape(entities, choices.fetchers, choices.io, choices.net, faults)
+    buckets = buckets_up_to(us(scenario.horizon_ms))
+    return _shape(entities, choices.fetchers, choices.io, choices.net, faults, buckets)
 
 
 _shape = lru_cache(maxsize=32)(Shape)

@@ -405,6 +405,15 @@ class TestNoticing:
         [
             ("any_offline", 1, "any_offline says whether offline_partition_rate is more than 0"),
             ("records_lost", 10**9, "records_lost <= records_acked"),
+            (
+                "records_acked_by_one_replica",
+                10**9,
+                "records_acked_by_one_replica <= records_acked",
+            ),
+            ("produce_latency_acks_1_p50_ms", 1e9, "produce latencies: p50 <= p99"),
+            ("produce_latency_acks_all_p50_ms", 1e9, "produce latencies: p50 <= p99"),
+            ("readers_wait_rate", 1.5, "readers_wait_rate is at most 1"),
+            ("one_replica_rate", 1.5, "one_replica_rate is at most 1"),
             ("under_min_isr_rate", 1.5, "under_min_isr_rate is at most 1"),
             ("detection_delay_ms", -1.0, "detection_delay_ms is finite and not negative"),
             ("commit_latency_p50_ms", 1e9, "commit latencies: p50 <= p99 <= max"),

@@ -128,6 +128,7 @@ def outcome(random: np.random.Generator, *, faulty: bool) -> dict[str, Any]:
         "commit_latency_max_ms": 9.0,
         "batches_uncommitted": 0,
         "records_acked": 1000,
+        "records_acked_by_one_replica": 0,
         "records_lost": 0,
         "failed_partitions_max": 0,
         "dead_fetcher_threads": 0,

@@ -94,6 +94,14 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
         {"spurious_without_shrink"},
     ),
     "lost": ({"records_lost": 1001}, {"more_lost_than_acked"}),
+    "acked-by-one": (
+        {"records_acked_by_one_replica": 1001},
+        {"more_acked_by_one_than_acked"},
+    ),
+    "produce-latency": (
+        {"produce_latency_acks_all_p50_ms": 8.5},
+        {"latencies_out_of_order"},
+    ),
     "failed-partitions": (
         {"failed_partition_rate": 0.5, "failed_partition_seconds": 1800.0},
         {"failed_partitions_unlike_rate"},

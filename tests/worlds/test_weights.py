@@ -60,6 +60,7 @@ def outcome(weights: dict[str, int] | None = None, **more: Any) -> dict[str, Any
 
 COUNTS = (
     "records_acked",
+    "records_acked_by_one_replica",
     "records_lost",
     "batches_uncommitted",
     "unclean_elections",

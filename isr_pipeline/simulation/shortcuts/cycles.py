@@ -50,6 +50,7 @@ from isr_pipeline.simulation.shortcuts.motions import (
     UNTIL,
     Z_SIZE,
 )
+from isr_pipeline.simulation.streams import backlog_reaches_back
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import due, key, leaf, refill, slot_of
 from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState, Tick
@@ -680,11 +681,11 @@ REPEATS = frozenset(
     {
         "Broker.fetch_max_bytes", "Broker.fetch_response_max_bytes", "Broker.queued_max",
         "World.min_insync_replicas", "World.unclean_leader_election", "FLAP_WINDOW_US",
-        "World.imbalance_percentage",
+        "World.imbalance_percentage", "READERS_WAIT_US",
     }
 )  # fmt: skip
 """Thresholds compared only with what every cycle repeats: sizes of a request, sets, how long ago a
-member left that comes back in the same cycle."""
+member left that comes back in the same cycle, or a high watermark moved that moves in it."""
 
 NO_RULE = frozenset(
     {
@@ -773,7 +774,7 @@ def _cooldowns_end(world: World, rules: Rules, now: int, span: int) -> int:
 
 @compiled
 def _counting_began(world: World, now: int, span: int) -> bool:
-    """Whether all that commits is counted (or nothing yet): not while older batches are open."""
+    """Whether all that commits or is answered counts (or nothing yet): no older batch is open."""
     if world.warmup > now:
         return True
     counted_from = world.warmup + 2 * span
@@ -784,6 +785,9 @@ def _counting_began(world: World, now: int, span: int) -> bool:
         if partition.ledger_uncommitted < partition.ledger_tail:
             if partition.ledger[partition.ledger_uncommitted].appended_at < counted_from:
                 return False
+    for i in range(world.stream_count):
+        if backlog_reaches_back(world.streams[i], counted_from):
+            return False
     return True
 
 

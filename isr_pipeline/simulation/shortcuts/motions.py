@@ -15,7 +15,6 @@ from isr_pipeline.simulation.world.columns import Table, numbers_of, table_of, t
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
     KIND_MASK,
-    LATENCY_BUCKETS,
     REQUESTS_PER_STREAM,
     REQUESTS_PER_THREAD,
     SLOT_BITS,
@@ -74,7 +73,8 @@ def motions_of(w: Array) -> Array:
         if World.cells_of[name].target is not None:
             table = table_of(w, name)
             _move(Table(motions, table.row, table.first, len(table)), logs.get(name, 0))
-    motions[world.latencies.first :][:LATENCY_BUCKETS] = SUM
+    for histogram in (world.latencies, world.acks_1_latencies, world.acks_all_latencies):
+        motions[histogram.first :][: world.latency_buckets] = SUM
     tree = motions[World.cells_of["tree"].place :][: world.tree_size]
     tree[:] = IGNORED
     ticks = numbers_of(w, "entities") & KIND_MASK == Slot.TICK

@@ -13,7 +13,6 @@ import numpy as np
 from isr_pipeline.kafka.rows import TABLES, Array, Row, Several
 from isr_pipeline.simulation.world.tables import (
     EPOCHS_MAX,
-    LATENCY_BUCKETS,
     LOCKED_MAX,
     REQUESTS_PER_THREAD,
     World,
@@ -121,7 +120,9 @@ ROWS: Final[dict[str, Callable[[World], int]]] = {
     "touched": lambda world: world.fault_count * world.partition_count,
     "links": lambda world: (world.broker_count + 1) ** 2,
     "reports": lambda world: world.broker_count**2,
-    "latencies": lambda _: LATENCY_BUCKETS,
+    "latencies": lambda world: world.latency_buckets,
+    "acks_1_latencies": lambda world: world.latency_buckets,
+    "acks_all_latencies": lambda world: world.latency_buckets,
     "entities": lambda world: world.slot_count,
     "slots": lambda world: world.slot_count,
     "fetching": lambda world: world.replica_count * world.replicas_max,

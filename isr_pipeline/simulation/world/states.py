@@ -174,7 +174,9 @@ class Standing(IntEnum):
     OFFLINE = 1
     UNDER_MIN_ISR = 2
     UNDER_REPLICATED = 4
-    UNAVAILABLE = 8
+    UNAVAILABLE = 8  # for acks=all
+    UNLED = 16  # no leader, or one that is dead or paused
+    ONE_REPLICA = 32  # a live leader takes acks=all and is the only member of the ISR
 
 
 class Depends(IntEnum):

@@ -81,7 +81,6 @@ WORD_BITS: Final = 1 << WORD_SHIFT  # fetched partitions of a `Word`
 WORD_MASK: Final = WORD_BITS - 1
 LOCKED_MAX: Final = 256  # reads that `World.locked_reads` holds: a power of two
 LATENCY_SUB_BITS: Final = 7  # 128 buckets an octave: at most 0.8 % wide
-LATENCY_BUCKETS: Final = 44 << LATENCY_SUB_BITS
 
 
 class World(Row, lines=True, header=True):
@@ -101,6 +100,7 @@ class World(Row, lines=True, header=True):
     request_count: Fixed
     fetched_count: Fixed  # fetched partitions of all threads
     word_count: Fixed  # words of bits of all threads
+    latency_buckets: Fixed  # of each histogram of latencies
     check_slot: Fixed  # slot of the check for preferred leaders
     sample_slot: Fixed
     compared_cells: Fixed  # cells up to `entities`: what a world that repeats is compared by
@@ -120,6 +120,8 @@ class World(Row, lines=True, header=True):
     links: Ref[Link]  # (brokers + 1) x (brokers + 1)
     reports: Span  # ctl: broker that stops x other broker (`controller.await_reports`)
     latencies: Span  # msr: histogram of commit latency
+    acks_1_latencies: Span  # msr: of produce latency of acks=1
+    acks_all_latencies: Span  # msr: likewise
     entities: Span  # number of a slot -> place of its entity << 15 | kind
     slots: Span  # number of a slot -> slot
     fetching: Ref[Fetching]  # replica x follower's position -> who fetches from it
@@ -160,6 +162,8 @@ class World(Row, lines=True, header=True):
     unclean_elections: Cell  # msr
     uncommitted_batches: Cell  # msr
     acknowledged_records: Total  # msr
+    # msr: of these, those that no other replica's log held at that moment
+    records_of_one_replica: Total
     lost_records: Cell  # msr
     shortened_logs: Cell  # flt: logs that lost something to a power cut, or with their disk
     failed_time: Total  # msr
@@ -172,6 +176,7 @@ class World(Row, lines=True, header=True):
     controller_out_until: Until  # flt: end of a controller outage, 0 if none
     controller_resumed: Flag  # flt: the same controller comes back
     unavailable_time: Total  # msr
+    readers_wait_time: Total  # msr
     controller_out_since: Time  # flt
     sample_count: Cell  # msr
     # events so far that are no part of requests: metadata, faults, elections, ...
@@ -324,9 +329,11 @@ class Partition(Registration, lines=True):
     ledger_start: Offset  # at which the ledger's first entry begins
     eligible: Mask  # ctl: see `simulation.eligible`
     flags: Mask  # msr: `Standing`
-    flags_since: Time  # msr: the flags hold since
     unavailable_time: Total  # msr: time so far, after warm-up; so are the others
-    unavailable_before: Total  # msr: unavailable time at that moment
+    unavailable_before: Total  # msr: unavailable time at `stands_since`
+    unled_time: Total  # msr
+    unled_before: Total  # msr: unled time at `stands_since`
+    flags_since: Time  # msr: the flags hold since
     record_bytes: Fixed
     ledger_joins: Cell
     preferred: Cell  # flt: position of the preferred replica
@@ -334,6 +341,7 @@ class Partition(Registration, lines=True):
     offline_time: Total  # msr
     under_min_isr_time: Total  # msr
     under_replicated_time: Total  # msr
+    one_replica_time: Total  # msr
     isr_order: Cell  # ctl: ISR order, 4 bits a position, for Solution 2's isr_order
     last_resignation: Time = initial(NEVER)  # ldr
     burst_batch_records: Fixed  # records a batch of a burst holds
@@ -503,6 +511,9 @@ class Stream(Row, lines=True):
     rate: Cell = initial(1000000)  # flt: factor in millionths
     counted_from: Time  # flt: batches are counted from here since the last change of rate
     after: Hint[Stream]  # stream that fired after it the last time
+    unacknowledged: Total  # msr: records refused or timed out since the last acknowledgement
+    last_before: Time  # msr: the last batch before the last change of rate
+    period_before_ns: Cell  # msr: the period up to then
 
 
 class Handler(Row):
