@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from isr_pipeline.kafka.rows import trailing_zeros
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.simulation.shortcuts.dirty import EVERYTHING
-from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
+from tests.worlds.checks import checked_run
 
 
 @numba.njit

@@ -30,12 +30,12 @@ from isr_pipeline.simulation.world.tables import (
     Replica,
     Request,
 )
-from isr_pipeline.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
 from isr_pipeline.worlds.results import Result, outcome_of
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import BUDGET, scenarios
+from tests.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "300"))
 LONG = "ISR_PIPELINE_EXAMPLES" in os.environ

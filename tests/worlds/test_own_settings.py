@@ -18,11 +18,11 @@ from isr_pipeline.scenarios.model import (
     scenario_from_json,
 )
 from isr_pipeline.simulation.world.columns import table_of
-from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import run
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
+from tests.worlds.checks import checked_run
 
 OWN_KEYS = {
     "replica.lag.time.max.ms": (2000, 3500),

@@ -10,9 +10,9 @@ import pytest
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.scenarios.rule_set_files import release_named
 from isr_pipeline.simulation.world.columns import table_of
-from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.run import advance, run
+from tests.worlds.checks import checked_run
 
 
 def scenario(

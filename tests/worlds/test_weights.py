@@ -10,9 +10,9 @@ import pytest
 from isr_pipeline.outcomes.pairs import partition_hours
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.verdicts.panel import exposure_partition_s
-from isr_pipeline.worlds.checks import checked_run
 from isr_pipeline.worlds.columns import COLUMNS
 from isr_pipeline.worlds.run import run
+from tests.worlds.checks import checked_run
 
 PARTITIONS = 6
 FAULTS: tuple[dict[str, Any], ...] = (
