@@ -81,7 +81,7 @@ def simulated_stretch(experiment: Experiment, start: int, stop: int) -> list[dic
     Returns:
         Rows of the outcomes table.
     """
-    from isr_pipeline.outcomes.pairs import Configured, simulate_pair  # noqa: PLC0415
+    from isr_pipeline.outcomes.pairs import simulate_pair  # noqa: PLC0415
     from isr_pipeline.worlds.reuse import Simulations, reuse_order  # noqa: PLC0415
 
     rows = []
@@ -92,8 +92,7 @@ def simulated_stretch(experiment: Experiment, start: int, stop: int) -> list[dic
         configured = [(arm, apply(scenario, arm.overrides)) for arm in arms]
         simulations = Simulations()
         for arm, one in sorted(configured, key=lambda pair: reuse_order(pair[1])):
-            named = Configured(arm.name, arm.config_id, arm.overrides)
-            rows.append(simulate_pair(asdict(drawn), one, named, simulations)[0])
+            rows.append(simulate_pair(asdict(drawn), one, arm, simulations)[0])
     return rows
 
 

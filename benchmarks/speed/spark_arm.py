@@ -30,7 +30,6 @@ from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.simulate import PRELOADED, simulate_part
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.worlds.ready import compile_kernel
 
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.scenarios.panels import ScenarioRow
 
 PANEL = "regression"
@@ -109,12 +109,11 @@ def chosen_scenarios(rows: list[ScenarioRow], wanted: Slice) -> list[ScenarioRow
     ]
 
 
-def chosen_configurations(wanted: Slice) -> list[Configured]:
+def chosen_configurations(wanted: Slice) -> list[Configuration]:
     """Configurations of a slice."""
     every = reference.configurations()
     step = len(every) / wanted.configurations
-    chosen = (every[int(k * step)] for k in range(wanted.configurations))
-    return [Configured(one.name, one.config_id, one.overrides) for one in chosen]
+    return [every[int(k * step)] for k in range(wanted.configurations)]
 
 
 def plan_of(root: Path, rows: list[ScenarioRow]) -> Plan:

@@ -27,7 +27,6 @@ from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import print_line
 from isr_pipeline.jobs.simulate import PRELOADED, OutOfTime, simulate_part
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.pairs import Configured
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.storage.published import drafting, files
 from isr_pipeline.storage.remote import reading_once
@@ -114,18 +113,14 @@ def _simulate(
     """Simulate tonight's side, and the baseline's where it has no outcomes yet."""
     plan, stage = config.plan, config.stage
     until_s = stages.until_s(plan)
-    tonight = [
-        Configured(one.name, one.config_id, one.overrides)
-        for one in plan.configurations
-        if one.config_id in ids
-    ]
+    tonight = [one for one in plan.configurations if one.config_id in ids]
     simulate_part(spark, plan, stage.panel, parts.WHOLE, tonight, until_s=until_s)
     panel = stage.panel + BASELINE_SIDE
     for side in sides:
         for line in side.remarks:
             print_line(line)
         then = [
-            dataclasses.replace(one, overrides=side.overrides[one.config_id])
+            one.model_copy(update={"overrides": side.overrides[one.config_id]})
             for one in tonight
             if one.config_id in side.overrides
         ]

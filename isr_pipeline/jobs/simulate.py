@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from isr_pipeline.experiment.file import Experiment
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place
     from isr_pipeline.storage.published import Draft, Stored
@@ -150,7 +151,7 @@ def run(spark: SparkSession | None, config: SimulateConfig) -> None:
             parts.assemble(config.plan, panel, [part], beside=config.configs is not None)
 
 
-def chosen(config: SimulateConfig) -> list[pairs.Configured]:
+def chosen(config: SimulateConfig) -> list[Configuration]:
     """Return the configurations to simulate, in the plan's order."""
     wanted: set[str] | None = None
     if config.configs is not None:
@@ -163,7 +164,7 @@ def chosen(config: SimulateConfig) -> list[pairs.Configured]:
             for config_id in shard.config_ids
         }
     return [
-        pairs.Configured(c.name, c.config_id, c.overrides)
+        c
         for c in config.plan.configurations
         if wanted is None or c.name in wanted or c.config_id in wanted
     ]
@@ -174,7 +175,7 @@ def simulate_part(
     plan: Plan,
     panel: str,
     part: str,
-    configurations: list[pairs.Configured],
+    configurations: list[Configuration],
     *,
     other: Source | None = None,
     until_s: float = math.inf,
@@ -281,7 +282,7 @@ class Work:
     panel: str
     indices: list[int]
     tasks: list[pairs.Task]
-    configurations: list[pairs.Configured]
+    configurations: list[Configuration]
     folder: Place
     other: Source | None
     until_s: float

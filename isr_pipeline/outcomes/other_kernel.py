@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.outcomes.pairs import ROWS_AT_ONCE, Configured, outcome_row, partition_hours
+from isr_pipeline.outcomes.pairs import ROWS_AT_ONCE, outcome_row, partition_hours
 from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
@@ -18,6 +18,7 @@ from isr_pipeline.worlds.results import failed_outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.kernels.process import Kernel, Ran
 
 _SPENT = re.compile(r"BudgetSpent: .*event budget of (\d+) events")
@@ -26,7 +27,7 @@ _SPENT = re.compile(r"BudgetSpent: .*event budget of (\d+) events")
 def simulate_by(
     kernel: Kernel,
     scenarios: pa.Table,
-    configurations: Sequence[Configured],
+    configurations: Sequence[Configuration],
     schema: pa.Schema,
     done: Callable[[int, float], None],
 ) -> Iterator[tuple[str, pa.Table]]:

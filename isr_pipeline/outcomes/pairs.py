@@ -24,6 +24,7 @@ from isr_pipeline.worlds.reuse import Simulations, reuse_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.events import Events
 
@@ -51,15 +52,6 @@ class Task:
     def pairs(self) -> int:
         """How many pairs it simulates."""
         return len(self.scenarios) * len(self.configurations)
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """What a task needs of a configuration."""
-
-    name: str
-    config_id: str
-    overrides: Mapping[str, Any]
 
 
 def plan_tasks(costs: Sequence[float], configurations: int, wanted: int) -> list[Task]:
@@ -98,7 +90,7 @@ def _blocks(costs: Sequence[float], count: int) -> list[tuple[float, list[int]]]
 
 def simulate(
     scenarios: pa.Table,
-    configurations: Sequence[Configured],
+    configurations: Sequence[Configuration],
     schemas: Mapping[str, pa.Schema],
     done: Callable[[int, float], None],
 ) -> Iterator[tuple[str, pa.Table]]:
@@ -141,7 +133,7 @@ def simulate(
 
 
 def simulate_pair(
-    given: Mapping[str, Any], configured: Scenario, configuration: Configured, runs: Simulations
+    given: Mapping[str, Any], configured: Scenario, configuration: Configuration, runs: Simulations
 ) -> tuple[dict[str, Any], Events | None]:
     """Simulate one pair, unless another configuration's result can be reused.
 
@@ -177,7 +169,7 @@ def simulate_pair(
 
 def outcome_row(
     given: Mapping[str, Any],
-    configuration: Configured,
+    configuration: Configuration,
     hours: float,
     outcome: Mapping[str, float | int | None],
 ) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.outcomes.pairs import Configured, simulate_pair
+from isr_pipeline.outcomes.pairs import simulate_pair
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
@@ -36,11 +36,10 @@ def simulate_panel(
     Raises:
         RuntimeError: a simulation broke; names the pair.
     """
-    named = {one.name: Configured(one.name, one.config_id, one.overrides) for one in configurations}
     for index in range(experiment.panels.regression):
         drawn = draw_scenario(experiment.source, REGRESSION, ANY_NIGHT, index)
         scenario = scenario_from_json(drawn.scenario_json)
-        configured = [(one.name, apply(scenario, one.overrides)) for one in configurations]
+        configured = [(apply(scenario, one.overrides), one) for one in configurations]
         runs = Simulations()
-        for name, one in sorted(configured, key=lambda pair: reuse_order(pair[1])):
-            yield simulate_pair(asdict(drawn), one, named[name], runs)[0]
+        for laid_over, one in sorted(configured, key=lambda pair: reuse_order(pair[0])):
+            yield simulate_pair(asdict(drawn), laid_over, one, runs)[0]

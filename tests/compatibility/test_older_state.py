@@ -80,10 +80,7 @@ def simulated(night: str) -> Plan:
     schema = to_arrow_schema(SPARK_SCHEMAS["scenarios"])
     scenarios = pa.Table.from_pylist(drawn, schema=schema)
     store.write_table("scenarios", EXPERIMENT, night, scenarios.to_pandas(), schema=schema)
-    configured = [
-        pairs.Configured(one.name, one.config_id, one.overrides) for one in plan.configurations
-    ]
-    found = pairs.simulate(scenarios, configured, schemas, lambda _count, _cost: None)
+    found = pairs.simulate(scenarios, plan.configurations, schemas, lambda _count, _cost: None)
     rows = pa.concat_tables([table for name, table in found if name == "outcomes"])
     store.write_table("outcomes", EXPERIMENT, night, rows.to_pandas(), schema=schemas["outcomes"])
     plan.save(Home.from_environment().night_dir(EXPERIMENT, night) / "plan.json")

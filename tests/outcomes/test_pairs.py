@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
@@ -49,7 +50,16 @@ class Known(Simulations):
 
 
 GIVEN = {"panel": "fresh", "scenario_id": "s", "stratum": "calm", "weight": 2.0}
-CONFIGURATION = pairs.Configured("today", "c0", {"replica.lag.time.max.ms": 20_000})
+
+
+def configuration(name: str, overrides: dict[str, Any]) -> Configuration:
+    """One of an experiment."""
+    return Configuration(
+        name=name, config_id=name, group="g", overrides=overrides, params={}, is_grid=False
+    )
+
+
+CONFIGURATION = configuration("today", {"replica.lag.time.max.ms": 20_000})
 S2 = {"rules.kip501": "s2", "follower.fetch.pending.reads.insync.enable": True}
 LIMIT = "follower.fetch.process.time.max.ms"
 
@@ -126,14 +136,11 @@ class TestSimulatePair:
         """A pair's row is the same alone and among configurations whose runs answer for it."""
         given = {**GIVEN, "expected_cost": 1.0, "scenario_json": canonical_json(SCENARIO)}
         table = pa.Table.from_pylist([given])
-        limits = [
-            pairs.Configured(f"c{limit}", f"c{limit}", {**S2, LIMIT: limit})
-            for limit in (100, 5000)
-        ]
+        limits = [configuration(f"c{limit}", {**S2, LIMIT: limit}) for limit in (100, 5000)]
         both = [CONFIGURATION, *limits]
         schemas = {name: to_arrow_schema(SPARK_SCHEMAS[name]) for name in ("outcomes", "events")}
 
-        def rows(configurations: list[pairs.Configured]) -> list[dict[str, Any]]:
+        def rows(configurations: list[Configuration]) -> list[dict[str, Any]]:
             tables = pairs.simulate(table, configurations, schemas, lambda *_: None)
             return [row for name, rows in tables if name == "outcomes" for row in rows.to_pylist()]
 
