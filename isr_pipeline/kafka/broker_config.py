@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
 
 from isr_pipeline.files.words import as_whole, close_or_all
 from isr_pipeline.kafka.own_rules import RuleSetError, rule_set_of
@@ -50,8 +49,7 @@ class Key:
         earlier: rule set -> default there, where it differs.
         unit_us: microseconds in one unit of the value, 0 if it is no time.
         note: why the range or the default is what it is.
-        read: who reads it: a rule of the ``kernel`` (the key then has a cell of its own in a
-            world's header), what lays a ``world`` out, or ``nobody``.
+        is_read: whether anything that is simulated reads it.
         shared: why it is the same for all brokers of a cluster; empty: each broker reads its own.
     """
 
@@ -63,7 +61,7 @@ class Key:
     earlier: Mapping[str, Value] = field(default_factory=dict)
     unit_us: int = 0
     note: str = ""
-    read: Literal["kernel", "world", "nobody"] = "kernel"
+    is_read: bool = True
     shared: str = ""
 
     def default_in(self, rule_set: RuleSet) -> Value:
@@ -137,38 +135,36 @@ _ALL = (
     Key("replica.fetch.max.bytes", "int", 1048576),
     Key("replica.fetch.response.max.bytes", "int", 10485760, note="from 0.10.1 on (KIP-74)"),
     _ms("replica.fetch.backoff.ms", "int", 1000, note="0.8.2 does not read it"),
-    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker", read="world"),
+    Key("num.replica.fetchers", "int", 1, 1, 64, note="per source broker"),
     _ms("replica.socket.timeout.ms", "int", 30000, 1),
-    _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000, read="nobody"),
+    _ms("replica.high.watermark.checkpoint.interval.ms", "long", 5000, is_read=False),
     Key("min.insync.replicas", "int", 1, 1, shared=_OF_TOPICS),
     Key("unclean.leader.election.enable", "bool", False, earlier=_until(_BEFORE_0_11, True),
         note="KIP-106 changed the default in 0.11", shared=_OF_TOPICS),
-    Key("num.io.threads", "int", 8, 1, 1024, read="world"),
-    Key("num.network.threads", "int", 3, 1, 1024, read="world"),
+    Key("num.io.threads", "int", 8, 1, 1024),
+    Key("num.network.threads", "int", 3, 1, 1024),
     Key("queued.max.requests", "int", 500, 1, 100000),
-    Key("background.threads", "int", 10, 1, 1024, read="nobody"),
+    Key("background.threads", "int", 10, 1, 1024, is_read=False),
     _ms("request.timeout.ms", "int", 30000, 1, shared=_CLIENTS),
-    _ms("zookeeper.session.timeout.ms", "int", 18000, 1, earlier=_until(_BEFORE_2_5, 6000),
-        read="world"),
-    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", read="world",
-        shared=_CONTROLLER),
-    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft", read="world"),
-    Key("auto.leader.rebalance.enable", "bool", True, read="world", shared=_CONTROLLER),
+    _ms("zookeeper.session.timeout.ms", "int", 18000, 1,
+        earlier=_until(_BEFORE_2_5, 6000)),
+    _ms("broker.session.timeout.ms", "int", 9000, 1, note="KRaft", shared=_CONTROLLER),
+    _ms("broker.heartbeat.interval.ms", "int", 2000, 1, note="KRaft"),
+    Key("auto.leader.rebalance.enable", "bool", True, shared=_CONTROLLER),
     Key("leader.imbalance.check.interval.seconds", "long", 300, 1, LONG_MAX, unit_us=1_000_000,
-        read="world", shared=_CONTROLLER),
+        shared=_CONTROLLER),
     Key("leader.imbalance.per.broker.percentage", "int", 10, note="ZooKeeper's controller only",
         shared=_CONTROLLER),
-    Key("controlled.shutdown.max.retries", "int", 3, read="nobody"),
-    _ms("controlled.shutdown.retry.backoff.ms", "long", 5000, read="nobody"),
-    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
-    Key("leader.replication.throttled.replicas", "list", "", read="nobody"),
-    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, read="nobody"),
-    Key("follower.replication.throttled.replicas", "list", "", read="nobody"),
+    Key("controlled.shutdown.max.retries", "int", 3, is_read=False),
+    _ms("controlled.shutdown.retry.backoff.ms", "long", 5000, is_read=False),
+    Key("leader.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
+    Key("leader.replication.throttled.replicas", "list", "", is_read=False),
+    Key("follower.replication.throttled.rate", "long", LONG_MAX, 0, LONG_MAX, is_read=False),
+    Key("follower.replication.throttled.replicas", "list", "", is_read=False),
     Key("eligible.leader.replicas.version", "int", 1, 0, 1, earlier=_until(_BEFORE_4_1, 0),
-        note="KIP-966, from 4.0 on; clusters made with 4.1 or later have it", read="world",
-        shared=_CONTROLLER),
+        note="KIP-966, from 4.0 on; clusters made with 4.1 or later have it", shared=_CONTROLLER),
     Key("follower.fetch.pending.reads.insync.enable", "bool", False,
-        note="KIP-501, never released", read="world", shared=_PROPOSAL),
+        note="KIP-501, never released", shared=_PROPOSAL),
     _ms("follower.fetch.process.time.max.ms", "long", 500, 1,
         note="KIP-501 Solution 2, never released; no other rule reads it", shared=_PROPOSAL),
 )  # fmt: skip
@@ -176,10 +172,7 @@ _ALL = (
 KEYS: Mapping[str, Key] = MappingProxyType({key.name: key for key in _ALL})
 """Every key that a scenario or a configuration may name."""
 
-KERNEL_KEYS: tuple[str, ...] = tuple(key.name for key in _ALL if key.read == "kernel")
-"""Keys that rules of the kernel read, in the order of their cells."""
-
-UNREAD: frozenset[str] = frozenset(key.name for key in _ALL if key.read == "nobody")
+UNREAD: frozenset[str] = frozenset(key.name for key in _ALL if not key.is_read)
 """Keys that a broker has and the simulated world does not read."""
 
 
@@ -194,8 +187,13 @@ def known(name: str) -> Key:
     raise ConfigKeyError(close_or_all(name, KEYS))
 
 
+def in_effect(rule_set: RuleSet, config: Mapping[str, Value]) -> dict[str, Value]:
+    """Give every key's effective value: the given one, which was checked, else the default."""
+    return {name: config.get(name, key.default_in(rule_set)) for name, key in KEYS.items()}
+
+
 def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
-    """Give every key's effective value: the given one, else the rule set's default.
+    """Check keys, and give every key's effective value: the given one, else the default.
 
     Args:
         release: name of a rule set.
@@ -208,9 +206,4 @@ def resolve(release: str, config: Mapping[str, Value]) -> dict[str, Value]:
         rule_set = rule_set_of(release)
     except RuleSetError as error:
         raise ConfigKeyError(error.allowed) from None
-    for name in config:
-        known(name)
-    return {
-        key.name: key.check(config[key.name]) if key.name in config else key.default_in(rule_set)
-        for key in KEYS.values()
-    }
+    return in_effect(rule_set, {name: known(name).check(config[name]) for name in config})

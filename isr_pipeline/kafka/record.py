@@ -5,7 +5,19 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Annotated, Final
 
-from isr_pipeline.kafka.rows import Cell, Fixed, Mask, Offset, Ref, Row, Several, State, Time
+from isr_pipeline.kafka.releases import UNKNOWN
+from isr_pipeline.kafka.rows import (
+    Cell,
+    Fixed,
+    Mask,
+    Offset,
+    Ref,
+    Row,
+    Several,
+    State,
+    Time,
+    initial,
+)
 
 PENDING_SLOTS: Final = 4
 """Distinct offsets one follower can have pending: a fetcher thread has one request out, and one at
@@ -16,9 +28,11 @@ class Follower(Row, lines=True):
     """A leader's record of a follower (`ReplicaState`). Its log end *is* its fetch offset."""
 
     log_start_offset: Cell  # that it last reported
-    log_end_offset: Offset  # its last fetch offset: it acknowledges everything below
+    # its last fetch offset: it acknowledges everything below
+    log_end_offset: Offset = initial(UNKNOWN)
     last_caught_up_time: Time  # latest at which it is known to have had all that the leader had
-    last_fetch_leader_log_end_offset: Offset  # the leader's log end when the last fetch arrived
+    # the leader's log end when the last fetch arrived
+    last_fetch_leader_log_end_offset: Offset = initial(UNKNOWN)
     last_fetch_time: Time  # when that was
     broker_epoch: Cell  # that its last fetch named (`releases.NO_BROKER_EPOCH`: none yet)
     log_end_offset_time: Time  # 0.8.2: when log_end_offset was last written, changed or not

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import IntEnum
 from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 
 types: Any = _numba_types
 T = TypeVar("T")
-E = TypeVar("E", bound=int)
+E = TypeVar("E", bound=IntEnum)
 
 Array = npt.NDArray[np.int64]
 LINE: Final = 8
@@ -99,7 +100,11 @@ class Flag(Cell):
 
 
 class Mask(Cell):
-    """A set: a bit an element. Of replicas, over positions in the assignment."""
+    """A set of replicas: a bit a position in the assignment."""
+
+
+class Bits(Cell, Generic[E]):
+    """A set of an enumeration's members, which are a bit each."""
 
 
 class Time(Cell):
@@ -118,16 +123,16 @@ class Total(Cell):
     """Only added to: grows by the same amount every period."""
 
 
+class Counter(Cell):
+    """As `Total`, and begins anew at 0."""
+
+
 class Gathered(Cell):
     """As `Total`, but only while the partition has no leader."""
 
 
 class Loose(Cell):
     """Has no meaning between events, or is handled by name."""
-
-
-class Key(Cell):
-    """What stands in the winner tree: a `Time` and, below it, a slot's number."""
 
 
 class State(Cell, Generic[E]):
@@ -217,14 +222,18 @@ class Field:
         moves: how it moves while the world repeats: `Cell` or a subclass.
         target: the table that it refers to, as the declaration names it.
         initial: what it holds where nothing else is said.
+        members: the enumeration whose members it holds, or bits.
+        key: the Kafka key whose value it holds, empty if it holds none's.
     """
 
     place: int
     cells: int
     kind: type
-    moves: type
-    target: str | None
-    initial: int
+    moves: type = Cell
+    target: str | None = None
+    initial: int = 0
+    members: type[IntEnum] | None = None
+    key: str = ""
 
 
 def initial(value: int) -> Any:
@@ -247,15 +256,18 @@ def _declared(name: str, note: Any, place: int, start: int) -> Field:
     """Read one annotation."""
     kind, given = get_origin(note) or note, get_args(note)
     if kind is Annotated and given[0] is Several:
-        moves = given[2] if len(given) > 2 else Cell
-        return Field(place, given[1], Several, moves, None, start)
+        return Field(place, given[1], Several, given[2] if len(given) > 2 else Cell)
+    if kind is Annotated:
+        return replace(_declared(name, given[0], place, start), key=given[1])
     if kind is Tail:
-        return Field(-(-place // LINE) * LINE, 0, Tail, Cell, None, start)
+        return Field(-(-place // LINE) * LINE, 0, Tail)
     if not isinstance(kind, type) or not issubclass(kind, (Cell, Ref, Span)):
         raise TypeError(f"{name}: {note!r} is no cell")
     if issubclass(kind, Ref):
-        return Field(place, 1, kind, Loose if kind is Hint else Cell, _name(given[0]), start)
-    return Field(place, 1, kind, kind if issubclass(kind, Cell) else Cell, None, start)
+        return Field(place, 1, kind, Loose if kind is Hint else Cell, _name(given[0]))
+    if issubclass(kind, Span):
+        return Field(place, 1, kind)
+    return Field(place, 1, kind, kind, initial=start, members=given[0] if given else None)
 
 
 def _name(table: Any) -> str:
@@ -385,8 +397,28 @@ def copy_at(table: type[T]) -> Callable[[Cells, int], T]:
     return at
 
 
-def row_in(table: type[T]) -> Callable[[Array], T]:
-    """Make the function that takes an array's first row, as compiled code sees it."""
+@dataclass(frozen=True)
+class Assertions:
+    """What a debug build asserts of an array's rows. numba compiles the functions that it is given.
+
+    Attributes:
+        write: what is called before a cell is written, if anything, by the names of table and cell:
+            with the row, the cell's place, and the numbers that it holds and is to hold.
+        row: what is called where a row is reached by its number, by the table's name: with the row
+            that it is counted from, and the place of the one that is reached.
+    """
+
+    write: Callable[[str, str], Callable[..., None] | None]
+    row: Callable[[str], Callable[..., None] | None]
+
+
+def row_in(table: type[T], assertions: Assertions | None = None) -> Callable[[Array], T]:  # noqa: ARG001
+    """Make the function that takes an array's first row, as compiled code sees it.
+
+    Args:
+        table: of the row.
+        assertions: what compiled code asserts of all rows that are reached from it.
+    """
 
     def first(array: Array) -> T:
         if is_dataclass(table):
@@ -448,23 +480,27 @@ class RowType(types.Type):  # type: ignore[misc]
 
     Attributes:
         table: the table.
-        array: which array: that of the world, a copy's, or that of a dataclass.
+        array: which array: that of the world, a copy's, that of a dataclass, or that of a world of
+            the debug build.
+        assertions: what is asserted of the array's rows.
     """
 
-    def __init__(self, table: type, array: str = "") -> None:
+    def __init__(self, table: type, array: str = "", assertions: Assertions | None = None) -> None:
         self.table = table
         self.array = table.__name__ if is_dataclass(table) else array
+        self.assertions = assertions
         super().__init__(f"Row[{table.__name__}{self.array}]")
+
+    def of(self, table: type) -> RowType:
+        """Rows of another table in the same array."""
+        return RowType(table, self.array, self.assertions)
 
     @property
     def fields(self) -> dict[str, Field]:
         """Cells by name."""
         table: Any = self.table
         if is_dataclass(table):
-            return {
-                one.name: Field(place, 1, Cell, Cell, None, 0)
-                for place, one in enumerate(fields(table))
-            }
+            return {one.name: Field(place, 1, Cell) for place, one in enumerate(fields(table))}
         return cast("dict[str, Field]", table.cells_of)
 
     @property
@@ -523,7 +559,7 @@ class _RowAttribute(AttributeTemplate):  # type: ignore[misc]
         if field is None:
             return None
         if issubclass(field.kind, Ref):
-            return RowType(TABLES[field.target], row.array)
+            return row.of(TABLES[field.target])
         return _CELLS if issubclass(field.kind, (Span, Several)) else types.int64
 
 
@@ -538,9 +574,7 @@ def _get_cell(context: Any, builder: Any, kind: Any, row: Any, name: str) -> Any
         return value
     if field.kind is Span:
         return builder.gep(_array(builder, row), [value])
-    return _row(
-        context, builder, RowType(TABLES[field.target], kind.array), _array(builder, row), value
-    )
+    return _row(context, builder, kind.of(TABLES[field.target]), _array(builder, row), value)
 
 
 @lower_setattr_generic(RowType)
@@ -551,7 +585,21 @@ def _set_cell(context: Any, builder: Any, given: Any, values: Any, name: str) ->
         raise TypeError(f"{kind.table.__name__}.{name} is laid out once")
     if issubclass(field.kind, Ref):
         value = builder.extract_value(value, 1)
-    builder.store(value, _cell(context, builder, kind, row, field.place))
+    cell = _cell(context, builder, kind, row, field.place)
+    if kind.assertions is not None:
+        place = builder.add(_place(context, builder, kind, row), _number(context, field.place))
+        asserted = kind.assertions.write(kind.table.__name__, name)
+        _assert(context, builder, kind, asserted, [row, place, builder.load(cell), value])
+    builder.store(value, cell)
+
+
+def _assert(
+    context: Any, builder: Any, kind: Any, asserted: Callable[..., None] | None, given: list[Any]
+) -> None:
+    """Call what is asserted, if anything: with a row, and numbers."""
+    if asserted is not None:
+        numbers = [types.int64] * (len(given) - 1)
+        context.compile_internal(builder, asserted, signature(types.none, kind, *numbers), given)
 
 
 @lower_cast(types.NoneType, RowType)
@@ -573,6 +621,8 @@ def _nth_row(context: Any, builder: Any, given: Any, values: Any) -> Any:
     kind = given.args[0]
     behind = builder.mul(i, _number(context, kind.size))
     place = builder.add(_place(context, builder, kind, row), behind)
+    if kind.assertions is not None:
+        _assert(context, builder, kind, kind.assertions.row(kind.table.__name__), [row, place])
     return builder.insert_value(row, place, 1)
 
 
@@ -631,7 +681,7 @@ def _address(context: Any, builder: Any, given: Any, values: Any) -> Any:
 def _row_at(table: type[T]) -> Any:
     @intrinsic
     def at(_typing: Any, row: Any, place: Any) -> Any:  # noqa: ARG001 - numba names arguments
-        kind = RowType(table, row.array)
+        kind = row.of(table)
 
         def found(context: Any, builder: Any, _given: Any, values: Any) -> Any:
             return _row(context, builder, kind, _array(builder, values[0]), values[1])
@@ -656,10 +706,10 @@ def _copy_at(table: type[T]) -> Any:
     return at
 
 
-def _row_in(table: type[T]) -> Any:
+def _row_in(table: type[T], assertions: Assertions | None = None) -> Any:
     @intrinsic
     def first(_typing: Any, array: Any) -> Any:
-        kind = RowType(table)
+        kind = RowType(table, "asserted" if assertions else "", assertions)
 
         def found(context: Any, builder: Any, given: Any, values: Any) -> Any:
             address = _address(context, builder, given, values)
@@ -710,7 +760,7 @@ def _cells(_typing: Any, array: Any) -> Any:
 
 @intrinsic
 def _counterpart(_typing: Any, row: Any, copy: Any) -> Any:
-    kind = RowType(row.table, copy.array)
+    kind = copy.of(row.table)
 
     def found(_context: Any, builder: Any, _given: Any, values: Any) -> Any:
         return builder.insert_value(values[0], _array(builder, values[1]), 0)

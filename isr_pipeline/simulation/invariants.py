@@ -1,7 +1,8 @@
 """What must hold after every event, in every scenario: checked by a debug build of the kernel.
 
-`run_checked_world` is the loop of `kernel.run_world` with a check behind every event; it calls the
-very same compiled functions, and is compiled only on request. Each invariant is one function over
+`run_checked_world` is the loop of `kernel.run_world` with a check behind every event. It calls the
+very same functions, compiled once more with an assertion at every write (`world.assertions`), and
+only on request. Each invariant is one function over
 a row of the world, with a number and a text; the number of the first that breaks
 is left in `World.broken_invariant`, and the run stops there.
 
@@ -33,6 +34,7 @@ from isr_pipeline.simulation.shortcuts.dirty import (
     unchanged_in,
     word_of,
 )
+from isr_pipeline.simulation.world.assertions import asserted_world_in
 from isr_pipeline.simulation.world.jit import compiled, entry
 from isr_pipeline.simulation.world.queue import due, leaf, slot_of
 from isr_pipeline.simulation.world.states import (
@@ -62,7 +64,6 @@ from isr_pipeline.simulation.world.tables import (
     Replica,
     World,
     rules_in,
-    world_in,
 )
 
 # a row of ``seen``
@@ -856,13 +857,13 @@ def _first_broken(world: World, rules: Rules, seen: Array) -> int:
 @entry
 def remember(w: Array, seen: Array) -> None:
     """Keep what the next check compares with."""
-    _remember(world_in(w), seen)
+    _remember(asserted_world_in(w), seen)
 
 
 @entry
 def first_broken(w: Array, rules: Array, seen: Array) -> int:
     """Number of the first invariant that does not hold now, 0 if all do."""
-    return _first_broken(world_in(w), rules_in(rules), seen)
+    return _first_broken(asserted_world_in(w), rules_in(rules), seen)
 
 
 @compiled
@@ -886,5 +887,8 @@ def run_checked_world(w: Array, rules: Array, seen: Array) -> None:
         seen: `remembered` of this world.
 
     Stops at the first event after which one does not hold: `World.broken_invariant` is its number.
+
+    Raises:
+        AssertionBroken: a write that the cell's declaration excludes.
     """
-    _run_checked(world_in(w), rules_in(rules), seen)
+    _run_checked(asserted_world_in(w), rules_in(rules), seen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.kafka.broker_config import KEYS, in_effect
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.releases import Rules, RuleSet, as_cells, switches
@@ -31,23 +31,13 @@ MILLION = 1_000_000
 OwnValues = tuple[tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, float], ...]], ...]
 """Of each broker: its own settings, and its own service times."""
 
-KEY_CELLS: Final = {
-    "replica.lag.time.max.ms": "lag_time_max_us",
-    "replica.lag.max.messages": "lag_max_messages",
-    "replica.fetch.wait.max.ms": "fetch_wait_us",
-    "replica.fetch.min.bytes": "fetch_min_bytes",
-    "replica.fetch.max.bytes": "fetch_max_bytes",
-    "replica.fetch.response.max.bytes": "fetch_response_max_bytes",
-    "replica.fetch.backoff.ms": "fetch_backoff_us",
-    "replica.socket.timeout.ms": "socket_timeout_us",
-    "min.insync.replicas": "min_insync_replicas",
-    "unclean.leader.election.enable": "unclean_leader_election",
-    "queued.max.requests": "queued_max",
-    "request.timeout.ms": "request_timeout_us",
-    "leader.imbalance.per.broker.percentage": "imbalance_percentage",
-    "follower.fetch.process.time.max.ms": "fetch_process_time_max_us",
+CELL_OF_KEY: Final = {
+    field.key: name
+    for table in (World, Broker)
+    for name, field in table.cells_of.items()
+    if field.key
 }
-"""Kafka's key -> the cell of the header, or of each broker, that a rule of the kernel reads."""
+"""Kafka's key -> the cell of the header, or of each broker, that holds its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +113,7 @@ def choices_of(
         brokers: how many there are; or what each has of its own, if any has.
     """
     rule_set = rule_set_of(release)
-    given = dict(config)
-    keys = {one.name: given.get(one.name, one.default_in(rule_set)) for one in KEYS.values()}
+    keys = in_effect(rule_set, dict(config))
     rules = switches(
         rule_set,
         kip501=chosen.kip501 or "none",
@@ -179,7 +168,7 @@ def _elr(keys: Mapping[str, Any], rule_set: RuleSet, controller: str) -> bool:
 
 def _keys(k: Mapping[str, Any], rule_set: RuleSet, controller: str) -> dict[str, int]:
     """Kafka's keys, times in microseconds, by their cells; and what follows from several."""
-    cells = {cell: KEYS[name].in_kernel(k[name]) for name, cell in KEY_CELLS.items()}
+    cells = {cell: KEYS[name].in_kernel(k[name]) for name, cell in CELL_OF_KEY.items()}
     if not rule_set.response_limit:
         cells["fetch_response_max_bytes"] = INF
     if controller == "kraft":

@@ -263,9 +263,11 @@ class Template:
         partition, fpos, lpos = self.threads.partition, self.threads.fpos, self.threads.lpos
         follower, leader = self.row0[partition] + fpos, self.row0[partition] + lpos
         record = leader * entities.max_rf + fpos
-        fetched["follower"] = self._at("replicas", follower)
-        fetched["leader"] = self._at("replicas", leader)
-        fetched["record"] = self._at("followers", record)
+        fetched.begin(
+            follower=self._at("replicas", follower),
+            leader=self._at("replicas", leader),
+            record=self._at("followers", record),
+        )
         words = begins_of(self.shape.words)
         place = np.arange(len(fetched)) - first[owner]
         table_of(self.w, "fetching").put(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from isr_pipeline.kafka.compiling import rule
+from isr_pipeline.kafka.compiling import Rule, rule
 from isr_pipeline.kafka.partition import tick_period
 from isr_pipeline.kafka.record import Follower
 from isr_pipeline.kafka.releases import Rules, as_cells
@@ -66,6 +66,12 @@ class Book(Row):
     words: Span
     lies_on: Current[Shelf]
     loan: Fixed = initial(500)
+
+
+class Priced(Row):
+    """A table with the value of a key."""
+
+    price: Annotated[Fixed, "book.price"]
 
 
 class Wide(Row, lines=True):
@@ -166,6 +172,15 @@ class TestCells:
         """0 where nothing is said."""
         initials = {name: one.initial for name, one in Book.cells_of.items()}
         assert (initials["loan"], initials["pages"]) == (500, 0)
+
+    def test_a_state_names_its_enumeration(self) -> None:
+        """Whoever asserts what is written asks for its members."""
+        assert Book.cells_of["colour"].members is Colour
+
+    def test_a_cell_may_name_a_key(self) -> None:
+        """It is the cell that it would be without."""
+        price, loan = Priced.cells_of["price"], Book.cells_of["loan"]
+        assert (price.key, price.kind, loan.key) == ("book.price", loan.kind, "")
 
     def test_a_table_may_have_anothers_cells(self) -> None:
         """Its own come behind them."""
@@ -280,6 +295,12 @@ def moved(array: npt.NDArray[np.int64]) -> None:
     book_at(shelf, FIRST_BOOK).shelf = shelf[1]
 
 
+@rule
+def prolonged(array: npt.NDArray[np.int64]) -> None:
+    """Write a number that is laid out once."""
+    book_at(shelf_in(array), FIRST_BOOK).loan = 600
+
+
 class TestCompiled:
     """Machine code does what plain Python does."""
 
@@ -300,10 +321,13 @@ class TestCompiled:
         assert compiled.tolist() == array.tolist()
 
     @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python lays worlds out")
-    def test_what_is_laid_out_once_is_not_written(self) -> None:
+    @pytest.mark.parametrize(("write", "cell"), [(moved, "shelf"), (prolonged, "loan")])
+    def test_what_is_laid_out_once_is_not_written(
+        self, write: Rule[[npt.NDArray[np.int64]], None], cell: str
+    ) -> None:
         """A function that does is not compiled."""
-        with pytest.raises(TypeError, match=r"Book\.shelf is laid out once"):
-            moved.compiled(library())
+        with pytest.raises(TypeError, match=rf"Book\.{cell} is laid out once"):
+            write.compiled(library())
 
     @pytest.mark.parametrize(("pages", "fits"), [(1, False), (2, True), (5, True), (6, False)])
     def test_a_dataclass_is_a_row(self, pages: int, fits: bool) -> None:

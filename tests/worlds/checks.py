@@ -15,6 +15,7 @@ from isr_pipeline.kafka.partition import effective_min_isr
 from isr_pipeline.kafka.session import outlives_fence
 from isr_pipeline.scenarios.faults import LogDirFailure
 from isr_pipeline.simulation.invariants import INVARIANTS, remembered, run_checked_world
+from isr_pipeline.simulation.world.assertions import AssertionBroken
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.run import result_of
 
@@ -68,12 +69,16 @@ def checked_run(scenario: Scenario, *, events: bool = False, budget: int | None 
 
 
 def run_checked(scenario_id: str, world: World) -> None:
-    """Run a world to its horizon, checking every invariant after every event.
+    """Run a world to its horizon: an assertion at every write, every invariant after every event.
 
     Raises:
         InvariantBroken: the first that does not hold, and when.
     """
-    run_checked_world(world.w, world.switches, remembered(world.w))
+    try:
+        run_checked_world(world.w, world.switches, remembered(world.w))
+    except AssertionBroken as broken:
+        now = world.header.now / 1000
+        raise InvariantBroken(broken.told(world.w), scenario_id, now) from broken
     number = world.header.broken_invariant
     if number:
         raise InvariantBroken(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from isr_pipeline.kafka.rows import Array, Gathered, Loose, Offset, Time, Total, Until
+from isr_pipeline.kafka.rows import Array, Counter, Gathered, Loose, Offset, Time, Total, Until
 from isr_pipeline.simulation.world.columns import Table, numbers_of, table_of, tables_of
 from isr_pipeline.simulation.world.states import Slot
 from isr_pipeline.simulation.world.tables import (
@@ -49,6 +49,7 @@ _KINDS: Final = {
     Until: UNTIL,
     Offset: OFFSET,
     Total: SUM,
+    Counter: SUM,
     Gathered: GROWS,
     Loose: IGNORED,
 }

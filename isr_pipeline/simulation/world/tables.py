@@ -6,9 +6,9 @@ a row an entity (`kafka.rows`). Times are microseconds, offsets record numbers, 
 mask over positions in the assignment.
 
 The kind of a cell says how it may move while the world repeats. A `Fixed` number and a `Ref` are
-laid out once. Behind other cells stands who writes them: *enc* whoever lays the world out, once;
-*ctl* the controller; *ldr* the leader of the partition; *fol* the follower; *flt* a fault; *msr*
-what measures.
+laid out once; ``Annotated[Fixed, "min.insync.replicas"]`` holds the value of that Kafka key. Behind
+other cells stands who writes them: *enc* whoever lays the world out, once; *ctl* the controller;
+*ldr* the leader of the partition; *fol* the follower; *flt* a fault; *msr* what measures.
 
 Rows that a fetch passes begin at cache lines, with what it touches in the first ones: a world is
 larger than a core's first cache, and a line that is not touched is not waited for.
@@ -24,7 +24,9 @@ from isr_pipeline.kafka.record import Follower, Leader
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import (
+    Bits,
     Cell,
+    Counter,
     Current,
     Fixed,
     Flag,
@@ -52,6 +54,7 @@ from isr_pipeline.simulation.world.states import (
     AlterAnswer,
     AlterItem,
     BatchState,
+    Depends,
     EventKind,
     FaultKind,
     FaultState,
@@ -62,8 +65,10 @@ from isr_pipeline.simulation.world.states import (
     RequestError,
     RequestKind,
     RequestState,
+    Standing,
     ThreadState,
     Tick,
+    WriteLock,
 )
 
 INF: Final = 1 << 50  # "never": later than every horizon
@@ -197,12 +202,12 @@ class World(Row, lines=True, header=True):
     # when this controller became active; 0: the first, whose checks have a phase
     controller_since: Time
     last_stream: Hint[Stream]  # that sent last, where a world is large
-    depends_on: Mask  # settings that decided something (`Depends`)
-    min_insync_replicas: Fixed  # min.insync.replicas; settings follow
-    unclean_leader_election: Flag  # enc
-    request_timeout_us: Fixed
-    imbalance_percentage: Fixed  # leader.imbalance.per.broker.percentage
-    fetch_process_time_max_us: Fixed  # follower.fetch.process.time.max.ms
+    depends_on: Bits[Depends]  # settings that decided something
+    min_insync_replicas: Annotated[Fixed, "min.insync.replicas"]  # settings follow
+    unclean_leader_election: Annotated[Flag, "unclean.leader.election.enable"]  # enc
+    request_timeout_us: Annotated[Fixed, "request.timeout.ms"]
+    imbalance_percentage: Annotated[Fixed, "leader.imbalance.per.broker.percentage"]
+    fetch_process_time_max_us: Annotated[Fixed, "follower.fetch.process.time.max.ms"]
     resign_cooldown_us: Fixed  # Solution 2
     half_rtt_us: Fixed
     alter_partition_us: Fixed  # the controller's answer to AlterPartition
@@ -215,6 +220,8 @@ class World(Row, lines=True, header=True):
     event_budget: Fixed
     # leader.imbalance.check.interval, INF if auto.leader.rebalance.enable is off
     imbalance_check_us: Fixed
+    refused_place: Cell  # debug build: of the cell whose write broke an assertion
+    refused_value: Cell  # likewise what was to be written
     tree: Tail  # the winner tree: winner at 1
 
 
@@ -251,16 +258,16 @@ class Broker(Row, lines=True):
     send_us: Fixed
     client_us: Fixed
     append_us: Fixed
-    queued_max: Fixed  # queued.max.requests
-    fetch_min_bytes: Fixed  # replica.fetch.min.bytes
-    fetch_wait_us: Fixed  # replica.fetch.wait.max.ms
-    fetch_max_bytes: Fixed  # replica.fetch.max.bytes
-    fetch_response_max_bytes: Fixed  # replica.fetch.response.max.bytes
-    fetch_backoff_us: Fixed  # replica.fetch.backoff.ms
-    socket_timeout_us: Fixed  # replica.socket.timeout.ms
-    lag_time_max_us: Fixed  # replica.lag.time.max.ms
+    queued_max: Annotated[Fixed, "queued.max.requests"]
+    fetch_min_bytes: Annotated[Fixed, "replica.fetch.min.bytes"]
+    fetch_wait_us: Annotated[Fixed, "replica.fetch.wait.max.ms"]
+    fetch_max_bytes: Annotated[Fixed, "replica.fetch.max.bytes"]
+    fetch_response_max_bytes: Annotated[Fixed, "replica.fetch.response.max.bytes"]
+    fetch_backoff_us: Annotated[Fixed, "replica.fetch.backoff.ms"]
+    socket_timeout_us: Annotated[Fixed, "replica.socket.timeout.ms"]
+    lag_time_max_us: Annotated[Fixed, "replica.lag.time.max.ms"]
     tick_period_us: Fixed  # of the isr-expiration tick
-    lag_max_messages: Fixed  # replica.lag.max.messages
+    lag_max_messages: Annotated[Fixed, "replica.lag.max.messages"]
     session_timeout_us: Fixed  # ZooKeeper's or KRaft's
     heartbeat_us: Fixed  # likewise
     io_threads: Fixed  # num.io.threads
@@ -291,7 +298,7 @@ class Broker(Row, lines=True):
     surge_period_ns: Cell  # 0 if there is no surge
     surge_us: Cell
     surge_connections: Cell
-    surge_count: Total
+    surge_count: Counter
     was_killed: Flag  # flt: last stop was a kill
     log_dirs_working: Cell  # log dirs that work
     tick_slot: Fixed
@@ -328,7 +335,7 @@ class Partition(Registration, lines=True):
     ledger_uncommitted: Loose  # first batch not yet committed
     ledger_start: Offset  # at which the ledger's first entry begins
     eligible: Mask  # ctl: see `simulation.eligible`
-    flags: Mask  # msr: `Standing`
+    flags: Bits[Standing]  # msr
     unavailable_time: Total  # msr: time so far, after warm-up; so are the others
     unavailable_before: Total  # msr: unavailable time at `stands_since`
     unled_time: Total  # msr
@@ -360,7 +367,7 @@ class Replica(Leader, lines=True):
 
     partition: Ref[Partition]
     is_leader: Flag
-    write_lock: Mask  # 0 free; who waits for the write lock, or holds it (`WriteLock`)
+    write_lock: Bits[WriteLock]  # 0 free; who waits for the write lock, or holds it
     is_online: Flag = initial(1)  # flt: its log dir works; else the log is lost for good
     broker: Ref[Broker]
     fetching: Ref[Fetching]  # who fetches from it, by position
@@ -441,7 +448,8 @@ class Fetched(Row):
     follower: Ref[Replica]
     leader: Ref[Replica]  # the same partition on the leader broker
     record: Ref[Follower]  # the leader's record of this follower
-    answered_high_watermark: Offset  # fol: in the last answer, -1 if the next one counts anyway
+    # fol: in the last answer, -1 if the next one counts anyway
+    answered_high_watermark: Offset = initial(-1)
 
 
 class Request(Row, lines=True):
@@ -459,7 +467,7 @@ class Request(Row, lines=True):
     error: State[RequestError]
     has_data: Flag  # the response holds data
     bytes: Cell
-    pending: Mask  # KIP-501: 1 while reads are pending, and bits of those deferred
+    pending: Cell  # KIP-501: 1 while reads are pending, and bits of those deferred
     deadline: Time  # purgatory
     locked: Maybe[Replica]  # whose lock an own read holds
     place: Cell  # entry that is being read
@@ -485,7 +493,7 @@ class Entry(Row):
     leader_epoch: Cell
     read_at: Time  # F: just before the read
     leader_end: Offset  # leader's log end just before the read
-    end: Offset  # data read up to here
+    end: Offset = initial(-1)  # data read up to here
     high_watermark: Offset  # the leader's, in the response
     error: State[RequestError]
     bit: Fixed  # the follower's bit in an ISR
@@ -499,7 +507,7 @@ class Stream(Row, lines=True):
     period_ns: Cell  # nanoseconds between batches
     batch_records: Fixed
     record_bytes: Fixed
-    batch_number: Total  # next batch
+    batch_number: Counter  # next batch
     gathered: Gathered  # records that wait at the producer
     request: Maybe[Request]  # that is out
     requests: Ref[Request]
@@ -511,7 +519,7 @@ class Stream(Row, lines=True):
     rate: Cell = initial(1000000)  # flt: factor in millionths
     counted_from: Time  # flt: batches are counted from here since the last change of rate
     after: Hint[Stream]  # stream that fired after it the last time
-    unacknowledged: Total  # msr: records refused or timed out since the last acknowledgement
+    unacknowledged: Counter  # msr: records refused or timed out since the last acknowledgement
     last_before: Time  # msr: the last batch before the last change of rate
     period_before_ns: Cell  # msr: the period up to then
 
@@ -646,7 +654,7 @@ class Event(Row):
     leader_epoch: Cell
     isr: Mask
     decided_at: Cell
-    mask: Mask
+    mask: Cell  # replicas, or a number: as the kind has it (`worlds.events`)
     caught_up_times: Annotated[Several, 9]
 
 
