@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numba
 
 from benchmarks import reference
+from isr_pipeline.kafka.compiling import OPTIONS
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.scenarios.model import Scenario
 
-compiled = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+compiled = numba.njit(cache=True, nogil=True, **OPTIONS)
 """How the loops beside the kernel are compiled: with the kernel's own settings."""
 
 STRIDE = 89

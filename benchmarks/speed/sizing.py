@@ -120,18 +120,18 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def filled(page: str, figures: str) -> str:
+def filled(page: str, figures: str, begin: str = BEGIN, end: str = END) -> str:
     """A page with other figures between its marks.
 
     Raises:
         ValueError: the page has no marks.
     """
-    if BEGIN not in page or END not in page:
-        msg = f"the page has no {BEGIN} ... {END}"
+    if begin not in page or end not in page:
+        msg = f"the page has no {begin} ... {end}"
         raise ValueError(msg)
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+    before, _, rest = page.partition(begin)
+    after = rest.partition(end)[2]
+    return f"{before}{begin}\n{figures}\n{end}{after}"
 
 
 def fill(page: Path = PAGE, results: Path = record.RESULTS) -> bool:

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from benchmarks.speed.arms import compiled
+from isr_pipeline.kafka.compiling import OPTIONS
 from isr_pipeline.kafka.rows import cells
 from isr_pipeline.simulation.world.tables import NOT_DUE, SLOT_BITS, SLOT_MASK
 
@@ -105,7 +106,7 @@ WAYS: dict[str, Any] = {
 }
 
 
-@numba.njit(nogil=True, error_model="numpy", _nrt=False)
+@numba.njit(nogil=True, **OPTIONS)
 def fire(tree_, states_, periods_, leaves, events, handler, carry):  # type: ignore[no-untyped-def]
     """Fire so many events of a tree; returns the last key. Compiled for each handler and way."""
     tree, states, periods = cells(tree_), cells(states_), cells(periods_)

@@ -41,23 +41,30 @@ from typing import (
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import cgutils
-from numba.core import types as _numba_types
-from numba.core.imputils import (
-    lower_builtin,
-    lower_cast,
-    lower_getattr_generic,
-    lower_setattr_generic,
-)
-from numba.core.typing.templates import (
-    AbstractTemplate,
-    AttributeTemplate,
-    infer_getattr,
-    infer_global,
-    signature,
-)
 from numba.extending import intrinsic, models, register_model
-from numba.np import arrayobj
+
+from isr_pipeline.errors import Refused
+
+try:
+    from numba.core import cgutils
+    from numba.core import types as _numba_types
+    from numba.core.imputils import (
+        lower_builtin,
+        lower_cast,
+        lower_getattr_generic,
+        lower_setattr_generic,
+    )
+    from numba.core.typing.templates import (
+        AbstractTemplate,
+        AttributeTemplate,
+        infer_getattr,
+        infer_global,
+        signature,
+    )
+    from numba.np import arrayobj
+except ImportError as missing:
+    msg = f"numba {numba.__version__}: {missing}; allowed: the numba of uv.lock (`make setup`)"
+    raise Refused(msg) from missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import numba
 import numpy as np
+import pytest
 
+from isr_pipeline.home import REPOSITORY
+from isr_pipeline.kafka.compiling import UNCOUNTED
 from isr_pipeline.simulation.shortcuts.pending import forget_pending
 from isr_pipeline.simulation.world import jit
+from isr_pipeline.simulation.world.jit import INTERNALS
 from isr_pipeline.simulation.world.tables import request_at, rules_in, world_in
 from tests.simulation.test_pending import Fetching
 
@@ -62,3 +73,60 @@ class TestLinking:
         fetching.fetch.pending = 1
         fetching.act(numba.njit(_forget), fetching.fetch)
         assert fetching.fetch.pending == 0
+
+
+def _run(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """A process with kernels of its own: they are cached by their sources, whatever numba lacks."""
+    known = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=REPOSITORY,
+        env={**known, "ISR_PIPELINE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _small_kernel(*lacking: str, home: Path) -> dict[str, Any]:
+    done = _run("-m", "tests.simulation.without_internal", *lacking, home=home)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class TestMissingInternals:
+    """What happens with a numba that lacks what is replaced here."""
+
+    def test_the_locked_numba_has_all(self, tmp_path: Path) -> None:
+        """The hooks are in use, and no references are counted."""
+        found = _small_kernel(home=tmp_path)
+        assert found["hooked"]
+        assert not found["counted"]
+
+    @pytest.mark.parametrize("lacking", INTERNALS)
+    def test_without_one_all_is_compiled_the_ordinary_way(
+        self, lacking: str, tmp_path: Path
+    ) -> None:
+        """No hook is in use then, and the kernel gives the same."""
+        found = _small_kernel(lacking, home=tmp_path / "lacking")
+        assert not found["hooked"]
+        assert found["cells"] == _small_kernel(home=tmp_path / "whole")["cells"]
+
+    def test_without_the_private_option_references_are_counted(self, tmp_path: Path) -> None:
+        """The kernel gives the same."""
+        found = _small_kernel(UNCOUNTED, home=tmp_path / "lacking")
+        assert found["counted"]
+        assert found["cells"] == _small_kernel(home=tmp_path / "whole")["cells"]
+
+    def test_without_a_part_that_rows_need_one_line_says_so(self, tmp_path: Path) -> None:
+        """It names what is missing, and what to install."""
+        program = (
+            "import numba.core.imputils as parts, sys; del parts.lower_cast;"
+            "from isr_pipeline.cli import main; sys.argv = ['isr-pipeline', 'simulate', 'x.yaml'];"
+            "main()"
+        )
+        done = _run("-c", program, home=tmp_path)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert "lower_cast" in line
+        assert "make setup" in line

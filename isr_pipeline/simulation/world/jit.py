@@ -6,8 +6,9 @@ marked `compiled` are therefore only translated; the loop marked `entry` links t
 once, which gives the same machine code in half the time. Only an `entry` can be called from Python;
 calling a `compiled` one raises TypeError there (with NUMBA_DISABLE_JIT=1 all are ordinary Python).
 
-The hooks are internals of the pinned numba release. Where they are missing, everything is compiled
-in numba's ordinary way.
+The hooks are internals of the pinned numba release. Where one is missing, everything is compiled in
+numba's ordinary way: the results are the same (`tests/simulation/test_jit.py`), and the table of
+ablations in docs/defence-of-design.md says how much slower it is.
 
 LLVM decides about inlining by size alone. `hot` forces it, for functions on the path of every
 request. `cold` forbids it, for code that seldom runs and would otherwise increase register pressure
@@ -22,31 +23,47 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding as llvm
 import numba
-from numba.core import callconv, codegen
+from llvmlite import ir
+
+from isr_pipeline.kafka.compiling import OPTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Nothing here makes or keeps an array, so none needs its references counted: counting them at every
-# call, atomically, took two thirds of the kernel's time.
-_COMMON = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_COMMON = {"nogil": True, **OPTIONS}
 _translated: set[str] = set()
 _entries: set[str] = set()
 _attributes: dict[str, str] = {}
 """LLVM attributes of functions, by how their names in the library begin."""
 
-_HOOKS = ("_optimize_final_module", "_finalize_final_module", "get_pointer_to_function")
-_library = codegen.JITCodeLibrary
-_return_value = callconv.CPUCallConv.return_value
-_hooked = (
-    all(hasattr(_library, name) for name in (*_HOOKS, "_finalize_dynamic_globals"))
-    and hasattr(codegen.JITCPUCodegen, "set_env")
-    and hasattr(callconv.CPUCallConv, "_return_errcode_raw")
+INTERNALS = (
+    "codegen.JITCodeLibrary._optimize_final_module",
+    "codegen.JITCodeLibrary._finalize_final_module",
+    "codegen.JITCodeLibrary._finalize_dynamic_globals",
+    "codegen.JITCodeLibrary.get_pointer_to_function",
+    "codegen.JITCPUCodegen.set_env",
+    "callconv.CPUCallConv.return_value",
+    "callconv.CPUCallConv._return_errcode_raw",
 )
+"""What the hooks replace and call, in `numba.core`."""
 
-codegen.ll.set_option("isr_pipeline", "-min-jump-table-entries=1000000")  # of the whole process
+
+def _all_there() -> bool:
+    try:
+        attrgetter(*INTERNALS)(numba.core)
+    except AttributeError:
+        return False
+    return True
+
+
+HOOKED = _all_there()
+"""Whether numba has all of them; else nothing is replaced."""
+
+llvm.set_option("isr_pipeline", "-min-jump-table-entries=1000000")  # of the whole process
 
 _REFUSE_CALL = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
 """What a `compiled` function does when Python calls it: fail as a thing that is not callable."""
@@ -63,31 +80,23 @@ def _keep_to_itself(library: Any) -> None:
     linker would take such a copy for the function where another library calls it by its name.
     """
     for function in library._final_module.functions:
-        if not function.is_declaration and function.linkage == codegen.ll.Linkage.linkonce_odr:
-            function.linkage = codegen.ll.Linkage.private
+        if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+            function.linkage = llvm.Linkage.private
             for name, attribute in _attributes.items():
                 if name in function.name:
                     function.add_function_attribute(attribute)
 
 
-def _return_nothing(convention: Any, builder: Any, value: Any) -> None:
-    """Return from a function, without writing down that its value is None.
-
-    A caller sets the place of the value to zeros before, which is what None is. What nobody writes
-    to need not be handed on from call to call.
-    """
-    if isinstance(value, callconv.ir.Constant) and value.constant is None:
-        convention._return_errcode_raw(builder, callconv.RETCODE_OK)
-    else:
-        _return_value(convention, builder, value)
-
-
 def _install() -> None:
     """Let libraries of translated functions skip optimisation and machine code."""
-    optimize = _library._optimize_final_module
-    finalize = _library._finalize_final_module
-    pointer = _library.get_pointer_to_function
+    from numba.core import callconv, codegen  # noqa: PLC0415 - they have what is replaced
+
+    kind = codegen.JITCodeLibrary
+    optimize = kind._optimize_final_module
+    finalize = kind._finalize_final_module
+    pointer = kind.get_pointer_to_function
     set_env = codegen.JITCPUCodegen.set_env
+    return_value = callconv.CPUCallConv.return_value
 
     def optimize_once(library: Any) -> None:
         if library.name in _entries:
@@ -109,20 +118,31 @@ def _install() -> None:
         if engine._engine.get_global_value_address(name):
             set_env(engine, name, env)
 
-    callconv.CPUCallConv.return_value = _return_nothing
-    _library._optimize_final_module = optimize_once
-    _library._finalize_final_module = finalize_once
-    _library.get_pointer_to_function = pointer_if_any
+    def return_nothing(convention: Any, builder: Any, value: Any) -> None:
+        """Return from a function, without writing down that its value is None.
+
+        A caller sets the place of the value to zeros before, which is what None is. What nobody
+        writes to need not be handed on from call to call.
+        """
+        if isinstance(value, ir.Constant) and value.constant is None:
+            convention._return_errcode_raw(builder, callconv.RETCODE_OK)
+        else:
+            return_value(convention, builder, value)
+
+    kind._optimize_final_module = optimize_once
+    kind._finalize_final_module = finalize_once
+    kind.get_pointer_to_function = pointer_if_any
     codegen.JITCPUCodegen.set_env = set_env_if_any
+    callconv.CPUCallConv.return_value = return_nothing
 
 
-if _hooked:
+if HOOKED:
     _install()
 
 
 def compiled(function: F) -> F:
     """Mark a free function over int64 arrays that other functions of the kernel call."""
-    if not _hooked:
+    if not HOOKED:
         return cast("F", numba.njit(cache=True, **_COMMON)(function))
     _name_apart(function)
     _translated.add(function.__qualname__)

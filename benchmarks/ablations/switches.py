@@ -1,0 +1,302 @@
+"""The ways to be faster, and how each is switched off from outside.
+
+A switch replaces a function or a constant of a module before the kernel is imported. So it takes a
+process of its own (`arm`), and the package needs no flag for it. None of them changes a result.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PLC0415 - what a switch replaces is imported when it is used, and before the kernel
+import sys
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Large = Literal["events", "repeats", "configurations"]
+"""What is simulated on 30 brokers with 3 000 partitions: see `arm`."""
+
+KERNEL = "isr_pipeline.simulation.kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One way to be faster.
+
+    Attributes:
+        words: what the table calls it.
+        off: switches it off; the kernel must not be imported yet.
+        compiles: whether that is another kernel.
+        panel: scenarios of the reference panel that are simulated; 0 where it plays no part.
+        large: what is simulated on the large cluster.
+        environment: variables of the process, besides.
+    """
+
+    words: str
+    off: Callable[[], None]
+    compiles: bool = True
+    panel: int = 20
+    large: Large = "events"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def switch_off(name: str) -> None:
+    """Switch one off in this process.
+
+    Raises:
+        RuntimeError: the kernel is imported already, as it is.
+    """
+    if KERNEL in sys.modules:
+        msg = f"{KERNEL} is imported already: {name} cannot be switched off any more"
+        raise RuntimeError(msg)
+    SWITCHES[name].off()
+
+
+# ------------------------------------------------------------------ shortcuts
+
+
+def _cycles() -> None:
+    from isr_pipeline.worlds import encoder
+
+    prepare = encoder.prepare
+
+    def without(scenario: Any, **given: Any) -> Any:
+        return prepare(scenario, **{**given, "jumps": False})
+
+    encoder.prepare = without  # type: ignore[assignment]
+
+
+def _reuse() -> None:
+    from isr_pipeline.worlds import reuse
+
+    reuse._can_reuse = lambda _done, _settings: False
+
+
+def _dirty_bits() -> None:
+    from isr_pipeline.simulation.shortcuts import dirty
+
+    _replace(dirty, next_dirty=_itself, clear_if_heard=_clears_nothing)
+    _replace(dirty, unchanged_in=_none, mark_unchanged=_marks_nothing, mark_changed=_marks_nothing)
+    _replace(dirty, mark_all_dirty=_marks_no_thread, mark_followers_dirty=_marks_no_thread)
+    _replace(dirty, mark_isr_changed=_marks_no_thread)
+
+
+def _validated_fetches() -> None:
+    from isr_pipeline.simulation.shortcuts import dirty
+
+    _dirty_bits()
+    _replace(dirty, is_validated=_never)
+
+
+def _deferred_pending_reads() -> None:
+    from isr_pipeline.simulation.shortcuts import pending
+
+    pending.DEFERRED_MAX = 0  # type: ignore[misc]
+
+
+def _itself(_thread: Any, i: int) -> int:
+    return i
+
+
+def _none(_word: Any) -> int:
+    return 0
+
+
+def _never(_world: Any, _request: Any) -> bool:
+    return False
+
+
+def _marks_nothing(_thread: Any, _i: int) -> None:
+    pass
+
+
+def _marks_no_thread(_row: Any) -> None:
+    pass
+
+
+def _clears_nothing(_thread: Any, _i: int, _entry: Any, _fetched: Any) -> None:
+    pass
+
+
+def _replace(module: Any, **functions: Callable[..., Any]) -> None:
+    """Replace functions of the kernel; of several names, each has a function of its own."""
+    from isr_pipeline.simulation.world.jit import compiled
+
+    for name, function in functions.items():
+        setattr(module, name, compiled(function))
+
+
+# ------------------------------------------------------------------ memory
+
+
+def _weighted_leaves() -> None:
+    from isr_pipeline.worlds import leaves
+
+    leaves._PLANS = {}
+    leaves._PLANS_OF_FETCHES = leaves._PLANS_OF_PRODUCES = ()  # type: ignore[assignment]
+
+
+def _prefetch() -> None:
+    from isr_pipeline.worlds import template
+
+    template.AHEAD_CELLS = sys.maxsize
+
+
+def _our_large_pages() -> None:
+    import numpy as np
+
+    from isr_pipeline.worlds import encoder
+
+    encoder._new_cells = lambda size, _large: np.zeros(size, dtype=np.int64)
+
+
+# ------------------------------------------------------------------ machine code
+
+
+def _forced_inlining() -> None:
+    from isr_pipeline.simulation.world import jit
+
+    jit.hot = jit.compiled
+
+
+def _cold_functions() -> None:
+    from isr_pipeline.simulation.world import jit
+
+    jit.cold = jit.compiled
+
+
+def _no_jump_tables() -> None:
+    from numba.core import codegen  # it sets options of its own before
+
+    codegen.ll.set_option = lambda _name, _option: None
+
+
+def _private_functions() -> None:
+    from isr_pipeline.simulation.world import jit
+
+    def only_attributes(library: Any) -> None:
+        for function in library._final_module.functions:
+            if not function.is_declaration:
+                for name, attribute in jit._attributes.items():
+                    if name in function.name:
+                        function.add_function_attribute(attribute)
+
+    jit._keep_to_itself = only_attributes
+
+
+def _unwritten_none() -> None:
+    from numba.core import callconv
+
+    written = callconv.CPUCallConv.return_value
+    from isr_pipeline.simulation.world import jit  # noqa: F401 - replaces it
+
+    callconv.CPUCallConv.return_value = written
+
+
+def _optimised_once() -> None:
+    from isr_pipeline.simulation.world import jit
+
+    class Nothing(set[str]):
+        def add(self, _name: str) -> None:
+            pass
+
+    jit._translated = Nothing()
+
+
+def rename(internal: str) -> None:
+    """Let numba be one that calls an internal otherwise: its own callers find it, others do not.
+
+    Args:
+        internal: as `jit.INTERNALS` has it.
+    """
+    import numba.core
+
+    owner, _, name = internal.rpartition(".")
+    kind = attrgetter(owner)(numba.core)
+    known = getattr(kind, name)
+    for one in kind.__mro__:
+        if name in vars(one):
+            delattr(one, name)
+    others = getattr(kind, "__getattr__", None)
+
+    def found(self: Any, asked: str) -> Any:
+        if asked == name:
+            return known.__get__(self)
+        if others is None:
+            raise AttributeError(asked)
+        return others(self, asked)
+
+    kind.__getattr__ = found
+
+
+def _all_hooks() -> None:
+    rename("codegen.JITCPUCodegen.set_env")
+
+
+def _uncounted_references() -> None:
+    from isr_pipeline.kafka import compiling
+
+    del compiling.OPTIONS[compiling.UNCOUNTED]
+
+
+def _one_address() -> None:
+    from isr_pipeline.kafka import rows
+
+    del rows._RowModel.from_argument
+
+
+SWITCHES: dict[str, Switch] = {
+    "cycles": Switch("jumps over cycles", _cycles, compiles=False, panel=3, large="repeats"),
+    "reuse": Switch(
+        "reuse of a simulation by other configurations",
+        _reuse,
+        compiles=False,
+        large="configurations",
+    ),
+    "dirty-bits": Switch("dirty and unchanged bits", _dirty_bits),
+    "validated-fetches": Switch(
+        "validated fetches, and the bits, which only they use", _validated_fetches
+    ),
+    "deferred-pending-reads": Switch("deferred pending reads", _deferred_pending_reads),
+    "weighted-leaves": Switch(
+        "weighted leaves of the winner tree", _weighted_leaves, compiles=False
+    ),
+    "prefetch": Switch("prefetch of large worlds", _prefetch, compiles=False, panel=0),
+    "large-pages": Switch(
+        "large pages",
+        _our_large_pages,
+        compiles=False,
+        environment={"NUMPY_MADVISE_HUGEPAGE": "0"},
+    ),
+    "own-large-pages": Switch(
+        "our own large pages; numpy asks for its own", _our_large_pages, compiles=False
+    ),
+    "forced-inlining": Switch("forced inlining (`hot`)", _forced_inlining),
+    "cold-functions": Switch("rare code kept out of the path (`cold`)", _cold_functions),
+    "no-jump-tables": Switch("no jump tables", _no_jump_tables),
+    "private-functions": Switch("`jit.py`: functions private to the kernel", _private_functions),
+    "unwritten-none": Switch("`jit.py`: no write of None as a result", _unwritten_none),
+    "optimised-once": Switch("`jit.py`: functions optimised once, as a whole", _optimised_once),
+    "all-hooks": Switch("`jit.py`: all its hooks", _all_hooks),
+    "uncounted-references": Switch(
+        "`jit.py` and `compiling.py`: no counting of references (`_nrt`)", _uncounted_references
+    ),
+    "one-address": Switch("`rows.py`: rows of an array share its address", _one_address),
+}
+"""Every switch, by the name that the results have."""
+
+NOT_SWITCHED = {
+    "`jit.py`: `_finalize_final_module`, `get_pointer_to_function`, `set_env`": (
+        "a function that is only translated has no machine code to finalise or to point to; they "
+        "go with *functions optimised once*"
+    ),
+    "`rows.py`: `numba.np.arrayobj`, `cgutils`, `imputils`, `typing.templates`": (
+        "they are how numba is told what a row is; without them nothing compiles"
+    ),
+    "`compiling.py`: `typeof_impl`": (
+        "it is how numba is told what a rule is; without it nothing compiles"
+    ),
+}
+"""What cannot be switched off alone, and why."""
