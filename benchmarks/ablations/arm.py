@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BASE = "nothing"
 """The arm in which nothing is switched off."""
-DIGEST_SCENARIOS = 3
+DIGEST_SCENARIOS = 2
 EVENTS_MS, EVENTS_TIMES = 1_500.0, 3
 REPEATS_MS = 20_000.0
 CONFIGURATIONS_MS = 200.0

@@ -37,7 +37,7 @@ class Switch:
     words: str
     off: Callable[[], None]
     compiles: bool = True
-    panel: int = 20
+    panel: int = 8
     large: Large = "events"
     environment: Mapping[str, str] = field(default_factory=dict)
 
