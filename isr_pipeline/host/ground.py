@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 ANSWER_SECONDS_MAX = 2.0
 """How long a server may take to be heard of."""
 
+JAVA_SECONDS_MAX = 30.0
+"""How long a Java may take to start: on a busy machine many times what it takes on an idle one."""
+
 PROBE_BYTES = 64 * 1024
 """Written to see whether a volume has room: without room for these no night can begin."""
 
@@ -210,13 +213,17 @@ def check_java(home: Home) -> None:
     java = java_home(home) / "bin" / "java"
     try:
         subprocess.run(
-            [str(java), "-version"], capture_output=True, text=True, check=True, timeout=4
+            [str(java), "-version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=JAVA_SECONDS_MAX,
         )
     except subprocess.CalledProcessError as error:
         said = " ".join(f"{error.stdout} {error.stderr}".split())
         reason = said or f"exit status {error.returncode}"
     except subprocess.TimeoutExpired:
-        reason = "no word in 4 s"
+        reason = f"no word in {JAVA_SECONDS_MAX:g} s"
     except OSError as error:
         reason = str(error.strerror).lower()
     else:
