@@ -118,10 +118,18 @@ class Rest:
                 self.ask("PATCH", _task(dag_id, run_id, GATE), {"new_state": "failed"})
         self.fail(dag_id, run_id)
 
-    def paused_schedules(self) -> list[str]:
-        """Names of DAGs that have a schedule and are paused."""
-        found = self.ask("GET", "dags?paused=true&limit=100")["dags"]
-        return [one["dag_id"] for one in found if one["timetable_summary"]]
+    def paused_schedules(self, prefix: str) -> list[str]:
+        """Names of DAGs that have a schedule and are paused.
+
+        Args:
+            prefix: how their ids begin.
+        """
+        found = self.ask("GET", f"dags?paused=true&dag_id_pattern={prefix}&limit=100")["dags"]
+        return [
+            one["dag_id"]
+            for one in found
+            if one["timetable_summary"] and one["dag_id"].startswith(prefix)
+        ]
 
     def fail_killed(self, prefix: str) -> list[Any]:
         """Mark runs of `dag.test` as failed that were killed; to be asked while none can run.

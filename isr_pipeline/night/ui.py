@@ -11,6 +11,7 @@ import urllib.request
 from typing import TYPE_CHECKING, NoReturn
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.experiment.nightly import DAG_PREFIX
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
@@ -80,7 +81,7 @@ def serve() -> int:
             _print_line(
                 "the schedule is off here; AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE=True turns it on"
             )
-        elif mine and (paused := rest.paused_schedules()):
+        elif mine and (paused := rest.paused_schedules(DAG_PREFIX)):
             _print_line(f"scheduled, but paused: {', '.join(paused)}; switch them on in Airflow")
         _print_line("Ctrl-C stops both")
         _watch(programs)
