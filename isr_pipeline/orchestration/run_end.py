@@ -19,7 +19,7 @@ from airflow.configuration import conf
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.experiment.nightly import experiment_of
 from isr_pipeline.host.airflow_rest import ADMIN, GATE, Rest, Silent, admin_password
-from isr_pipeline.orchestration.connections import address_of, notifiers, settings
+from isr_pipeline.orchestration.connections import VARIABLE, address_of, notifiers, settings
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
     WHY,
@@ -37,6 +37,11 @@ LINE, NOTE = "line", "note"
 
 NOTE_CHARACTERS = 1_000
 """As much as Airflow's database keeps of a note."""
+
+NO_LOGIN = (
+    "no login to Airflow's API is known; "
+    f"name one in airflow_connection of the Airflow Variable {VARIABLE}"
+)
 
 Context = Mapping[str, Any]
 
@@ -108,10 +113,12 @@ def ended_by_hand(states: Mapping[str, str | None]) -> bool:
 
 
 def leave(context: Context, line: str, note: str) -> None:
-    """Leave what a run has to say for its callbacks."""
+    """Leave what a run has to say for its callbacks, and say it where these can write no note."""
     with contextlib.suppress(Exception):  # where nothing can be kept, the log has it all the same
         context["ti"].xcom_push(key=LINE, value=line)
         context["ti"].xcom_push(key=NOTE, value=note)
+        if not (settings().airflow_connection or _admin_password()):
+            sys.stdout.write(f"the run will have no note: {NO_LOGIN}\n")
 
 
 def note_end(context: Context, *, task: str = GATE) -> None:
@@ -203,7 +210,11 @@ def _rest() -> Rest:
         address, user, password = address_of(named)
     else:
         address, user = conf.get("api", "base_url", fallback="http://localhost:8080"), ADMIN
-        password = admin_password(Path(os.environ.get("AIRFLOW_HOME", "")))
+        password = _admin_password()
     if not password:
-        raise Refused("no login to Airflow's API is known; name an airflow_connection")
+        raise Refused(NO_LOGIN)
     return Rest(address.rstrip("/"), lambda: (user, password))
+
+
+def _admin_password() -> str:
+    return admin_password(Path(os.environ.get("AIRFLOW_HOME", "")))

@@ -322,14 +322,19 @@ class TestNote:
     def test_without_a_login(
         self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """One line says what to name; nothing fails."""
+        """One line says what to name, in the log of the run's last task too; nothing fails."""
         variable = {"home": str(home.path)}
         monkeypatch.setenv("AIRFLOW_VAR_ISR_PIPELINE", json.dumps(variable))
         monkeypatch.setenv("AIRFLOW_HOME", str(home.path))
-        note_end(run_of())
-        assert capsys.readouterr().out == (
-            "the run has no note: no login to Airflow's API is known; name an airflow_connection\n"
+        why = (
+            "no login to Airflow's API is known; "
+            "name one in airflow_connection of the Airflow Variable isr_pipeline\n"
         )
+        judged(home, Verdict.UNCHANGED)
+        _, said = gate(run_of())
+        assert said.endswith(f"the run will have no note: {why}")
+        note_end(run_of())
+        assert capsys.readouterr().out == f"the run has no note: {why}"
 
 
 class TestTold:
