@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PYTHON = ((3, 11), (3, 15))
 SPARK = ((4, 1), (4, 4))
-AIRFLOW = ((3, 1), (4, 0))
+AIRFLOW = ((3, 2), (4, 0))
 """From the first version on, below the second."""
 
 AIRFLOW_TRIED = ("3.2", "3.3")

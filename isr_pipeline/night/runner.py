@@ -20,6 +20,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
 from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
+from isr_pipeline.host.doctor import AIRFLOW
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.progress import PassingLine
 from isr_pipeline.host.together import Program
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""
-
-AIRFLOW_MIN = (3, 2)
-"""Older releases are not tried."""
 
 NIGHTLY, UI = "make nightly", "make ui"
 POLL_SECONDS = 0.5
@@ -106,10 +104,10 @@ def run_night(
 
 
 def check_airflow() -> None:
-    """Ask whether the Airflow that is installed lets this program schedule one run.
+    """Ask whether there is an Airflow that our DAGs run in.
 
     Raises:
-        Refused: there is none, or its DAGs run under its own scheduler alone.
+        Refused: there is none, or an older one.
     """
     without = "without Airflow: isr-pipeline night run --in-process"
     try:
@@ -117,12 +115,9 @@ def check_airflow() -> None:
     except metadata.PackageNotFoundError:
         raise Refused(f"Airflow is not installed; {without}") from None
     major, minor = version.split(".")[:2]
-    if (int(major), int(minor)) < AIRFLOW_MIN:
-        least = ".".join(map(str, AIRFLOW_MIN))
-        raise Refused(
-            f"Airflow is {version}; allowed here: {least} or newer. "
-            f"Trigger the DAG of the experiment in Airflow, or {without}"
-        )
+    if (int(major), int(minor)) < AIRFLOW[0]:
+        least = ".".join(map(str, AIRFLOW[0]))
+        raise Refused(f"Airflow is {version}; allowed: {least} or newer; {without}")
 
 
 def wait_for_turn(lock: AirflowLock, experiment: str, night: str, *, wait: bool) -> bool:

@@ -38,8 +38,8 @@ class TestAirflow:
         with pytest.raises(Refused) as refused:
             check_airflow()
         assert str(refused.value) == (
-            "Airflow is 3.1.8; allowed here: 3.2 or newer. Trigger the DAG of the experiment in "
-            "Airflow, or without Airflow: isr-pipeline night run --in-process"
+            "Airflow is 3.1.8; allowed: 3.2 or newer; "
+            "without Airflow: isr-pipeline night run --in-process"
         )
 
     def test_not_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
