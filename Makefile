@@ -20,13 +20,14 @@ SLOW_EXAMPLES ?= 500
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
+AIRFLOW ?=
 COMPOSE_TEST_ARGS ?=
 NIGHTS ?= 30
 SOAK_ARGS ?=
 FINDING ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env compose-test soak-nights store-test pictures answers clean
+.PHONY: help setup finding nightly ui test test-slow lint format arch-test soak mutants conform contest bench bench-plot reference docs env airflow-test compose-test soak-nights store-test pictures answers clean
 
 help:  ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z_-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +100,9 @@ reference: setup  ## write the tables of docs/*-file.md, keys.md and command-lin
 
 docs:  ## the documentation as a site that is searched without a network, .state/site/index.html
 	@"$(PYTHON)" -E -X utf8 tools/docs.py
+
+airflow-test: setup  ## somebody else's Airflow and Spark: a night, its acceptance, a backfill (ten minutes; AIRFLOW=3.2 for that release)
+	@ISR_PIPELINE_FOREIGN_AIRFLOW="$(AIRFLOW)" $(RUN) $(BIN)/pytest -m slow tests/end_to_end/test_foreign_airflow.py
 
 store-test: setup  ## nights in an object store that fails, forgets or refuses, killed, two at once (a quarter of an hour)
 	@$(RUN) $(BIN)/pytest -m rehearsal tests/end_to_end/test_object_storage.py
