@@ -40,7 +40,7 @@ KEEPERS = {
     "kafka": (f"{PACKAGE}/clusters", f"{PACKAGE}/lab"),
     "great_expectations": (f"{PACKAGE}/validation",),
     "airflow": ("dags", f"{PACKAGE}/orchestration"),
-    "pyspark": (*(f"{PACKAGE}/{room}" for room in ("host", "jobs", "outcomes", "validation")),),
+    "pyspark": (f"{PACKAGE}/host", f"{PACKAGE}/jobs"),
 }
 """Library -> folders that may import it, at the top of a file or inside a function."""
 

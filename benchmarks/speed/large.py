@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from benchmarks.speed import record, scale, sizing
 from isr_pipeline.home import REPOSITORY
@@ -101,7 +100,7 @@ def _timed(one: Scenario) -> tuple[float, Any]:
 
 def _bytes(events: Any) -> int:
     """Size of the events as the events table has them."""
-    table = event_table([Kept("p", "s", "c", events)], to_arrow_schema(EVENTS))
+    table = event_table([Kept("p", "s", "c", events)], EVENTS)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "events.parquet"
         pq.write_table(table, file, compression="zstd")

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from benchmarks import reference
 from benchmarks.speed import probe
@@ -143,7 +142,7 @@ def run_slice(spark: SparkSession, folder: Path, wanted: Slice) -> SliceRun:
     shutil.rmtree(root, ignore_errors=True)
     rows = chosen_scenarios(reference.scenarios(), wanted)
     plan = plan_of(root, rows)
-    table = pa.Table.from_pylist([asdict(row) for row in rows], schema=to_arrow_schema(SCENARIOS))
+    table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCENARIOS)
     store.write_table("scenarios", plan.experiment, plan.night, table, root=plan.root)
     configurations = chosen_configurations(wanted)
     probe.read(Path(os.environ[probe.FOLDER]))

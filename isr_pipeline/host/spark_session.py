@@ -27,22 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SETTINGS: Mapping[str, str] = {
-    # Without Arrow a missing text becomes the word 'nan' on its way to pandas 3.
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # An error of a worker is an error: no second try without Arrow.
-    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "WARN",
-    "spark.sql.parquet.compression.codec": "zstd",
-    # Our shuffles are of summaries; Spark's default of 200 would be 200 empty tasks.
-    "spark.sql.shuffle.partitions": "8",
-    # What Spark keeps of ended work for pages that nobody opens here: it grows until it is full.
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "20",
-    "spark.ui.retainedTasks": "1000",
-    "spark.sql.ui.retainedExecutions": "5",
-    # A plan of a hundred columns is not worth a warning.
-    "spark.sql.debug.maxToStringFields": "1000",
     "spark.python.daemon.module": "isr_pipeline.host.spark_daemon",
     # Through TCP a task's first bytes wait 40 ms for an acknowledgement; and a socket's file keeps
     # other users of the machine out by itself.

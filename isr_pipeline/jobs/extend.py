@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
@@ -141,7 +140,7 @@ def _add_scenarios(plan: Plan, stage: Stage) -> None:
         for file in files(folder):
             if file.name != own:
                 draft.take(file, file.name)
-        schema = to_arrow_schema(SCENARIOS)
+        schema = SCENARIOS
         with store.writing_file(draft.own, own, schema) as writer:
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
         store.write_lineage(draft.own, lineage)

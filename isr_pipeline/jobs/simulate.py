@@ -1,7 +1,6 @@
 """Simulate scenarios x configurations on Spark: one row per pair in the outcomes table.
 
     simulate.py --plan PLAN.json --shard NAME         one shard's part
-    simulate.py --plan PLAN.json --assemble           the table, from all shards' parts
     simulate.py --plan PLAN.json [--panel confirm] [--configs a,b]    without shards, at once
 
 Each task reads its own scenarios and simulates them under all (or some) of the configurations;
@@ -15,15 +14,11 @@ import contextlib
 import math
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import inheritable_thread_target
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import core_seconds
@@ -34,15 +29,15 @@ from isr_pipeline.host.spark_workers import check_workers
 from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import Progress, print_line
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.outcomes import pairs, parts, spark_files, store
+from isr_pipeline.outcomes import pairs, parts, store
 from isr_pipeline.outcomes.other_kernel import simulate_by
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
-from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.storage.published import drafting
+from isr_pipeline.outcomes.schemas import SCHEMAS
+from isr_pipeline.storage.places import place_of
+from isr_pipeline.storage.published import Stored, drafting
 from isr_pipeline.storage.remote import read_so_far, reading_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -50,7 +45,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place
-    from isr_pipeline.storage.published import Draft, Stored
 
 PRELOADED = ("isr_pipeline.outcomes.pairs", "isr_pipeline.worlds.ready:load_kernel")
 """What every task needs, and is slow to import."""
@@ -64,10 +58,11 @@ LONG_PAIR_SECONDS = 1.0
 SECONDS_PER_TASK = 20.0
 """Core-seconds of a task then: who watches sees how far it is."""
 
-ROWS_PER_FILE = 200_000
-
 SIMULATED = ("outcomes", "events")
 """Tables that a task writes rows of."""
+
+WRITTEN = "item string, rows long, place string, name string, size long, sha256 string"
+"""What a task says of each file that it wrote: its table, its rows, and where it is."""
 
 
 class OutOfTime(Exception):
@@ -83,14 +78,12 @@ class SimulateConfig:
         panel: regression, confirm or fresh.
         shard: a shard's name: write its part only. None: the configurations below, at once.
         configs: names or config_ids; None for all of the plan.
-        assemble_only: put parts together that are there already.
     """
 
     plan: Plan
     panel: str = "regression"
     shard: str | None = None
     configs: tuple[str, ...] | None = None
-    assemble_only: bool = False
 
 
 def parse(arguments: list[str] | None = None) -> SimulateConfig:
@@ -104,7 +97,6 @@ def parse(arguments: list[str] | None = None) -> SimulateConfig:
     parser.add_argument("--panel", default="regression", help="regression, confirm or fresh")
     parser.add_argument("--shard", help="simulate this shard's configurations, write its part")
     parser.add_argument("--configs", help="names or config_ids, with commas between")
-    parser.add_argument("--assemble", action="store_true", help="only put the parts together")
     options = parser.parse_args(arguments)
     plan = Plan.load(options.plan)
     _allowed("--panel", [options.panel], [name for name, size in plan.panels.items() if size])
@@ -113,7 +105,7 @@ def parse(arguments: list[str] | None = None) -> SimulateConfig:
     names = [name for c in plan.configurations for name in (c.name, c.config_id)]
     configs = tuple(options.configs.split(",")) if options.configs else None
     _allowed("--configs", configs or [], names)
-    return SimulateConfig(plan, options.panel, options.shard, configs, options.assemble)
+    return SimulateConfig(plan, options.panel, options.shard, configs)
 
 
 def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
@@ -123,19 +115,8 @@ def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
 
 
 @reading_once()
-def run(spark: SparkSession | None, config: SimulateConfig) -> None:
-    """Simulate, and write the shard's part or the table.
-
-    Args:
-        spark: the session; None only to assemble.
-        config: what to simulate.
-    """
-    if config.assemble_only:
-        parts.assemble(config.plan, config.panel)
-        return
-    if spark is None:
-        msg = "a Spark session is needed to simulate"
-        raise ValueError(msg)
+def run(spark: SparkSession, config: SimulateConfig) -> None:
+    """Simulate, and write the shard's part or the table."""
     part = config.shard or parts.WHOLE
     configurations = chosen(config)
     panels = {config.panel: configurations}
@@ -211,31 +192,26 @@ def simulate_part(
         f"{panel}/{part}: {len(costs)} scenarios x {len(configurations)} configurations = "
         f"{count} pairs in {len(tasks)} tasks"
     )
-    folder = parts.part_path(plan, panel, part)
-    with drafting(folder) as draft:
-        raw = draft.shared / "raw"
-        if isinstance(raw, Path):
-            for table in SIMULATED:
-                (raw / table).mkdir(parents=True)
-                (draft.own / table).mkdir()
+    with drafting(parts.part_path(plan, panel, part)) as draft:
+        for table in SIMULATED:
+            (draft.shared / table).mkdir()
         with Progress(
             spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
         ) as progress:
+            folder, indices = draft.shared, list(costs)
             work = Work(
-                plan, panel, list(costs), tasks, configurations, raw, other, until_s, version
+                plan, panel, indices, tasks, configurations, folder, other, until_s, version
             )
             worker = _worker(work, progress)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
-            found = numbers.mapInArrow(worker, f"item string, {spark_files.WRITTEN}").collect()
-        files = {t: [spark_files.stored(row) for row in found if row.item == t] for t in SIMULATED}
+            found = numbers.mapInArrow(worker, WRITTEN).collect()
         written = sum(row.rows for row in found if row.item == "outcomes")
         if written != count and time.time() >= until_s:
             raise OutOfTime(f"{panel}/{part}: {written} pairs of {count} in time")
         if written != count:
             msg = f"{panel}/{part}: the tasks wrote {written} pairs of {count}"
             raise RuntimeError(msg)
-        _compact(spark, files, draft, count)
-        remove_tree(raw)
+        draft.add(Stored(place_of(row.place), row.name, row.size, row.sha256) for row in found)
         config_ids = [c.config_id for c in configurations]
         store.write_lineage(draft.own, parts.part_lineage(plan, panel, config_ids))
 
@@ -305,7 +281,7 @@ def _worker(
         cost_done.add(cost)
 
     def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schemas = {table: to_arrow_schema(SPARK_SCHEMAS[table]) for table in SIMULATED}
+        schemas = {table: SCHEMAS[table] for table in SIMULATED}
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 if time.time() >= work.until_s:
@@ -347,42 +323,24 @@ def _write(
     count = dict.fromkeys(schemas, 0)
     with contextlib.ExitStack() as files:
         writers = {
-            table: files.enter_context(store.writing_file(folder / table, name, schema))
+            table: files.enter_context(store.writing_file(folder, f"{table}/{name}", schema))
             for table, schema in schemas.items()
         }
         for table, some in rows:
             writers[table].write_table(some)
             count[table] += len(some)
     for table, writer in writers.items():
-        told = spark_files.told(count[table], writer.stored)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([table]), *told.columns], ["item", *told.schema.names]
-        )
-
-
-def _compact(
-    spark: SparkSession, files: Mapping[str, Sequence[Stored]], draft: Draft, count: int
-) -> None:
-    """Write the tables, sorted, in a few files instead of one a task; both at once.
-
-    Raises:
-        RuntimeError: there were fewer outcomes than the tasks said.
-    """
-    wanted = -(-count // ROWS_PER_FILE)
-
-    def write(table: str) -> int:
-        rows = spark_files.read(spark, SPARK_SCHEMAS[table], files[table])
-        ordered = rows.coalesce(wanted).sortWithinPartitions(*store.TABLES[table])
-        return spark_files.write(ordered, SPARK_SCHEMAS[table], draft, "part", table)
-
-    with ThreadPoolExecutor(len(SIMULATED)) as pool:
-        tables = {
-            table: pool.submit(inheritable_thread_target(write), table) for table in SIMULATED
+        file = writer.stored
+        assert file is not None, "the file is there"
+        told = {
+            "item": table,
+            "rows": count[table],
+            "place": str(file.place),
+            "name": file.name,
+            "size": file.size,
+            "sha256": file.sha256,
         }
-        written = {table: rows.result() for table, rows in tables.items()}
-    if written["outcomes"] != count:
-        msg = f"{draft.shared}: {written['outcomes']} outcomes of {count} were put together"
-        raise RuntimeError(msg)
+        yield pa.RecordBatch.from_pylist([told])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -390,9 +348,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     def work() -> None:
         config = parse(arguments)
-        spark = None if config.assemble_only else spark_session("simulate", preload=PRELOADED)
-        if spark is not None:
-            check_workers(spark, config.plan.root)
+        spark = spark_session("simulate", preload=PRELOADED)
+        check_workers(spark, config.plan.root)
         run(spark, config)
 
     return run_as_program(work)

@@ -13,24 +13,34 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from isr_pipeline.errors import Refused
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.store import (
     parts_path,
     read_lineage,
     table_path,
     write_lineage,
+    writing_file,
 )
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import drafting, files, is_published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.storage.places import Place
+    from isr_pipeline.storage.published import Stored
 
 WHOLE = "all"
 """Name of the part that holds every configuration asked for, outside any shard."""
+
+ROWS_AT_ONCE = 1_000_000
+"""In memory while parts are put together."""
 
 
 def plan_key(plan: Plan) -> str:
@@ -132,10 +142,6 @@ def assemble(
 
 def _keep_rows(folder: Place, panel: str, config_ids: Sequence[str], target: Path) -> None:
     """Write the rows that a published table has of a panel and some configurations."""
-    import pyarrow as pa  # noqa: PLC0415 - slow
-    import pyarrow.compute as pc  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     tables = [
         pq.read_table(file.open(), partitioning=None)
         for file in files(folder)
@@ -144,6 +150,18 @@ def _keep_rows(folder: Place, panel: str, config_ids: Sequence[str], target: Pat
     if tables:
         rows = pa.concat_tables(tables)
         pq.write_table(rows.filter(pc.field("config_id").isin(config_ids)), target)
+
+
+def _gathered(held: Sequence[Stored]) -> Iterator[pa.Table]:
+    """Rows of files, as many at once as `ROWS_AT_ONCE`: few groups of rows make a small file."""
+    waiting: list[pa.Table] = []
+    for file in held:
+        waiting.append(pq.read_table(file.open(), partitioning=None))
+        if sum(map(len, waiting)) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _remove_if_empty(folder: Place) -> None:
@@ -171,9 +189,10 @@ def _assemble_table(
     *,
     stay: Sequence[str],
 ) -> None:
-    """Copy the parts' files, and the other panels' files, into a new table folder.
+    """Make a new table folder of a file for each part, and of the other panels' files.
 
-    Rows of the panel stay for the configurations of ``stay``.
+    A part has a file of each task that simulated. Rows of the panel stay for the configurations
+    of ``stay``.
     """
     folder = table_path(table, plan.experiment, plan.night, plan.root)
     keep = assembled(plan)
@@ -184,6 +203,7 @@ def _assemble_table(
             if file.name.partition(".")[0] in keep.keys() - {panel}:
                 draft.take(file, file.name)
         for name, part in parts.items():
-            for number, file in enumerate(files(part, table)):
-                draft.take(file, f"{panel}.{name}-{number:05d}.parquet")
+            with writing_file(draft.own, f"{panel}.{name}.parquet", SCHEMAS[table]) as writer:
+                for rows in _gathered(files(part, table)):
+                    writer.write_table(rows)
         write_lineage(draft.own, lineage)

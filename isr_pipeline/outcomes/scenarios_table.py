@@ -10,7 +10,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
@@ -33,7 +32,7 @@ def generate_scenarios(plan: Plan) -> None:
     panels = [(panel, size) for panel, size in plan.panels.items() if size]
     store.delete_night(plan.experiment, plan.night, tables=store.LATER_TABLES, root=plan.root)
     folder = store.table_path("scenarios", plan.experiment, plan.night, plan.root)
-    schema, source = to_arrow_schema(SCENARIOS), plan.definition.source
+    schema, source = SCENARIOS, plan.definition.source
     with drafting(folder) as draft:
         for panel, size in panels:
             with store.writing_file(draft.own, f"drawn-{panel}.parquet", schema) as writer:

@@ -1,42 +1,32 @@
-"""Schemas of the tables that Spark writes.
+"""Schemas of the tables whose rows have one: all but the verdicts.
 
 ``experiment`` and ``night`` are no columns: the folder of a table says them.
 """
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    DataType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
 from isr_pipeline.worlds.columns import COLUMNS, TOTAL_TYPES
 
-_NULLABLE = True
-_GIVEN = False
+
+def _text(name: str, *, nullable: bool = False) -> pa.Field:
+    return pa.field(name, pa.string(), nullable)
 
 
-def _text(name: str) -> StructField:
-    return StructField(name, StringType(), _GIVEN)
+def _whole(name: str, *, nullable: bool = False) -> pa.Field:
+    return pa.field(name, pa.int64(), nullable)
 
 
-def _whole(name: str, *, nullable: bool = False) -> StructField:
-    return StructField(name, LongType(), nullable)
+def _number(name: str, *, nullable: bool = False) -> pa.Field:
+    return pa.field(name, pa.float64(), nullable)
 
 
-def _number(name: str, *, nullable: bool = False) -> StructField:
-    return StructField(name, DoubleType(), nullable)
-
-
-def _column(name: str, type_: str, *, nullable: bool) -> StructField:
+def _column(name: str, type_: str, *, nullable: bool) -> pa.Field:
     return _whole(name, nullable=nullable) if type_ == "int" else _number(name, nullable=nullable)
 
 
-SCENARIOS = StructType(
+SCENARIOS = pa.schema(
     [
         _text("panel"),
         _text("scenario_id"),
@@ -50,7 +40,7 @@ SCENARIOS = StructType(
 )
 """One row per scenario of each panel; `index` counts from 0 within the panel."""
 
-OUTCOMES = StructType(
+OUTCOMES = pa.schema(
     [
         _text("panel"),
         _text("scenario_id"),
@@ -68,7 +58,7 @@ OUTCOMES = StructType(
 )
 """One row per pair of a scenario and a configuration; null where the pair failed."""
 
-EVENTS = StructType(
+EVENTS = pa.schema(
     [
         _text("panel"),
         _text("scenario_id"),
@@ -76,19 +66,19 @@ EVENTS = StructType(
         _whole("seq"),
         _number("t_ms"),
         _text("kind"),
-        StructField("topic", StringType(), _NULLABLE),
+        _text("topic", nullable=True),
         _whole("partition", nullable=True),
         _whole("broker", nullable=True),
         _whole("leader", nullable=True),
         _whole("leader_epoch", nullable=True),
-        StructField("isr", StringType(), _NULLABLE),
-        StructField("cause", StringType(), _NULLABLE),
+        _text("isr", nullable=True),
+        _text("cause", nullable=True),
         _number("decided_ms", nullable=True),
     ]
 )
 """Events of the pairs that are kept; `seq` counts from 0 in a pair; isr and cause are JSON."""
 
-SUMMARY = StructType(
+SUMMARY = pa.schema(
     [
         _text("panel"),
         _text("config_id"),
@@ -118,15 +108,10 @@ of the natural totals; `ratio` is value / reference_value on the scenarios both 
 paired interval, null if the reference is 0.
 """
 
-SPARK_SCHEMAS: dict[str, StructType] = {
+SCHEMAS: dict[str, pa.Schema] = {
     "scenarios": SCENARIOS,
     "outcomes": OUTCOMES,
     "events": EVENTS,
     "summary": SUMMARY,
 }
-"""Schema of each table that Spark writes."""
-
-
-def names_and_types(schema: StructType) -> list[tuple[str, DataType]]:
-    """Columns of a schema without nullability, which Parquet files do not keep."""
-    return [(field.name, field.dataType) for field in schema.fields]
+"""Schema of each table."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.outcomes import parts, store
@@ -53,7 +52,7 @@ def summarize_night(plan: Plan, resamples: int = RESAMPLES) -> None:
         plan.experiment,
         plan.night,
         pd.concat(rows, ignore_index=True),
-        schema=to_arrow_schema(SUMMARY),
+        schema=SUMMARY,
         root=plan.root,
         lineage={"plan": parts.plan_key(plan)},
     )

@@ -16,12 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.experiment.stage_strata import stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.storage.published import files
@@ -78,12 +77,12 @@ class Frame:
 
 def columns_planned(table: str) -> list[str]:
     """Columns of a table by its schema, each with its type."""
-    return _named(to_arrow_schema(SPARK_SCHEMAS[table]))
+    return _named(SCHEMAS[table])
 
 
 def columns_given(table: str) -> list[str]:
     """Columns of a table by its schema that are never null."""
-    return [field.name for field in SPARK_SCHEMAS[table] if not field.nullable]
+    return [field.name for field in SCHEMAS[table] if not field.nullable]
 
 
 def columns_found(table: str, plan: Plan) -> list[str]:
@@ -126,8 +125,7 @@ def _read(how: Callable[..., Any], file: Any, **options: Any) -> Any:
 
 
 def _rows(table: str, plan: Plan) -> pa.Table:
-    schema = to_arrow_schema(SPARK_SCHEMAS[table])
-    options = {"columns": schema.names, "partitioning": None}
+    options = {"columns": SCHEMAS[table].names, "partitioning": None}
     return pa.concat_tables(_read(pq.read_table, one, **options) for one in _held(table, plan))
 
 

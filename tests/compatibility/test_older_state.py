@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
@@ -24,7 +23,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status as NightStatus
 from isr_pipeline.night.status import nights, write_status
 from isr_pipeline.outcomes import pairs, store
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.scenarios.former_names import STRATA
@@ -75,9 +74,9 @@ def plan_of(night: str) -> Plan:
 def simulated(night: str) -> Plan:
     """Plan a night with today's code and simulate its regression panel, without Spark."""
     plan = make_plan(EXPERIMENT, night)
-    schemas = {name: to_arrow_schema(SPARK_SCHEMAS[name]) for name in ("outcomes", "events")}
+    schemas = {name: SCHEMAS[name] for name in ("outcomes", "events")}
     drawn = [asdict(row) for row in draw_panel(plan.definition.source, "regression", night)]
-    schema = to_arrow_schema(SPARK_SCHEMAS["scenarios"])
+    schema = SCHEMAS["scenarios"]
     scenarios = pa.Table.from_pylist(drawn, schema=schema)
     store.write_table("scenarios", EXPERIMENT, night, scenarios.to_pandas(), schema=schema)
     found = pairs.simulate(scenarios, plan.configurations, schemas, lambda _count, _cost: None)

@@ -58,7 +58,7 @@ from isr_pipeline.host.spark_session import spark_session
 
 spark = spark_session("job")
 context = spark.sparkContext
-names = ("spark.ui.enabled", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone")
+names = ("spark.ui.enabled", "spark.python.daemon.module", "spark.log.level")
 found = {name: spark.conf.get(name) for name in names}
 variables = {"threads": context.getConf().get("spark.executorEnv.OMP_NUM_THREADS")}
 print("told", json.dumps({**found, **variables, "app": context.appName, "at": context.master}))
@@ -72,7 +72,7 @@ def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
     given = {
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
-        "spark.sql.shuffle.partitions": "64",
+        "spark.log.level": "ERROR",
         "spark.executorEnv.OMP_NUM_THREADS": "3",
     }
     options = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
@@ -89,8 +89,8 @@ def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.partition("told ")[2].splitlines()[0]) == {
         "spark.ui.enabled": "true",
-        "spark.sql.shuffle.partitions": "64",
-        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "ERROR",
+        "spark.python.daemon.module": "isr_pipeline.host.spark_daemon",
         "threads": "3",
         "app": "named",
         "at": "local[1]",

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.outcomes.events import Kept, event_table
@@ -16,7 +15,7 @@ from isr_pipeline.worlds.events import KINDS, Events
 from isr_pipeline.worlds.reuse import Simulations
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
-SCHEMA = to_arrow_schema(EVENTS)
+SCHEMA = EVENTS
 
 
 @pytest.fixture(scope="module")

@@ -67,8 +67,8 @@ class TestSchemas:
 
     def test_kinds(self) -> None:
         """Whole numbers of the kernel are whole numbers of the table."""
-        types = {"int": "bigint", "float": "double"}
-        found = {name: OUTCOMES[name].dataType.simpleString() for name in OUTCOME_COLUMNS}
+        types = {"int": "int64", "float": "double"}
+        found = {name: str(OUTCOMES.field(name).type) for name in OUTCOME_COLUMNS}
         assert found == {name: types[kind] for name, kind in OUTCOME_COLUMNS.items()}
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.outcomes import pairs
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.simulation.world.columns import Table
 from isr_pipeline.simulation.world.tables import Event
@@ -138,7 +137,7 @@ class TestSimulatePair:
         table = pa.Table.from_pylist([given])
         limits = [configuration(f"c{limit}", {**S2, LIMIT: limit}) for limit in (100, 5000)]
         both = [CONFIGURATION, *limits]
-        schemas = {name: to_arrow_schema(SPARK_SCHEMAS[name]) for name in ("outcomes", "events")}
+        schemas = {name: SCHEMAS[name] for name in ("outcomes", "events")}
 
         def rows(configurations: list[Configuration]) -> list[dict[str, Any]]:
             tables = pairs.simulate(table, configurations, schemas, lambda *_: None)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from isr_pipeline.errors import InputError, Refused
@@ -18,7 +20,7 @@ from isr_pipeline.jobs import simulate
 from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS, names_and_types
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.storage.published import replacing
@@ -26,8 +28,6 @@ from isr_pipeline.validation.run import check
 from tests.validation.tables import records
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 NIGHT = "2026-11-19"
@@ -45,7 +45,7 @@ class Made:
         plan = self.plan
         return {
             name: store.table_digest(name, plan.experiment, plan.night, root=plan.root)
-            for name in SPARK_SCHEMAS
+            for name in SCHEMAS
         }
 
 
@@ -79,13 +79,23 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made
 class TestNight:
     """A night as the DAG makes it."""
 
-    def test_schemas(self, spark: SparkSession, night: Made) -> None:
-        """Every table has its literal schema."""
+    def test_schemas(self, night: Made) -> None:
+        """Every file of every table has its literal schema."""
         plan = night.plan
-        for name, schema in SPARK_SCHEMAS.items():
+        for name, schema in SCHEMAS.items():
             folder = store.table_path(name, plan.experiment, plan.night, plan.root)
-            found = spark.read.parquet(str(folder)).schema
-            assert names_and_types(found) == names_and_types(schema), name
+            assert isinstance(folder, Path)
+            found = {str(pq.read_schema(file)) for file in folder.glob("*.parquet")}
+            assert found == {str(schema)}, name
+
+    def test_a_shard_has_one_file(self, night: Made) -> None:
+        """Its tasks' files are one, with one group of rows: each group costs some kilobytes."""
+        plan = night.plan
+        folder = store.table_path("outcomes", plan.experiment, plan.night, plan.root)
+        assert isinstance(folder, Path)
+        names = [f"regression.{shard.name}.parquet" for shard in plan.shards]
+        groups = {one.name: pq.ParquetFile(one).num_row_groups for one in folder.glob("regr*")}
+        assert groups == dict.fromkeys(names, 1)
 
     def test_gates_pass(
         self, spark: SparkSession, night: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

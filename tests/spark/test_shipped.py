@@ -40,7 +40,7 @@ from isr_pipeline.jobs import simulate
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
 from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 
 master, folder, scenarios = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 plan = make_plan("smoke", "2026-11-19", scenarios)
@@ -54,7 +54,7 @@ parts.assemble_night(plan)
 summarize_night(plan)
 spark.stop()
 of_night = plan.experiment, plan.night
-digests = {name: store.table_digest(name, *of_night, root=plan.root) for name in SPARK_SCHEMAS}
+digests = {name: store.table_digest(name, *of_night, root=plan.root) for name in SCHEMAS}
 print("made", json.dumps({"digests": digests, "workers": workers}))
 """
 

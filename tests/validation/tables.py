@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.metrics import natural_totals
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.summary import summarize
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.worlds.columns import METRICS
@@ -168,7 +167,7 @@ def summary(of: pd.DataFrame) -> pd.DataFrame:
 
 def write(table: str, rows: pd.DataFrame, plan: Plan) -> None:
     """Write a table by its schema, saying which plan made it."""
-    schema = to_arrow_schema(SPARK_SCHEMAS[table])
+    schema = SCHEMAS[table]
     as_planned = set(schema.names) == set(rows.columns)
     held = {"regression": [c.config_id for c in plan.configurations]}
     store.write_table(

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.schemas import SPARK_SCHEMAS
+from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.validation.data_docs import CHECKED_TABLES
 from isr_pipeline.validation.run import DataRefused, broken_of, check, load_suite
 from tests.validation import tables
@@ -291,7 +290,7 @@ class TestCorruptedRows:
     @pytest.mark.parametrize("table", CHECKED_TABLES)
     def test_null(self, night: Plan, table: str) -> None:
         """A null is refused in every column that has none."""
-        given = [field.name for field in SPARK_SCHEMAS[table] if not field.nullable]
+        given = [field.name for field in SCHEMAS[table] if not field.nullable]
         damaged = _with(night, table, dict.fromkeys(given))
         assert {f"{column}_null" for column in given} <= broken(table, damaged)
 
@@ -375,7 +374,7 @@ class TestRefusal:
         """A column of another type is named; nothing is said of its rows."""
         found = tables.outcomes(night)
         found["records_lost"] = found["records_lost"].astype(str)
-        schema = to_arrow_schema(SPARK_SCHEMAS["outcomes"])
+        schema = SCHEMAS["outcomes"]
         tables.write("outcomes", found[schema.names].assign(more=1), night)
         with pytest.raises(DataRefused) as refused:
             check("outcomes", night)
