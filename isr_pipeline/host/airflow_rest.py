@@ -21,6 +21,9 @@ ADMIN = "admin"
 GATE = "gate"
 """Task of a night that Airflow leaves to be run when a run is marked as failed: a tear-down."""
 
+WHY, LINE = "why", "line"
+"""Keys under which a task leaves why it failed, and the last one how its run ended, in a line."""
+
 ENDED = frozenset({"success", "failed"})
 """States of a run that has ended."""
 
@@ -94,10 +97,19 @@ class Rest:
         answer = self.ask("GET", f"{_run(dag_id, run_id)}/taskInstances?limit=100")
         return list(answer["task_instances"]) if answer else []
 
-    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> Any:
-        """What a task left under a key; None if it left nothing."""
-        answer = self.ask("GET", f"{_task(dag_id, run_id, task_id)}/xcomEntries/{key}")
+    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str, shard: int = -1) -> Any:
+        """What a task, or a shard of it, left under a key; None if it left nothing."""
+        place = f"{_task(dag_id, run_id, task_id)}/xcomEntries/{key}?map_index={shard}"
+        answer = self.ask("GET", place)
         return answer["value"] if answer else None
+
+    def why(self, dag_id: str, run_id: str, task: dict[str, Any]) -> str:
+        """The line that a task, or a shard, left before it failed; empty if it was killed."""
+        for key in (WHY, LINE):
+            left = self.xcom(dag_id, run_id, task["task_id"], key, task["map_index"])
+            if isinstance(left, str):
+                return left
+        return ""
 
     def note(self, dag_id: str, run_id: str, task_id: str, note: str) -> None:
         """Put a note on the pages of a run and of one of its tasks."""

@@ -8,11 +8,10 @@ import math
 import os
 import sys
 import time
-from collections import deque
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
@@ -27,9 +26,6 @@ from isr_pipeline.host.together import Program
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.verdicts import notify
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""
@@ -238,7 +234,7 @@ class _Run:
         run = rest.run(self._dag_id, self._run_id)
         for task in rest.task_instances(self._dag_id, self._run_id) if run else ():
             if task["state"] and task["state"] not in QUIET_TASKS:
-                self._show_task(task)
+                self._show_task(rest, task)
         self._tail.read()
         state = str(run["state"]) if run else "none"
         if state == "queued" and time.monotonic() > self._patient_until:
@@ -263,7 +259,7 @@ class _Run:
             fail(self._dag_id, self._run_id)
         interrupt(self._experiment, self._night, self._run_id)
 
-    def _show_task(self, task: dict[str, Any]) -> None:
+    def _show_task(self, rest: Rest, task: dict[str, Any]) -> None:
         name, state, attempt = task["task_id"], task["state"], task["try_number"]
         shard = task["rendered_map_index"]
         if task["map_index"] >= 0:
@@ -284,8 +280,9 @@ class _Run:
         took = f"  {task['duration']:.1f} s" if task["duration"] and state != "running" else ""
         print_line(f"{name:<34} {state}{took}")
         if state in ("failed", "up_for_retry"):
-            for line in last_words(file):
-                print_line(f"    {line}")
+            why = rest.why(self._dag_id, self._run_id, task)
+            if why:
+                print_line(f"    {shortened(why, LINE_MAX - 50)}")
             print_line(f"    log: {file}")
 
 
@@ -356,41 +353,6 @@ def task_log(home: Home, dag_id: str, run_id: str, task: dict[str, Any]) -> Path
     if task["map_index"] >= 0:
         folder /= f"map_index={task['map_index']}"
     return folder / f"attempt={task['try_number']}.log"
-
-
-def last_words(file: Path, count: int = 8) -> list[str]:
-    """Why a task failed: the message of its exception, else the last lines it printed."""
-    lines: deque[str] = deque(maxlen=count)
-    said: deque[str] = deque(maxlen=count)
-    for entry in _entries(file):
-        if entry.get("logger") == "task.stdout":
-            said.append(str(entry.get("event", "")))
-        elif entry.get("event") == "Task exited":  # a red night's gate, which has no traceback
-            return [line[:300] for line in said]
-        details = entry.get("error_detail") or []
-        for detail in details:
-            if detail.get("exc_type") in ("AirflowFailException", "AirflowException"):
-                return [shortened(" ".join(str(detail.get("exc_value")).split()), LINE_MAX - 50)]
-        if entry.get("logger", "").endswith(("spark_submit", "SparkSubmitHook")):
-            lines.append(str(entry.get("event", "")))
-        elif details:
-            lines.append(f"{details[-1].get('exc_type')}: {details[-1].get('exc_value')}")
-    return [line[:300] for line in lines]
-
-
-def _entries(file: Path) -> Iterator[dict[str, Any]]:
-    """Entries of a task log, which is one JSON object a line."""
-    try:
-        text = file.read_text(errors="replace")
-    except OSError:
-        return
-    for line in text.splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict):
-            yield entry
 
 
 class _Tail:

@@ -18,11 +18,18 @@ from airflow.configuration import conf
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.experiment.nightly import experiment_of
-from isr_pipeline.host.airflow_rest import ADMIN, GATE, Rest, Silent, admin_password
+from isr_pipeline.host.airflow_rest import (
+    ADMIN,
+    GATE,
+    LINE,
+    WHY,
+    Rest,
+    Silent,
+    admin_password,
+)
 from isr_pipeline.orchestration.connections import VARIABLE, address_of, notifiers, settings
 from isr_pipeline.orchestration.wiring import (
     GATE_MAY_SKIP,
-    WHY,
     broken_tasks,
     night_of,
     states_of,
@@ -32,8 +39,8 @@ from isr_pipeline.orchestration.wiring import (
 ACCEPT = "accept"
 """The task of an acceptance. The page of a run's last task has the run's note too."""
 
-LINE, NOTE = "line", "note"
-"""Keys under which that task leaves its one line, and the Markdown of the run's page."""
+NOTE = "note"
+"""Key under which that task leaves the Markdown of the run's page, beside its one line."""
 
 NOTE_CHARACTERS = 1_000
 """As much as Airflow's database keeps of a note."""

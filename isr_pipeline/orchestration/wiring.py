@@ -33,6 +33,7 @@ from isr_pipeline.experiment.file import known_experiments
 from isr_pipeline.experiment.nightly import Nightly, experiment_of
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import SHIPPED, Home
+from isr_pipeline.host.airflow_rest import WHY
 from isr_pipeline.host.spark_errors import cause, disk_full, only_a_person_mends
 from isr_pipeline.night import steps
 from isr_pipeline.orchestration.connections import (
@@ -192,10 +193,6 @@ def night_of(context: Mapping[str, Any]) -> str:
     run = context["dag_run"]
     moment: datetime.datetime = run.logical_date or run.run_after
     return moment.astimezone(datetime.UTC).date().isoformat()
-
-
-WHY = "why"
-"""Key under which a task that failed leaves its reason for the gate and for the run's note."""
 
 
 def one_line_errors(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from airflow.sdk import DAG, BaseNotifier
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import REPOSITORY, Home
+from isr_pipeline.host.airflow_rest import WHY
 from isr_pipeline.night import steps
 from isr_pipeline.night.claim import claim_night, holds_claim
 from isr_pipeline.night.status import Status, noted_status, write_status
@@ -93,7 +94,7 @@ class Api(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Give what a task left."""
-        key = self.path.rpartition("/xcomEntries/")[2]
+        key = self.path.rpartition("/xcomEntries/")[2].partition("?")[0]
         self._answer({"value": self.left.get(key, "")}, 200 if key in self.left else 404)
 
     def do_PATCH(self) -> None:
@@ -245,7 +246,7 @@ class TestGate:
         """With the reason that it left."""
         begin(home)
         context = run_of({"simulate_0": "failed", "decide": "upstream_failed"})
-        context["ti"].xcom_push(wiring.WHY, "memory was short")
+        context["ti"].xcom_push(WHY, "memory was short")
         passed, said = gate(context)
         assert not passed
         said = said.rstrip("\n")
@@ -305,7 +306,7 @@ class TestNote:
         note_end(context, task=ACCEPT)
         assert notes()[ACCEPT] == "**night 1 is the baseline**\n\n* lag-20s"
         context = run_of()
-        context["ti"].xcom_push(wiring.WHY, "there is no night 1 of smoke")
+        context["ti"].xcom_push(WHY, "there is no night 1 of smoke")
         note_end(context, task=ACCEPT)
         assert notes()[ACCEPT] == "**there is no night 1 of smoke**"
 
@@ -365,7 +366,7 @@ class TestTold:
         """The line says which task failed, and why."""
         begin(home)
         context = run_of({"validate_outcomes": "failed"})
-        context["ti"].xcom_push(wiring.WHY, "outcomes of night 1 refused")
+        context["ti"].xcom_push(WHY, "outcomes of night 1 refused")
         gate(context)
         end(context, failed=True)
         assert len(TOLD) == 1

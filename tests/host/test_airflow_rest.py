@@ -22,6 +22,8 @@ RUNS = [
     {"dag_id": "isr_nightly_smoke", "dag_run_id": "backfill__c", "triggered_by": "backfill"},
 ]
 
+LEFT = "/taskInstances/simulate/xcomEntries/why?map_index=1"
+
 
 class Airflow(BaseHTTPRequestHandler):
     """Answers to a login with the right password, and to what its token asks for."""
@@ -62,6 +64,8 @@ class Airflow(BaseHTTPRequestHandler):
         if self.path.endswith("/taskInstances?limit=100") and "manual__" in self.path:
             tasks = [{"task_id": "plan", "state": "running"}, {"task_id": "gate", "state": None}]
             return 200, {"task_instances": tasks}
+        if "/xcomEntries/" in self.path:
+            return (200, {"value": "memory was short"}) if self.path.endswith(LEFT) else (404, {})
         if "dagRuns/manual__" in self.path:
             return 200, {}
         return (409, {"detail": "there is one"}) if body else (404, {"detail": "none"})
@@ -94,6 +98,13 @@ def test_what_is_not_there(rest: Rest) -> None:
     """Is no error."""
     assert rest.run("isr_nightly_smoke", "none") is None
     assert rest.task_instances("isr_nightly_smoke", "none") == []
+
+
+def test_why_a_shard_failed(rest: Rest) -> None:
+    """The line that it left; a task that was killed left none."""
+    failed = {"task_id": "simulate", "map_index": 1}
+    assert rest.why("isr_nightly_smoke", "manual__a", failed) == "memory was short"
+    assert rest.why("isr_nightly_smoke", "manual__a", {**failed, "map_index": 0}) == ""
 
 
 def test_what_airflow_refuses(rest: Rest) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
-from isr_pipeline.night.runner import _Tail, check_airflow, last_words
+from isr_pipeline.night.runner import _Tail, check_airflow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,31 +70,6 @@ class TestTail:
         now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
         tail.end(now)
         assert "pairs 1/2" in capsys.readouterr().out
-
-
-class TestLastWords:
-    """Why a task failed, from its log."""
-
-    @pytest.mark.parametrize("kind", ["AirflowFailException", "AirflowException"])
-    def test_the_reason_alone(self, tmp_path: Path, kind: str) -> None:
-        """One line, though Spark had said fifty around it."""
-        file = tmp_path / "attempt=1.log"
-        said = {"event": "26/11/23 WARN TaskSetManager: Lost task", "logger": "SparkSubmitHook"}
-        detail = {"exc_type": kind, "exc_value": "/data/x: no space left\non device"}
-        failed = {"event": "Task failed with exception", "error_detail": [detail]}
-        file.write_text("".join(json.dumps(entry) + "\n" for entry in (said, said, failed)))
-        assert last_words(file) == ["/data/x: no space left on device"]
-
-    def test_a_red_night(self, tmp_path: Path) -> None:
-        """Its gate ends without an exception; what it printed says why."""
-        file = tmp_path / "attempt=1.log"
-        entries: list[dict[str, object]] = [
-            {"event": "1 of 5 configurations regressed", "logger": "task.stdout"},
-            {"event": "isr-pipeline why 2026-11-19 today", "logger": "task.stdout"},
-            {"event": "Task exited", "logger": "task", "exit_code": 1},
-        ]
-        file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-        assert last_words(file) == [entry["event"] for entry in entries[:2]]
 
 
 class TestStop:
