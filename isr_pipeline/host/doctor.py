@@ -156,19 +156,15 @@ def _java(home: Home) -> str:
 
 
 def _master() -> str:
-    master = stack.wanted_master(None)
-    if master is None:
-        return "as the connection in AIRFLOW_CONN_SPARK_DEFAULT says (only Airflow can ask it)"
+    master = stack.wanted_master()
     ground.check_master(master)
     return master
 
 
 def _workers(home: Home) -> str:
     """Ask the workers of a cluster, which takes the start of a Spark session."""
-    master = stack.wanted_master(None)
+    master = stack.wanted_master()
     sent = shipping.wanted(master)
-    if master is None:
-        return "not asked: only Airflow knows the master"
     if master.startswith("local"):
         return "on this machine"
     ground.check_master(master)

@@ -55,20 +55,19 @@ STORES = "sqlite:///FILE, postgresql://…, mysql://…, mssql://…, http://HOS
 _DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 
 
-def check_night_can_start(home: Home, master: str | None) -> None:
+def check_night_can_start(home: Home, master: str) -> None:
     """Ask for everything that ``make nightly`` and ``make ui`` need on this machine.
 
     Args:
         home: where state lives.
-        master: Spark master URL; None where a connection says it in another form.
+        master: Spark master URL.
 
     Raises:
         InputError: a variable names what cannot be used.
         Refused: no Java, no Spark, or a full volume.
     """
     check_places(home)
-    if master is not None:
-        check_master(master)
+    check_master(master)
     wait_s()
     sent = shipping.wanted(master)
     check_java(home)

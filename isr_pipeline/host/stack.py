@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -37,13 +36,6 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 DATABASE = "isr_pipeline.orchestration.database"
 """Module that tells Airflow how to open its database."""
-
-KEYS = {
-    "fernet_key": "AIRFLOW__CORE__FERNET_KEY",
-    "api_secret": "AIRFLOW__API__SECRET_KEY",
-    "jwt_secret": "AIRFLOW__API_AUTH__JWT_SECRET",
-}
-"""Airflow's keys, as a home's own file names them and as Airflow does."""
 
 UI_PORTS = {"airflow": 8080, "mlflow": 5000}
 """Ports of ``make ui``; ``ISR_PIPELINE_AIRFLOW_PORT`` and ``..._MLFLOW_PORT`` change them."""
@@ -92,8 +84,7 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
         "AIRFLOW_CONN_SPARK_DEFAULT": spark_connection("local[*]"),
         **_airflow_defaults(home),
     }
-    master = wanted_master(spark_master)
-    if master is None or on_this_machine(master):
+    if on_this_machine(wanted_master(spark_master)):
         defaults["SPARK_LOCAL_IP"] = LOOPBACK
     return {**defaults, **_inherited(home), **chosen}
 
@@ -112,7 +103,6 @@ def _inherited(home: Home) -> dict[str, str]:
 
 def _airflow_defaults(home: Home) -> dict[str, str]:
     """Airflow on one machine: SQLite, LocalExecutor, addresses on the loopback only."""
-    keys = _secrets(home)
     port = ui_port("airflow")
     return {
         "AIRFLOW_HOME": str(home.airflow),
@@ -125,7 +115,6 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
         "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "False",
         # A worker is a process; two are enough where Spark itself uses every core.
         "AIRFLOW__CORE__PARALLELISM": "2",
-        **{variable: keys[key] for key, variable in KEYS.items()},
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
@@ -145,55 +134,11 @@ def _airflow_defaults(home: Home) -> dict[str, str]:
     }
 
 
-def _secrets(home: Home) -> dict[str, str]:
-    """Return Airflow's keys of this home: drawn once, readable by their owner only."""
-    given = {key: os.environ.get(variable, "") for key, variable in KEYS.items()}
-    if all(given.values()):
-        return given  # in containers the home is shared: no key may lie in it
-    file = home.airflow / "secrets.json"
-    if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        drawn = {
-            "fernet_key": _fernet_key(),
-            "api_secret": secrets.token_urlsafe(32),
-            "jwt_secret": secrets.token_urlsafe(64),
-        }
-        fresh = file.with_name(f"secrets.{os.getpid()}")
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(drawn))
-        try:
-            os.link(fresh, file)  # atomic, and the first of two starters wins
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
-    keys: dict[str, str] = json.loads(file.read_text())
-    return keys
-
-
-def _fernet_key() -> str:
-    """Draw 32 random bytes in URL-safe base64, which is what a Fernet key is."""
-    import base64  # noqa: PLC0415 - once in the life of a home
-
-    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-
-
 def spark_connection(master: str) -> str:
     """Airflow connection ``spark_default`` (JSON) for a Spark master URL."""
     return json.dumps(
         {"conn_type": "spark", "host": master, "extra": {"spark-binary": "spark-submit"}}
     )
-
-
-def spark_master(variables: Mapping[str, str]) -> str | None:
-    """Master URL that the connection `spark_default` names; None if it is not written as JSON."""
-    try:
-        given = json.loads(variables["AIRFLOW_CONN_SPARK_DEFAULT"])
-        return master_of(
-            str(given.get("conn_type", "spark")), str(given["host"]), given.get("port")
-        )
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
 
 
 def master_of(kind: str, host: str, port: object) -> str:
@@ -209,46 +154,34 @@ def master_of(kind: str, host: str, port: object) -> str:
     return f"{host}{end}" if is_whole else f"{kind}://{host}{end}"
 
 
-def connected_master() -> str:
-    """Master URL that nights on this machine are given: a variable's or the connection's.
-
-    Raises:
-        InputError: the connection that is set is no connection.
-    """
-    named = wanted_master(None)
-    if named is not None:
-        return named
-    uri = urlsplit(os.environ[CONNECTION])
-    host, _, port = uri.netloc.rpartition("@")[2].partition(":")
-    return master_of(uri.scheme, unquote(host), port)
-
-
 def on_this_machine(master: str) -> bool:
     """Whether a master and its workers are here, so that nothing has to listen for others."""
     return master.startswith(("local", f"spark://{LOOPBACK}:", "spark://localhost:"))
 
 
-def wanted_master(named: str | None) -> str | None:
-    """Master URL that a night will be given; None if a connection says it as a URI.
+def wanted_master(named: str | None = None) -> str:
+    """Master URL that nights on this machine are given.
 
     Args:
-        named: on the command line.
+        named: on the command line; None: the variable's or the connection's, else ``local[*]``.
 
     Raises:
         InputError: the connection that is set is no connection.
     """
     master = named or os.environ.get("SPARK_MASTER")
-    connection = os.environ.get("AIRFLOW_CONN_SPARK_DEFAULT", "")
+    connection = os.environ.get(CONNECTION, "")
     if master or not connection:
         return master or "local[*]"
-    if not connection.lstrip().startswith("{"):
-        if "://" not in connection:
-            raise InputError(CONNECTION, "", connection, _CONNECTIONS)
-        return None
-    found = spark_master({CONNECTION: connection})
-    if found is None:
-        raise InputError(CONNECTION, "", connection, _CONNECTIONS)
-    return found
+    try:
+        if connection.lstrip().startswith("{"):
+            given = json.loads(connection)
+            kind, host, port = given.get("conn_type", "spark"), given["host"], given.get("port")
+        else:
+            kind, end = connection.split("://", 1)
+            host, _, port = urlsplit(f"//{end}").netloc.rpartition("@")[2].partition(":")
+        return master_of(str(kind), unquote(str(host)), port)
+    except (KeyError, ValueError):
+        raise InputError(CONNECTION, "", connection, _CONNECTIONS) from None
 
 
 def stop_on_signals() -> None:

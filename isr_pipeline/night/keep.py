@@ -170,14 +170,14 @@ def simulate_confirm(
 
 def _submit(arguments: list[str]) -> None:
     """Run the job where nights of this machine are run."""
-    from isr_pipeline.host.stack import connected_master, environment  # noqa: PLC0415
+    from isr_pipeline.host.stack import environment, wanted_master  # noqa: PLC0415
     from isr_pipeline.host.submit import submit  # noqa: PLC0415 - reads pyspark
 
     submit(
         "simulate.py",
         arguments,
         name="isr-confirm",
-        master=connected_master(),
+        master=wanted_master(),
         variables=environment(Home.from_environment()),
     )
 

@@ -46,7 +46,7 @@ def serve() -> int:
         Refused: a port is in use, or a night is running on this home.
     """
     home = Home.from_environment()
-    check_night_can_start(home, stack.wanted_master(None))
+    check_night_can_start(home, stack.wanted_master())
     ports = {name: stack.ui_port(name) for name in stack.UI_PORTS}
     lock = AirflowLock(home)
     if not lock.try_hold("make ui", ports=ports):

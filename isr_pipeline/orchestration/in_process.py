@@ -17,10 +17,10 @@ import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
-from isr_pipeline.errors import USER_ERRORS, InputError, Refused
+from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
-from isr_pipeline.host import shipping, stack
+from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
@@ -77,11 +77,7 @@ def run_in_process(
     """
     home = Home.from_environment()
     master = stack.wanted_master(spark_master)
-    if master is None:
-        allowed = "SPARK_MASTER, or a connection written as JSON: only Airflow reads the other form"
-        raise InputError(stack.CONNECTION, "", "a URI", allowed)
     check_night_can_start(home, master)
-    shipping.wanted(master)
     notify.configured()  # refused now, not when the night has run
     lock = AirflowLock(home)
     stack.stop_on_signals()

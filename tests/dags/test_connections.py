@@ -61,7 +61,7 @@ class TestSparkConnection:
         monkeypatch.delenv("SPARK_MASTER", raising=False)
         monkeypatch.setenv(stack.CONNECTION, CONNECTIONS[form])
         provider: dict[str, Any] = SparkSubmitHook(conn_id="spark_default")._connection
-        assert stack.connected_master() == provider["master"]
+        assert stack.wanted_master() == provider["master"]
 
     def test_an_acceptance_goes_where_nights_go(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

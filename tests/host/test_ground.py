@@ -161,7 +161,7 @@ class TestConnection:
         monkeypatch.delenv("SPARK_MASTER", raising=False)
         monkeypatch.setenv(stack.CONNECTION, text)
         with pytest.raises(InputError) as refused:
-            stack.wanted_master(None)
+            stack.wanted_master()
         assert str(refused.value) == (
             f"{stack.CONNECTION}: {text}; "
             'allowed: a URI, or JSON such as {"conn_type": "spark", "host": "local[*]"}'
@@ -169,13 +169,16 @@ class TestConnection:
 
     @pytest.mark.parametrize(
         ("text", "master"),
-        [("spark://host:7077", None), ('{"conn_type":"spark","host":"yarn"}', "yarn")],
+        [
+            ("spark://host:7077", "spark://host:7077"),
+            ('{"conn_type":"spark","host":"yarn"}', "yarn"),
+        ],
     )
-    def test_said(self, text: str, master: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A URI is Airflow's to read."""
+    def test_said(self, text: str, master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A URI, or JSON; a master on the command line goes before it."""
         monkeypatch.delenv("SPARK_MASTER", raising=False)
         monkeypatch.setenv(stack.CONNECTION, text)
-        assert stack.wanted_master(None) == master
+        assert stack.wanted_master() == master
         assert stack.wanted_master("local[1]") == "local[1]"
 
 

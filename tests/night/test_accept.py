@@ -101,4 +101,4 @@ class TestConfirm:
         """A URI is no JSON, and was a traceback."""
         monkeypatch.delenv("SPARK_MASTER", raising=False)
         monkeypatch.setenv(stack.CONNECTION, text)
-        assert stack.connected_master() == master
+        assert stack.wanted_master() == master
