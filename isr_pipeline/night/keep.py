@@ -20,8 +20,8 @@ from isr_pipeline.night.status import (
     check_night,
     find_experiment,
     nights,
+    noted_status,
     read_status,
-    run_ids_of,
 )
 from isr_pipeline.storage.places import remove_tree
 
@@ -232,9 +232,11 @@ def remove(experiment: str, night: str) -> None:
     from isr_pipeline.validation import data_docs  # noqa: PLC0415
 
     home = Home.from_environment()
-    for run_id in run_ids_of(experiment, night):
-        logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}" / f"run_id={run_id}"
-        shutil.rmtree(logs, ignore_errors=True)
+    logs = home.airflow / "logs" / f"dag_id={dag_id_of(experiment)}"
+    last = noted_status(experiment, night).dag_run_id
+    # Runs of a night are named after it, but for those that somebody gave another night.
+    for run in (logs / f"run_id={last}", *logs.glob(f"run_id=*__{night}T*")):
+        shutil.rmtree(run, ignore_errors=True)
     delete_night(experiment, night)
     store.delete_night(experiment, night)
     data_docs.remove_night(home.data_docs(experiment), experiment, night)

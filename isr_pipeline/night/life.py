@@ -22,7 +22,6 @@ from isr_pipeline.night.status import (
     check_night,
     folder_of,
     nights,
-    note_run,
     noted_status,
     write_status,
 )
@@ -48,7 +47,6 @@ def begin(
     load_settings()  # what judges is read first: a night that cannot be judged is not simulated
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
-    note_run(experiment, night, dag_run_id)
     folder.mkdir(parents=True, exist_ok=True)
     stale_files = ("verdict.json", "strata.json", "changed.json", "answer.json", "report.html")
     for stale in (*stale_files, "mlflow.json"):

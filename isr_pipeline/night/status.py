@@ -19,9 +19,6 @@ RUNNING, FAILED, INTERRUPTED = "running", "failed", "interrupted"
 
 WITHOUT_VERDICT = frozenset({RUNNING, FAILED, INTERRUPTED})
 
-RUNS = "runs.json"
-"""File of a night's folder: ids of the runs that wrote it, oldest first."""
-
 KILLED = "its run was killed; run it again to have it whole"
 """Reason of a night that was being written by a run of which nothing is left."""
 
@@ -86,24 +83,6 @@ def noted_status(experiment: str, night: str) -> Status:
         return Status(**content)
     except (OSError, ValueError, TypeError):
         return Status(FAILED, "status.json is missing or damaged")
-
-
-def note_run(experiment: str, night: str, dag_run_id: str) -> None:
-    """Add a run to those that wrote a night: each has task logs of its own."""
-    runs = run_ids_of(experiment, night)
-    if dag_run_id and dag_run_id not in runs:
-        file = folder_of(experiment, night) / RUNS
-        write_whole(file, json.dumps([*runs, dag_run_id]) + "\n")
-
-
-def run_ids_of(experiment: str, night: str) -> list[str]:
-    """Ids of the runs that wrote a night, oldest first; of an older night, the last one alone."""
-    try:
-        kept = json.loads((folder_of(experiment, night) / RUNS).read_text())
-        return [str(run) for run in kept]
-    except (OSError, ValueError, TypeError):
-        last = noted_status(experiment, night).dag_run_id
-        return [last] if last else []
 
 
 def folder_of(experiment: str, night: str) -> Place:

@@ -283,27 +283,6 @@ def replacing(folder: Place) -> Iterator[Path]:
         yield draft.own
 
 
-@contextmanager
-def replacing_pages(folder: Place) -> Iterator[Path]:
-    """Give an empty folder of this machine for pages that link to each other and people open.
-
-    In an object store they lie under their own names, without a manifest: links stay good, and a
-    reader may meet pages of two versions for a moment. Nothing is concluded from them.
-    """
-    if not isinstance(folder, RemotePath):
-        with replacing(folder) as own:
-            yield own
-        return
-    with tempfile.TemporaryDirectory(prefix="isr-pages-") as name:
-        own = Path(name)
-        yield own
-        folder.remove_below()
-        at_once(
-            lambda file: (folder / file.relative_to(own).as_posix()).put(file.read_bytes()),
-            [file for file in sorted(own.rglob("*")) if file.is_file()],
-        )
-
-
 def is_published(folder: Place) -> bool:
     """Tell whether a folder is there, whole."""
     if isinstance(folder, RemotePath):

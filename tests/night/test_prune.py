@@ -10,7 +10,7 @@ import pytest
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.night.keep import prune
-from isr_pipeline.night.status import Status, nights, note_run, write_status
+from isr_pipeline.night.status import Status, nights, write_status
 from isr_pipeline.verdicts.baseline import BaselineRecord
 
 NIGHTS = ("2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04")
@@ -49,8 +49,7 @@ class TestPrune:
     def test_logs_of_earlier_runs_of_a_night_go_too(self, home: Home) -> None:
         """A night that was run again left task logs of both runs."""
         folder = home.airflow / "logs" / "dag_id=isr_nightly_smoke"
-        for run in ("first", "second"):
-            note_run("smoke", NIGHTS[0], run)
+        for run in (f"manual__{NIGHTS[0]}T01:00", f"backfill__{NIGHTS[0]}T00:00"):
             (folder / f"run_id={run}" / "task_id=plan").mkdir(parents=True)
         list(prune(3))
         assert list(folder.iterdir()) == []
