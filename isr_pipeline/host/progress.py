@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import shutil
 import sys
@@ -210,3 +211,37 @@ class PassingLine:
             if self._shown:
                 out.write("\r\x1b[2K")
                 self._shown = False
+
+
+def is_progress(text: str) -> bool:
+    """Whether a job's line says how far it is."""
+    return "pairs/s" in text or text.startswith("compiling")
+
+
+class Listener(io.TextIOBase):
+    """Writes everything to a log, and tells what of it says how far a job is.
+
+    A log that a full disk does not take is no reason to end: the step that needs the disk says so.
+    """
+
+    def __init__(self, log: TextIO, say: Say) -> None:
+        super().__init__()
+        self._log = log
+        self._say = say
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        """Write some text."""
+        with contextlib.suppress(OSError):
+            self._log.write(text)
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            if is_progress(line):
+                self._say(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        if not self._log.closed:
+            with contextlib.suppress(OSError):
+                self._log.flush()

@@ -13,7 +13,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
-from isr_pipeline.host.progress import stages
+from isr_pipeline.host.progress import Listener, stages
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
@@ -116,23 +116,6 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
     ]
 
 
-class _Said(io.StringIO):
-    """Keeps what a job says, and hands on how far it is."""
-
-    def __init__(self, say: Say) -> None:
-        super().__init__()
-        self._say = say
-
-    def write(self, text: str) -> int:
-        """Take some text."""
-        from isr_pipeline.night.runner import is_progress  # noqa: PLC0415 - seldom
-
-        for line in text.splitlines():
-            if is_progress(line):
-                self._say(line)
-        return super().write(text)
-
-
 def simulate_confirm(
     spark: Callable[[list[str]], None] | None,
     plan: Plan,
@@ -156,10 +139,10 @@ def simulate_confirm(
 
     file = Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json"
     arguments = ["--plan", str(file), "--panel", "confirm", "--configs", ",".join(config_ids)]
-    said = _Said(say)
+    said = io.StringIO()
     say("simulates its confirm panel")
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(Listener(said, say)):
             (spark or _submit)(arguments)
     except JobFailed as failed:
         sys.stderr.write(said.getvalue())

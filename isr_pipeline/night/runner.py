@@ -21,7 +21,7 @@ from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end
 from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
 from isr_pipeline.host.doctor import AIRFLOW
 from isr_pipeline.host.ground import check_night_can_start
-from isr_pipeline.host.progress import PassingLine
+from isr_pipeline.host.progress import PassingLine, is_progress
 from isr_pipeline.host.together import Program
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
@@ -393,11 +393,6 @@ def _print_progress(line: str) -> None:
         return
     if is_progress(text):
         print_progress(text)
-
-
-def is_progress(text: str) -> bool:
-    """Whether a job's line says how far it is."""
-    return "pairs/s" in text or text.startswith("compiling")
 
 
 def print_progress(text: str, out: TextIO | None = None) -> None:

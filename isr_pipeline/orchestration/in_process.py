@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import os
 import sys
 import time
@@ -23,13 +22,13 @@ from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.progress import Listener
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
 from isr_pipeline.host.submit import JobFailed, JobNotStarted, submit
 from isr_pipeline.night import life, steps
 from isr_pipeline.night.claim import claim_night
 from isr_pipeline.night.runner import (
     Interrupted,
-    is_progress,
     print_line,
     print_progress,
     wait_for_turn,
@@ -142,7 +141,7 @@ class _Night:
     def to_its_end(self, *, fail_on_regression: bool) -> bool:
         """Do the steps, then ask the gate; returns whether it let the night pass."""
         with _log_in(self._home) as log:
-            said = _Filter(log, lambda line: print_progress(line, self._terminal))
+            said = Listener(log, lambda line: print_progress(line, self._terminal))
             with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                 steps.import_what_is_needed()
                 self._step(steps.PLAN, self._make_plan)
@@ -243,32 +242,3 @@ def _log_in(home: Home) -> Iterator[TextIO]:
     finally:
         with contextlib.suppress(OSError):
             log.close()
-
-
-class _Filter(io.TextIOBase):
-    """Writes everything to a log, and repeats on the terminal what says how far a job is.
-
-    A log that a full disk does not take is no reason to end: the step that needs the disk says so.
-    """
-
-    def __init__(self, log: TextIO, say: Callable[[str], None]) -> None:
-        super().__init__()
-        self._log = log
-        self._say = say
-        self._line = ""
-
-    def write(self, text: str) -> int:
-        """Write some text."""
-        with contextlib.suppress(OSError):
-            self._log.write(text)
-        *lines, self._line = (self._line + text).split("\n")
-        for line in lines:
-            if is_progress(line):
-                self._say(line)
-        return len(text)
-
-    def flush(self) -> None:
-        """Write what is held back."""
-        if not self._log.closed:
-            with contextlib.suppress(OSError):
-                self._log.flush()

@@ -15,9 +15,9 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import ground
 from isr_pipeline.host.doctor import examine
+from isr_pipeline.host.progress import Listener
 from isr_pipeline.night import life
 from isr_pipeline.night.status import INTERRUPTED, RUNNING, Status, read_status, write_status
-from isr_pipeline.orchestration.in_process import _Filter
 from isr_pipeline.verdicts.settings import load_settings
 
 NIGHT = "2026-11-20"
@@ -95,7 +95,7 @@ class TestLog:
         heard: list[str] = []
         line = "confirm/all: pairs 8/8, 7 pairs/s, done in 1.1 s"
         with contextlib.suppress(OSError), Path("/dev/full").open("w", buffering=1) as log:
-            said = _Filter(log, heard.append)
+            said = Listener(log, heard.append)
             said.write(f"{line}\n")
             said.flush()
         assert heard == [line]
