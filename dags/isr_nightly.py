@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import functools
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, get_parsing_context, task
 
@@ -63,6 +63,13 @@ from isr_pipeline.orchestration.wiring import (
     plan_of,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.sdk import XComArg
+
+    from isr_pipeline.experiment.plan import Plan
+
 PLAN = "{{ ti.xcom_pull(task_ids='plan', key='plan') }}"
 
 
@@ -85,52 +92,15 @@ def plan(experiment: str, **context: Any) -> list[list[str]]:
     return [steps.of_shard(str(file), shard) for shard in shards]
 
 
-@task
-@one_line_errors
-def generate_scenarios(**context: Any) -> None:
-    """Draw the night's panels."""
-    claim(context)
-    steps.generate_scenarios(plan_of(context))
+def step(work: Callable[[Plan], object]) -> XComArg:
+    """The task of a step that is a function of the night's plan; it has its name and its words."""
 
+    @one_line_errors
+    def run(**context: Any) -> object:
+        claim(context)
+        return work(plan_of(context))
 
-@task
-@one_line_errors
-def validate_scenarios(**context: Any) -> None:
-    """Are the scenarios those of the plan, every stratum with its weight?"""
-    claim(context)
-    steps.validate_scenarios(plan_of(context))
-
-
-@task
-@one_line_errors
-def validate_outcomes(**context: Any) -> None:
-    """Put the shards together: is every pair there once, possible and consistent?"""
-    claim(context)
-    steps.validate_outcomes(plan_of(context))
-
-
-@task
-@one_line_errors
-def summarize(**context: Any) -> None:
-    """A row for each configuration, metric and stratum."""
-    claim(context)
-    steps.summarize(plan_of(context))
-
-
-@task
-@one_line_errors
-def validate_summary(**context: Any) -> None:
-    """Does the summary hold every configuration and metric, interval around value?"""
-    claim(context)
-    steps.validate_summary(plan_of(context))
-
-
-@task
-@one_line_errors
-def judge(**context: Any) -> str:
-    """Compare every configuration with the accepted baseline on the same panel."""
-    claim(context)
-    return steps.judge(plan_of(context))
+    return task(task_id=work.__name__, doc_md=work.__doc__)(run)()
 
 
 @task
@@ -158,14 +128,6 @@ def log_to_mlflow(**context: Any) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
     claim(context)
     return steps.log_to_mlflow(plan_of(context), context["dag_run"].run_id)
-
-
-@task
-@one_line_errors
-def report(**context: Any) -> str:
-    """Draw the figures, write the page of the night, and keep both with its MLflow run."""
-    claim(context)
-    return steps.report(plan_of(context))
 
 
 @task(retries=0)
@@ -210,8 +172,8 @@ def nightly(one: Nightly) -> DAG:
     ) as dag:
         planned = plan(one.experiment)
         with TaskGroup("scenarios", prefix_group_id=False):
-            drawn = generate_scenarios()
-            drawn_well = validate_scenarios()
+            drawn = step(steps.generate_scenarios)
+            drawn_well = step(steps.validate_scenarios)
         with TaskGroup("outcomes", prefix_group_id=False):
             # One shard at a time: each already uses every core that Spark has here.
             simulate = SparkJob.partial(
@@ -222,10 +184,10 @@ def nightly(one: Nightly) -> DAG:
                 max_active_tis_per_dagrun=1,
                 map_index_template="{{ task.application_args[3] }}",
             ).expand(application_args=planned)
-            simulated_well = validate_outcomes()
-            summarized = summarize()
-            summarized_well = validate_summary()
-        judged = judge()
+            simulated_well = step(steps.validate_outcomes)
+            summarized = step(steps.summarize)
+            summarized_well = step(steps.validate_summary)
+        judged = step(steps.judge)
         with TaskGroup("further_scenarios", prefix_group_id=False):
             confirmed, looked = stage("confirm", CONFIRM), look.override(task_id="look_3")(3)
             (
@@ -237,7 +199,7 @@ def nightly(one: Nightly) -> DAG:
                 >> looked
             )
         with TaskGroup("results", prefix_group_id=False):
-            logged, reported = log_to_mlflow(), report()
+            logged, reported = log_to_mlflow(), step(steps.report)
 
         planned >> drawn >> drawn_well >> simulate >> simulated_well
         simulated_well >> summarized >> summarized_well >> judged >> confirmed
