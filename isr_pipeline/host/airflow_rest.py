@@ -24,6 +24,9 @@ GATE = "gate"
 WHY, LINE = "why", "line"
 """Keys under which a task leaves why it failed, and the last one how its run ended, in a line."""
 
+NOTE_CHARACTERS = 1_000
+"""As much as Airflow's database keeps of a note; PostgreSQL refuses a longer one."""
+
 ENDED = frozenset({"success", "failed"})
 """States of a run that has ended."""
 

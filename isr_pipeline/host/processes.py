@@ -1,6 +1,9 @@
-"""Other processes of this machine."""
+"""Processes of this machine, and whose this one is."""
 
 from __future__ import annotations
+
+import getpass
+import os
 
 import psutil
 
@@ -32,3 +35,11 @@ def began_s(pid: int) -> float:
         return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return 0.0
+
+
+def user_name() -> str:
+    """Whose this process is; the number of one without a name, as in containers."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

@@ -115,8 +115,6 @@ def spark_settings(sent: Shipment, master: str) -> dict[str, str]:
     return {
         ("spark.yarn.dist.archives" if master == "yarn" else "spark.archives"): archives,
         "spark.pyspark.python": PYTHON,
-        # Java makes folders that Python writes into: both leave others the same rights.
-        "spark.hadoop.fs.permissions.umask-mode": _umask(),
     }
 
 

@@ -7,8 +7,6 @@ later and in fifty lines.
 from __future__ import annotations
 
 import functools
-import getpass
-import os
 import platform
 import sys
 import tempfile
@@ -22,6 +20,7 @@ from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import shipping
 from isr_pipeline.host.places import root_path
+from isr_pipeline.host.processes import user_name
 from isr_pipeline.host.shipping import TO_WORKERS, WORKERS, package_digest
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.host.spark_session import spark_session
@@ -116,7 +115,7 @@ def _describe(root: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
     for _ in batches:
         row = Worker(
             host=platform.node(),
-            user=_user(),
+            user=user_name(),
             home=str(Home.from_environment().path),
             python=f"{platform.python_version()} {platform.machine()}",
             sources=package_digest(),
@@ -124,13 +123,6 @@ def _describe(root: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         )
         names = Worker.__dataclass_fields__
         yield pa.RecordBatch.from_pydict({name: [getattr(row, name)] for name in names})
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a number without a name, as in containers
-        return str(os.getuid())
 
 
 def _refusal(root: str) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
+from isr_pipeline.host.airflow_rest import NOTE_CHARACTERS
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
 from isr_pipeline.night.show import changed_lines, worse_lines
@@ -140,9 +141,6 @@ def made_by(task: str, experiment: str, dag_run_id: str) -> str:
     report = pages.report_page(*written) if task in SHOWS_REPORT else None
     return report or pages.runs_of(*written) or ""
 
-
-NOTE_CHARACTERS = 1_000
-"""As much as Airflow's database keeps of a note; PostgreSQL refuses a longer one."""
 
 HEADLINE_CHARACTERS = 300
 """Of a note, for its first line."""

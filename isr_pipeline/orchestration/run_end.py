@@ -22,6 +22,7 @@ from isr_pipeline.host.airflow_rest import (
     ADMIN,
     GATE,
     LINE,
+    NOTE_CHARACTERS,
     WHY,
     Rest,
     Silent,
@@ -41,9 +42,6 @@ ACCEPT = "accept"
 
 NOTE = "note"
 """Key under which that task leaves the Markdown of the run's page, beside its one line."""
-
-NOTE_CHARACTERS = 1_000
-"""As much as Airflow's database keeps of a note."""
 
 NO_LOGIN = (
     "no login to Airflow's API is known; "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
+from isr_pipeline.host.ground import without_password
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -152,7 +153,7 @@ def refused_in_one_line() -> Iterator[None]:
             f"{_first_words(problem)}; nothing was logged, make it writable or set "
             "MLFLOW_TRACKING_URI"
         )
-        raise Refused(re.sub(r"//[^/@\s]*@", "//", msg)) from problem
+        raise Refused(without_password(msg)) from problem
 
 
 def _is_store_trouble(problem: Exception) -> bool:

@@ -8,7 +8,6 @@ killed is removed, and the tag becomes ``complete``. A log that fails removes wh
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import math
 import os
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import Home
+from isr_pipeline.host.processes import user_name
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.answer import read_answer
 from isr_pipeline.storage.places import at_hand, modified_s
@@ -215,18 +215,11 @@ def _shared_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
     """Tags of the night and of each of its children, with those that MLflow's columns show."""
     return {
         **names.night_tags(plan, dag_run_id),
-        "mlflow.user": _user(),
+        "mlflow.user": user_name(),
         "mlflow.source.type": "JOB",
         "mlflow.source.name": f"isr-pipeline {plan.version}",
         "mlflow.source.git.commit": plan.code_version.partition("+")[0],
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a number without a name, as in containers
-        return str(os.getuid())
 
 
 def _began_ms(plan: Plan) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
+from isr_pipeline.host.ground import without_password
+from isr_pipeline.host.stack import ui_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,10 +107,8 @@ def comparison(experiment_id: str, run_ids: Sequence[str]) -> str:
 
 def server() -> str:
     """Address of MLflow for a browser: as said, else the tracking server, else `make ui`."""
-    from isr_pipeline.host.stack import ui_port  # noqa: PLC0415 - experiment/ uses tracking/
-
     uri = Home.from_environment().mlflow_uri
-    tracked = re.sub(r"//[^/@]*@", "//", uri) if uri.startswith("http") else ""
+    tracked = without_password(uri) if uri.startswith("http") else ""
     address = os.environ.get(VARIABLE) or tracked or f"http://127.0.0.1:{ui_port('mlflow')}"
     return address.rstrip("/")
 
