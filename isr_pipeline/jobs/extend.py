@@ -28,7 +28,6 @@ from isr_pipeline.jobs.simulate import PRELOADED, OutOfTime, simulate_part
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.storage.published import drafting, files
-from isr_pipeline.storage.remote import reading_once
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.allocation import plan_stage
 from isr_pipeline.verdicts.baseline_side import baseline_sides
@@ -72,7 +71,6 @@ def parse(arguments: list[str] | None = None) -> ExtendConfig:
     return ExtendConfig(plan, known[options.stage])
 
 
-@reading_once()
 def run(spark: SparkSession, config: ExtendConfig) -> None:
     """Simulate the stage for every configuration that is not decided.
 

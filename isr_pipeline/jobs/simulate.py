@@ -34,7 +34,6 @@ from isr_pipeline.outcomes.other_kernel import simulate_by
 from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.storage.published import Stored, drafting
-from isr_pipeline.storage.remote import read_so_far, reading_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -114,7 +113,6 @@ def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
             raise InputError(option, "", value, ", ".join(allowed))
 
 
-@reading_once()
 def run(spark: SparkSession, config: SimulateConfig) -> None:
     """Simulate, and write the shard's part or the table."""
     part = config.shard or parts.WHOLE
@@ -177,7 +175,6 @@ def simulate_part(
         OutOfTime: some tasks did not begin.
     """
     costs = scenario_costs(plan, panel)
-    version = read_so_far()
     if not costs:
         msg = f"night {plan.night} of {plan.experiment}: no scenarios in panel {panel}"
         raise Refused(msg)
@@ -199,9 +196,7 @@ def simulate_part(
             spark, f"{panel}/{part}", count, sum(task.cost for task in tasks)
         ) as progress:
             folder, indices = draft.shared, list(costs)
-            work = Work(
-                plan, panel, indices, tasks, configurations, folder, other, until_s, version
-            )
+            work = Work(plan, panel, indices, tasks, configurations, folder, other, until_s)
             worker = _worker(work, progress)
             numbers = spark.range(0, len(tasks), 1, len(tasks))
             found = numbers.mapInArrow(worker, WRITTEN).collect()
@@ -251,7 +246,6 @@ class Work:
 
     Attributes:
         indices: of the panel's scenarios; a task has places among them.
-        version: what says, in a store, which version of the scenarios the driver has read.
     """
 
     plan: Plan
@@ -262,7 +256,6 @@ class Work:
     folder: Place
     other: Source | None
     until_s: float
-    version: Mapping[str, bytes]
 
 
 def _worker(
@@ -303,15 +296,14 @@ def _worker(
 
 def _scenarios(work: Work, task: pairs.Task) -> pa.Table:
     """The scenarios of a task, as rows of the panel that is simulated."""
-    with reading_once(work.version):
-        rows = store.read_arrow(
-            "scenarios",
-            work.plan.experiment,
-            work.plan.night,
-            where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
-            & pc.field("index").isin([work.indices[place] for place in task.scenarios]),
-            root=work.plan.root,
-        )
+    rows = store.read_arrow(
+        "scenarios",
+        work.plan.experiment,
+        work.plan.night,
+        where=(pc.field("panel") == work.panel.removesuffix(BASELINE_SIDE))
+        & pc.field("index").isin([work.indices[place] for place in task.scenarios]),
+        root=work.plan.root,
+    )
     panel = pa.array([work.panel] * len(rows), rows.schema.field("panel").type)
     return rows.set_column(rows.schema.get_field_index("panel"), "panel", panel)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.errors import Refused, TableMissing
 from isr_pipeline.home import Home
 from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
-from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -154,9 +153,8 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
         if not store.has_table(name, experiment, night):
             continue
         try:
-            with reading_once():
-                rows = store.count_rows(name, experiment, night)
-                digest = store.table_digest(name, experiment, night)
+            rows = store.count_rows(name, experiment, night)
+            digest = store.table_digest(name, experiment, night)
         except (ArrowInvalid, OSError) as damage:
             what = str(damage).splitlines()[0]
             raise Refused(

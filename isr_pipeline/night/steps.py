@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
-from isr_pipeline.storage.remote import reading_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +24,9 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
 
 
-# What steps do. Heavy libraries are imported by the step that needs them. Each step reads what a
-# store says of a table once, and so sees one version of it from its beginning to its end.
+# What steps do. Heavy libraries are imported by the step that needs them.
 
 
-@reading_once()
 def generate_scenarios(plan: Plan) -> None:
     """Draw every panel of the plan."""
     from isr_pipeline.outcomes.scenarios_table import generate_scenarios as draw  # noqa: PLC0415
@@ -37,13 +34,11 @@ def generate_scenarios(plan: Plan) -> None:
     draw(plan)
 
 
-@reading_once()
 def validate_scenarios(plan: Plan) -> None:
     """Refuse scenarios that are not those of the plan, every stratum with its weight."""
     _check("scenarios", plan)
 
 
-@reading_once()
 def validate_outcomes(plan: Plan) -> None:
     """Put the shards together; refuse them unless every pair is there once and consistent."""
     from isr_pipeline.outcomes.parts import assemble_night  # noqa: PLC0415
@@ -52,7 +47,6 @@ def validate_outcomes(plan: Plan) -> None:
     _check("outcomes", plan)
 
 
-@reading_once()
 def summarize(plan: Plan) -> None:
     """A row for each configuration, metric and stratum."""
     from isr_pipeline.outcomes.summary_table import summarize_night  # noqa: PLC0415
@@ -60,7 +54,6 @@ def summarize(plan: Plan) -> None:
     summarize_night(plan)
 
 
-@reading_once()
 def validate_summary(plan: Plan) -> None:
     """Refuse a summary that lacks a configuration or metric, or a value outside its interval."""
     _check("summary", plan)
@@ -73,7 +66,6 @@ def _check(table: str, plan: Plan) -> None:
     check(table, plan)
 
 
-@reading_once()
 def judge(plan: Plan) -> str:
     """Compare every configuration with the baseline; the headline."""
     from isr_pipeline.report.words import reason  # noqa: PLC0415
@@ -82,7 +74,6 @@ def judge(plan: Plan) -> str:
     return reason(judge_night(plan).headline)
 
 
-@reading_once()
 def look(plan: Plan, number: int) -> str:
     """Check what a stage added, and call again what is not decided; the headline."""
     from isr_pipeline.report.words import reason  # noqa: PLC0415
@@ -93,7 +84,6 @@ def look(plan: Plan, number: int) -> str:
     return reason(look_night(plan, number).headline)
 
 
-@reading_once()
 def decide(plan: Plan) -> str:
     """Make the verdict final, and say which setting to take; the headline.
 
@@ -108,7 +98,6 @@ def decide(plan: Plan) -> str:
     return headline
 
 
-@reading_once()
 def log_to_mlflow(plan: Plan, run_id: str) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
     from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
@@ -118,7 +107,6 @@ def log_to_mlflow(plan: Plan, run_id: str) -> str:
         return log_night(plan, run_id)
 
 
-@reading_once()
 def report(plan: Plan) -> str:
     """Draw the figures, write the page of the night, and keep both with its MLflow run."""
     from isr_pipeline.report.figures import write_figures  # noqa: PLC0415

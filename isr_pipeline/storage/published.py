@@ -6,10 +6,9 @@ folder of its own attempt, and one file, the manifest, says which files count, w
 digests. It is put last. Readers read what it names and nothing else, and check it: a file that the
 store lost is found out, and so is one that was changed.
 
-The files of an attempt never change; a manifest does, with every version. A step of a night reads
-it once (`isr_pipeline.storage.remote.reading_once`) and then works on that version, or on the one
-that it published itself. If another program replaces the folder meanwhile, files of the former
-version are missing, and the manifest is read again.
+The files of an attempt never change; a manifest does, with every version. If another program
+replaces the folder while it is read, files of the former version are missing, and the manifest is
+read again.
 
 Names that begin with ``_`` are not seen by readers. What a cut-off attempt left is removed by the
 next writer of the same folder.
@@ -35,7 +34,6 @@ from isr_pipeline.storage.remote import (
     StoreDamaged,
     StoreError,
     at_once,
-    read_so_far,
 )
 
 if TYPE_CHECKING:
@@ -246,12 +244,8 @@ def _publish(folder: RemotePath, files: list[Stored]) -> None:
     (folder / MANIFEST).write_text(json.dumps({"files": named}, indent=1) + "\n")
 
 
-def _manifest(folder: RemotePath, *, anew: bool = False) -> list[Stored] | None:
+def _manifest(folder: RemotePath) -> list[Stored] | None:
     """Files of the version that counts; None if there is none.
-
-    Args:
-        folder: that was published.
-        anew: ask the store, also in a block that has read it.
 
     Raises:
         StoreError: the manifest is damaged.
@@ -259,10 +253,10 @@ def _manifest(folder: RemotePath, *, anew: bool = False) -> list[Stored] | None:
     place = folder / MANIFEST
     try:
         try:
-            named = json.loads(place.read_once(anew=anew))["files"]
+            named = json.loads(place.read_bytes())["files"]
         except ValueError:
             # Arrow asks for the size first: a longer one that was put since is cut off there.
-            named = json.loads(place.read_once(anew=True))["files"]
+            named = json.loads(place.read_bytes())["files"]
         return [
             Stored(folder / str(one["file"]), one["name"], one["size"], one["sha256"])
             for one in named
@@ -286,8 +280,7 @@ def replacing(folder: Place) -> Iterator[Path]:
 def is_published(folder: Place) -> bool:
     """Tell whether a folder is there, whole."""
     if isinstance(folder, RemotePath):
-        manifest = folder / MANIFEST
-        return str(manifest) in read_so_far() or manifest.is_file()
+        return (folder / MANIFEST).is_file()
     return folder.is_dir()
 
 
@@ -382,7 +375,7 @@ def _of_one_version(folder: RemotePath, read: Callable[[list[Stored]], Made]) ->
         try:
             return read(held)
         except StoreDamaged:
-            now = _manifest(folder, anew=True) or []
+            now = _manifest(folder) or []
             if now == held:
                 raise
             held = now
@@ -407,8 +400,7 @@ def _remove_unnamed(folder: RemotePath) -> list[str]:
     there = {name.partition("/")[0] for name, _ in folder.files() if "/" in name}
     if not there:
         return []
-    # Asked for anew: what is removed for the wrong reason cannot be had back.
-    held = [str(file.place) for file in _manifest(folder, anew=True) or []]
+    held = [str(file.place) for file in _manifest(folder) or []]
     named = [one for one in sorted(there) if _holds(folder / one, held)]
     for attempt in sorted(there.difference(named)):
         (folder / attempt).remove_below()

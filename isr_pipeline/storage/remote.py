@@ -12,17 +12,16 @@ import contextlib
 import functools
 import os
 import re
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isr_pipeline.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
@@ -67,65 +66,6 @@ class StoreError(Refused):
 
 class StoreDamaged(StoreError):
     """A store that does not have what was published there."""
-
-
-@dataclass(slots=True)
-class _Once:
-    """What was read while `reading_once` is open.
-
-    Attributes:
-        blocks: how many are open, one in another.
-        contents: of files, by their URIs.
-        lock: of both; several threads ask a store at once.
-    """
-
-    blocks: int = 0
-    contents: dict[str, bytes] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def keep(self, uri: str, content: bytes) -> None:
-        """Keep what a file holds, if a block is open."""
-        with self.lock:
-            if self.blocks:
-                self.contents[uri] = content
-
-    def forget(self, uri: str) -> None:
-        """Forget a file, and all below it."""
-        with self.lock:
-            below = f"{uri}/"
-            for one in [one for one in self.contents if one == uri or one.startswith(below)]:
-                del self.contents[one]
-
-
-_once = _Once()
-
-
-@contextlib.contextmanager
-def reading_once(known: Mapping[str, bytes] | None = None) -> Iterator[None]:
-    """Until the block ends, ask a store once for each file that is read by `RemotePath.read_once`.
-
-    For a step of a night, which alone writes that night: what this process writes or removes
-    counts at once. What another process writes meanwhile is not seen.
-
-    Args:
-        known: contents that another process of the same step has read; see `read_so_far`.
-    """
-    with _once.lock:
-        _once.blocks += 1
-        _once.contents.update(known or {})
-    try:
-        yield
-    finally:
-        with _once.lock:
-            _once.blocks -= 1
-            if not _once.blocks:
-                _once.contents.clear()
-
-
-def read_so_far() -> dict[str, bytes]:
-    """Contents that the open block of `reading_once` has read, by their URIs."""
-    with _once.lock:
-        return dict(_once.contents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,33 +146,12 @@ class RemotePath:
         """Read a file of text; see `read_bytes`."""
         return self.read_bytes().decode(encoding)
 
-    def read_once(self, *, anew: bool = False) -> bytes:
-        """Read a file; in a block of `reading_once` what the block has read of it before.
-
-        Args:
-            anew: ask the store, whatever was read before.
-
-        Raises:
-            FileNotFoundError: there is none.
-            StoreError: the store does not answer, or refuses.
-        """
-        if anew:
-            _once.forget(self.uri)
-        with _once.lock:
-            known = _once.contents.get(self.uri)
-        if known is not None:
-            return known
-        content = self.read_bytes()
-        _once.keep(self.uri, content)
-        return content
-
     def put(self, content: Any) -> None:
         """Write a file, without a look at whether it is there.
 
         Raises:
             StoreError: the store does not answer, or refuses.
         """
-        _once.forget(self.uri)
         system, path = _system(self)
         with _told(self, "written"), system.open_output_stream(path) as file:
             file.write(content)
@@ -250,7 +169,6 @@ class RemotePath:
             kept = None
         if kept != content:
             raise StoreError(f"{self}: was written, and the store {_lost(kept)}")
-        _once.keep(self.uri, content)
         return len(content)
 
     def write_text(self, content: str, encoding: str = "utf-8") -> int:
@@ -263,7 +181,6 @@ class RemotePath:
         Raises:
             StoreError: the store does not answer, or refuses.
         """
-        _once.forget(target.uri)
         system, path = _system(self)
         with _told(target, "written"):
             system.copy_file(path, _system(target)[1])
@@ -335,7 +252,6 @@ class RemotePath:
             FileNotFoundError: there is none, and that is not allowed.
             StoreError: the store does not answer, or refuses.
         """
-        _once.forget(self.uri)
         system, path = _system(self)
         with _told(self, "removed"):
             try:
@@ -350,7 +266,6 @@ class RemotePath:
         Raises:
             StoreError: the store does not answer, or refuses.
         """
-        _once.forget(self.uri)
         system, path = _system(self)
         with _told(self, "removed"), contextlib.suppress(FileNotFoundError):
             system.delete_dir(path)

@@ -26,7 +26,7 @@ from isr_pipeline.storage.published import (
     files_named,
     replacing,
 )
-from isr_pipeline.storage.remote import RemotePath, StoreError, read_so_far, reading_once
+from isr_pipeline.storage.remote import RemotePath, StoreError
 from tests.storage.server import Server
 
 if TYPE_CHECKING:
@@ -199,98 +199,33 @@ class TestDamage:
             files(prefix)
 
 
-class TestReadOnce:
-    """In a step of a night a store is asked once which version of a folder counts."""
+class TestReading:
+    """Each reading asks which version of a folder counts."""
 
-    def manifests(self, server: Server) -> int:
-        """How often a manifest was read since the server was told to behave."""
-        return sum(one.startswith("GET") and one.endswith(MANIFEST) for one in server.asked())
-
-    def put_elsewhere(self, folder: RemotePath, content: str) -> None:
-        """Publish a folder from another process, which this one does not hear of."""
+    def test_another_program_published(self, prefix: RemotePath) -> None:
+        """What it published is seen."""
+        put(prefix, "first")
+        assert text(prefix) == "first"
         code = (
             "import sys; from isr_pipeline.storage import published, remote\n"
             "with published.replacing(remote.RemotePath(sys.argv[1])) as own:\n"
-            "    (own / 'x.txt').write_text(sys.argv[2])"
+            "    (own / 'x.txt').write_text('second')"
         )
-        subprocess.run([sys.executable, "-c", code, str(folder), content], check=True)
-
-    def test_in_a_block(self, server: Server, prefix: RemotePath) -> None:
-        """Its readings of a folder ask for one manifest."""
-        put(prefix, "first")
-        server.behave()
-        with reading_once():
-            for _ in range(3):
-                assert text(prefix) == "first"
-                assert published.is_published(prefix)
-        assert self.manifests(server) == 1
-
-    def test_without_a_block(self, server: Server, prefix: RemotePath) -> None:
-        """Each reading asks: what another program published is seen."""
-        put(prefix, "first")
-        assert text(prefix) == "first"
-        self.put_elsewhere(prefix, "second")
+        subprocess.run([sys.executable, "-c", code, str(prefix)], check=True)
         assert text(prefix) == "second"
 
-    def test_the_next_block_asks_again(self, prefix: RemotePath) -> None:
-        """Nothing is known from the block before."""
-        put(prefix, "first")
-        with reading_once():
-            assert text(prefix) == "first"
-        self.put_elsewhere(prefix, "second")
-        with reading_once():
-            assert text(prefix) == "second"
-
-    def test_what_the_block_publishes(self, prefix: RemotePath) -> None:
-        """It counts at once."""
-        put(prefix, "first")
-        with reading_once():
-            assert text(prefix) == "first"
-            put(prefix, "second")
-            assert text(prefix) == "second"
-
     @pytest.mark.parametrize("removed", [published.remove, remove_tree])
-    def test_what_the_block_removes(
+    def test_what_is_removed(
         self, prefix: RemotePath, removed: Callable[[RemotePath], None]
     ) -> None:
         """It is gone at once."""
         put(prefix, "first")
-        with reading_once():
-            assert text(prefix) == "first"
-            removed(prefix)
-            assert file_named(prefix, "x.txt") is None
-            assert not published.is_published(prefix)
-
-    def test_replaced_by_another_program(self, prefix: RemotePath) -> None:
-        """A file of the former version that is missing makes the block ask again."""
-        put(prefix, "first")
-        with reading_once():
-            assert len(files(prefix, suffix=".txt")) == 1
-            self.put_elsewhere(prefix, "second")
-            assert text(prefix) == "second"
-
-    def test_a_forgotten_write(self, server: Server, prefix: RemotePath) -> None:
-        """It is found out in a block too, and the former version counts."""
-        put(prefix, "first")
-        with reading_once():
-            server.behave(forget=MANIFEST)
-            with pytest.raises(StoreError, match=r": was written, and the store "):
-                put(prefix, "second")
-            assert text(prefix) == "first"
-
-    def test_what_another_process_has_read(self, server: Server, prefix: RemotePath) -> None:
-        """A task that is handed what the driver read asks for no manifest."""
-        put(prefix, "first")
-        with reading_once():
-            files(prefix)
-            known = read_so_far()
-        server.behave()
-        with reading_once(known):
-            assert text(prefix) == "first"
-        assert self.manifests(server) == 0
+        removed(prefix)
+        assert file_named(prefix, "x.txt") is None
+        assert not published.is_published(prefix)
 
     def test_files_of_one_version(self, server: Server, prefix: RemotePath) -> None:
-        """Several files that belong together are read by one manifest, also without a block."""
+        """Several files that belong together are read by one manifest."""
         with replacing(prefix) as draft:
             for name in ("a", "b", "c"):
                 (draft / name).write_text(name)
@@ -299,7 +234,8 @@ class TestReadOnce:
         assert {name: file.read_bytes() for name, file in found.items()} == {
             name: name.encode() for name in ("a", "b", "c")
         }
-        assert self.manifests(server) == 1
+        asked = [one for one in server.asked() if one.endswith(MANIFEST)]
+        assert sum(one.startswith("GET") for one in asked) == 1
 
 
 class TestBesideAWriter:
@@ -311,8 +247,8 @@ class TestBesideAWriter:
         """Do one of these after each of the next readings of a manifest."""
         left, read = list(replacements), published._manifest
 
-        def then_replaced(folder: RemotePath, *, anew: bool = False) -> list[Stored] | None:
-            found = read(folder, anew=anew)
+        def then_replaced(folder: RemotePath) -> list[Stored] | None:
+            found = read(folder)
             if left:
                 replacement = left.pop(0)
                 with monkeypatch.context() as undisturbed:
