@@ -73,7 +73,6 @@ def environment(home: Home, *, spark_master: str | None = None) -> dict[str, str
     }
     if spark_master is not None:
         chosen["AIRFLOW_CONN_SPARK_DEFAULT"] = spark_connection(spark_master)
-        chosen["SPARK_MASTER"] = spark_master  # for the checks, which start their own session
     defaults = {
         "HOME": str(home.path),
         "SPARK_LOCAL_DIRS": str(home.path / "spark"),

@@ -228,10 +228,6 @@ class RemotePath:
             if one.type.name == "File"
         )
 
-    def iterdir(self) -> Iterator[RemotePath]:
-        """Give the files and folders in it, in order of their names."""
-        yield from (self / name for name in sorted({n.partition("/")[0] for n, _ in self.files()}))
-
     def glob(self, pattern: str) -> Iterator[RemotePath]:
         """Give what lies below it under names of a pattern, whose ``*`` stands for one name."""
         wanted = pattern.split("/")

@@ -31,15 +31,8 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.plan import Plan
 
-_BOUNDED = {
-    "any_offline",
-    "offline_partition_rate",
-    "under_min_isr_rate",
-    "under_replicated_rate",
-    "produce_unavailable_rate",
-    "readers_wait_rate",
-    "one_replica_rate",
-}
+_SHARES = ("share", "indicator")
+"""Kinds of metrics that are at most 1."""
 
 
 class Unreadable(Exception):
@@ -279,7 +272,7 @@ def _is_off(table: pa.Table, total: str, rate: str, kind: str) -> Any:
 def _summary(plan: Plan, table: pa.Table) -> Frame:
     key = ["panel", "config_id", "metric", "stratum"]
     metrics = _small(
-        {"metric": name, "metric_unit": metric.unit, "metric_is_share": name in _BOUNDED}
+        {"metric": name, "metric_unit": metric.unit, "metric_is_share": metric.kind in _SHARES}
         for name, metric in METRICS.items()
     )
     expected = _from_outcomes(plan)
