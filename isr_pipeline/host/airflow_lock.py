@@ -7,55 +7,16 @@ dies, however it dies.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
-
-import psutil
-
-from isr_pipeline.host.together import family
 
 if TYPE_CHECKING:
     from isr_pipeline.home import Home
 
 SUPERVISOR_VARIABLE = "ISR_PIPELINE_SUPERVISOR_PID"
 """Environment variable: process that started Airflow here; its death frees the claims it made."""
-
-
-END_SECONDS_MAX = 5.0
-
-
-def end_supervised(but: int = 0) -> None:
-    """End every process that this one is the supervisor of, whoever is its parent by now.
-
-    A killed Airflow leaves tasks, and these Spark's Java, in sessions of their own.
-
-    Args:
-        but: number of a process that stays, with all below it.
-    """
-    own = str(os.getpid())
-    limit = time.monotonic() + END_SECONDS_MAX
-    stay = {but, *(one.pid for one in family(but))} if but else set()
-    while (
-        left := [
-            one for one in psutil.process_iter() if _supervisor(one) == own and one.pid not in stay
-        ]
-    ) and time.monotonic() < limit:
-        for one in left:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
-        psutil.wait_procs(left, timeout=0.5)
-
-
-def _supervisor(process: psutil.Process) -> str:
-    """Its supervisor's number, as its environment says; empty without one."""
-    try:
-        return "" if process.pid == os.getpid() else process.environ().get(SUPERVISOR_VARIABLE, "")
-    except (psutil.Error, OSError):
-        return ""
 
 
 class AirflowLock:

@@ -13,7 +13,7 @@ from isr_pipeline.errors import shortened
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.host.java import spark_home
 from isr_pipeline.host.spark_session import STARTED
-from isr_pipeline.host.together import end_all
+from isr_pipeline.host.together import end_all, marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,9 @@ def submit(
         try:
             process = subprocess.Popen(
                 command,
-                env={"PYSPARK_DRIVER_PYTHON": sys.executable, **variables, STARTED: str(sign)},
+                env=marked(
+                    {"PYSPARK_DRIVER_PYTHON": sys.executable, **variables, STARTED: str(sign)}
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

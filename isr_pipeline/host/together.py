@@ -4,6 +4,9 @@
 
 Standard input is a pipe that the starter holds. When it closes, because the starter was killed,
 nothing may run on: programs that nobody watches would hold the ports of the next start.
+
+Whatever a program starts has the number of this process among its environment variables. So it is
+found when its own parent was killed, or gave it a session of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +27,14 @@ import psutil
 from isr_pipeline.errors import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+MARK = "ISR_PIPELINE_STARTED_BY"
+"""Environment variable: number of the process that ends, with the program, all below it."""
+
 END_SECONDS_MAX = 8.0
+KILL_SECONDS_MAX = 5.0
 LOOK_SECONDS = 0.5
 
 KILLED = 128
@@ -90,20 +97,15 @@ def start(
 
 def stop(programs: Sequence[Program]) -> None:
     """Ask programs to end, all at once; after a while make them."""
-    families = [one for program in programs for one in family(program.process.pid)]
     for program in programs:
         program.process.terminate()
     limit = time.monotonic() + STOP_SECONDS_MAX
     for program in programs:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             program.process.wait(max(limit - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
-            families += family(program.process.pid)
-            program.process.kill()
-            program.process.wait()
-    _, alive = psutil.wait_procs(families, timeout=1)
-    each(psutil.Process.kill, alive)
-    psutil.wait_procs(alive, timeout=5)
+        program.process.kill()
+        program.process.wait()
+        _kill_below(program.process.pid)
 
 
 def main() -> int:
@@ -112,7 +114,9 @@ def main() -> int:
     asked: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: asked.append(got))
-    programs = [subprocess.Popen(one, stdin=subprocess.DEVNULL) for one in commands]
+    programs = [
+        subprocess.Popen(one, env=marked(os.environ), stdin=subprocess.DEVNULL) for one in commands
+    ]
     ended = None
     while not asked and ended is None and not _starter_gone():
         ended = next((one for one in programs if one.poll() is not None), None)
@@ -134,40 +138,54 @@ def _words(program: subprocess.Popen[bytes]) -> str:
     return " ".join(str(word) for word in program.args[:2])
 
 
+def marked(variables: Mapping[str, str]) -> dict[str, str]:
+    """Environment of a program that this process will end, with all that it starts."""
+    return {**variables, MARK: str(os.getpid())}
+
+
 def end_all(programs: Sequence[subprocess.Popen[Any]]) -> None:
     """End programs and all that they started: these are asked first, what is below is killed.
 
     Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside
     it. A task that is killed is started again, with its run, by the next scheduler.
+
+    Args:
+        programs: started in an environment that is :func:`marked`.
     """
-    below = [one for program in programs for one in family(program.pid)]
     for program in programs:
         program.terminate()
-    each(psutil.Process.kill, below)
+    _kill_below(os.getpid(), but=[program.pid for program in programs])
     limit = time.monotonic() + END_SECONDS_MAX
     while time.monotonic() < limit and any(one.poll() is None for one in programs):
         time.sleep(0.1)
     for program in programs:
-        below += family(program.pid)
         program.kill()
         program.wait()
-    each(psutil.Process.kill, below)
+    _kill_below(os.getpid())
 
 
-def family(pid: int) -> list[psutil.Process]:
-    """Return every process below one, as far as they still exist."""
-    try:
-        found: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+def _kill_below(pid: int, but: Sequence[int] = ()) -> None:
+    """Kill all that a process started, whoever is its parent by now.
+
+    Args:
+        pid: of the process.
+        but: numbers of processes that stay.
+    """
+    limit = time.monotonic() + KILL_SECONDS_MAX
+    while (left := _below(pid, but)) and time.monotonic() < limit:
+        for one in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(left, timeout=0.5)
+
+
+def _below(pid: int, but: Sequence[int]) -> list[psutil.Process]:
+    found = []
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if one.pid not in (pid, *but) and one.environ().get(MARK) == str(pid):
+                found.append(one)
     return found
-
-
-def each(action: Callable[[psutil.Process], None], processes: Iterable[psutil.Process]) -> None:
-    """Do something to processes that may be gone already."""
-    for one in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            action(one)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, together
-from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock, end_supervised
+from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
 from isr_pipeline.host.doctor import AIRFLOW
 from isr_pipeline.host.ground import check_night_can_start
@@ -189,7 +189,6 @@ class _Run:
             return self._to_its_end(rest)
         finally:
             together.stop(self._programs)
-            end_supervised()  # what a program that was killed left behind
 
     def _to_its_end(self, rest: Rest) -> bool:
         """Tell what happens until the run ends."""
@@ -253,7 +252,6 @@ class _Run:
         fail = rest.fail
         if self._programs:
             together.stop(self._programs[1:])
-            end_supervised(but=self._programs[0].process.pid)
             fail = rest.fail_without_scheduler
         with contextlib.suppress(Refused, Silent):
             fail(self._dag_id, self._run_id)

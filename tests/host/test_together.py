@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isr_pipeline.host.together import Program, start, stop
+from isr_pipeline.host.together import Program, end_all, marked, start, stop
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 FAIL = [sys.executable, "-c", "raise SystemExit('no such thing')"]
@@ -49,3 +51,24 @@ def test_stop(tmp_path: Path) -> None:
     stop([program])
     assert not program.runs()
     assert not psutil.wait_procs(below, timeout=10)[1]
+
+
+def test_what_a_killed_program_left(tmp_path: Path) -> None:
+    """It ends too, though nobody is its parent and it has a session of its own."""
+    sign = tmp_path / "pid"
+    code = (
+        "import os, subprocess, sys, time; "
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True); "
+        "open(sys.argv[1], 'w').write(str(child.pid)); os.kill(os.getppid(), 9); "
+        "os.kill(os.getpid(), 9)"
+    )
+    other = subprocess.Popen(["sleep", "60"], env=marked(os.environ))
+    program = start("it", [[sys.executable, "-c", code, str(sign)]], os.environ, tmp_path / "log")
+    try:
+        assert ended(program).process.returncode == -signal.SIGKILL
+        left = psutil.Process(int(sign.read_text()))
+        stop([program])
+        assert not psutil.wait_procs([left], timeout=10)[1]
+        assert other.poll() is None
+    finally:
+        end_all([other])
