@@ -35,7 +35,7 @@ from isr_pipeline.scenarios.former_names import (
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import (
     Stored,
-    file_named,
+    content_of,
     is_published,
     put_file,
     read_tables,
@@ -175,8 +175,8 @@ def write_lineage(folder: Path, lineage: dict[str, Any]) -> None:
 
 def read_lineage(folder: Place) -> dict[str, Any]:
     """What a table (or a shard's part) was made from; empty if nothing was noted."""
-    noted = file_named(folder, _LINEAGE)
-    return {} if noted is None else dict(json.loads(noted.read_bytes()))
+    noted = content_of(folder, _LINEAGE)
+    return {} if noted is None else dict(json.loads(noted))
 
 
 def read_arrow(

@@ -20,9 +20,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-import threading
 import uuid
-from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,9 +43,6 @@ MANIFEST = "_manifest.json"
 
 VERSIONS_MAX = 3
 """Of a folder that are tried to be read, each published while the one before was being read."""
-
-KEPT_BYTES_MAX = 256 * 1024 * 1024
-"""Of files read from a store, checked, and kept in memory by one process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +73,9 @@ class Stored:
             return pa.BufferReader(_checked(self))
         return self.place
 
-    def read_bytes(self) -> bytes:
-        """Its content, checked.
-
-        Raises:
-            StoreError: the store does not have what was published.
-        """
-        return bytes(_checked(self)) if self.sha256 else self.place.read_bytes()
-
-
-_kept: OrderedDict[str, Any] = OrderedDict()
-"""Content by place. An attempt's files never change, so what was read once stays right."""
-
-_keeping = threading.Lock()
-
 
 def _checked(file: Stored) -> Any:
     """Content of a file in a store, which is what its manifest says."""
-    key = f"{file.place} {file.sha256}"
-    with _keeping:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
     assert isinstance(file.place, RemotePath)
     try:
         content = file.place.read_buffer()
@@ -107,10 +83,6 @@ def _checked(file: Stored) -> Any:
         raise StoreDamaged(f"{file.place}: was published, and the store does not have it") from None
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise StoreDamaged(f"{file.place}: is not what was published")
-    with _keeping:
-        _kept[key] = content
-        while sum(one.size for one in _kept.values()) > KEPT_BYTES_MAX and len(_kept) > 1:
-            _kept.popitem(last=False)
     return content
 
 
@@ -331,31 +303,28 @@ def read_tables(folder: RemotePath, read: Callable[[list[Stored]], Made]) -> Mad
     return _of_one_version(folder, lambda held: read(_chosen(held, "", ".parquet")))
 
 
-def file_named(folder: Place, name: str) -> Stored | None:
-    """One file of a published folder; None if it has no such file.
+def content_of(folder: Place, name: str) -> bytes | None:
+    """What a file of a published folder holds; None if it has no such file.
 
     Raises:
-        StoreError: see `files_named`.
+        StoreError: see `contents_of`.
     """
-    return files_named(folder, [name]).get(name)
+    return contents_of(folder, [name]).get(name)
 
 
-def files_named(folder: Place, names: Sequence[str]) -> dict[str, Stored]:
-    """Some files of one version of a published folder, by name, without those that it has not.
-
-    In a store they are read here, and kept in memory.
+def contents_of(folder: Place, names: Sequence[str]) -> dict[str, bytes]:
+    """What some files of one version of a published folder hold, without those that it has not.
 
     Raises:
         StoreError: see `_of_one_version`.
     """
     if not isinstance(folder, RemotePath):
         places = {name: folder / name for name in names}
-        return {name: Stored(file, name) for name, file in places.items() if file.is_file()}
+        return {name: file.read_bytes() for name, file in places.items() if file.is_file()}
 
-    def read(held: list[Stored]) -> dict[str, Stored]:
+    def read(held: list[Stored]) -> dict[str, bytes]:
         found = {one.name: one for one in held if one.name in names}
-        at_once(_checked, list(found.values()))
-        return found
+        return dict(zip(found, map(bytes, at_once(_checked, list(found.values()))), strict=True))
 
     return _of_one_version(folder, read)
 

@@ -26,7 +26,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
-from isr_pipeline.storage.published import file_named, replacing
+from isr_pipeline.storage.published import content_of, replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.absorbing import absorbed_by
 from isr_pipeline.verdicts.baseline import (
@@ -343,7 +343,6 @@ def _beside(
 ) -> _Writing:
     """Some configurations of a night in the place of the baseline's, or beside them."""
     home, old = Home.from_environment(), before.record
-    kept_plan = file_named(home.baseline_dir(plan.experiment), "plan.json")
     replaced = _replaced(old, plan, chosen)
     mine = _of_panels(outcomes[outcomes["config_id"].isin([one.config_id for one in chosen])])
     if set(mine.columns) != set(before.outcomes.columns):
@@ -370,7 +369,7 @@ def _beside(
     return _Writing(
         record=record,
         frames={"outcomes": rows, "scenarios": before.scenarios},
-        plan=None if kept_plan is None else kept_plan.read_bytes(),
+        plan=content_of(home.baseline_dir(plan.experiment), "plan.json"),
         sources=sources,
     )
 

@@ -22,7 +22,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.storage.published import files_named
+from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.model import BaselineNote, accept_command
@@ -276,8 +276,7 @@ def kept_files(folder: Place, names: Sequence[str]) -> dict[str, bytes]:
         BaselineDamaged: the store has something else.
     """
     try:
-        found = files_named(folder, names)
-        return {name: file.read_bytes() for name, file in found.items()}
+        return contents_of(folder, names)
     except StoreDamaged as damage:
         raise BaselineDamaged(f"baseline is damaged: {damage}") from None
 

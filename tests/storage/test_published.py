@@ -20,10 +20,10 @@ from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import (
     MANIFEST,
     Stored,
+    content_of,
+    contents_of,
     drafting,
-    file_named,
     files,
-    files_named,
     replacing,
 )
 from isr_pipeline.storage.remote import RemotePath, StoreError
@@ -53,9 +53,9 @@ def put(folder: RemotePath, content: str) -> None:
 
 def text(folder: RemotePath) -> str:
     """The text of that file, read as it was published."""
-    file = file_named(folder, "x.txt")
-    assert file is not None
-    return file.read_bytes().decode()
+    content = content_of(folder, "x.txt")
+    assert content is not None
+    return content.decode()
 
 
 class TestReplacing:
@@ -157,13 +157,11 @@ class TestReplacing:
     def test_a_file_is_taken_over(self, prefix: RemotePath) -> None:
         """A file of the former version is copied within the store, with its digest."""
         put(prefix, "first")
-        before = file_named(prefix, "x.txt")
-        assert before is not None
+        (before,) = files(prefix, suffix=".txt")
         with drafting(prefix) as draft:
             draft.take(before, "x.txt")
             (draft.own / "y.txt").write_text("new")
-        after = file_named(prefix, "x.txt")
-        assert after is not None
+        after, _ = files(prefix, suffix=".txt")
         assert (after.sha256, text(prefix)) == (before.sha256, "first")
 
 
@@ -171,11 +169,9 @@ class TestDamage:
     """What the store lost or changed after it was published is found when it is read."""
 
     def published(self, folder: RemotePath) -> RemotePath:
-        """A published file, which no reader has read yet."""
+        """A published file."""
         put(folder, "first")
-        file = file_named(folder, "x.txt")
-        assert file is not None
-        published._kept.clear()
+        (file,) = files(folder, suffix=".txt")
         assert not hasattr(file.place, "stat")
         return folder / str(file.place).removeprefix(f"{folder}/")
 
@@ -221,7 +217,7 @@ class TestReading:
         """It is gone at once."""
         put(prefix, "first")
         removed(prefix)
-        assert file_named(prefix, "x.txt") is None
+        assert content_of(prefix, "x.txt") is None
         assert not published.is_published(prefix)
 
     def test_files_of_one_version(self, server: Server, prefix: RemotePath) -> None:
@@ -230,10 +226,8 @@ class TestReading:
             for name in ("a", "b", "c"):
                 (draft / name).write_text(name)
         server.behave()
-        found = files_named(prefix, ["a", "b", "c", "d"])
-        assert {name: file.read_bytes() for name, file in found.items()} == {
-            name: name.encode() for name in ("a", "b", "c")
-        }
+        found = contents_of(prefix, ["a", "b", "c", "d"])
+        assert found == {name: name.encode() for name in ("a", "b", "c")}
         asked = [one for one in server.asked() if one.endswith(MANIFEST)]
         assert sum(one.startswith("GET") for one in asked) == 1
 
