@@ -122,14 +122,6 @@ def decide(**context: Any) -> str:
     return headline
 
 
-@task
-@one_line_errors
-def log_to_mlflow(**context: Any) -> str:
-    """Replace the night's runs in MLflow: a parent, and a child per configuration."""
-    claim(context)
-    return steps.log_to_mlflow(plan_of(context), context["dag_run"].run_id)
-
-
 @task(retries=0)
 @one_line_errors
 def gate(experiment: str, **context: Any) -> str:
@@ -199,7 +191,7 @@ def nightly(one: Nightly) -> DAG:
                 >> looked
             )
         with TaskGroup("results", prefix_group_id=False):
-            logged, reported = log_to_mlflow(), step(steps.report)
+            logged, reported = step(steps.log_to_mlflow), step(steps.report)
 
         planned >> drawn >> drawn_well >> simulate >> simulated_well
         simulated_well >> summarized >> summarized_well >> judged >> confirmed

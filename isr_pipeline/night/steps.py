@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.files.alone import alone
 from isr_pipeline.home import Home
+from isr_pipeline.night.status import noted_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,13 +99,13 @@ def decide(plan: Plan) -> str:
     return headline
 
 
-def log_to_mlflow(plan: Plan, run_id: str) -> str:
+def log_to_mlflow(plan: Plan) -> str:
     """Replace the night's runs in MLflow: a parent, and a child per configuration."""
     from isr_pipeline.tracking.log_night import log_night  # noqa: PLC0415
 
     # All nights of an experiment share its MLflow experiment and the trends in it.
     with alone(Home.from_environment().locks, f"mlflow.{plan.experiment}"):
-        return log_night(plan, run_id)
+        return log_night(plan, noted_status(plan.experiment, plan.night).dag_run_id)
 
 
 def report(plan: Plan) -> str:
@@ -133,39 +134,24 @@ def of_stage(plan: str, panel: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a night's steps.
-
-    Attributes:
-        plan: what the first step made.
-        file: of the plan.
-        run_id: as the claim, status.json and MLflow name the run.
-    """
-
-    plan: Plan
-    file: str
-    run_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One step: a function, or a Spark job.
 
     Attributes:
         name: of the task, and of the step on the terminal.
-        work: function of the run; None for a Spark job.
+        work: function of the plan; None for a Spark job.
         job: file of ``spark_jobs/`` that Spark runs; empty for a function.
-        arguments: of the job, a list for each time it is run.
+        arguments: of the job, a list for each time it is run, by the plan and the plan's file.
         skipped: why the step is left out, empty if it is done; None for one that always is. What
             comes after it is left out too, up to the next step that is done after skipped ones.
         after_skipped: whether it is done where the step before it was left out.
     """
 
     name: str
-    work: Callable[[Run], object] | None = None
+    work: Callable[[Plan], object] | None = None
     job: str = ""
-    arguments: Callable[[Run], list[list[str]]] | None = None
-    skipped: Callable[[Run], str] | None = None
+    arguments: Callable[[Plan, str], list[list[str]]] | None = None
+    skipped: Callable[[Plan], str] | None = None
     after_skipped: bool = False
 
 
@@ -180,8 +166,8 @@ def _stage(name: str, panel: str) -> Step:
     return Step(
         name,
         job="extend.py",
-        arguments=lambda run: [of_stage(run.file, panel)],
-        skipped=lambda run: no_stage(run.plan, panel),
+        arguments=lambda _, file: [of_stage(file, panel)],
+        skipped=lambda plan: no_stage(plan, panel),
     )
 
 
@@ -189,26 +175,26 @@ PLAN, GATE = "plan", "gate"
 """The first step, which makes the plan, and the last, which is done whatever happened before."""
 
 BETWEEN: tuple[Step, ...] = (
-    Step("generate_scenarios", lambda run: generate_scenarios(run.plan)),
-    Step("validate_scenarios", lambda run: validate_scenarios(run.plan)),
+    Step("generate_scenarios", generate_scenarios),
+    Step("validate_scenarios", validate_scenarios),
     Step(
         "simulate",
         job="simulate.py",
-        arguments=lambda run: [of_shard(run.file, shard.name) for shard in run.plan.shards],
+        arguments=lambda plan, file: [of_shard(file, shard.name) for shard in plan.shards],
     ),
-    Step("validate_outcomes", lambda run: validate_outcomes(run.plan)),
-    Step("summarize", lambda run: summarize(run.plan)),
-    Step("validate_summary", lambda run: validate_summary(run.plan)),
-    Step("judge", lambda run: judge(run.plan)),
+    Step("validate_outcomes", validate_outcomes),
+    Step("summarize", summarize),
+    Step("validate_summary", validate_summary),
+    Step("judge", judge),
     _stage("confirm", CONFIRM),
-    Step("look_1", lambda run: look(run.plan, 1)),
+    Step("look_1", lambda plan: look(plan, 1)),
     _stage("extend_1", FURTHER[0]),
-    Step("look_2", lambda run: look(run.plan, 2)),
+    Step("look_2", lambda plan: look(plan, 2)),
     _stage("extend_2", FURTHER[1]),
-    Step("look_3", lambda run: look(run.plan, 3)),
-    Step("decide", lambda run: decide(run.plan), after_skipped=True),
-    Step("log_to_mlflow", lambda run: log_to_mlflow(run.plan, run.run_id)),
-    Step("report", lambda run: report(run.plan)),
+    Step("look_3", lambda plan: look(plan, 3)),
+    Step("decide", decide, after_skipped=True),
+    Step("log_to_mlflow", log_to_mlflow),
+    Step("report", report),
 )
 """Every step between the two, in order; each needs all before it."""
 

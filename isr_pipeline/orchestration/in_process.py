@@ -179,17 +179,17 @@ class _Night:
         if self._broken:
             return
         file = folder_of(self._experiment, self._night) / "plan.json"
-        run = steps.Run(Plan.load(file), str(file), self.run_id)
+        plan = Plan.load(file)
         skipping = False
         for step in steps.BETWEEN:
             skipping = skipping and not step.after_skipped
-            skipping = skipping or bool(step.skipped is not None and step.skipped(run))
+            skipping = skipping or bool(step.skipped is not None and step.skipped(plan))
             if skipping:
                 self._say(f"{step.name:<34} skipped")
             elif step.work is not None:
-                self._step(step.name, functools.partial(step.work, run))
+                self._step(step.name, functools.partial(step.work, plan))
             elif step.arguments is not None:
-                for arguments in step.arguments(run):
+                for arguments in step.arguments(plan, str(file)):
                     shard = f" [{arguments[-1]}]" if "--shard" in arguments else ""
                     work = functools.partial(self._submit, step, arguments)
                     self._step(f"{step.name}{shard}", work)
