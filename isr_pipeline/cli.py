@@ -41,7 +41,7 @@ PROGRAM = "isr-pipeline"
 
 COMMANDS = (
     *("night", "why", "blame", "baseline", "cluster", "experiment", "keys", "simulate", "conform"),
-    *("lab", "replay", "sources", "doctor", "ui", "airflow"),
+    *("sources", "doctor", "ui", "airflow"),
 )
 """First words of the command line, most wanted first."""
 
@@ -65,13 +65,11 @@ baseline_app = typer.Typer(no_args_is_help=True, help="What nights are compared 
 experiment_app = typer.Typer(
     no_args_is_help=True, help="Experiment files: listed, checked, written."
 )
-lab_app = typer.Typer(no_args_is_help=True, help="Real brokers on this machine, to compare with.")
 cluster_app = typer.Typer(no_args_is_help=True, help="Clusters: listed, imported, shown.")
 app.add_typer(night_app, name="night", rich_help_panel=RUN)
 app.add_typer(baseline_app, name="baseline", rich_help_panel=RUN)
 app.add_typer(cluster_app, name="cluster", rich_help_panel=ASK)
 app.add_typer(experiment_app, name="experiment", rich_help_panel=ASK)
-app.add_typer(lab_app, name="lab", rich_help_panel=KAFKA)
 
 
 def _nights(context: typer.Context) -> list[str]:
@@ -136,10 +134,14 @@ def main() -> None:
     run()
 
 
-def run() -> None:
-    """Run the command in ``sys.argv``; never a traceback for a user's mistake."""
+def run(commands: typer.Typer = app) -> None:
+    """Run the command in ``sys.argv``; never a traceback for a user's mistake.
+
+    Args:
+        commands: which there are.
+    """
     try:
-        status = app(standalone_mode=False)
+        status = commands(standalone_mode=False)
         if isinstance(status, int):
             sys.exit(status)
     except USER_ERRORS as error:
@@ -884,21 +886,6 @@ def _case(night: str, config: str, experiment: str | None) -> Any:
 
 
 @app.command(rich_help_panel=KAFKA)
-def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Timelines, one a line.")],
-    check: Annotated[bool, typer.Option("--check", help="Fail unless every expect holds.")] = False,
-    json_out: Annotated[
-        str | None, typer.Option("--json", metavar="OUT|-", help="Where to write results.")
-    ] = None,
-) -> None:
-    """Run timelines of rule calls through the very functions that the kernel runs."""
-    _check_home()
-    from isr_pipeline.replay import replay as run_replay  # noqa: PLC0415
-
-    raise typer.Exit(run_replay(file, check=check, json_out=json_out))
-
-
-@app.command(rich_help_panel=KAFKA)
 def conform(
     file: Annotated[Path | None, typer.Argument(help="Observations of real brokers.")] = None,
     json_out: Annotated[str | None, typer.Option("--json", metavar="OUT|-")] = None,
@@ -911,131 +898,10 @@ def conform(
 ) -> None:
     """Compare the simulator with what real brokers were seen to do."""
     _check_home()
-    from isr_pipeline.lab.conform import conform as run_conform  # noqa: PLC0415
+    from isr_pipeline.conformance.conform import conform as run_conform  # noqa: PLC0415
     from isr_pipeline.report.trace import write_page  # noqa: PLC0415
 
     raise typer.Exit(run_conform(file, json_out, trace, draw=write_page, record=record))
-
-
-# -- real brokers -----------------------------------------------------------------------------
-
-ReleaseArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RELEASE", help="Of Kafka, as 3.9.2.", autocompletion=completing.releases
-    ),
-]
-
-
-@lab_app.command("fetch")
-def lab_fetch(release: ReleaseArgument, *, as_json: AsJson = False) -> None:
-    """Fetch the jars of a release by Maven, check them and keep them."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.lab.jars import TOOLS, fetch  # noqa: PLC0415
-    from isr_pipeline.lab.release import Release  # noqa: PLC0415
-
-    _check_home()
-    jars = fetch(Home.from_environment(), Release.parse(release))
-    size_mb = sum(jar.size_bytes for jar in jars) / 1e6
-    tools = any(jar.coordinate.startswith(f"{TOOLS}:") for jar in jars)
-    if as_json:
-        _print_json({"release": release, "tools": tools, "jars": [asdict(jar) for jar in jars]})
-        return
-    _say(f"Kafka {release}: {len(jars)} jars, {size_mb:.0f} MB, checksums as published")
-    if not tools:
-        _say("this release was published without Kafka's command-line tools")
-
-
-@lab_app.command("up")
-def lab_up(
-    release: ReleaseArgument,
-    *,
-    brokers: Annotated[int, typer.Option("--brokers", metavar="N", help="How many.")] = 3,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of every node."),
-    ] = None,
-    port: Annotated[
-        int, typer.Option("--port", help="Of the first broker; the next ones follow. 0: any.")
-    ] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Start a cluster of real brokers on the loopback; wait until every one answers."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.host.stack import stop_on_signals  # noqa: PLC0415
-    from isr_pipeline.lab.brokers import up  # noqa: PLC0415
-    from isr_pipeline.lab.release import Release  # noqa: PLC0415
-    from isr_pipeline.lab.settings import Plan, read_settings  # noqa: PLC0415
-
-    _check_home()
-    plan = Plan(({},) * max(brokers, 0), read_settings(settings or []), port=port)
-    stop_on_signals()
-    cluster = up(
-        Home.from_environment(),
-        Release.parse(release),
-        plan,
-        say=_note,
-    )
-    if as_json:
-        _print_json(
-            {
-                "release": cluster.release,
-                "metadata": cluster.metadata,
-                "bootstrap": cluster.bootstrap,
-                "folder": str(cluster.folder),
-                "nodes": [{"name": node.name, "port": node.port} for node in cluster.nodes],
-            }
-        )
-        return
-    _say(f"Kafka {release} ({cluster.metadata}) is up: {cluster.bootstrap}")
-
-
-@lab_app.command("down")
-def lab_down(
-    release: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RELEASE", help="Default: every cluster.", autocompletion=completing.releases
-        ),
-    ] = None,
-    *,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Leave its settings, data and output on the disk.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """End a cluster, or every one, and remove its data."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.lab.brokers import down  # noqa: PLC0415
-    from isr_pipeline.lab.release import Release  # noqa: PLC0415
-
-    _check_home()
-    chosen = Release.parse(release) if release else None
-    ended = down(Home.from_environment(), chosen, keep=keep, say=_note)
-    if as_json:
-        _print_json(ended)
-        return
-    for one in ended:
-        _say(f"Kafka {one} is down")
-    if not ended:
-        _say("no cluster was up")
-
-
-@lab_app.command("list")
-def lab_list(*, as_json: AsJson = False) -> None:
-    """List the releases that were fetched, and the clusters that were started."""
-    from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.lab.listing import listing  # noqa: PLC0415
-
-    rows = listing(Home.from_environment())
-    if as_json:
-        _print_json(rows)
-        return
-    if not rows:
-        _say("nothing fetched yet: isr-pipeline lab fetch 3.9.2")
-    for row in rows:
-        at = f"  {row['bootstrap']}" if row["state"] != "down" else ""
-        _say(f"{row['release']:<8} {row['jars']:>3} jars  {row['state']:<6}{at}".rstrip())
 
 
 @app.command(rich_help_panel=KAFKA)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 
-ROOMS = ("kafka", "simulation", "worlds", "scenarios", "replay")
+ROOMS = ("kafka", "simulation", "worlds", "scenarios")
 """Rooms that hold rules, or put them into practice."""
 
 MODULE = "(module)"

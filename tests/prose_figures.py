@@ -25,6 +25,8 @@ from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
 from isr_pipeline.blame import both_ways, case, culprit
 from isr_pipeline.clusters import live
+from isr_pipeline.conformance import comparison
+from isr_pipeline.conformance.observations import SHIPPED
 from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.file import Experiment, load_experiment
@@ -32,8 +34,6 @@ from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
-from isr_pipeline.lab import comparison, tools
-from isr_pipeline.lab.observations import SHIPPED
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
 from isr_pipeline.scenarios import cluster_file, model, reduction
@@ -46,6 +46,7 @@ from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
 from tools import prose
+from tools.lab.tools import Java
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _partitions(cluster: str) -> int:
 
 
 def _recorded(name: str) -> list[dict[str, Any]]:
-    lines = (ROOT / "isr_pipeline/lab/recordings" / name).read_text().splitlines()
+    lines = (ROOT / "isr_pipeline/conformance/recordings" / name).read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -328,15 +329,16 @@ def _model() -> Iterable[Claim]:
     yield now(
         lab,
         "at most {} MB of heap",
-        inspect.signature(tools.Java.command).parameters["heap_mb"].default,
+        inspect.signature(Java.command).parameters["heap_mb"].default,
     )
-    yield from dated(lab, "2026-11-22", "tests/lab/record.py", "a busy machine of 2 cores")
+    yield from dated(lab, "2026-11-22", "tools/lab/record.py", "a busy machine of 2 cores")
 
 
 def _rules() -> Iterable[Claim]:
     page = RULES
     yield from dated(
-        page, "2026-11-22", "recordings of 4.3.1, isr_pipeline/lab/recordings/returns.jsonl",
+        page, "2026-11-22",
+        "recordings of 4.3.1, isr_pipeline/conformance/recordings/returns.jsonl",
         "18 to 22.5 s here and 18 to 22 s on 4.3.1", "about 2.1 s after the request (2.5 s seen",
     )  # fmt: skip
     yield from dated(

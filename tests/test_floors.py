@@ -18,10 +18,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("home", "files"),
     ("compiling",),
     ("kafka", "host", "version", "sources", "kernels"),
-    ("simulation", "replay"),
+    ("simulation",),
     ("scenarios",),
     ("worlds",),
-    ("clusters", "lab"),
+    ("clusters", "conformance"),
     ("experiment",),
     ("outcomes",),
     ("verdicts", "validation"),
@@ -37,7 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 
 KEEPERS = {
     "mlflow": (f"{PACKAGE}/tracking",),
-    "kafka": (f"{PACKAGE}/clusters", f"{PACKAGE}/lab"),
+    "kafka": (f"{PACKAGE}/clusters", "tools/lab"),
     "great_expectations": (f"{PACKAGE}/validation",),
     "airflow": ("dags", f"{PACKAGE}/orchestration"),
     "pyspark": (f"{PACKAGE}/host", f"{PACKAGE}/jobs"),

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.conformance.observations import load_agreement
 from isr_pipeline.kafka.released import released_range
-from isr_pipeline.lab.observations import load_agreement
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration

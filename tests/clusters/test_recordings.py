@@ -1,6 +1,6 @@
 """Listings and logs of real clusters, compared field by field with what was made of them.
 
-tests/recordings/import holds them; `truth.json` says what was made (tests/lab/record.py).
+tests/recordings/import holds them; `truth.json` says what was made (tools/lab/record.py).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from isr_pipeline.home import REPOSITORY
 from isr_pipeline.worlds.ready import compile_kernel
 from tests.clusters import samples
 from tests.fuzz.damage import damaged_texts, damaged_values
+from tests.oracle import __main__ as oracle
 
 EXAMPLES = int(os.environ.get("ISR_PIPELINE_EXAMPLES", "140"))
 """Of all kinds together."""
@@ -33,7 +34,7 @@ HANGS_CPU_S = 60
 
 EVENTS = "200000"
 LIBRARY = REPOSITORY / "isr_pipeline" / "scenarios" / "library"
-RECORDINGS = REPOSITORY / "isr_pipeline" / "lab" / "recordings" / "observations.jsonl"
+RECORDINGS = REPOSITORY / "isr_pipeline" / "conformance" / "recordings" / "observations.jsonl"
 VECTORS = REPOSITORY / "tests" / "data" / "oracle" / "vectors.jsonl"
 
 
@@ -46,12 +47,14 @@ class Kind:
         command: arguments that read it; ``OUT`` stands for a file that they may write.
         whole: contents to damage.
         is_data: they are YAML or JSON, so that values can be damaged as well as text.
+        program: what takes the command.
     """
 
     file: str
     command: tuple[str, ...]
     whole: tuple[str, ...]
     is_data: bool = True
+    program: Callable[[], int | None] = cli.run
 
 
 def _lines(file: Path, count: int) -> tuple[str, ...]:
@@ -109,7 +112,7 @@ KINDS = {
         ("simulate", "sound.yaml", "--set", "cluster.release=joins-in-time", *SIMULATE),
         tuple(file.read_text() for file in sorted(REPOSITORY.glob("config/rule-sets/*.yaml"))),
     ),
-    "timelines": Kind("mine.jsonl", ("replay", "mine.jsonl", "--json", "OUT"), _lines(VECTORS, 60)),
+    "timelines": Kind("mine.jsonl", ("mine.jsonl",), _lines(VECTORS, 60), program=oracle.main),
     "cluster as shown": Kind("mine.yaml", ("cluster", "show", "mine.yaml"), CLUSTERS),
     "cluster of a scenario": Kind(
         "mine.yaml", ("simulate", "names-mine.yaml", *SIMULATE), CLUSTERS
@@ -175,14 +178,14 @@ def sound(place: Path) -> None:
     )
 
 
-def run(arguments: list[str]) -> tuple[int, str]:
-    """Run the command line in this process; its exit status and what it said of errors."""
+def run(arguments: list[str], program: Callable[[], int | None] = cli.run) -> tuple[int, str]:
+    """Run a program in this process; its exit status and what it said of errors."""
     out, err = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["isr-pipeline", *arguments]
+    status: Any
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.run()
-        status: Any = 0
+            status = program() or 0
     except SystemExit as end:
         status = end.code or 0
     finally:
@@ -218,7 +221,8 @@ def test_damaged(name: str, folder: Path) -> None:
         file.write_bytes(content)
         try:
             began = time.process_time()
-            status, said = run([str(out) if one == "OUT" else one for one in kind.command])
+            arguments = [str(out) if one == "OUT" else one for one in kind.command]
+            status, said = run(arguments, kind.program)
             assert time.process_time() - began < HANGS_CPU_S
             assert status in (0, 1, 2, 3)
             if out.exists():

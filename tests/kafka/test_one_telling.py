@@ -42,7 +42,7 @@ class TestSwitches:
     """A switch that does nothing is not in the list."""
 
     def test_every_switch_is_read_by_a_simulation_or_listed(self) -> None:
-        """What no simulated night reads is said to be for `replay` only."""
+        """What no simulated night reads is said to be for timelines only."""
         assert set(releases.SWITCHES) - read_by_simulation() == releases.REPLAY_ONLY
 
 

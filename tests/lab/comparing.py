@@ -12,7 +12,7 @@ def compare(seen: dict[str, Any], truth: dict[str, Any], standing: list[dict[str
 
     Args:
         seen: what ``cluster show --json`` prints.
-        truth: `tests.lab.topology.truth`.
+        truth: `tools.lab.topology.truth`.
         standing: leaders and ISR at the moment of the import.
 
     Returns:

@@ -9,9 +9,9 @@ import pytest
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.lab.brokers import down
-from isr_pipeline.lab.jars import fetch
-from isr_pipeline.lab.release import Release
+from tools.lab.brokers import down
+from tools.lab.jars import fetch
+from tools.lab.release import Release
 
 Laboratory = Callable[[str], tuple[Home, Release]]
 

@@ -19,7 +19,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from isr_pipeline.lab.settings import Plan
+from tools.lab.settings import Plan
 
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 

@@ -6,13 +6,13 @@ import psutil
 import pytest
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.lab import nodes
-from isr_pipeline.lab.brokers import clusters, down, up
-from isr_pipeline.lab.listing import listing
-from isr_pipeline.lab.release import EXAMPLES
-from isr_pipeline.lab.settings import Plan
-from isr_pipeline.lab.tools import release_java, run_tool
 from tests.lab.conftest import Laboratory
+from tools.lab import nodes
+from tools.lab.brokers import clusters, down, up
+from tools.lab.listing import listing
+from tools.lab.release import EXAMPLES
+from tools.lab.settings import Plan
+from tools.lab.tools import release_java, run_tool
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from isr_pipeline.clusters.connection import connection
 from isr_pipeline.clusters.live import read_live
 from isr_pipeline.errors import LINE_MAX, Refused
 from isr_pipeline.host.kafka_client import describe_cluster
-from tests.lab.exchanges import FOLDER, replayed
+from tools.lab.exchanges import FOLDER, replayed
 
 RECORDINGS = sorted(FOLDER.glob("*.json"))
 

@@ -21,12 +21,12 @@ import pytest
 
 from isr_pipeline.errors import LINE_MAX, InputError, Refused
 from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.lab import brokers, jars, nodes
-from isr_pipeline.lab.brokers import cluster_folder, clusters, down, up
-from isr_pipeline.lab.listing import listing
-from isr_pipeline.lab.release import EXAMPLES, Release
-from isr_pipeline.lab.settings import Plan, Ports, as_properties, broker_properties, read_settings
-from isr_pipeline.lab.tools import release_java, run_tool
+from tools.lab import brokers, jars, nodes
+from tools.lab.brokers import cluster_folder, clusters, down, up
+from tools.lab.listing import listing
+from tools.lab.release import EXAMPLES, Release
+from tools.lab.settings import Plan, Ports, as_properties, broker_properties, read_settings
+from tools.lab.tools import release_java, run_tool
 
 OLD = Release(2, 7, 2)
 """A release that needs no formatting: fewer programs for a script to play."""
@@ -371,12 +371,11 @@ class TestList:
 
     def test_on_the_command_line(self, home: Home) -> None:
         """An unknown release is one line and exit status 2; the list is JSON."""
-        program = str(Path(sys.executable).parent / "isr-pipeline")
         environment = {**os.environ, "ISR_PIPELINE_HOME": str(home.path)}
 
         def run(*arguments: str) -> subprocess.CompletedProcess[str]:
             return subprocess.run(
-                [program, "lab", *arguments],
+                [sys.executable, "-m", "tools.lab", *arguments],
                 env=environment,
                 capture_output=True,
                 text=True,

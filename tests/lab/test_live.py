@@ -15,14 +15,14 @@ from isr_pipeline.clusters.connection import connection
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.live import read_live
 from isr_pipeline.errors import Refused
-from isr_pipeline.lab import nodes
-from isr_pipeline.lab.brokers import Cluster, up
-from isr_pipeline.lab.release import EXAMPLES
-from isr_pipeline.lab.settings import Plan
-from isr_pipeline.lab.tools import release_java
-from tests.lab import secure, topology
+from tests.lab import secure
 from tests.lab.comparing import compare
 from tests.lab.conftest import Laboratory
+from tools.lab import nodes, topology
+from tools.lab.brokers import Cluster, up
+from tools.lab.release import EXAMPLES
+from tools.lab.settings import Plan
+from tools.lab.tools import release_java
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.lab.release import EXAMPLES
 from tests.lab.comparing import compare
-from tests.lab.topology import SECRET
+from tools.lab.release import EXAMPLES
+from tools.lab.topology import SECRET
 
 FOLDER = REPOSITORY / "tests" / "recordings" / "import"
 

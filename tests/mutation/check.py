@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.mutation.mutants import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = ("tests/kafka", "tests/replay")
+TESTS = ("tests/kafka", "tests/oracle")
 _TIMEOUT_S = 600
 
 

@@ -10,11 +10,11 @@ from html import escape
 import numpy as np
 import pytest
 
+from isr_pipeline.conformance.observations import SHIPPED, load_observations
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.released import released_range
-from isr_pipeline.lab.observations import SHIPPED, load_observations
 from isr_pipeline.night import steps
 from isr_pipeline.night.show import show
 from isr_pipeline.report.answer import _change, _moved, _price, read_answer, write_answer

@@ -457,7 +457,7 @@ class TestBacking:
     def recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """A record of agreement of our own: none at first."""
         file = tmp_path / "agreement.json"
-        monkeypatch.setattr("isr_pipeline.lab.observations.AGREEMENT", file)
+        monkeypatch.setattr("isr_pipeline.conformance.observations.AGREEMENT", file)
         return file
 
     def test_released_rules_name_brokers_and_unit_tests(self, home: Path) -> None:

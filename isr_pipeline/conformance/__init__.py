@@ -1,0 +1,1 @@
+"""What was recorded of real brokers, and how the simulator compares."""

@@ -1,0 +1,129 @@
+"""`isr-pipeline conform`: compare the simulator with real brokers, print or draw the result."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from isr_pipeline.conformance.comparison import Report, compare_all
+from isr_pipeline.conformance.observations import (
+    SHIPPED,
+    Observation,
+    load_observations,
+    save_agreement,
+)
+from isr_pipeline.errors import InputError
+from isr_pipeline.host.progress import Progress
+from isr_pipeline.kafka.released import released_range
+from isr_pipeline.scenarios.model import Scenario
+from isr_pipeline.worlds.run import run
+
+Draw = Callable[[Scenario, dict[str, list[dict[str, Any]]], Path], Path]
+"""Draws event lists, by their titles, one above the other into a file; returns the file."""
+
+
+def _table(report: Report) -> Table:
+    """One line an experiment and release."""
+    table = Table("experiment", "release", "compared", "agrees", "simulated against observed")
+    for e in report.experiments:
+        if e.compare == "timeline":
+            values = ", ".join(
+                f"{r.isr_ms_per_change:.0f} ms a change"
+                + (f", leader {r.leader_ms:.0f} ms" if r.leader_changes else "")
+                + ("" if r.agrees else " (!)")
+                for r in e.repetitions
+            )
+        else:
+            values = ", ".join(
+                f"{r.shrinks[0]}:{r.shrinks[1]} shrinks {r.elections[0]}:{r.elections[1]} elections"
+                for r in e.repetitions
+            )
+        good = sum(r.agrees for r in e.repetitions)
+        counted = f"{good} of {len(e.repetitions)}" if e.compare == "timeline" else ""
+        table.add_row(
+            e.case, e.release, e.compare, counted or ("yes" if e.agrees else "no"), values
+        )
+    return table
+
+
+def _record_agreement(report: Report, observations: list[Observation]) -> None:
+    """Keep, per rule set, how many repetitions agree: what a report's backing column says."""
+    rule_set = {o.id: released_range(o.scenario.cluster.release) for o in observations}
+    agreeing: dict[str, int] = defaultdict(int)
+    for e in report.experiments:
+        for r in e.repetitions:
+            ok = r.agrees if e.compare == "timeline" else e.agrees
+            agreeing[str(rule_set[r.id])] += int(ok)
+    save_agreement(agreeing)
+
+
+def _trace(observations: list[Observation], wanted: str, draw: Draw, folder: Path) -> Path:
+    """Draw one repetition: what was simulated above what was observed."""
+    by_id = {o.id: o for o in observations}
+    if wanted not in by_id:
+        raise InputError("--trace", "", wanted, "the id of a repetition in the file")
+    chosen = by_id[wanted]
+    simulated = run(chosen.scenario, events=True).events
+    return draw(
+        chosen.scenario,
+        {"simulated": simulated, f"observed on Kafka {chosen.release}": chosen.observed},
+        folder / f"conform-{wanted}.html",
+    )
+
+
+def conform(
+    path: Path | None = None,
+    json_out: str | None = None,
+    trace_id: str | None = None,
+    *,
+    draw: Draw | None = None,
+    record: bool = False,
+) -> int:
+    """The command: compare, print, and draw if asked.
+
+    Args:
+        path: file of observations; all those that ship with the project if None.
+        json_out: where the report goes as JSON, ``-`` for standard output; a table is printed if
+            it goes to a file or nowhere.
+        trace_id: draw this repetition instead of comparing all.
+        draw: how a repetition is drawn; needed for ``trace_id`` only.
+        record: keep the agreement per rule set for the report's backing column.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        InputError: a file that cannot be used, an unknown id, a place that cannot be written.
+    """
+    files = SHIPPED if path is None else (path,)
+    observations = [one for file in files for one in load_observations(file)]
+    console = Console()
+    if trace_id is not None and draw is not None:
+        console.print(f"wrote {_trace(observations, trace_id, draw, Path.cwd())}")
+        return 0
+    with Progress("repetitions compared", len(observations)) as progress:
+        report = compare_all(observations, progress.step)
+    if json_out == "-":
+        print(json.dumps(report.as_json(), indent=1))  # noqa: T201 - the command's output
+        return 0
+    if json_out is not None:
+        try:
+            Path(json_out).write_text(json.dumps(report.as_json(), indent=1) + "\n")
+        except OSError as error:
+            raise InputError("--json", "", error.strerror, "a file that can be written") from None
+    if record:
+        _record_agreement(report, observations)
+    console.print(_table(report))
+    counts = sum(e.compare == "counts" for e in report.experiments)
+    console.print(
+        f"median disagreement {report.median_isr_ms_per_change:.0f} ms per ISR change (bar 150); "
+        f"{report.timeline_share:.1%} of {len(report.timeline)} timeline repetitions agree "
+        f"(bar 95 %); {report.counts_share:.1%} of {counts} count experiments (bar 90 %)"
+    )
+    return 0

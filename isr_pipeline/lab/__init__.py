@@ -1,1 +1,0 @@
-"""Real brokers: what was recorded of them, and how the simulator compares."""

@@ -1,0 +1,295 @@
+"""The vectors that came with the sources, and the form of what a timeline gives back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isr_pipeline.errors import InputError
+from tests.oracle import MACHINES, VARIANTS, replay_file, replay_vector
+from tests.oracle.__main__ import main
+
+VECTORS = Path(__file__).parent.parent / "data" / "oracle" / "vectors.jsonl"
+RESULTS = {result["id"]: result for result in replay_file(VECTORS)}
+
+NOP = {"id": "n", "machine": "replica", "variant": "3.7+", "timeline": [{"t": 1, "op": "nop"}]}
+
+
+class TestVectors:
+    """All 102."""
+
+    def test_count(self) -> None:
+        """None is lost."""
+        assert len(RESULTS) == 102
+
+    @pytest.mark.parametrize("name", RESULTS)
+    def test_passes(self, name: str) -> None:
+        """Every expectation of the vector holds."""
+        assert RESULTS[name]["mismatch"] == []
+        assert RESULTS[name]["passed"] is True
+
+    @pytest.mark.parametrize("release", ["3.7+", "4.0", "4.1+"])
+    def test_what_is_claimed_of_3_7_and_later_holds_for_each(self, release: str) -> None:
+        """Kafka's tests of the rules since 3.7, and of no release, are met by every later one."""
+        modes = {"3.7+": {}, "2.3+": {}, "2.5+": {}, "2.7+": {}, "kraft": {"mode": "kraft"}}
+        lines = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+        claimed = [
+            line | {"variant": release, "config": line.get("config", {}) | modes[line["variant"]]}
+            for line in lines
+            if line["variant"] in modes
+        ]
+        assert len(claimed) == 72
+        assert [line["id"] for line in claimed if not replay_vector(line, 1)["passed"]] == []
+
+    def test_state_is_json(self) -> None:
+        """States hold plain JSON values only."""
+        for result in RESULTS.values():
+            assert json.loads(json.dumps(result)) == result
+
+    @pytest.mark.parametrize("machine", MACHINES)
+    def test_every_machine_is_met(self, machine: str) -> None:
+        """Every machine has at least one vector."""
+        lines = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+        assert machine in {line["machine"] for line in lines}
+
+
+class TestResult:
+    """What one timeline gives back."""
+
+    def test_keys(self) -> None:
+        """Four keys, in this order."""
+        assert list(replay_vector(NOP, 1)) == ["id", "passed", "state", "mismatch"]
+
+    def test_nothing_expected(self) -> None:
+        """Without an expectation `passed` is null."""
+        assert replay_vector(NOP, 1)["passed"] is None
+
+    def test_unmet(self) -> None:
+        """A mismatch says where, what was expected, and what was met."""
+        result = replay_vector(NOP | {"expect": {"leo": 3}}, 1)
+        assert result["passed"] is False
+        assert result["mismatch"] == ["end: leo: 3 expected, -1 met"]
+
+    def test_unknown_state_key(self) -> None:
+        """A key that the state has not is a mismatch, not null."""
+        result = replay_vector(NOP | {"expect": {"lso": None}}, 1)
+        assert result["mismatch"] == ["end: lso: None expected, nothing of that name met"]
+
+    def test_true_is_not_one(self) -> None:
+        """A truth value is no number."""
+        assert replay_vector(NOP | {"expect": {"pending": 0}}, 1)["passed"] is False
+
+    def test_step_is_named(self) -> None:
+        """A step's own expectation names the step."""
+        steps = [{"t": 1, "op": "nop", "expect": {"start": 0}}]
+        result = replay_vector(NOP | {"timeline": steps}, 1)
+        assert result["mismatch"] == ["timeline[0]: start: 0 expected, -1 met"]
+
+    def test_unexpected_error(self) -> None:
+        """An error that nobody expected is a mismatch."""
+        fetch = {"op": "fetch", "t": 1, "offset": 0, "leader_leo": 0, "broker_epoch": 1}
+        vector = NOP | {"timeline": [fetch], "config": {"cached_broker_epoch": 2}}
+        result = replay_vector(vector, 1)
+        assert result["mismatch"] == [
+            "timeline[0]: no error expected, 'NOT_LEADER_OR_FOLLOWER' met"
+        ]
+
+    def test_missing_error(self) -> None:
+        """So is an expected error that does not come."""
+        steps = [{"t": 1, "op": "nop", "error_expected": "FENCED_LEADER_EPOCH"}]
+        result = replay_vector(NOP | {"timeline": steps}, 1)
+        assert result["mismatch"] == ["timeline[0]: error 'FENCED_LEADER_EPOCH' expected, None met"]
+
+    def test_returns(self) -> None:
+        """What a step returns is compared."""
+        steps = [{"t": 1, "op": "caught_up", "leader_leo": 5, "returns": True}]
+        result = replay_vector(NOP | {"timeline": steps}, 1)
+        assert result["mismatch"] == ["timeline[0]: returns True expected, False met"]
+
+    def test_time_stands(self) -> None:
+        """A step without a time happens at the time of the one before."""
+        steps = [
+            {"t": 9, "op": "reset", "leader_leo": 0, "is_new_leader": True, "in_sync": True},
+            {"op": "fetch", "offset": 0, "leader_leo": 0},
+        ]
+        state = replay_vector(NOP | {"timeline": steps}, 1)["state"]
+        assert state["last_fetch"] == 9
+
+
+class TestErrors:
+    """What cannot be run is one line that names the place and what is known."""
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (
+                {"machine": "broker"},
+                (
+                    "timeline: line 4: machine: 'broker'; allowed: replica, leader, fetcher, "
+                    "fetcher_mgr, alter_mgr, delayed_fetch, election_zk, election_kraft, "
+                    "pending_set, s2"
+                ),
+            ),
+            (
+                {"machine": 7},
+                "timeline: line 4: machine: 7; allowed: a text",
+            ),
+            (
+                {"variant": "1.0"},
+                f"timeline: line 4: variant: '1.0'; allowed: {', '.join(VARIANTS)}",
+            ),
+            (
+                {"timeline": [{"t": 1, "op": "jump"}]},
+                (
+                    "timeline: line 4: timeline[0].op: 'jump'; allowed: fetch, fetch_begin, "
+                    "fetch_end, reset, caught_up, nop"
+                ),
+            ),
+            (
+                {"timeline": [{"t": 1}]},
+                "timeline: line 4: timeline[0].op: missing; allowed: a text",
+            ),
+            (
+                {"timeline": [{"t": 1, "op": "caught_up"}]},
+                "timeline: line 4: timeline[0].leader_leo: missing; allowed: a whole number",
+            ),
+            (
+                {"timeline": [{"t": 1, "op": "caught_up", "leader_leo": True}]},
+                "timeline: line 4: timeline[0].leader_leo: True; allowed: a whole number",
+            ),
+            (
+                {"timeline": [{"t": "soon", "op": "nop"}]},
+                "timeline: line 4: timeline[0].t: 'soon'; allowed: a whole number",
+            ),
+            (
+                {"timeline": {"op": "nop"}},
+                "timeline: line 4: timeline: {'op': 'nop'}; allowed: a list of objects",
+            ),
+            (
+                {"config": {"mode": "raft"}},
+                "timeline: line 4: config.mode: 'raft'; allowed: plain, zk, kraft",
+            ),
+            (
+                {"config": []},
+                "timeline: line 4: config: []; allowed: an object",
+            ),
+        ],
+    )
+    def test_message(self, change: dict[str, Any], message: str) -> None:
+        """The text, exactly."""
+        with pytest.raises(InputError) as caught:
+            replay_vector(NOP | change, 4)
+        assert str(caught.value) == message
+
+    def test_missing_variant(self) -> None:
+        """A timeline without a variant says so."""
+        without = {key: value for key, value in NOP.items() if key != "variant"}
+        with pytest.raises(InputError, match=r"^timeline: line 1: variant: missing; allowed: 0"):
+            replay_vector(without, 1)
+
+    def test_unknown_config_key(self) -> None:
+        """A config key that is neither Kafka's nor a timeline's is refused."""
+        with pytest.raises(InputError) as caught:
+            replay_vector(NOP | {"config": {"replica.lag": 1}}, 1)
+        assert str(caught.value).startswith("timeline: line 1: config: 'replica.lag'; allowed: ")
+        assert "replica.lag.time.max.ms" in caught.value.allowed
+
+    def test_kafka_key_that_no_machine_reads(self) -> None:
+        """A Kafka key that the machine does not read is known."""
+        assert replay_vector(NOP | {"config": {"num.io.threads": 4}}, 1)["passed"] is None
+
+
+class TestFile:
+    """Files of timelines."""
+
+    def _write(self, folder: Path, *lines: str) -> Path:
+        path = folder / "t.jsonl"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        return path
+
+    def test_empty_lines(self, tmp_path: Path) -> None:
+        """Empty lines are passed over, and counted."""
+        path = self._write(tmp_path, "", json.dumps(NOP), "", '{"machine": 1}')
+        results: Iterator[dict[str, Any]] = replay_file(path)
+        assert next(results)["id"] == "n"
+        with pytest.raises(InputError) as caught:
+            next(results)
+        assert str(caught.value) == f"{path}: line 4: machine: 1; allowed: a text"
+
+    def test_no_id(self, tmp_path: Path) -> None:
+        """A timeline without id is named by its line."""
+        unnamed = {key: value for key, value in NOP.items() if key != "id"}
+        path = self._write(tmp_path, json.dumps(unnamed))
+        assert next(replay_file(path))["id"] == "line 1"
+
+    @pytest.mark.parametrize("text", ["{", "nonsense", "[" * 100_000])
+    def test_not_json(self, tmp_path: Path, text: str) -> None:
+        """A line that is no JSON is named."""
+        path = self._write(tmp_path, text)
+        with pytest.raises(InputError) as caught:
+            list(replay_file(path))
+        assert str(caught.value) == f"{path}: line 1: not JSON; allowed: one JSON object a line"
+
+    def test_no_object(self, tmp_path: Path) -> None:
+        """A line that is no object is named."""
+        path = self._write(tmp_path, "[1]")
+        with pytest.raises(InputError) as caught:
+            list(replay_file(path))
+        assert str(caught.value) == f"{path}: line 1: list; allowed: one JSON object a line"
+
+    def test_missing_file(self, tmp_path: Path) -> None:
+        """A file that is not there is an error of one line."""
+        with pytest.raises(InputError) as caught:
+            list(replay_file(tmp_path / "no"))
+        where = f"{tmp_path / 'no'}: No such file or directory; allowed: a readable file"
+        assert str(caught.value) == where
+
+    def test_not_text(self, tmp_path: Path) -> None:
+        """A file that is no text is one, too."""
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(b"\xff\xfe")
+        with pytest.raises(InputError) as caught:
+            list(replay_file(path))
+        assert str(caught.value) == f"{path}: not UTF-8 text; allowed: JSON, one object a line"
+
+
+class TestCommand:
+    """``python -m tests.oracle``."""
+
+    def _run(self, monkeypatch: pytest.MonkeyPatch, file: Path, *options: str) -> int:
+        monkeypatch.setattr("sys.argv", ["oracle", str(file), *options])
+        return main()
+
+    def _file(self, folder: Path, expect: dict[str, Any]) -> Path:
+        path = folder / "t.jsonl"
+        path.write_text(json.dumps(NOP | {"expect": expect}) + "\n", encoding="utf-8")
+        return path
+
+    def test_one_line_each(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """One JSON line a timeline on standard output."""
+        assert self._run(monkeypatch, self._file(tmp_path, {"leo": -1}), "--check") == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [json.loads(line)["passed"] for line in lines] == [True]
+
+    def test_check(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With `check` an unmet expectation is exit status 1, without it 0."""
+        path = self._file(tmp_path, {"leo": 5})
+        assert self._run(monkeypatch, path, "--check") == 1
+        assert self._run(monkeypatch, path) == 0
+
+    def test_nothing_before_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A line that cannot be run is exit status 2 and one line; standard output is empty."""
+        path = tmp_path / "t.jsonl"
+        path.write_text(json.dumps(NOP) + "\n{}\n", encoding="utf-8")
+        assert self._run(monkeypatch, path, "--check") == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err == f"{path}: line 2: machine: missing; allowed: a text\n"

@@ -1,0 +1,1 @@
+"""Real brokers on this machine: fetched, started, ended, recorded."""
