@@ -861,14 +861,14 @@ def blame(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Find the key, function or commit that makes a configuration differ from the baseline."""
+    """Find the key or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
     from isr_pipeline.blame.telling import of_causes  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
 
     case = _case(night, config, experiment)
     with Progress(f"trials of {case.config}") as progress:
-        search = Search(case, say=progress.step, note=_note, expect=progress.expect)
+        search = Search(case, say=progress.step, expect=progress.expect)
         found = search.blame()
     if as_json:
         _print_json(found)

@@ -493,7 +493,6 @@ def _levels(page: str) -> Iterable[Claim]:
     yield now(page, "those of them that differ are among the {}", case.SCENARIOS_MAX)
     yield now(page, "whose share is below {} % is not all", round(100 * culprit.ENOUGH))
     yield from given(page, "the whole of something", "A share above 100 % means")
-    yield now(page, "at most {} runs in all", culprit.PART_RUNS)
     yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
     yield from given(page, "volumes of a journal", "Biometrika 70", "Annals of Statistics 37")
     yield from given(page, "no change", "may have a lower end below 1:", "ratio is 1 on average")

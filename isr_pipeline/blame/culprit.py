@@ -1,4 +1,4 @@
-"""Blame: the key, function or commit that makes a configuration differ from its baseline."""
+"""Blame: the key or commit that makes a configuration differ from its baseline."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.blame.bisection import Stretch, halved
 from isr_pipeline.blame.both_ways import HALF, named, not_alone
-from isr_pipeline.blame.telling import of_trial, share_of_change
+from isr_pipeline.blame.telling import of_parts, of_trial, share_of_change
 from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.kernels import commits
-from isr_pipeline.kernels.difference import changed_parts, is_same_code, with_parts
+from isr_pipeline.kernels.difference import changed_parts, is_same_code
 from isr_pipeline.kernels.process import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from isr_pipeline.blame.case import Case, Drawn
+    from isr_pipeline.blame.case import Case
     from isr_pipeline.kernels.commits import Commit
-    from isr_pipeline.kernels.difference import Part
     from isr_pipeline.kernels.source import Source
 
 ENOUGH = 0.75
@@ -33,13 +32,6 @@ LEAST = 0.1
 CAUSES_MAX = 3
 """Commits that are named."""
 
-PARTS_MAX = 24
-PART_RUNS = 240
-"""Scenarios that are run under changed functions, all of these together, in plain Python."""
-
-PART_SCENARIOS = 2
-"""The fewest scenarios under one of them."""
-
 
 class Search:
     """Trials of one case, reported as they are made.
@@ -47,7 +39,6 @@ class Search:
     Args:
         case: what is asked about.
         say: called with the line of each trial.
-        note: called with what is decided between trials; `say` if None.
         expect: called with the number of trials that are still to come, as far as is known.
         checkout: whose commits are tried.
         compiled: whether kernels are compiled; otherwise they run as plain Python.
@@ -62,7 +53,6 @@ class Search:
         case: Case,
         *,
         say: Callable[[str], object] = lambda _line: None,
-        note: Callable[[str], object] | None = None,
         expect: Callable[[int], object] = lambda _trials: None,
         checkout: Path = REPOSITORY,
         compiled: bool = True,
@@ -70,7 +60,6 @@ class Search:
         self.case = case
         self.tried: list[dict[str, Any]] = []
         self._say = say
-        self._note = note or say
         self._expect = expect
         self._checkout = checkout
         self._compiled = compiled
@@ -101,14 +90,8 @@ class Search:
 
     # -- trials -------------------------------------------------------------------------------
 
-    def _share(
-        self,
-        what: str,
-        kernel: Kernel,
-        overrides: Mapping[str, Any],
-        drawn: tuple[Drawn, ...] | None = None,
-    ) -> float | None:
-        drawn = drawn or self.case.differing
+    def _share(self, what: str, kernel: Kernel, overrides: Mapping[str, Any]) -> float | None:
+        drawn = self.case.differing
         values: list[float | None] = []
         for ran in kernel.outcomes((one.scenario, overrides) for one in drawn):
             if ran.problem or ran.outcome.get(self.case.metric) is None:
@@ -132,27 +115,16 @@ class Search:
         self._say(of_trial(entry))
         return share
 
-    def _with_share(
-        self, cause: dict[str, Any], share: float, drawn: tuple[Drawn, ...] | None = None
-    ) -> dict[str, Any]:
+    def _with_share(self, cause: dict[str, Any], share: float) -> dict[str, Any]:
         """A cause with how much of the change it makes, over how many scenarios."""
-        scenarios = len(drawn or self.case.differing)
+        scenarios = len(self.case.differing)
         text = f"{cause['text']} ({share_of_change(share, scenarios)})"
         return {**cause, "share": share, "scenarios": scenarios, "text": text}
 
-    def _of_source(
-        self,
-        what: str,
-        source: Source,
-        overrides: Mapping[str, Any],
-        drawn: tuple[Drawn, ...] | None = None,
-        *,
-        compiled: bool | None = None,
-    ) -> float | None:
+    def _of_source(self, what: str, source: Source, overrides: Mapping[str, Any]) -> float | None:
         try:
-            compiled = self._compiled if compiled is None else compiled
-            with Kernel(source, what, compiled=compiled) as kernel:
-                return self._share(what, kernel, overrides, drawn)
+            with Kernel(source, what, compiled=self._compiled) as kernel:
+                return self._share(what, kernel, overrides)
         except Refused as refusal:
             return self._record(what, None, str(refusal))
 
@@ -203,7 +175,7 @@ class Search:
         if between is None:
             known = "git cannot tell the commits between" if old and new else "git does not know"
             note = f"{known} {case.before.code_version} and {case.after.code_version}"
-            return [self._parts(case.before.source, case.after.source, note)]
+            return [self._uncommitted(case.before.source, case.after.source, note, control)]
         return self._bisected(between, control)
 
     def _bisected(self, between: list[Commit], control: float) -> list[dict[str, Any]]:
@@ -253,7 +225,7 @@ class Search:
         if source is None:
             return None
         what = f"commit {commit.sha[:12]} {commit.message}"
-        share = self._of_source(what, source, self._overrides())
+        share = self._of_source(what, source, self.case.after.overrides)
         return None if share is None else (source, share)
 
     def _step(self, step: Stretch) -> dict[str, Any]:
@@ -261,7 +233,7 @@ class Search:
         (found,) = step.steps
         if found is None:
             note = "the tree was not that of a commit"
-            return self._parts(step.before, self.case.after.source, note)
+            return self._uncommitted(step.before, self.case.after.source, note, step.share)
         inner = commits.merged(found.sha, self._checkout)
         if inner:
             step, _ = self._halved(Stretch(tuple(inner), step.before, step.low, step.high))
@@ -273,54 +245,14 @@ class Search:
     def _source(self, commit: Commit) -> Source | None:
         return commits.source_of(commit.sha, self._checkout)
 
-    def _overrides(self) -> dict[str, Any]:
-        return self.case.after.overrides
-
-    # -- functions ----------------------------------------------------------------------------
-
-    def _parts(self, before: Source, after: Source, note: str) -> dict[str, Any]:
-        """Each changed function alone, and all but it: there are no commits to choose from."""
-        self._note(f"{note}: each changed function is tried alone, and all but it")
-        parts = changed_parts(before, after)
-        if len(parts) == 1:
-            return _rule(parts, note)
-        tried = parts[:PARTS_MAX]
-        sets = {
-            **{frozenset({part}): f"{part} alone" for part in tried},
-            **{frozenset(parts) - {part}: f"all but {part}" for part in tried if len(parts) > 2},
-        }
-        self._expect(len(sets))
-        drawn = self._drawn_of_parts(len(sets))
-        share = {
-            own: self._of_source(what, with_parts(before, after, own), self._overrides(), drawn,
-                                 compiled=False)
-            for own, what in sets.items()
-        }  # fmt: skip
-        alone = {part: share[frozenset({part})] or 0.0 for part in tried}
-        found = named(alone, {part: share[frozenset(parts) - {part}] for part in tried})
-        if not found:
-            names = ", ".join(str(part) for part in tried)
-            cause = self._unknown(f"{note}; no changed function alone makes half of the change")
-            return cause | {"parts": names}
-        cause = _rule(found, note)
-        if len(found) == 1 and alone[found[0]] >= HALF:
-            return self._with_share(cause, alone[found[0]], drawn)
-        return cause | {"text": f"{cause['text']} ({not_alone(found)})"}
-
-    def _drawn_of_parts(self, trials: int) -> tuple[Drawn, ...]:
-        """Scenarios for so many trials: the deciding ones, then differing ones, evenly chosen."""
-        most = max(PART_SCENARIOS, PART_RUNS // max(trials, 1))
-        deciding, differing = self.case.deciding, self.case.differing
-        names = {one.scenario_id for one in deciding}
-        step = max(1, math.ceil(len(differing) / most))
-        evenly = [one for one in differing[::step] if one.scenario_id not in names]
-        return (*deciding, *evenly)[:most]
+    def _uncommitted(
+        self, before: Source, after: Source, note: str, share: float
+    ) -> dict[str, Any]:
+        """What changed in the code where no commit can be named; nothing of it is tried."""
+        names = of_parts(changed_parts(before, after)) or "no function of it alone"
+        text = f"code that no commit tells of ({note}): {names}"
+        return self._with_share({"kind": "code", "name": names, "note": note, "text": text}, share)
 
     @staticmethod
     def _unknown(text: str) -> dict[str, Any]:
         return {"kind": "unknown", "name": "", "text": f"unknown ({text})"}
-
-
-def _rule(parts: list[Part], note: str) -> dict[str, Any]:
-    names = ", ".join(str(part) for part in parts)
-    return {"kind": "rule", "name": names, "note": note, "text": f"{names} ({note})"}

@@ -8,7 +8,12 @@ from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.quantities import label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from isr_pipeline.kernels.difference import Part
+
+PARTS_MAX = 12
+"""Changed functions that are listed."""
 
 
 def share_of_change(share: float, scenarios: int) -> str:
@@ -42,6 +47,13 @@ def of_causes(found: Mapping[str, Any], status: str) -> list[str]:
     for other in found["also"]:
         lines += [f"  and also: {other['text']}", *_files(other)]
     return lines
+
+
+def of_parts(parts: Sequence[Part]) -> str:
+    """Changed functions, the first `PARTS_MAX` by their names."""
+    names = ", ".join(map(str, parts[:PARTS_MAX]))
+    more = len(parts) - PARTS_MAX
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _files(cause: Mapping[str, Any]) -> list[str]:

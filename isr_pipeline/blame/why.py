@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.blame.both_ways import named, not_alone
+from isr_pipeline.blame.telling import of_parts
 from isr_pipeline.errors import Refused
-from isr_pipeline.kernels.difference import changed_parts, with_parts
+from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isr_pipeline.blame.case import Case, Drawn, Side
-    from isr_pipeline.kernels.difference import Part
     from isr_pipeline.scenarios.model import Scenario
 
 COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
@@ -31,8 +30,6 @@ DECISION = ("decided_ms", "cause")
 
 CHAIN_MAX = 12
 SAMPLES = 2_400
-PARTS_TRIED_MAX = 12
-"""Changed functions that are tried one by one."""
 
 Event = dict[str, Any]
 
@@ -110,14 +107,12 @@ class Explanation:
         return [*lines, *(f"other library: {one}" for one in self.libraries)]
 
 
-def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Explanation:
+def explain(case: Case, *, compiled: bool = True) -> Explanation:
     """Find where the two runs first differ.
 
     Args:
         case: what is asked about.
         compiled: False runs the kernels as plain Python.
-        thorough: try each changed function alone, and all but it, where several changed; takes
-            seconds for each.
 
     Raises:
         Refused: a side cannot be run, or both runs are the same.
@@ -133,7 +128,7 @@ def explain(case: Case, *, compiled: bool = True, thorough: bool = True) -> Expl
             first = first_difference(before, after)
             if first is None:
                 continue
-            decided = _decided_by(case, drawn, first, old, before, thorough=thorough)
+            decided = _decided_by(case, drawn, first, old, before)
             return Explanation(
                 case=case,
                 drawn=drawn,
@@ -266,8 +261,6 @@ def _decided_by(
     first: dict[str, Any],
     old: Kernel,
     before: Ran,
-    *,
-    thorough: bool,
 ) -> dict[str, Any]:
     keys = case.changed_keys
 
@@ -284,7 +277,7 @@ def _decided_by(
         ]
         return cause_of_settings(case, alone or keys)
     if not case.same_code:
-        return _code(case, drawn, first, before, thorough=thorough)
+        return _code(case)
     return _unknown("nothing that is known to have changed")
 
 
@@ -322,51 +315,18 @@ def _in_full(case: Case, side: Side) -> dict[str, Any]:
     return in_full(lambda: scenario_from_json(text), side.overrides)
 
 
-def _code(
-    case: Case, drawn: Drawn, first: dict[str, Any], before: Ran, *, thorough: bool
-) -> dict[str, Any]:
-    """The changed functions that make the runs differ there; `unknown` if that cannot be told."""
+def _code(case: Case) -> dict[str, Any]:
+    """The one function that changed; of several nobody can say which."""
     parts = changed_parts(case.before.source, case.after.source)
     if len(parts) == 1:
-        return _rule(parts, "")
+        return {"kind": "rule", "name": str(parts[0]), "text": f"changed code, {parts[0]}"}
     if not parts:
         return _unknown("changed code, no function of it alone")
-    if not thorough or len(parts) > PARTS_TRIED_MAX:
-        return _unknown(f"one of the changed functions: {_listed(parts)}")
-
-    def there(own: list[Part]) -> float | None:
-        """1 if the runs differ at the same place with these functions as tonight, else 0."""
-        source = with_parts(case.before.source, case.after.source, own)
-        try:
-            with Kernel(source, "the baseline's code with others", compiled=False) as kernel:
-                apart = first_difference(before, _run(kernel, drawn, case.before.overrides))
-        except Refused:
-            return None
-        return float(apart is not None and _place(apart) == _place(first))
-
-    alone = [part for part in parts if there([part])]
-    if alone:
-        return _rule(alone, "")
-    rest = {part: there([one for one in parts if one != part]) for part in parts}
-    needed = named(dict.fromkeys(parts, 0.0), rest)
-    if needed:
-        return _rule(needed, f" ({not_alone(needed)})")
-    return _unknown(f"no changed function alone: {_listed(parts)}")
-
-
-def _rule(parts: list[Part], how: str) -> dict[str, Any]:
-    names = ", ".join(str(part) for part in parts)
-    return {"kind": "rule", "name": names, "text": f"changed code, {names}{how}"}
+    return _unknown(f"one of the changed functions: {of_parts(parts)}")
 
 
 def _unknown(text: str) -> dict[str, Any]:
     return {"kind": "unknown", "name": "", "text": text}
-
-
-def _listed(parts: list[Part]) -> str:
-    more = len(parts) - PARTS_TRIED_MAX
-    names = ", ".join(str(part) for part in parts[:PARTS_TRIED_MAX])
-    return f"{names} and {more} more" if more > 0 else names
 
 
 # -- what followed ----------------------------------------------------------------------------

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from isr_pipeline.kernels.source import KERNEL_ROOMS, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FILE_AS_A_WHOLE = "(file)"
 """Name of the part of a file that cannot be read, or is there on one side only."""
@@ -71,62 +67,6 @@ def _silent(content: bytes | None) -> str | bytes | None:
         return content
 
 
-def with_parts(before: Source, after: Source, parts: Iterable[Part]) -> Source:
-    """The sources of ``after`` in which only some of the changed parts are its own.
-
-    Every other changed part is as ``before`` has it. What only ``after`` has stays, as what calls
-    it may be among the parts; what only ``before`` has comes back.
-    """
-    own = set(parts)
-    files = dict(after.files)
-    for file in changed_files(before, after):
-        if Part(file, FILE_AS_A_WHOLE) in own:
-            continue
-        old, new = before.files.get(file), after.files.get(file)
-        if old is None:
-            continue
-        if new is None or _parts(old) is None or _parts(new) is None:
-            files[file] = old
-            continue
-        files[file] = _mixed(old, new, {part.name for part in own if part.file == file})
-    return replace(after, files=files)
-
-
-def _mixed(old: bytes, new: bytes, own: set[str]) -> bytes:
-    """Text of ``new`` with the changed parts that are not its own replaced by those of ``old``."""
-    before, after = _parts(old) or {}, _parts(new) or {}
-    lines = new.decode().splitlines(keepends=True)
-    texts = old.decode().splitlines(keepends=True)
-    replaced = [
-        (_lines(node), _text(texts, before[name]))
-        for name, node in after.items()
-        if name in before and name not in own and _written(before, name) != _written(after, name)
-    ]
-    for (first, last), text in sorted(replaced, reverse=True):
-        lines[first:last] = [text]
-    gone = [_text(texts, node) for name, node in before.items() if name not in after]
-    imports = [text for text in gone if text.startswith(("import ", "from "))]
-    rest = [text for text in gone if text not in imports and not text.startswith("if ")]
-    body = "".join(lines)
-    for text in imports:
-        body = _after_header(body, text)
-    return (body + "".join(f"\n\n{text}" for text in rest)).encode()
-
-
-def _after_header(body: str, text: str) -> str:
-    """Put an import after those from ``__future__``."""
-    tree = ast.parse(body)
-    header = [
-        node.end_lineno or 0
-        for node in tree.body
-        if (isinstance(node, ast.ImportFrom) and node.module == "__future__")
-        or (node is tree.body[0] and isinstance(node, ast.Expr))
-    ]
-    lines = body.splitlines(keepends=True)
-    at = max(header, default=0)
-    return "".join([*lines[:at], text, *lines[at:]])
-
-
 def _parts(content: bytes | None) -> dict[str, ast.stmt] | None:
     """Name -> statement at the top of a module; None without one that can be read."""
     if content is None:
@@ -171,14 +111,3 @@ class _Silent(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         """Leave out a text that stands alone."""
         return None if _is_text(node) else node
-
-
-def _lines(node: ast.stmt) -> tuple[int, int]:
-    """First line, from 0, decorators included, and the line after the last."""
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
-    return first - 1, node.end_lineno or node.lineno
-
-
-def _text(lines: list[str], node: ast.stmt) -> str:
-    first, last = _lines(node)
-    return "".join(lines[first:last])

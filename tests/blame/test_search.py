@@ -59,62 +59,30 @@ def with_shares(
     return Search(case, say=said.append, checkout=checkout).blame(), said
 
 
-class TestFunctions:
+class TestWithoutCommits:
     """Changed functions without git."""
 
-    def test_a_regression_among_noise(
+    def test_a_night_that_does_not_repeat(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """None makes half alone: those are named without which half is gone, no refactoring."""
+        """If the night's code does not make the change again, no code is named."""
         old = read_package()
-        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
-        shares = {
-            f"all but kafka/partition.py: {TICK}": 0.4,
-            f"all but kafka/partition.py: {REFUSED}": 1.0,
-            f"all but {RULES}": -0.21,
-            f"{TICK} alone": -0.21,
-            f"{REFUSED} alone": 0.0,
-            f"{SYNC} alone": 0.4,
-        }
-        found, said = with_shares(monkeypatch, case, shares, tmp_path)
-        assert found["cause"]["name"] == f"kafka/partition.py: {TICK}, {RULES}: {SYNC}"
-        assert found["cause"]["text"].endswith("(together, none alone)")
-        assert f"kafka/partition.py: {TICK} alone: changes the other way, 21 % as far" in said
-
-    def test_one_without_which_it_is_gone(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """A function that makes little alone is the cause if nothing is left without it."""
-        old = read_package()
-        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
-        shares = {"all but kafka/partition": 0.9, f"all but {RULES}": 0.1, "alone": 0.2}
-        found, _ = with_shares(monkeypatch, case, shares, tmp_path)
-        assert found["cause"]["kind"] == "rule"
-        assert found["cause"]["name"] == f"{RULES}: {SYNC}"
-
-    def test_nothing_found_is_no_cause(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """The line begins with `unknown`, and so does the kind."""
-        old = read_package()
-        case = made(old, rewritten(old, TICK, REFUSED, SYNC))
-        found, _ = with_shares(monkeypatch, case, {"all but": 0.9, "alone": 0.1}, tmp_path)
+        case = made(old, rewritten(old, TICK, REFUSED))
+        found, _ = with_shares(monkeypatch, case, {"the night's code": 0.3}, tmp_path)
         assert found["cause"]["kind"] == "unknown"
         (line,) = of_causes(found, "regressed")
         assert line == (
-            "today: ISR flaps regressed; cause: unknown (git does not know old and new; no changed "
-            "function alone makes half of the change)"
+            "today: ISR flaps regressed; cause: unknown (run again, the night's code does not make "
+            "the change)"
         )
 
-    def test_two_functions_cost_two_trials(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """Of two, all but the one is the other alone."""
+    def test_a_long_list_is_cut(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """The first by name, and how many more there are."""
         old = read_package()
-        case = made(old, rewritten(old, TICK, SYNC))
-        found, _ = with_shares(monkeypatch, case, {SYNC: 0.8, TICK: 0.1}, tmp_path)
-        assert found["cause"]["name"] == f"{RULES}: {SYNC}"
-        assert len(found["tried"]) == 3  # and tonight itself
+        text = old.files[RULES] + b"".join(b"\n\nX%02d = 1\n" % one for one in range(14))
+        new = Source({**old.files, RULES: text}, "new")
+        found, _ = with_shares(monkeypatch, made(old, new), {}, tmp_path)
+        assert found["cause"]["name"].endswith(f"{RULES}: X11 and 2 more")
 
 
 class TestCommits:
@@ -201,6 +169,19 @@ class TestWords:
     def test_what_makes_half_alone_is_the_only_one(self) -> None:
         """Whatever else is missed when it is gone."""
         assert named({"a": 0.6, "b": 0.1}, {"a": 0.2, "b": 0.4}) == ["a"]
+
+    def test_those_without_which_half_is_gone(self) -> None:
+        """None makes half alone: neither noise nor what changes the other way is named."""
+        alone = {"a": -0.21, "noise": 0.0, "c": 0.4}
+        assert named(alone, {"a": 0.4, "noise": 1.0, "c": -0.21}) == ["a", "c"]
+
+    def test_one_without_which_it_is_gone(self) -> None:
+        """What makes little alone is the cause if nothing is left without it."""
+        assert named({"a": 0.2, "b": 0.2}, {"a": 0.9, "b": 0.1}) == ["b"]
+
+    def test_nobody(self) -> None:
+        """None makes half alone, and without none of them half is gone."""
+        assert named({"a": 0.1, "b": 0.1}, {"a": 0.9, "b": 0.9}) == []
 
     def test_nothing_changed_names_nothing(self) -> None:
         """No change, no cause."""

@@ -18,8 +18,6 @@ from tests.blame.cases import LAG, RULES, SCENARIO, SESSION, case, checkout, edi
 UNCLEAN = "unclean.leader.election.enable"
 LAZY, STRICT = {LAG: 16_000}, {LAG: 4_000}
 LINE = "return now - lag_clock(rules, follower) <= lag_max"
-TICK_FILE = "kafka/partition.py"
-LINE_OF_TICK = "return lag_max // rules.tick_divisor"
 LENIENT = "return now - lag_clock(rules, follower) <= lag_max * 2"
 
 
@@ -72,10 +70,10 @@ class TestWhy:
         assert kinds == ["isr_shrink", "broker_fenced", "partition_offline"]
         assert found["libraries"] == []
 
-    def test_code(self) -> None:
-        """Of two changed functions the one that decides is named."""
+    def test_one_changed_function(self) -> None:
+        """It decided the first event, whatever that is."""
         old = lenient()
-        found = explain(case(STRICT, STRICT, old=old, new=noisy(harsh(old))), compiled=False)
+        found = explain(case(STRICT, STRICT, old=old, new=harsh(old)), compiled=False)
         assert found.decided_by["kind"] == "rule"
         assert found.decided_by["name"] == f"{RULES}: in_time"
         assert found.first["after"]["kind"] == "isr_shrink"
@@ -107,27 +105,16 @@ class TestWhy:
         assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
         assert Search(made, compiled=False).blame()["cause"]["name"] == UNCLEAN
 
-    def test_without_trials_nobody_is_named(self) -> None:
-        """A page tries no function: it lists what may be, and has the command that tells."""
+    def test_of_several_functions_none_is_named(self) -> None:
+        """They are listed, with the command that names the commit."""
         old = lenient()
         made = case(STRICT, STRICT, old=old, new=noisy(harsh(old)))
-        found = explain(made, compiled=False, thorough=False)
+        found = explain(made, compiled=False)
         assert (found.decided_by["kind"], found.decided_by["name"]) == ("unknown", "")
         assert found.decided_by["text"] == (
             f"one of the changed functions: {RULES}: in_time, {RULES}: unused"
         )
         assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
-
-    def test_two_functions_that_make_an_event_together(self) -> None:
-        """Neither reproduces it to the microsecond: both without which it vanishes are named."""
-        old = lenient()
-        text = "def is_stale_fetch(rules: Rules, broker_epoch: int, cached_epoch: int) -> bool:"
-        unused = f"def unused(x):\n    return x\n\n\n@rule\n{text}"
-        new = edited(edited(old, LINE_OF_TICK, f"{LINE_OF_TICK} + 3", TICK_FILE), text, unused)
-        found = explain(case(STRICT, STRICT, old=old, new=harsh(new)), compiled=False)
-        assert found.decided_by["kind"] == "rule"
-        assert found.decided_by["name"] == f"{TICK_FILE}: tick_period, {RULES}: in_time"
-        assert found.decided_by["text"].endswith(" (together, none alone)")
 
     def test_a_first_event_has_its_decision(self) -> None:
         """The line says when it is, and when it was decided; nothing is said to be the same."""
@@ -316,7 +303,7 @@ class TestBlameCode:
         assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step1")
 
     def test_a_dirty_tree(self, tmp_path: Path) -> None:
-        """What was never committed is traced to its function, and said."""
+        """What was never committed is said, with the functions that changed since."""
         start = lenient()
         last = noisy(start)
         folder = checkout(tmp_path / "checkout", start, last)
@@ -328,30 +315,29 @@ class TestBlameCode:
             versions=("step0+kernel.x", "step1+kernel.y"),
         )
         cause = Search(made, checkout=folder, compiled=False).blame()["cause"]
-        assert (cause["kind"], cause["name"]) == ("rule", f"{RULES}: in_time")
+        assert (cause["kind"], cause["name"]) == ("code", f"{RULES}: in_time")
         assert cause["note"] == "the tree was not that of a commit"
+        assert cause["share"] == pytest.approx(1.0)
 
     def test_no_git(self, tmp_path: Path) -> None:
-        """Without git each changed function is tried both ways, and that is said."""
+        """Without git, as in a wheel, the changed functions are listed, and none is tried."""
         start = lenient()
         made = case(STRICT, STRICT, old=start, new=noisy(harsh(start)))
-        said: list[str] = []
-        found = Search(made, say=said.append, checkout=tmp_path, compiled=False).blame()
-        assert (found["cause"]["kind"], found["cause"]["name"]) == ("rule", f"{RULES}: in_time")
-        assert said[1] == (
-            "git does not know old and new: each changed function is tried alone, and all but it"
-        )
+        found = Search(made, checkout=tmp_path, compiled=False).blame()
+        parts = f"{RULES}: in_time, {RULES}: unused"
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("code", parts)
         assert found["cause"]["text"] == (
-            f"{RULES}: in_time (git does not know old and new) "
+            f"code that no commit tells of (git does not know old and new): {parts} "
             "(100 % of the change, over 1 scenario)"
         )
+        assert [one["what"] for one in found["tried"]] == ["the night's code"]
 
     def test_code_and_settings(self, tmp_path: Path) -> None:
         """Where both changed, the one that makes the change is followed."""
         start = lenient()
         made = case(STRICT, STRICT | {SESSION: 8_900}, old=start, new=harsh(start))
         found = Search(made, checkout=tmp_path, compiled=False).blame()
-        assert (found["cause"]["kind"], found["cause"]["name"]) == ("rule", f"{RULES}: in_time")
+        assert (found["cause"]["kind"], found["cause"]["name"]) == ("code", f"{RULES}: in_time")
         made = case(STRICT, {LAG: 2_000}, old=start, new=noisy(start))
         found = Search(made, checkout=tmp_path, compiled=False).blame()
         assert (found["cause"]["kind"], found["cause"]["name"]) == ("key", LAG)

@@ -12,7 +12,7 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.kernels import commits
-from isr_pipeline.kernels.difference import Part, changed_files, changed_parts, with_parts
+from isr_pipeline.kernels.difference import changed_files, changed_parts
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import (
     KEPT,
@@ -159,16 +159,6 @@ class TestDifference:
         parts = [part.name for part in changed_parts(source(OLD), source(NEW))]
         assert parts == ["added", "helper", "rule", "third"]
         assert changed_files(source(OLD), source(NEW)) == ["kafka/rules.py"]
-
-    def test_one_part_alone(self) -> None:
-        """The rule is tonight's or the baseline's, and either module runs."""
-        for part, expected in ((Part("kafka/rules.py", "rule"), True), (None, False)):
-            mixed = with_parts(source(OLD), source(NEW), [part] if part else [])
-            names: dict[str, object] = {}
-            exec(mixed.files["kafka/rules.py"], names)
-            rule = names["rule"]
-            assert callable(rule)
-            assert rule(3) is expected
 
     def test_unreadable_file(self) -> None:
         """A file that is no Python is changed as a whole."""

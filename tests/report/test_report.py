@@ -311,7 +311,7 @@ class TestPage:
         for session in (9_000, 8_500):
             made = case({LAG: 16_000, SESSION: 9_000}, {LAG: 4_000, SESSION: session})
             page = Page()
-            page.explained["lag-20s"] = explain(made, compiled=False, thorough=False)
+            page.explained["lag-20s"] = explain(made, compiled=False)
             text[session] = answer.body(page, data)
         said = f'<a href="#why">First differing event</a> decided by {LAG}: 16000 to 4000.'
         command = "<code>isr-pipeline blame 2026-11-20 today --experiment made</code>"

@@ -33,7 +33,7 @@ def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
     if name not in page.explained:
         try:
             case = read_case(data.plan.experiment, data.plan.night, name)
-            page.explained[name] = explain(case, thorough=False)
+            page.explained[name] = explain(case)
         except USER_ERRORS as refusal:
             page.explained[name] = str(refusal)
     return page.explained[name]
