@@ -11,7 +11,6 @@ import hashlib
 import json
 
 from benchmarks import reference
-from isr_pipeline.scenarios.former_names import first_column
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
@@ -34,7 +33,7 @@ def digest(scenarios: int) -> tuple[int, str]:
             (apply(scenario, one.overrides) for one in configurations), key=reuse_order
         ):
             outcome, events = runs.result_for(configured)
-            kept = {first_column(name): value for name, value in outcome.items() if name != _HOW}
+            kept = {name: value for name, value in outcome.items() if name != _HOW}
             found.update(json.dumps(kept, sort_keys=True, default=str).encode())
             found.update(json.dumps(events.named(), default=str).encode())
             pairs += 1

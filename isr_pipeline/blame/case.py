@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import Baseline
 
-WORST_FIRST = ("regressed", "suspect", "undecided", "underpowered", "traded", "improved", "ok")
+WORST_FIRST = ("regressed", "suspect", "undecided", "traded", "improved", "ok")
 """The metric that is asked about has the first of these."""
 
 SCENARIOS_MAX = 100

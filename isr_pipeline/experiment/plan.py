@@ -14,7 +14,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage, planned_stages
-from isr_pipeline.files.models import Strict, validated
+from isr_pipeline.files.models import Strict, format_of, validated
 from isr_pipeline.files.reading import parse_mapping as _parse
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
@@ -30,6 +30,9 @@ from isr_pipeline.scenarios.panels import (
 )
 from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
+
+FORMAT = 2
+"""Number of the format of plan.json: one more when an older one cannot be read any more."""
 
 SHARDS_MAX = 3
 """Shards of a night: each is a task and a Spark application, which cost two seconds."""
@@ -60,9 +63,10 @@ class Plan(Strict):
         configurations: all, in the experiment's order; ``shards``: the same, divided.
         reference: name of the configuration that the others are compared with.
         code_version: of the code that planned: commit and digest of the kernel.
-        version: number of the release that planned; 0.1.0 did not write it yet.
+        version: number of the release that planned.
         root: of the tables.
         definition: the experiment as it was read, panel sizes as planned; draw from this.
+        format: `FORMAT`.
     """
 
     experiment: str
@@ -76,9 +80,10 @@ class Plan(Strict):
     shards: tuple[Shard, ...]
     reference: str
     code_version: str
-    version: str = "0.1.0"
+    version: str
     root: str
     definition: Experiment
+    format: int = FORMAT
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -138,9 +143,12 @@ class Plan(Strict):
             where: what an error names.
 
         Raises:
-            InputError: it is no plan.
+            InputError: it is no plan, or one of another format.
         """
-        return validated(cls, _parse(content, where, json_only=True), where)
+        raw = _parse(content, where, json_only=True)
+        if format_of(raw) != FORMAT:
+            raise InputError(where, "format", format_of(raw), f"{FORMAT}; run the night again")
+        return validated(cls, raw, where)
 
 
 def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = None) -> Plan:

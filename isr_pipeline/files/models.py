@@ -20,6 +20,11 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def format_of(raw: object) -> object:
+    """Number of the format of a file of ours; the first did not have one, and counts as 1."""
+    return raw.get("format", 1) if isinstance(raw, Mapping) else None
+
+
 def validated(model: type[Model], raw: Any, where: str, at: Path_ = ()) -> Model:
     """Validate raw data, saying the first finding in one line.
 

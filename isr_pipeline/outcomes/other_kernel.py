@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.outcomes.pairs import ROWS_AT_ONCE, outcome_row, partition_hours
-from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.scenarios.model import scenario_from_json
 from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 from isr_pipeline.worlds.results import failed_outcome
@@ -79,8 +78,7 @@ def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapp
         return failed_outcome(horizon_ms, int(spent[1]))
     if ran.problem:
         raise Refused(f"{name} cannot run scenario {scenario_id}: {ran.problem}")
-    outcome = {column_now(column): value for column, value in ran.outcome.items()}
-    missing = [column for column in OUTCOME_COLUMNS if column not in outcome]
+    missing = [column for column in OUTCOME_COLUMNS if column not in ran.outcome]
     if missing:
         raise Refused(f"{name} does not measure {', '.join(missing[:3])}")
-    return {column: outcome[column] for column in OUTCOME_COLUMNS}
+    return {column: ran.outcome[column] for column in OUTCOME_COLUMNS}

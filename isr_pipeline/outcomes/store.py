@@ -25,13 +25,6 @@ import pyarrow.parquet as pq
 
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.host.places import root_path
-from isr_pipeline.scenarios.former_names import (
-    FIRST_VALUES,
-    VALUES,
-    column_now,
-    columns_in,
-    first_column,
-)
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import (
     Stored,
@@ -46,7 +39,7 @@ from isr_pipeline.storage.published import (
 from isr_pipeline.storage.remote import RemotePath, StoreError, at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 TABLES: dict[str, tuple[str, ...]] = {
     "scenarios": ("panel", "scenario_id"),
@@ -204,8 +197,8 @@ def read_arrow(
     dataset = _dataset(name, experiment, night, root)
     held = dataset.schema.names
     keys = [key for key in TABLES[name] if key in held]
-    wanted = None if columns is None else columns_in(held, dict.fromkeys([*keys, *columns]))
-    table = _sorted(with_names_of_today(dataset.to_table(columns=wanted, filter=where)), keys)
+    wanted = None if columns is None else list(dict.fromkeys([*keys, *columns]))
+    table = _sorted(dataset.to_table(columns=wanted, filter=where), keys)
     return table if columns is None else table.select(list(columns))
 
 
@@ -276,14 +269,13 @@ def digest(rows: pd.DataFrame | pa.Table, key: Sequence[str] = ()) -> str:
 
     Rows are taken in order of the key, columns in order of their names. Numbers count bit by bit
     (so 0.0 and -0.0 differ), null is no value of its own type, and neither the width of an
-    integer nor the kind of a string column matters. A name counts as it first was
-    (`isr_pipeline.scenarios.former_names`).
+    integer nor the kind of a string column matters.
 
     Returns:
         SHA-256, 64 hexadecimal digits.
     """
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_pandas(rows, preserve_index=False)
-    table = _sorted(_renamed(table, first_column, FIRST_VALUES), key)
+    table = _sorted(table, key)
     content = hashlib.sha256(str(table.num_rows).encode())
     for name in sorted(table.column_names):
         kind, buffers = _canonical(table.column(name))
@@ -291,24 +283,6 @@ def digest(rows: pd.DataFrame | pa.Table, key: Sequence[str] = ()) -> str:
         for buffer in buffers:
             content.update(buffer)
     return content.hexdigest()
-
-
-def with_names_of_today(table: pa.Table) -> pa.Table:
-    """The same rows, with today's names of columns, metrics and strata."""
-    return _renamed(table, column_now, VALUES)
-
-
-def _renamed(
-    table: pa.Table, name_of: Callable[[str], str], values: Mapping[str, Mapping[str, str]]
-) -> pa.Table:
-    """Give other names to columns, and other texts to some columns of texts."""
-    for name, renamed in values.items():
-        if name in table.column_names and not pa.types.is_null(table.schema.field(name).type):
-            place, texts = table.column_names.index(name), table.column(name)
-            for before, now in renamed.items():
-                texts = pc.if_else(pc.equal(texts, before), now, texts)
-            table = table.set_column(place, name, texts.cast(table.schema.field(name).type))
-    return table.rename_columns([name_of(name) for name in table.column_names])
 
 
 def _canonical(column: pa.ChunkedArray) -> tuple[str, list[bytes]]:

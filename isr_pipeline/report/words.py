@@ -55,7 +55,7 @@ def change_of(
         ratio: to the baseline; None from zero.
         ends: of the ratio's interval.
         means: weighted, of the baseline (None if it is not known) and of tonight.
-        scenarios: that the ratio was estimated from; None of a night of an older release.
+        scenarios: that the ratio was estimated from; None if there is no ratio.
     """
     found = _size(metric, ratio, ends, means)
     return found if scenarios is None else f"{found}, {counted(scenarios, 'scenario')}"

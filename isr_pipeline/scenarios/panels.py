@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from isr_pipeline.scenarios.former_names import first_stratum
 from isr_pipeline.scenarios.profile import Stratum
 
 PANELS = ("regression", "confirm", "fresh")
@@ -154,7 +153,6 @@ def panel_digest(rows: Iterable[ScenarioRow]) -> str:
     """SHA-256 over identity, weight and content of a panel's scenarios, in order."""
     digest = hashlib.sha256()
     for row in rows:
-        stratum = first_stratum(row.stratum)
-        line = f"{row.scenario_id}\t{stratum}\t{row.weight!r}\t{row.scenario_json}\n"
+        line = f"{row.scenario_id}\t{row.stratum}\t{row.weight!r}\t{row.scenario_json}\n"
         digest.update(line.encode())
     return digest.hexdigest()

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.models import format_of
 from isr_pipeline.home import Home
-from isr_pipeline.outcomes import store
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.storage.places import Place
+
+FORMAT = 2
+"""Number of the format of baseline.json: one more when an older one cannot be read any more."""
 
 WHOLE_SOURCE = "source"
 """Name among the digests of the archive of the code that made the night accepted whole."""
@@ -85,7 +88,8 @@ class BaselineRecord(BaseModel):
 
     Attributes:
         night: that was accepted whole; some configurations may be of a later one since.
-        entry: what the newest acceptance adds to the ledger; None if an older release accepted.
+        entry: what the newest acceptance adds to the ledger; None until that is known.
+        format: `FORMAT`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -101,6 +105,7 @@ class BaselineRecord(BaseModel):
     configurations: tuple[BaselineConfiguration, ...]
     digests: dict[str, str]
     entry: Entry | None = None
+    format: int = FORMAT
 
     @property
     def whole(self) -> Acceptance:
@@ -230,13 +235,19 @@ def _record(experiment: str, kept: Mapping[str, bytes]) -> BaselineRecord | None
     """The record among some of a baseline's files; None if nothing was ever accepted.
 
     Raises:
-        BaselineDamaged: the record is missing from its folder, or unreadable.
+        BaselineDamaged: the record is missing from its folder, unreadable, or of another format.
     """
     if RECORD not in kept:
         if not _folder(experiment).exists():
             return None
         raise BaselineDamaged(f"baseline is damaged: {RECORD} is missing")
     try:
+        found = format_of(json.loads(kept[RECORD]))
+        if found != FORMAT:
+            raise BaselineDamaged(
+                f"{RECORD} has format {found}, this release reads {FORMAT}: "
+                "a night of today's code has to be accepted"
+            )
         record = BaselineRecord.model_validate_json(kept[RECORD])
     except (ValidationError, ValueError):
         raise BaselineDamaged("baseline is damaged: baseline.json is unreadable") from None
@@ -263,8 +274,7 @@ def load(experiment: str) -> Baseline | None:
 
 def _table(kept: Mapping[str, bytes], file: str, digest: str | None) -> pd.DataFrame:
     content = _accepted(kept, file, digest)
-    table = pq.read_table(pa.BufferReader(content))
-    frame = store.with_names_of_today(table).to_pandas()
+    frame = pq.read_table(pa.BufferReader(content)).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     return frame
 

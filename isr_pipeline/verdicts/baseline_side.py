@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import kernel_of, libraries_here
-from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.kept import source_of
@@ -152,8 +151,7 @@ def _repeat(plan: Plan, baseline: Baseline, source: Source, partner: str) -> Non
     (accepted,) = rows[
         (rows["scenario_id"] == cheapest["scenario_id"]) & (rows["config_id"] == partner)
     ].to_dict("records")
-    given = {column_now(name): value for name, value in ran.outcome.items()}
-    if ran.problem or any(given.get(name) != accepted[name] for name in METRICS):
+    if ran.problem or any(ran.outcome.get(name) != accepted[name] for name in METRICS):
         notes = [one for one in (ran.problem, *libraries) if one]
         other = f" ({', '.join(notes)})" if notes else ""
         raise Refused(

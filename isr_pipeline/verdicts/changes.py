@@ -123,7 +123,7 @@ def write_changes(plan: Plan) -> Changes:
 
 
 def read_changes(experiment: str, night: str) -> Changes:
-    """What a night wrote; nothing if it was judged by an older release, or never."""
+    """What a night wrote; nothing if it was never judged."""
     try:
         return Changes.model_validate_json(_path(experiment, night).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -384,7 +384,7 @@ class _Look:
 
 
 def _in(metric: str, hurt: list[StratumVerdict]) -> str:
-    """``, in thrash 2 x (14 of 14 worse)``."""
+    """``, in isr-churn 2 x (14 of 14 worse)``."""
     said = []
     for one in hurt:
         ratio = f"none to {quantity(metric, one.value)}"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.files.models import format_of
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.scenarios.former_names import column_now
 from isr_pipeline.storage.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+FORMAT = 2
+"""Number of the format of verdict.json: one more when an older one cannot be read any more."""
 
 
 class Status(StrEnum):
@@ -30,11 +35,6 @@ class Status(StrEnum):
     REGRESSED = "regressed"
     UNDECIDED = "undecided"
     NO_DATA = "no-data"
-
-    @classmethod
-    def _missing_(cls, value: object) -> Status | None:
-        """Nights of 0.1.0 said `underpowered` where nothing was decided."""
-        return cls.UNDECIDED if value == "underpowered" else None
 
 
 LOST = "records_lost"
@@ -109,7 +109,7 @@ class Redraw(_Record):
         above: how much of it counts as happening: more than ten times what the baseline had in
             the scenario itself, so more than 0 of what it had none of.
         number: 1 if the scenario was among the first to be drawn again, 2 if it was found later.
-        level: below which the p is certain; 0 in a night of an older release.
+        level: below which the p is certain.
     """
 
     scenario_id: str
@@ -161,7 +161,7 @@ class MetricVerdict(_Record):
         redraws: other phases of scenarios in which it newly happened, of what must never happen.
     """
 
-    metric: Annotated[str, BeforeValidator(column_now)]
+    metric: str
     status: Status
     reason: str
     total: float | None = None
@@ -298,9 +298,10 @@ class NightVerdict(_Record):
         awaits_confirm: config_ids with an open metric and a stage that was not yet looked at.
         baseline: what was compared with; None if nothing was ever accepted.
         outcomes_digest: digest of the regression outcomes that were judged.
-        scenarios: of the regression panel; 0 in a night of an older release.
+        scenarios: of the regression panel.
         stages: of further scenarios, in order; none if nothing was open.
         stopped: why there are no more though something is open; empty if the budget says so.
+        format: `FORMAT`.
     """
 
     experiment: str
@@ -319,6 +320,7 @@ class NightVerdict(_Record):
     scenarios: int = 0
     stages: tuple[StageVerdict, ...] = ()
     stopped: str = ""
+    format: int = FORMAT
 
     @property
     def scenarios_used(self) -> int:
@@ -352,7 +354,7 @@ def verdict_path(experiment: str, night: str) -> Place:
 
 
 class VerdictDamaged(Refused):
-    """A night's verdict.json cannot be read."""
+    """A night's verdict.json cannot be read: it is damaged, or of another format."""
 
 
 def load_verdict(experiment: str, night: str) -> NightVerdict:
@@ -364,7 +366,10 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
     """
     path = verdict_path(experiment, night)
     try:
-        return NightVerdict.model_validate_json(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found = format_of(json.loads(text))
+        if found == FORMAT:
+            return NightVerdict.model_validate_json(text)
     except FileNotFoundError:
         msg = f"experiment {experiment}, night {night}: not judged; {run_again(experiment, night)}"
         raise Refused(msg) from None
@@ -373,6 +378,10 @@ def load_verdict(experiment: str, night: str) -> NightVerdict:
             f"experiment {experiment}, night {night}: verdict.json is damaged; run the night again"
         )
         raise VerdictDamaged(msg) from None
+    raise VerdictDamaged(
+        f"experiment {experiment}, night {night}: verdict.json has format {found}, this release "
+        f"reads {FORMAT}; {run_again(experiment, night)}"
+    )
 
 
 def accept_command(experiment: str, night: str, only: Sequence[str] = ()) -> str:

@@ -194,7 +194,7 @@ class TestRefused:
         )
 
     def test_baseline_without_its_source(self) -> None:
-        """Accepted by an older release, of a commit that git does not know."""
+        """Accepted of code that is not kept, of a commit that git does not know."""
         regressed("1234abc")
         assert refused().startswith(
             "the baseline of synthetic (night 2026-11-19) was accepted without its source; accept"
