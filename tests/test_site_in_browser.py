@@ -50,6 +50,15 @@ def test_axe_finds_no_grave_fault(browser: Browser, name: str, scheme: str) -> N
         assert grave_faults(page) == []
 
 
+def test_every_page_without_a_network(browser: Browser) -> None:
+    """No page of the site asks for anything but its own files."""
+    files = sorted(SITE.rglob("*.html"))
+    assert len(files) > len(PAGES)
+    for file in files:
+        with opened(browser, file) as page:
+            assert page.title()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_fits_a_phone(browser: Browser, name: str) -> None:
     """Nothing but tables and code scrolls sideways."""

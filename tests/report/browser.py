@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
+ELSEWHERE = re.compile(r"^(?!(file|data|blob|about):)")
 GRAVE = {"serious", "critical"}
 
 
@@ -32,10 +34,20 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(browser: Browser, file: Path, size: dict[str, int] = DESK, **how: Any) -> Iterator[Page]:
-    """A page with its charts ready, in which nothing may go wrong unseen."""
+    """A page with its charts ready, in which nothing may go wrong unseen.
+
+    Every address but files of this machine is refused; a page that asks for one fails the test.
+    """
     page = browser.new_page(viewport={"width": size["width"], "height": size["height"]}, **how)
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("websocket", lambda socket: wrong.append(f"asks for {socket.url}"))
+
+    def refuse(route: Route) -> None:
+        wrong.append(f"asks for {route.request.url}")
+        route.abort()
+
+    page.route(ELSEWHERE, refuse)
     page.goto(file.as_uri())
     page.wait_for_function(
         "document.documentElement.dataset.charts === 'ready' || !document.querySelector('#plotly')"

@@ -68,6 +68,30 @@ def trace(tmp_path: Path) -> Path:
     return write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html")
 
 
+class TestOpened:
+    """What every test of a page here refuses."""
+
+    @pytest.mark.parametrize(
+        "element",
+        [
+            '<img src="https://example.org/x.png">',
+            '<link rel="stylesheet" href="//example.org/x.css">',
+            '<script>fetch("http://127.0.0.1:9/x").catch(() => 0)</script>',
+            '<script>new WebSocket("ws://127.0.0.1:9/x")</script>',
+        ],
+    )
+    def test_a_page_that_asks_for_another_address(
+        self, browser: Browser, tmp_path: Path, element: str
+    ) -> None:
+        """It is refused, and fails the test that opened it."""
+        (tmp_path / "page.html").write_text(f"<title>p</title>{element}")
+        with (
+            pytest.raises(AssertionError, match="asks for "),
+            opened(browser, tmp_path / "page.html") as page,
+        ):
+            page.wait_for_timeout(200)
+
+
 class TestReport:
     """The page of a night."""
 

@@ -79,6 +79,13 @@ class TestPages:
             text = page.read_text()
             assert re.findall(r"<script|<link[^>]+https?:|<img[^>]+https?:|url\(", text) == []
 
+    def test_in_a_browser_without_a_network(self, site: Path) -> None:
+        """Each page is shown, and asks for nothing."""
+        with chromium() as browser:
+            for file in site.rglob("*.html"):
+                with opened(browser, file) as page:
+                    assert page.title()
+
     def test_no_grave_fault(self, site: Path) -> None:
         """The index fits a phone, and axe finds neither a serious nor a critical fault in it."""
         with chromium() as browser, opened(browser, site / "index.html", PHONE) as page:
