@@ -56,9 +56,10 @@ test-slow: setup  ## the tests marked slow, a third of the mutants, and more ran
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 
-lint: setup  ## ruff, mypy, and the prose of README and docs
+lint: setup  ## ruff, mypy, sizes and dead declarations, and the prose of README and docs
 	@$(RUN) $(BIN)/ruff check .
 	@$(RUN) $(BIN)/ruff format --check .
+	@$(RUN) $(BIN)/python tools/lint.py
 	@$(RUN) $(BIN)/mypy
 	@$(RUN) $(BIN)/python tools/prose.py
 

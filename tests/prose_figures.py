@@ -180,6 +180,7 @@ def claims() -> Iterable[Claim]:
     yield from _findings()
     yield from _model()
     yield from _rules()
+    yield from _sizes_of_the_model()
     yield from _verdicts()
     yield from _running()
     yield from _files()
@@ -371,6 +372,11 @@ def _rules() -> Iterable[Claim]:
         controller.UNFENCE_LOW_US // 1000, controller.UNFENCE_HIGH_US // 1000,
     )  # fmt: skip
     yield now(page, "again {} ms after the move", shutdown.FIRST_ASK_US // 1000)
+
+
+def _sizes_of_the_model() -> Iterable[Claim]:
+    """What there is room for, and what a night keeps."""
+    page = RULES
     yield now(page, "the newest {} of them", tables.EPOCHS_MAX)
     yield now(
         page, "at most {}, and {} million of all partitions",

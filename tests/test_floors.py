@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("home", "files"),
     ("compiling",),
     ("kafka", "host", "version", "sources", "kernels"),
-    ("simulation",),
+    ("simulation", "refusals"),
     ("scenarios",),
     ("worlds",),
     ("clusters", "conformance"),

@@ -4,7 +4,7 @@
 * A file has at most 1 000 lines, unless `LONG` says why.
 * What the product declares is used by the product: a name that stands only where it is declared,
   or elsewhere in tests alone, is dead. Used is what is named anywhere else in the sources; what a
-  decorator hands to somebody (a command, a fixture, a compiled rule's overload) counts as used.
+  decorator hands to somebody (a command, a type told to numba) counts as used.
 """
 
 from __future__ import annotations
@@ -28,10 +28,28 @@ EVERYTHING = (*PRODUCT, "tests")
 LONG: dict[str, str] = {}
 """File of more lines than others may have -> why."""
 
-CALLED_BY_OTHERS = {
-    "visit_*": "ast.NodeVisitor",
+LOOKED_FOR: dict[str, tuple[str, ...]] = {
+    "ast": ("visit_*",),
+    "pyproject.toml": ("NightPages",),
+    "Airflow": ("get_link", "fastapi_apps", "external_views"),
+    "Great Expectations": (
+        *("RowsKeepRule", "condition_metric_name", "condition_domain_keys", "condition_value_keys"),
+        *("ExpectRowsToKeepRule", "map_metric", "success_keys", "args_keys"),
+    ),
+    "MkDocs": ("on_config", "on_files", "on_page_markdown", "on_post_page"),
+    "numba": ("generic_resolve",),
+    "socketserver": ("handle", "daemon_threads"),
 }
-"""Names that a library looks for -> which."""
+"""Who looks for names that nothing of ours uses -> the names."""
+
+FOR_TESTS: dict[str, str] = {
+    **dict.fromkeys(
+        ("BOUNDED", "PLANNED", "REPEATS", "NO_RULE"),
+        "tests/simulation/test_fences.py finds every comparison of the kernel in one of them",
+    ),
+    "checked_run": "the kernel's debug build",
+}
+"""Declarations of the product that only tests use -> why they stand there."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -82,15 +100,20 @@ def declared(source: Source) -> Iterator[tuple[str, int]]:
     """Name and line of what a file declares: functions, classes, constants, and their members."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Module | ast.ClassDef):
-            for one in node.body:
+            for one in [] if _is_enumeration(node) else node.body:
                 yield from ((name, one.lineno) for name in _names(one))
 
 
+def _is_enumeration(node: ast.AST) -> bool:
+    """Its members are cases, of which each may be what is left when no other holds."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    return any(ast.unparse(one).endswith(("Enum", "Flag")) for one in bases)
+
+
 def _names(node: ast.stmt) -> list[str]:
-    if isinstance(node, Function):
-        return [] if node.decorator_list else [node.name]
-    if isinstance(node, ast.ClassDef):
-        return [node.name]
+    if isinstance(node, Function | ast.ClassDef):
+        handed = [one for one in node.decorator_list if "dataclass" not in ast.unparse(one)]
+        return [] if handed else [node.name]
     if isinstance(node, ast.AnnAssign):
         return [node.target.id] if isinstance(node.target, ast.Name) else []
     if isinstance(node, ast.Assign):
@@ -108,8 +131,12 @@ def dead(product: list[Source]) -> Iterator[str]:
 
 
 def _is_looked_for(name: str) -> bool:
-    wanted = (re.fullmatch(one.replace("*", r"\w+"), name) for one in CALLED_BY_OTHERS)
-    return name.startswith("__") or any(wanted)
+    others = (one for names in LOOKED_FOR.values() for one in names)
+    return (
+        name.startswith("__")
+        or name in FOR_TESTS
+        or any(re.fullmatch(one.replace("*", r"\w+"), name) for one in others)
+    )
 
 
 def findings() -> list[str]:

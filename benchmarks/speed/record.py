@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from benchmarks.speed.spark import SparkFigures
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "speed.jsonl"
-SOURCES = ("isr_pipeline",)
 PARTS = ("kernel", "loops", "scale", "spark", "night")
 
 
@@ -130,24 +129,7 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             name: one and [_short(one.least), _short(one.most), one.runs]
             for name, one in ratios.items()
         },
-        "more_ratios": {
-            "kernel_over_branch_free_tree": kernel
-            and _short(kernel.kernel_over_branch_free_tree.median),
-            "chains_at_once": kernel and _short(kernel.chains_at_once.median),
-            "skipping_over_brute_force_in_events": kernel
-            and _short(kernel.panel.all_events / kernel.panel.events),
-            "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),
-            "jumps_alone_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
-            "kernel_cpu_share_of_busy": spark and _short(spark.kernel_cpu_share.median),
-            "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
-            "kernel_over_python": loops and _short(loops.kernel_over_python.median),
-            "30x3000_over_6x60_light": found.scale
-            and _short(found.scale.middle_over_small_light.median),
-            "100x20000_over_6x60_light": found.scale
-            and _short(found.scale.large_over_small_light.median),
-            "kernel_over_simpy_without_handlers": loops
-            and _short(loops.kernel_over_simpy_bare.median),
-        },
+        "more_ratios": _more_ratios(found),
         "events_per_s": _events_per_s(kernel, loops),
         "broker_hours_per_core_s": kernel
         and {
@@ -184,6 +166,26 @@ def line(found: Figures, load_before: float) -> dict[str, Any]:
             for name, one in found.scale.found.items()
         },
         "not_run": found.not_run,
+    }
+
+
+def _more_ratios(found: Figures) -> dict[str, Any]:
+    """Ratios that no bar is about."""
+    kernel, loops, spark, scale = found.kernel, found.loops, found.spark, found.scale
+    return {
+        "kernel_over_branch_free_tree": kernel
+        and _short(kernel.kernel_over_branch_free_tree.median),
+        "chains_at_once": kernel and _short(kernel.chains_at_once.median),
+        "skipping_over_brute_force_in_events": kernel
+        and _short(kernel.panel.all_events / kernel.panel.events),
+        "jumps_alone_over_brute_force": kernel and _short(kernel.time_ratio.median),
+        "jumps_alone_over_brute_force_in_events": kernel and _short(kernel.event_ratio),
+        "kernel_cpu_share_of_busy": spark and _short(spark.kernel_cpu_share.median),
+        "pairs_over_runs": kernel and _short(kernel.panel.pairs / kernel.panel.runs),
+        "kernel_over_python": loops and _short(loops.kernel_over_python.median),
+        "30x3000_over_6x60_light": scale and _short(scale.middle_over_small_light.median),
+        "100x20000_over_6x60_light": scale and _short(scale.large_over_small_light.median),
+        "kernel_over_simpy_without_handlers": loops and _short(loops.kernel_over_simpy_bare.median),
     }
 
 

@@ -23,8 +23,6 @@ CONFIRM = "confirm"
 FURTHER = ("further-1", "further-2")
 """Stages beyond the confirm panel, each at most; their names are those of their panels."""
 
-STAGE_PANELS = (CONFIRM, *FURTHER)
-
 BASELINE_SIDE = "-baseline"
 """Ends the name of a panel whose outcomes are those of the baseline's code and settings."""
 

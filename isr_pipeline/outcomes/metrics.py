@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 TESTED: tuple[str, ...] = tuple(metric.name for metric in METRICS.values() if metric.tested)
 """Metrics that a verdict tests unless the experiment says otherwise."""
 
-KEY_METRICS: tuple[str, ...] = (
-    "offline_partition_rate",
-    "isr_shrinks_per_partition_hour",
-    "isr_flaps_per_partition_hour",
-    "commit_latency_p99_ms",
-)
-"""Metrics shown first, in a terminal's width."""
-
 
 def natural_totals(
     outcome: Mapping[str, float | int | None], partition_hours: float

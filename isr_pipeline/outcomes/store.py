@@ -316,12 +316,6 @@ def list_nights(experiment: str, *, table: str = "outcomes", root: str | None = 
     return sorted(m.group(1) for e in entries if (m := _NIGHT.match(e.name)) and is_published(e))
 
 
-def list_experiments(*, root: str | None = None) -> list[str]:
-    """Experiments that have a table of any night, by name."""
-    entries = root_path(root).glob("[!_]*/experiment=*")
-    return sorted({entry.name.removeprefix("experiment=") for entry in entries})
-
-
 def parts_path(
     experiment: str, night: str, panel: str | None = None, root: str | None = None
 ) -> Place:

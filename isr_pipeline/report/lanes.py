@@ -237,17 +237,7 @@ def _draw_lanes(
                 name=state,
                 legendgroup=state,
                 showlegend=legend,
-                marker={
-                    "color": colour,
-                    "line": {"width": 0},
-                    "pattern": {
-                        "shape": PATTERNS[state],
-                        "bgcolor": colour,
-                        "fgcolor": "#ffffff",
-                        "size": 6,
-                        "solidity": 0.2,
-                    },
-                },
+                marker=_marker(state, colour),
                 hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
             ),
             row=row,
@@ -282,6 +272,21 @@ def _draw_lanes(
         row=row,
         col=1,
     )
+
+
+def _marker(state: str, colour: str) -> dict[str, Any]:
+    """How the bars of a state look: a pattern tells states apart without colours."""
+    return {
+        "color": colour,
+        "line": {"width": 0},
+        "pattern": {
+            "shape": PATTERNS[state],
+            "bgcolor": colour,
+            "fgcolor": "#ffffff",
+            "size": 6,
+            "solidity": 0.2,
+        },
+    }
 
 
 def _draw_moments(

@@ -11,7 +11,7 @@ import numpy as np
 from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, Status, number
-from isr_pipeline.verdicts.quantities import SHOWN, amount, label, plain, quantity
+from isr_pipeline.verdicts.quantities import SHOWN, amount, label, quantity
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.verdicts.model import MetricVerdict, NightVerdict
-    from isr_pipeline.verdicts.panel import Floats, PanelOutcomes
+    from isr_pipeline.verdicts.panel import Floats
 
 NONE_P = 0.05
 """Probability of seeing none at all, at the upper limit that a zero is given."""
@@ -171,14 +171,6 @@ def lost_first(metric: str) -> tuple[bool, int]:
 def rank(metric: str) -> int:
     """Place of a metric in that order; those that no page has are last."""
     return SHOWN.index(metric) if metric in SHOWN else len(SHOWN)
-
-
-def zero_limit(panel: PanelOutcomes) -> str:
-    """What a zero of a whole panel still allows, in words; all of them if too few were drawn."""
-    limit = share_at_most(panel.weights)
-    if limit >= 1.0:
-        return "and so few allow any share of scenarios"
-    return f"so that at most {plain(100 * limit)} % of scenarios have some"
 
 
 def short_name(one: Configuration) -> str:

@@ -13,7 +13,6 @@ import copy
 import json
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -68,9 +67,6 @@ KafkaValue = int | float | bool | str
 KEYS_COMMAND = "isr-pipeline keys"
 """Lists everything that a configuration may set."""
 
-LIBRARY = Path(__file__).parent / "library"
-"""Scenario files that show the phenomena of the model page, each headed by what must emerge."""
-
 WARMUP_MS = 5000
 """Default warm-up; 0 where the horizon is no longer than that."""
 
@@ -121,10 +117,6 @@ class ProduceStream(Strict):
         if records_per_s == self.records_per_s:
             return self
         return self.model_copy(update={"records_per_s": records_per_s})
-
-
-def _one_or_list(value: Any) -> Any:
-    return [value] if isinstance(value, Mapping) else value
 
 
 TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
@@ -445,7 +437,6 @@ def _config(value: Any) -> dict[str, KafkaValue]:
 HORIZON_LIMIT_US = 2**43
 """101 days: a later time does not fit into the key of a slot."""
 HORIZON = number(0.001, HORIZON_LIMIT_US / 1000, "milliseconds > 0 (below 2^43 microseconds)")
-Config = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _config)]
 
 
 def _name(value: Any) -> str:

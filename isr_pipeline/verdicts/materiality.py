@@ -7,7 +7,6 @@ each of which has the floor in it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from isr_pipeline.verdicts.quantities import quantity
@@ -43,14 +42,6 @@ class Size:
         if self.before == 0.0:
             return f"none to {quantity(self.metric, self.value)}"
         return f"{self.value / self.before:.3g} x"
-
-    def and_(self, other: Size) -> Size:
-        """The two panels' sizes together, as one."""
-        value = (self.value + other.value) / 2.0
-        before = (self.before + other.before) / 2.0
-        if is_latency(self.metric):
-            return Size(self.metric, value, before, math.sqrt(self.ratio * other.ratio))
-        return Size(self.metric, value, before, value / before if before else math.inf)
 
 
 def is_latency(metric: str) -> bool:

@@ -30,7 +30,7 @@ from isr_pipeline.experiment.cost import task_limit_s
 from isr_pipeline.experiment.file import known_experiments
 from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.experiment.stages import STAGE_PANELS
+from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.home import REPOSITORY, SHIPPED, Home
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
@@ -281,7 +281,7 @@ class TestNightly:
         """A task for every stage that a plan can have, named in its arguments, and a look each."""
         dag = bag.dags[NIGHTLY]
         stages = [dag.get_task(name) for name in ("confirm", "extend_1", "extend_2")]
-        assert tuple(task.application_args[3] for task in stages) == STAGE_PANELS
+        assert tuple(task.application_args[3] for task in stages) == (CONFIRM, *FURTHER)
         assert len([name for name in dag.task_ids if name.startswith("look_")]) == len(stages)
 
     def test_a_skipped_stage_skips_all_up_to_the_decision(self, bag: Any) -> None:

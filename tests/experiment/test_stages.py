@@ -17,7 +17,8 @@ from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stage_strata import keep_strata, stage_strata
 from isr_pipeline.experiment.stages import (
     BASELINE_SIDE,
-    STAGE_PANELS,
+    CONFIRM,
+    FURTHER,
     Budget,
     Stage,
     planned_stages,
@@ -53,7 +54,7 @@ def test_a_budget_is_never_overdrawn(regression: int, confirm: int, scenarios: i
     panels = {"regression": regression, "confirm": confirm, "fresh": 0}
     stages = planned_stages(panels, Budget(scenarios=scenarios))
     assert (stages[0].panel, stages[0].first, stages[0].end) == ("confirm", 0, confirm)
-    assert [stage.panel for stage in stages] == list(STAGE_PANELS[: len(stages)])
+    assert [stage.panel for stage in stages] == list((CONFIRM, *FURTHER)[: len(stages)])
     assert all(stage.scenarios > 0 for stage in stages)
     assert [stage.first for stage in stages[1:]] == [stage.end for stage in stages[:-1]]
     assert stages[-1].end + regression <= max(scenarios, regression + confirm)
@@ -77,7 +78,7 @@ def test_stages_go_on_with_the_confirm_panel() -> None:
     longer = plan.definition.resized(plan.stages[-1].end)
     for row, same in zip(drawn, draw_panel(longer.source, "confirm", NIGHT), strict=True):
         assert dataclasses.replace(row, panel="confirm", weight=same.weight) == same
-    assert {row.panel for row in drawn} == set(STAGE_PANELS)
+    assert {row.panel for row in drawn} == {CONFIRM, *FURTHER}
 
 
 @given(st.data())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline import cli
+from isr_pipeline import refusals
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import ground
@@ -82,7 +82,7 @@ class TestFull:
         fill(volume)
         with pytest.raises(OSError, match="No space left") as full:
             write_status("smoke", NIGHT, Status(RUNNING))
-        said = cli._machine_says(full.value)
+        said = refusals.machine_says(full.value)
         assert said.endswith("no space left on device; free some, and run the night again")
         assert "\n" not in said
 

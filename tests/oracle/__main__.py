@@ -11,10 +11,11 @@ import json
 import sys
 from pathlib import Path
 
-from isr_pipeline.errors import LINE_MAX, USER_ERRORS, shortened
+from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.home import Home
 from isr_pipeline.host.ground import check_home
 from isr_pipeline.host.surroundings import enter
+from isr_pipeline.refusals import refuse
 from tests.oracle import replay_file
 
 
@@ -28,7 +29,7 @@ def main() -> int:
         check_home(Home.from_environment())
         results = list(replay_file(given.file))
     except USER_ERRORS as error:
-        sys.stderr.write(f"{shortened(' '.join(str(error).split()), LINE_MAX)}\n")
+        refuse(str(error))
         return error.exit_status
     sys.stdout.write("".join(json.dumps(result) + "\n" for result in results))
     return int(given.check and any(result["passed"] is False for result in results))

@@ -218,7 +218,7 @@ class TestNights:
             put(root, night)
         assert store.list_nights("smoke", table="verdicts", root=root) == [NIGHT, "2026-11-20"]
         assert store.list_nights("smoke", root=root) == []
-        assert store.list_experiments(root=root) == ["smoke"]
+        assert store.list_nights("other", table="verdicts", root=root) == []
 
     def test_delete(self, root: str) -> None:
         """A night goes with its parts; other nights stay."""

@@ -13,7 +13,6 @@ from isr_pipeline.kafka.releases import RELEASES
 from isr_pipeline.scenarios.faults import Pause, ReadStall
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
-    LIBRARY,
     apply,
     canonical_json,
     check_overrides,
@@ -21,7 +20,7 @@ from isr_pipeline.scenarios.model import (
     scenario_from_json,
     with_settings,
 )
-from tests.scenarios.test_refusals import good
+from tests.scenarios.test_refusals import LIBRARY, good
 
 LIBRARY_FILES = sorted(LIBRARY.glob("*.yaml"))
 

@@ -13,10 +13,10 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files import reading
 from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.files.words import with_list
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.faults import KINDS
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import (
-    LIBRARY,
     canonical_json,
     parse_scenario,
     scenario_from_json,
@@ -627,6 +627,8 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
     max_leaves=6,
 )
+LIBRARY = REPOSITORY / "isr_pipeline" / "scenarios" / "library"
+
 RICH = parse_mapping((LIBRARY / "w13.yaml").read_text(), "F") | {
     "faults": [{"kind": "crash", "broker": 1, "start_ms": 1}]
     + [parse_mapping(fault, "F") for fault, _ in FAULTS if "1001" not in fault]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from isr_pipeline import cli
+from isr_pipeline import refusals
 from isr_pipeline.home import Home
 from isr_pipeline.host.ground import check_home
 from isr_pipeline.host.stack import stop_on_signals
@@ -131,4 +131,4 @@ def list_releases(*, as_json: AsJson = False) -> None:
 
 if __name__ == "__main__":
     enter("tools.lab", sys.argv[1:])
-    cli.run(app)
+    refusals.run(app)
