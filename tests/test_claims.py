@@ -24,6 +24,7 @@ from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.run import run
 from tools import answers, example_night
+from tools.lab.__main__ import app as lab_app
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -33,13 +34,14 @@ PAGES = [
 TYPED_IN_A_CHECKOUT = [page for page in PAGES if page.name != "deploy.md"]
 """Pages whose reader has a checkout; docs/deploy.md installs the program where it is found."""
 COMMANDS = typer.main.get_command(app)
+LABORATORY = typer.main.get_command(lab_app)
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _OURS = {
     *("benchmarks", "config", "dags", "docs", "examples", "expectations", "isr_pipeline"),
-    *("spark_jobs", "tests", "tools", ".ci"),
+    *("spark_jobs", "tests", "tools", ".ci", ".github"),
 }
 
 OTHER_KEYS = {
@@ -112,9 +114,8 @@ def words_of(text: str) -> list[str]:
         return text.split()
 
 
-def problem_of(words: list[str]) -> str:
+def problem_of(words: list[str], command: Any = COMMANDS) -> str:
     """What is wrong with the words after `isr-pipeline`; empty if nothing is."""
-    command: Any = COMMANDS
     rest = list(words)
     while (below := getattr(command, "commands", None)) and rest and re.match(r"[a-z]", rest[0]):
         if rest[0] not in below:
@@ -141,6 +142,15 @@ class TestCommands:
             f"{claim.page}: isr-pipeline {claim.text}: {problem}"
             for claim in commands("isr-pipeline")
             if (problem := problem_of(words_of(claim.text)))
+        ]
+        assert wrong == []
+
+    def test_commands_of_the_laboratory_exist(self) -> None:
+        """Likewise of `python -m tools.lab`."""
+        wrong = [
+            f"{claim.page}: {claim.text}: {problem}"
+            for claim in commands("python -m tools.lab")
+            if (problem := problem_of(words_of(claim.text), LABORATORY))
         ]
         assert wrong == []
 
@@ -179,7 +189,7 @@ class TestCommands:
         wrong = []
         for claim in commands("python -m"):
             name, *rest = words_of(claim.text) or [""]
-            if name.split(".")[0] not in {"benchmarks", "tests", "isr_pipeline"}:
+            if name.split(".")[0] not in {"benchmarks", "tests", "isr_pipeline", "tools"}:
                 continue
             place = ROOT.joinpath(*name.split("."))
             files = [place.with_suffix(".py"), *place.glob("*.py")]

@@ -21,8 +21,14 @@ class Strict(BaseModel):
 
 
 def format_of(raw: object) -> object:
-    """Number of the format of a file of ours; the first did not have one, and counts as 1."""
-    return raw.get("format", 1) if isinstance(raw, Mapping) else None
+    """Number of the format of a file of ours; the first did not have one, and counts as 1.
+
+    Raises:
+        ValueError: it is no mapping.
+    """
+    if not isinstance(raw, Mapping):
+        raise ValueError("a mapping was expected")
+    return raw.get("format", 1)
 
 
 def validated(model: type[Model], raw: Any, where: str, at: Path_ = ()) -> Model:

@@ -217,18 +217,13 @@ def _failed(
 
 
 def _complete_ledger(experiment: str) -> None:
-    """Add the newest acceptance if its program was killed before it did, or had no ledger."""
+    """Add the newest acceptance if its program was killed before it did."""
     record = _shown_or_none(experiment)
-    if record is None:
+    if record is None or record.entry is None:
         return
     known = {(one.accepted_at, one.night) for one in ledger.read(experiment)}
-    newest = record.entry or Entry(
-        **record.whole.model_dump(exclude={"source"}),
-        panel_digest=record.panel_digest,
-        absorbed={one.name: {} for one in record.configurations},
-    )
-    if (newest.accepted_at, newest.night) not in known:
-        ledger.append(experiment, newest)
+    if (record.entry.accepted_at, record.entry.night) not in known:
+        ledger.append(experiment, record.entry)
 
 
 def _entry(

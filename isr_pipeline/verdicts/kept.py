@@ -95,7 +95,7 @@ def damages(record: BaselineRecord) -> list[str]:
 
 
 def baseline_plan(record: BaselineRecord) -> Plan | None:
-    """The plan of the accepted night; None if an older release accepted it and it was pruned.
+    """The plan of the accepted night; None if neither has it any more.
 
     Raises:
         BaselineDamaged: it is missing, or not what was accepted.

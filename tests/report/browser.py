@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
 
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 800}
-ELSEWHERE = re.compile(r"^(?!(file|data|blob|about):)")
+ELSEWHERE = re.compile(r"^(?!file:///|data:|blob:|about:)")
 GRAVE = {"serious", "critical"}
 
 
@@ -53,7 +53,7 @@ def opened(browser: Browser, file: Path, size: dict[str, int] = DESK, **how: Any
         "document.documentElement.dataset.charts === 'ready' || !document.querySelector('#plotly')"
     )
     yield page
-    assert wrong == []
+    assert not wrong, "; ".join(wrong)
     page.close()
 
 

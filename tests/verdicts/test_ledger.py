@@ -322,7 +322,7 @@ class TestFailedPairs:
             "scenario confirm-0003; what a night leaves open of it will be no-data"
         )
 
-    def test_of_a_baseline_of_an_older_release(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_baseline_with_failed_pairs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Such a baseline is replaced, and the sums of the configuration begin anew."""
         with monkeypatch.context() as older:
             older.setattr(acceptance, "_refuse_failed", lambda *_: None)
