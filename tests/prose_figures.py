@@ -45,7 +45,7 @@ from isr_pipeline.verdicts.model import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
-from tools import prose
+from tools import lint, prose
 from tools.lab.tools import Java
 
 
@@ -207,6 +207,10 @@ def _front() -> Iterable[Claim]:
     further = sum(stage["scenarios"] for stage in night["stages"])
     yield now(README, "a second night of {} scenarios", night["scenarios_used"] - further)
     yield now("CONTRIBUTING.md", "checks sentences over {} words", prose.WORDS_MAX)
+    yield now(
+        "CONTRIBUTING.md", "has at most {} lines, a file at most {},",
+        lint.FUNCTION_LINES_MAX, lint.FILE_LINES_MAX,
+    )  # fmt: skip
     yield from given(
         "CONTRIBUTING.md", "the machine, and a limit that CI sets",
         "On 2 cores.", "at most 90 minutes",

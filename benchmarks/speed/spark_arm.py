@@ -131,6 +131,7 @@ def plan_of(root: Path, rows: list[ScenarioRow]) -> Plan:
         shards=(Shard(name=parts.WHOLE, config_ids=tuple(one.config_id for one in every)),),
         reference=experiment.reference,
         code_version="",
+        version="",
         root=str(root),
         definition=experiment,
     )

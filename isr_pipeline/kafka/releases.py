@@ -510,8 +510,8 @@ SWITCHES: Final[tuple[str, ...]] = tuple(one.name for one in fields(Rules))
 REPLAY_ONLY: Final = frozenset(
     {"records_broker_epoch", "stale_fetch_rejected", "metadata_by_epoch"}
 )
-"""Switches that no simulated night reads, only `isr-pipeline replay`: simulated brokers never send
-a fetch of an older incarnation, and their metadata never overtake one another."""
+"""Switches that no simulated night reads, only timelines (`tests/oracle`): simulated brokers never
+send a fetch of an older incarnation, and their metadata never overtake one another."""
 
 
 def default_controller(rule_set: RuleSet) -> str:

@@ -143,7 +143,7 @@ class TestJars:
 
     def test_not_fetched(self, home: Home) -> None:
         """Says which command fetches."""
-        with pytest.raises(Refused, match=r"2\.7\.2 is not here; .* lab fetch 2\.7\.2"):
+        with pytest.raises(Refused, match=r"2\.7\.2 is not here; .*tools\.lab fetch 2\.7\.2"):
             jars.checked_jars(home, OLD)
 
     def test_a_changed_jar_is_refused(self, home: Home) -> None:

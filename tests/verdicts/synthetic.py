@@ -104,6 +104,7 @@ class World:
             shards=(Shard(name="all", config_ids=tuple(one.config_id for one in configurations)),),
             reference=self.names[0],
             code_version=self.code_version,
+            version="0.2.0",
             root=Home.from_environment().root,
             definition=_definition().model_copy(
                 update={"budget": Budget(scenarios=self.budget or 2 * self.scenarios)}

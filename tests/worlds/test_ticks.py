@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
-from isr_pipeline.scenarios.model import LIBRARY
 from isr_pipeline.worlds.run import run
 from isr_pipeline.worlds.ticks import planned_ticks
 
 
 def test_a_leader_decides_to_shrink_at_a_planned_tick() -> None:
     """In w3b the leader 1001 drops two followers: at its own tick, five seconds from the next."""
-    scenario = load_scenario(LIBRARY / "w3b.yaml")
+    scenario = load_scenario(REPOSITORY / "isr_pipeline" / "scenarios" / "library" / "w3b.yaml")
     first_ms, period_ms = planned_ticks(scenario)[1001]
     shrinks = [one for one in run(scenario, events=True).events if one["kind"] == "isr_shrink"]
     assert shrinks

@@ -660,7 +660,6 @@ class Event(Row):
 
 world_in = row_in(World)
 rules_in = row_in(Rules)
-replica_at = row_at(Replica)
 request_at = row_at(Request)
 broker_at = row_at(Broker)
 handler_at = row_at(Handler)
