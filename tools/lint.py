@@ -47,7 +47,7 @@ FOR_TESTS: dict[str, str] = {
         ("BOUNDED", "PLANNED", "REPEATS", "NO_RULE"),
         "tests/simulation/test_fences.py finds every comparison of the kernel in one of them",
     ),
-    "checked_run": "the kernel's debug build",
+    "INVARIANTS": "what the kernel's debug build checks has its words here",
 }
 """Declarations of the product that only tests use -> why they stand there."""
 

@@ -65,13 +65,13 @@ def _cycles() -> None:
     def without(scenario: Any, **given: Any) -> Any:
         return prepare(scenario, **{**given, "jumps": False})
 
-    encoder.prepare = without  # type: ignore[assignment]
+    encoder.prepare = without
 
 
 def _reuse() -> None:
     from isr_pipeline.worlds import reuse
 
-    reuse._can_reuse = lambda _done, _settings: False
+    reuse._can_reuse = lambda done, other: False  # noqa: ARG005 - as it is called
 
 
 def _dirty_bits() -> None:
@@ -93,7 +93,7 @@ def _validated_fetches() -> None:
 def _deferred_pending_reads() -> None:
     from isr_pipeline.simulation.shortcuts import pending
 
-    pending.DEFERRED_MAX = 0  # type: ignore[misc]
+    pending.DEFERRED_MAX = 0
 
 
 def _itself(_thread: Any, i: int) -> int:
@@ -149,7 +149,7 @@ def _our_large_pages() -> None:
 
     from isr_pipeline.worlds import encoder
 
-    encoder._new_cells = lambda size, _large: np.zeros(size, dtype=np.int64)
+    encoder._new_cells = lambda size, large: np.zeros(size, dtype=np.int64)  # noqa: ARG005 - likewise
 
 
 # ------------------------------------------------------------------ machine code

@@ -55,6 +55,7 @@ TOPIC = text(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", "a topic name (letters, digit
 
 Ms = Annotated[float, MS]
 Us = Annotated[float, US]
+
 Rate = Annotated[float, RATE]
 Positive = Annotated[float, POSITIVE]
 Broker = Annotated[int, BROKER]
@@ -64,6 +65,11 @@ Topic = Annotated[str, TOPIC]
 Bool = Annotated[bool, BOOLEAN]
 
 _T = TypeVar("_T")
+
+
+def us(ms: float) -> int:
+    """Milliseconds of the file as whole microseconds of the kernel."""
+    return round(ms * 1000)
 
 
 def _or(word: str, other: Check, allowed: str) -> Check:

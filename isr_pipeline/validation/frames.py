@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.worlds.columns import Metric
 
 _SHARES = ("share", "indicator")
-"""Kinds of metrics that are at most 1."""
+"""Kinds of metrics that are at most 1, ..."""
+_OF_REPLICAS = ("failed_partition_rate", "untracked_partition_rate")
+"""... but for these: replica-time over partition-time, to which every follower adds."""
 
 
 class Unreadable(Exception):
@@ -269,10 +272,14 @@ def _is_off(table: pa.Table, total: str, rate: str, kind: str) -> Any:
 # ---- summary -----------------------------------------------------------------------------------
 
 
+def _is_share(metric: Metric) -> bool:
+    return metric.kind in _SHARES and metric.name not in _OF_REPLICAS
+
+
 def _summary(plan: Plan, table: pa.Table) -> Frame:
     key = ["panel", "config_id", "metric", "stratum"]
     metrics = _small(
-        {"metric": name, "metric_unit": metric.unit, "metric_is_share": metric.kind in _SHARES}
+        {"metric": name, "metric_unit": metric.unit, "metric_is_share": _is_share(metric)}
         for name, metric in METRICS.items()
     )
     expected = _from_outcomes(plan)

@@ -13,7 +13,7 @@ from isr_pipeline.kafka.broker_config import KEYS, in_effect
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.partition import effective_min_isr, tick_period
 from isr_pipeline.kafka.releases import Rules, RuleSet, as_cells, switches
-from isr_pipeline.scenarios.model import us
+from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.world.states import Standing
 from isr_pipeline.simulation.world.tables import INF, Broker, World
 from isr_pipeline.worlds.entities import MAX_RF

@@ -20,8 +20,7 @@ from isr_pipeline.kafka.election import Change
 from isr_pipeline.kafka.preferred import waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
-from isr_pipeline.scenarios.faults import ClientSurge, Window
-from isr_pipeline.scenarios.model import us
+from isr_pipeline.scenarios.faults import ClientSurge, Window, us
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.columns import Table, header_of, numbers_of, table_of
 from isr_pipeline.simulation.world.start import begin_world

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.kafka.fetcher import Error
 from isr_pipeline.kafka.recovery import Lost
-from isr_pipeline.scenarios.model import us
+from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.world.states import FaultKind, Reads, Touch
 from isr_pipeline.simulation.world.tables import INF
 

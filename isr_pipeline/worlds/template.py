@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.kafka.rows import LINE, Array
-from isr_pipeline.scenarios.model import us
+from isr_pipeline.scenarios.faults import us
 from isr_pipeline.simulation.shortcuts.motions import motions_of
 from isr_pipeline.simulation.world.columns import header_of, numbers_of, table_of, width_of
 from isr_pipeline.simulation.world.states import Depends, FetchState, RequestKind, Slot, ThreadState

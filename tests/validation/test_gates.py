@@ -139,6 +139,11 @@ SUMMARY_CORRUPTIONS: dict[str, tuple[str, Corruption, set[str]]] = {
         {"value": 1.5, "high": 2.0},
         {"value_negative", "value_unlike_outcomes"},
     ),
+    "share-of-replicas": (
+        "failed_partition_rate",
+        {"value": 1.5, "high": 2.0},
+        {"value_unlike_outcomes"},
+    ),
     "interval": ("commit_latency_p99_ms", {"low": 9.0, "high": 8.0}, {"interval_turned"}),
     "exact": ("any_offline", {"low": 0.9999, "high": 1.0}, {"value_outside_exact_interval"}),
     "total": ("records_acked", {"total": 1.0}, {"total_unlike_outcomes"}),
