@@ -50,13 +50,13 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
-from isr_pipeline.scenarios.agreement import check
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
     TOPIC_KEYS,
     TOPICS,
     Scenario,
+    check,
     check_overrides,
     scenario_from_json,
 )

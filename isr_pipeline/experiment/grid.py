@@ -21,8 +21,7 @@ from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import FETCHERS, LOCKS, default_shrink_bumps, word_of
-from isr_pipeline.scenarios.agreement import check
-from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario, apply, check_overrides
+from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario, apply, check, check_overrides
 from isr_pipeline.worlds.size import check_size
 
 Param = str | int | float | bool

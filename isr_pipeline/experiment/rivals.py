@@ -10,8 +10,7 @@ from isr_pipeline.experiment.advice import Advice
 from isr_pipeline.experiment.distinct import Asked, laid_over
 from isr_pipeline.experiment.own_values import everyone
 from isr_pipeline.experiment.reads import why_not
-from isr_pipeline.scenarios.agreement import check
-from isr_pipeline.scenarios.model import TOPICS, Scenario
+from isr_pipeline.scenarios.model import TOPICS, Scenario, check
 
 
 @dataclass(frozen=True, slots=True)

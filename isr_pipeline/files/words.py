@@ -94,3 +94,9 @@ def with_list(allowed: str, command: str) -> str:
         command: such as ``isr-pipeline keys``.
     """
     return f"{allowed} ({command} lists all keys)"
+
+
+def listed(values: Iterable[object]) -> str:
+    """List values for an error line; a long list is cut in its middle."""
+    names = [str(value) for value in values]
+    return ", ".join(names if len(names) <= 20 else [*names[:8], "...", *names[-2:]])

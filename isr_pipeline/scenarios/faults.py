@@ -7,7 +7,7 @@ must end by the horizon; of the others only the beginning must lie within it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from isr_pipeline.files.checks import BOOLEAN, Bad, Check, list_of, number, one_
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import INT_MAX, TIME_LIMIT_US
-
-if TYPE_CHECKING:
-    from isr_pipeline.scenarios.model import Cluster
 
 MS_LIMIT = TIME_LIMIT_US / 1000
 RATE_MAX = 1e9
@@ -148,14 +145,14 @@ class FaultBase(Strict):
         del log_dirs
         return None
 
-    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+    def single(self, racks: Mapping[int, str], horizon_ms: float) -> tuple[FaultBase, ...]:
         """The faults of one broker, or of the controller, that it consists of.
 
         Args:
-            cluster: whose racks it may name.
+            racks: of the brokers, which it may name.
             horizon_ms: the scenario's end.
         """
-        del cluster, horizon_ms
+        del racks, horizon_ms
         return (self,)
 
 
@@ -317,12 +314,12 @@ class Crash(Death):
     kind: Literal["crash"]
     broker: Annotated[int | None, _or_null(BROKER)] = None
 
-    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+    def single(self, racks: Mapping[int, str], horizon_ms: float) -> tuple[FaultBase, ...]:
         """One crash for each broker that dies."""
         del horizon_ms
         if self.broker is not None:
             return (self,)
-        return tuple(self.model_copy(update={"broker": b}) for b in self.together(cluster.racks))
+        return tuple(self.model_copy(update={"broker": b}) for b in self.together(racks))
 
 
 class NodeDeath(Death):
@@ -336,9 +333,9 @@ class NodeDeath(Death):
     broker: Broker
     controller_ms: Ms = 2500
 
-    def single(self, cluster: Cluster, horizon_ms: float) -> tuple[FaultBase, ...]:
+    def single(self, racks: Mapping[int, str], horizon_ms: float) -> tuple[FaultBase, ...]:
         """A crash, and an outage of the controller with fresh sessions at the next one."""
-        del cluster
+        del racks
         given = self.model_dump(exclude_unset=True, exclude={"kind", "controller_ms"})
         duration = min(self.controller_ms, horizon_ms - self.start_ms)
         return (

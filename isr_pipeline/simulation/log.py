@@ -27,7 +27,7 @@ from isr_pipeline.simulation.world.tables import (
 
 
 @compiled
-def _least_leo(partition: Partition) -> int:
+def least_log_end(partition: Partition) -> int:
     """Least LEO of the replicas of ``partition`` whose log still exists, and survives."""
     least = 1 << 60
     for pos in range(partition.replication_factor):
@@ -87,7 +87,7 @@ def _give_up_oldest(world: World, partition: Partition) -> None:
 def _make_room(world: World, partition: Partition) -> None:
     """Drop batches that every replica has; if all are still needed, keep them less exactly."""
     head = partition.ledger_head
-    least = _least_leo(partition)
+    least = least_log_end(partition)
     while head < partition.ledger_uncommitted and partition.ledger[head].end <= least:
         partition.ledger_start = partition.ledger[head].end
         head += 1
@@ -114,7 +114,7 @@ def add_batch(
     if tail > head:
         last = partition.ledger[tail - 1]
         before = last.bytes
-        if partition.ledger_uncommitted == tail and last.end <= _least_leo(partition):
+        if partition.ledger_uncommitted == tail and last.end <= least_log_end(partition):
             partition.ledger_start = last.end
             head = 0
             tail = 0

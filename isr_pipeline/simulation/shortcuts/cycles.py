@@ -33,6 +33,7 @@ from isr_pipeline.kafka.record import Follower, Pending
 from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import lag_clock
 from isr_pipeline.kafka.rows import Cells, cells_of, counterpart
+from isr_pipeline.simulation.log import least_log_end
 from isr_pipeline.simulation.shortcuts.motions import (
     GROWS,
     IGNORED,
@@ -438,9 +439,11 @@ def _cycles_of_ledger(world: World, z: Cells, s: int, span: int, i: int) -> int:
         return 0
     batches = partition.ledger_tail - before.ledger_tail
     committed = partition.ledger_uncommitted - before.ledger_uncommitted
-    if batches == 0:
-        return INF if committed == 0 and _ledger_returns(world, z, s, span, i) else 0
     growth = z[Z_SIZE + i * LOG_FIELDS + LOG_GROWTH]
+    if batches == 0:
+        if growth > 0 and least_log_end(partition) - least_log_end(before) != growth:
+            return 0  # a log that stands still keeps the ledger from forgetting again
+        return INF if committed == 0 and _ledger_returns(world, z, s, span, i) else 0
     open_batches = partition.ledger_tail - partition.ledger_uncommitted
     if batches < 0 or not _ledger_grows(partition, span, batches, growth):
         return 0
