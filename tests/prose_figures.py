@@ -36,7 +36,7 @@ from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
-from isr_pipeline.scenarios import cluster_file, model, reduction
+from isr_pipeline.scenarios import cluster_file, faults, model, reduction
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import tables
@@ -358,6 +358,7 @@ def _rules() -> Iterable[Claim]:
     )  # fmt: skip
     yield from given(page, "Kafka's own number", "a real controller fences them 10 ms apart")
     yield from given(page, "a default", "and 0 is the default")
+    yield from given(page, "Kafka's own number", "`fetch.max.wait.ms` (500)")
     yield now(
         page, "the default of {} ms equals `replica.fetch.wait.max.ms`",
         KEYS["follower.fetch.process.time.max.ms"].default,
@@ -376,6 +377,9 @@ def _rules() -> Iterable[Claim]:
         controller.UNFENCE_LOW_US // 1000, controller.UNFENCE_HIGH_US // 1000,
     )  # fmt: skip
     yield now(page, "again {} ms after the move", shutdown.FIRST_ASK_US // 1000)
+    yield now(
+        page, "`flush_ms` ({} s is Linux's", faults.Crash.model_fields["flush_ms"].default / 1000
+    )
 
 
 def _sizes_of_the_model() -> Iterable[Claim]:

@@ -104,7 +104,7 @@ def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> Sce
         index=index,
         stratum=place.stratum,
         weight=place.weight,
-        fault_kinds=",".join(sorted({fault["kind"] for fault in faults})),
+        fault_kinds=",".join(sorted({fault.kind for fault in scenario.faults})),
         expected_cost=expected_cost(scenario),
         scenario_json=canonical_json(scenario),
     )

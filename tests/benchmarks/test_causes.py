@@ -101,7 +101,7 @@ class TestHistory:
         assert unused.name == "unused_0"
         assert unused.file == "worlds/size.py"
         (phases,) = changed_parts(source, phases_anew(source))
-        assert phases == Part("worlds/encoder.py", "_digests")
+        assert phases == Part("worlds/encoder.py", "draws")
 
 
 class TestFirst:

@@ -340,12 +340,15 @@ class TestAgain:
         return Night((arm,), None, first, (), {}, {}, {}, real, {})  # type: ignore[arg-type]
 
     def losing_row(self, pool: Pool) -> int:
-        """The first scenario of the pool that loses records by unclean elections."""
+        """The first scenario of the pool that loses records by unclean elections alone."""
         source = pool.experiment.source
         for row in pool.strata["offline"]:
             text = draw_scenario(source, PANEL, NIGHT, int(row)).scenario_json
-            asked = apply(scenario_from_json(text), {UNCLEAN: True})
-            if Simulations().result_for(asked)[0]["records_lost"]:
+            clean, unclean = (
+                Simulations().result_for(apply(scenario_from_json(text), {UNCLEAN: given}))[0]
+                for given in (False, True)
+            )
+            if unclean["records_lost"] and not clean["records_lost"]:
                 return int(row)
         raise AssertionError("none loses records")
 
