@@ -46,6 +46,8 @@ _OURS = {
 
 OTHER_KEYS = {
     # Of clients, of security, or refused proposals' names; no scenario reads them.
+    "delivery.timeout.ms",
+    "fetch.max.wait.ms",
     "follower.fetch.reads.insync.enable",
     "initial.broker.registration.timeout.ms",
     "inter.broker.protocol.version",

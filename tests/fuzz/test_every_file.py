@@ -269,5 +269,5 @@ def test_whole(name: str, folder: Path) -> None:
     if not kind.file.startswith("config/"):
         (folder / kind.file).write_text(kind.whole[0])
     out = str(folder / "whole.json")
-    status, said = run([out if one == "OUT" else one for one in kind.command])
+    status, said = run([out if one == "OUT" else one for one in kind.command], kind.program)
     assert status != 2, said

@@ -136,7 +136,7 @@ class TestSimulatePair:
         given = {**GIVEN, "expected_cost": 1.0, "scenario_json": canonical_json(SCENARIO)}
         table = pa.Table.from_pylist([given])
         limits = [configuration(f"c{limit}", {**S2, LIMIT: limit}) for limit in (100, 5000)]
-        both = [CONFIGURATION, *limits]
+        both = [*limits, CONFIGURATION]
         schemas = {name: SCHEMAS[name] for name in ("outcomes", "events")}
 
         def rows(configurations: list[Configuration]) -> list[dict[str, Any]]:

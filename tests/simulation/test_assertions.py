@@ -40,7 +40,7 @@ def _state(world: World) -> None:
 
 @rule
 def _bits(world: World) -> None:
-    world.partitions.flags = 16
+    world.partitions.flags = 1 << 10
 
 
 @rule
@@ -108,7 +108,7 @@ def _row_before_the_first(world: World) -> None:
 WRONG: dict[Act, str] = {
     _flag: r"World\.budget_spent is 0 or 1: held 0, was to hold 2",
     _state: r"Handler\.state is of HandlerState: held 0, was to hold 11",
-    _bits: r"Partition\.flags has bits of Standing: held 0, was to hold 16",
+    _bits: r"Partition\.flags has bits of Standing: held 0, was to hold 1024",
     _mask: r"Partition\.isr has bits of replicas: held 7, was to hold 15",
     _offset: r"Replica\.high_watermark is at least 0: held 0, was to hold -1",
     _total: r"World\.acknowledged_records never falls: held 5, was to hold 4",

@@ -195,6 +195,7 @@ def _validated(world: World) -> tuple[FetcherThread, Request]:
     thread.request = request = thread.requests
     request.entry_count = 1
     request.entries.offset = 0
+    thread.fetched.answered_high_watermark = request.entries.high_watermark
     return thread, request
 
 

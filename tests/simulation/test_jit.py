@@ -127,6 +127,7 @@ class TestMissingInternals:
         )
         done = _run("-c", program, home=tmp_path)
         assert done.returncode == 1
-        (line,) = done.stderr.splitlines()
+        assert done.stderr.count("\n") == 1, done.stderr
+        line = done.stderr
         assert "lower_cast" in line
         assert "make setup" in line

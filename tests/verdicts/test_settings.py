@@ -50,8 +50,8 @@ def test_the_shipped_file_is_accepted() -> None:
             {"metrics": {"offline": {"floor": 0}}},
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
-                "under_min_isr_rate, batches_uncommitted, isr_flaps_per_partition_hour, "
-                "under_replicated_rate and 16 more"
+                "one_replica_rate, under_min_isr_rate, batches_uncommitted, "
+                "isr_flaps_per_partition_hour and 23 more"
             ),
         ),
         (
@@ -74,7 +74,7 @@ def test_the_shipped_file_is_accepted() -> None:
             {"pareto": ["failed", OFFLINE]},
             (
                 "pareto[0]: failed; allowed: failed_partitions_max, failed_partition_rate, "
-                "batches_uncommitted, offline_partition_rate, produce_unavailable_rate and 16 more"
+                "batches_uncommitted, offline_partition_rate, produce_unavailable_rate and 23 more"
             ),
         ),
         (
