@@ -15,15 +15,9 @@ import numpy as np
 
 from benchmarks import reference
 from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.worlds.columns import MAIN
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
-SHOWN = (
-    "offline_partition_rate",
-    "produce_unavailable_rate",
-    "under_min_isr_rate",
-    "isr_flaps_per_partition_hour",
-    "commit_latency_p99_ms",
-)
 _HOW = "kernel_events"
 
 
@@ -48,7 +42,7 @@ def told(before: dict[str, Any], now: dict[str, Any], shown: list[str]) -> list[
     lines = [f"{differ} of {len(both)} pairs differ"]
     for name in shown:
         pairs = [pair for pair in both if pair.split(" ")[1] == name]
-        for metric in SHOWN:
+        for metric in MAIN:
             was, is_ = (
                 float(np.mean([one[pair].get(metric) or 0.0 for pair in pairs]))
                 for one in (before, now)

@@ -129,6 +129,6 @@ class TestRecipes:
         block = next(one for one in recipes()["A metric"] if one.language == "diff")
         folder = copied(tmp_path / "copy")
         columns = folder / "isr_pipeline" / "worlds" / "columns.py"
-        columns.write_text(columns.read_text().replace("_mean(", "_average("))
+        columns.write_text(columns.read_text().replace("Metric(", "Row("))
         with pytest.raises(subprocess.CalledProcessError):
             applied(folder, block)

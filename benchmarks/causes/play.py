@@ -31,7 +31,7 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import NightVerdict, Status
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import COLUMNS
 
 BASELINE, ALONE, TONIGHT = "2026-11-18", "2026-11-19", "2026-11-20"
 EXPERIMENT = "planted"
@@ -211,7 +211,7 @@ def _version(source: Source, commit: str = "planted") -> str:
 def _outcome(ran: Any) -> dict[str, Any]:
     if ran.problem:
         raise Unplayable(ran.problem)
-    return {name: ran.outcome[name] for name in OUTCOME_COLUMNS}
+    return {column.name: ran.outcome[column.name] for column in COLUMNS}
 
 
 def _called(verdict: NightVerdict) -> list[str]:

@@ -23,22 +23,18 @@ from benchmarks.coverage.pool import (
     ANEW,
     AS_DRAWN,
     EXPERIMENT,
-    NIGHT,
-    PANEL,
     SEED,
     Arm,
-    experiment_of,
     read_pool,
 )
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.panels import places
 from isr_pipeline.verdicts.comparison import Comparison, compare
 from isr_pipeline.verdicts.halves import ONE_SIDED, intervals
-from isr_pipeline.verdicts.panel import PanelOutcomes, exposure_partition_s
+from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 
 RESULTS = Path(__file__).parent.parent / "results" / "coverage.jsonl"
 
@@ -58,7 +54,7 @@ PAIRS: tuple[tuple[Arm, Arm], ...] = (
 class Drawing:
     """Draws panels from a pool."""
 
-    def __init__(self, pool: pd.DataFrame, scenarios: int) -> None:
+    def __init__(self, pool: pd.DataFrame) -> None:
         groups = pool.sort_values("index").groupby(["configuration", "phases"])
         self.arms: dict[Arm, pd.DataFrame] = {
             (str(name), str(kind)): rows.reset_index(drop=True) for (name, kind), rows in groups
@@ -66,9 +62,7 @@ class Drawing:
         first = self.arms["today", AS_DRAWN]
         self.strata = first["stratum"].to_numpy(str)
         self.weights = first["weight"].to_numpy(float)
-        source = experiment_of(scenarios).source
-        text = draw_scenario(source, PANEL, NIGHT, 0).scenario_json
-        self.exposure_s = exposure_partition_s(text)
+        self.exposure_us = float(first[EXPOSURE][0])
 
     def whole(self, side: int) -> PanelOutcomes:
         """The pool itself as a panel, tonight's side (0) or the baseline's (1)."""
@@ -102,14 +96,14 @@ class Drawing:
             scenario_ids=tuple(f"{index:05d}" for index in range(shape[0])),
             config_ids=tuple(f"{index:02d}" for index in range(shape[1])),
             weights=weights,
-            exposure_s=np.full(shape[0], self.exposure_s),
+            exposure_us=np.full(shape[0], self.exposure_us),
             strata=strata,
             fault_kinds=("",) * shape[0],
             values={
                 name: np.column_stack(
                     [table[name].to_numpy(float)[rows[:, at]] for at, table in enumerate(tables)]
                 )
-                for name in OUTCOME_COLUMNS
+                for name in (*METRICS, *OF_THE_RUN)
             },
             missing=np.zeros(shape, dtype=bool),
             failed=np.zeros(shape, dtype=bool),
@@ -168,7 +162,7 @@ def main() -> None:
     settings = load_settings().model_copy(
         update={"flips": 1_999, "flips_max": 1_999, "exact_up_to": 8}
     )
-    drawing = Drawing(read_pool(given.scenarios, given.processes), given.scenarios)
+    drawing = Drawing(read_pool(given.scenarios, given.processes))
     found = measured(drawing, given.panel, given.nights, settings)
     for name, one in found.items():
         sys.stdout.write(

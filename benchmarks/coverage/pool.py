@@ -16,7 +16,7 @@ from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.home import Home
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.reuse import Simulations
 
 EXPERIMENT, NIGHT, PANEL = "operators", "2026-11-19", "regression"
@@ -48,6 +48,7 @@ def simulate(task: tuple[int, int, int]) -> list[dict[str, Any]]:
     """Run one stretch of the pool under every arm."""
     scenarios, start, stop = task
     source = experiment_of(scenarios).source
+    columns = (EXPOSURE, *METRICS, *OF_THE_RUN)
     rows = []
     for index in range(start, stop):
         drawn = draw_scenario(source, PANEL, NIGHT, index)
@@ -57,7 +58,7 @@ def simulate(task: tuple[int, int, int]) -> list[dict[str, Any]]:
             for name, overrides in CONFIGURATIONS.items():
                 outcome = runs.result_for(apply(played, overrides))[0]
                 row = {"index": index, "stratum": drawn.stratum, "weight": drawn.weight}
-                kept = {column: outcome[column] for column in OUTCOME_COLUMNS}
+                kept = {column: outcome[column] for column in columns}
                 rows.append({**row, "configuration": name, "phases": arm, **kept})
     return rows
 

@@ -171,7 +171,7 @@ def _pair(pool: Pool, arms: tuple[Arm, ...], drawn: Mapping[str, Drawn], panel: 
             scenario_ids=names,
             config_ids=tuple(f"{index:03d}" for index in range(len(arms))),
             weights=weights,
-            exposure_s=np.full(len(rows), pool.exposure_s),
+            exposure_us=np.full(len(rows), pool.exposure_us),
             strata=strata,
             fault_kinds=("",) * len(rows),
             values=values,

@@ -34,7 +34,7 @@ from isr_pipeline.scenarios.panels import places
 from isr_pipeline.scenarios.profile import Stratum
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.reuse import Simulations
 from tests.mutation.check import mutated
 from tests.mutation.mutants import Mutant
@@ -65,7 +65,7 @@ class Pool:
         budget: scenarios of a configuration over all panels of a night.
         strata: stratum -> indices of its scenarios.
         weights: (size,) population weight of each scenario.
-        exposure_s: partition-seconds after warm-up of each scenario (all alike).
+        exposure_us: partition-time after warm-up of each scenario (all alike).
         outcomes: arm's folder -> outcome column -> (size,).
         arms: those whose every pair could be simulated.
         left_out: names of plants with a pair that spent its event budget.
@@ -79,7 +79,7 @@ class Pool:
     budget: int
     strata: dict[str, Ints]
     weights: Floats
-    exposure_s: float
+    exposure_us: float
     outcomes: dict[str, dict[str, Floats]]
     arms: tuple[Arm, ...]
     left_out: tuple[str, ...] = ()
@@ -266,7 +266,8 @@ def source_of_mutant(mutant: Mutant) -> Source:
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    columns = {name: [row.get(name) for row in rows] for name in OUTCOME_COLUMNS}
+    named = (EXPOSURE, *METRICS, *OF_THE_RUN)
+    columns = {name: [row.get(name) for row in rows] for name in named}
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
     pq.write_table(pa.table(columns), draft)
@@ -312,8 +313,7 @@ def load_pool(contest: Contest, size: Size, columns: list[str]) -> Pool:
     outcomes = {arm.folder: _read(folder / arm.folder, size.scenarios, columns) for arm in every}
     broken = {arm.plant for arm in every if (outcomes[arm.folder]["failed"] > 0).any()}
     drawn = places(experiment.profile.strata, size.scenarios)
-    one = json.loads(draw_scenario(experiment.source, PANEL, NIGHT, 0).scenario_json)
-    partitions = sum(len(topic["assignment"]) for topic in one["topics"])
+    exposure = _read(folder / every[0].folder, size.scenarios, [EXPOSURE])[EXPOSURE]
     labels = np.array([place.stratum for place in drawn])
     return Pool(
         digest=digest,
@@ -324,7 +324,7 @@ def load_pool(contest: Contest, size: Size, columns: list[str]) -> Pool:
         budget=contest.budget(size),
         strata={name: np.flatnonzero(labels == name) for name in experiment.profile.strata},
         weights=np.array([place.weight for place in drawn]),
-        exposure_s=partitions * (experiment.horizon_ms - experiment.warmup_ms) / 1000.0,
+        exposure_us=float(np.nanmax(exposure)),
         outcomes=outcomes,
         arms=tuple(arm for arm in every if arm.plant not in broken),
         left_out=tuple(sorted(broken)),

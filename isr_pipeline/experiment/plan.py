@@ -31,7 +31,7 @@ from isr_pipeline.scenarios.panels import (
 from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format of plan.json: one more when an older one cannot be read any more."""
 
 SHARDS_MAX = 3

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.outcomes.pairs import ROWS_AT_ONCE, outcome_row, partition_hours
+from isr_pipeline.outcomes.pairs import ROWS_AT_ONCE, outcome_row
 from isr_pipeline.scenarios.model import scenario_from_json
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import COLUMNS
 from isr_pipeline.worlds.results import failed_outcome
 
 if TYPE_CHECKING:
@@ -48,12 +48,11 @@ def simulate_by(
     rows: list[dict[str, Any]] = []
     for given in scenarios.to_pylist():
         scenario = scenario_from_json(given["scenario_json"])
-        hours = partition_hours(scenario)
         written = json.loads(given["scenario_json"])
         for configuration in configurations:
             ran = kernel.run(written, configuration.overrides, events=False)
             outcome = outcome_of(kernel.name, scenario.scenario_id, scenario.horizon_ms, ran)
-            rows.append(outcome_row(given, configuration, hours, outcome))
+            rows.append(outcome_row(given, configuration, outcome))
         if len(rows) >= ROWS_AT_ONCE:
             yield "outcomes", pa.Table.from_pylist(rows, schema=schema)
             rows = []
@@ -62,7 +61,7 @@ def simulate_by(
 
 
 def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapping[str, Any]:
-    """Outcome columns of today, of what a kernel answered.
+    """What a kernel answered, if it has today's columns.
 
     Args:
         name: of the kernel, for the error.
@@ -78,7 +77,7 @@ def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapp
         return failed_outcome(horizon_ms, int(spent[1]))
     if ran.problem:
         raise Refused(f"{name} cannot run scenario {scenario_id}: {ran.problem}")
-    missing = [column for column in OUTCOME_COLUMNS if column not in ran.outcome]
+    missing = [column.name for column in COLUMNS if column.name not in ran.outcome]
     if missing:
         raise Refused(f"{name} does not measure {', '.join(missing[:3])}")
-    return {column: ran.outcome[column] for column in OUTCOME_COLUMNS}
+    return ran.outcome

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.events import Kept, event_table
-from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.worlds.columns import COLUMNS
 from isr_pipeline.worlds.results import failed_outcome
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
@@ -151,7 +151,6 @@ def simulate_pair(
     Raises:
         RuntimeError: the simulation broke; names the pair.
     """
-    hours = partition_hours(configured)
     kept: Events | None = None
     outcome: dict[str, float | int | None]
     try:
@@ -164,13 +163,12 @@ def simulate_pair(
         pair = f"scenario {configured.scenario_id}, configuration {configuration.name}"
         msg = f"{pair}: {type(error).__name__}: {error}"
         raise RuntimeError(msg) from error
-    return outcome_row(given, configuration, hours, outcome), kept
+    return outcome_row(given, configuration, outcome), kept
 
 
 def outcome_row(
     given: Mapping[str, Any],
     configuration: Configuration,
-    hours: float,
     outcome: Mapping[str, float | int | None],
 ) -> dict[str, Any]:
     """The row of a pair in the outcomes table.
@@ -178,7 +176,6 @@ def outcome_row(
     Args:
         given: the scenario's row.
         configuration: which one.
-        hours: see `partition_hours`.
         outcome: what the kernel measured.
     """
     return {
@@ -188,19 +185,8 @@ def outcome_row(
         "config_name": configuration.name,
         "stratum": given["stratum"],
         "weight": given["weight"],
-        "partition_hours": hours,
-        **outcome,
-        **natural_totals(outcome, hours),
+        **{column.name: outcome[column.name] for column in COLUMNS},
     }
-
-
-def partition_hours(scenario: Scenario) -> float:
-    """Partitions times hours after warm-up: what rates are divided by.
-
-    A partition that stands for several counts as those.
-    """
-    partitions = sum(topic.stands_for for topic in scenario.topics)
-    return partitions * (scenario.horizon_ms - scenario.warmup_ms) / 3_600_000.0
 
 
 def is_notable(outcome: Mapping[str, float | int | None]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from isr_pipeline.worlds.columns import COLUMNS, TOTAL_TYPES
+from isr_pipeline.worlds.columns import COLUMNS, COUNTED
 
 
 def _text(name: str, *, nullable: bool = False) -> pa.Field:
@@ -48,15 +48,13 @@ OUTCOMES = pa.schema(
         _text("config_name"),
         _text("stratum"),
         _number("weight"),
-        _number("partition_hours"),
-        *(
-            _column(column.name, column.type, nullable=column.metric is not None)
-            for column in COLUMNS
-        ),
-        *(_column(name, type_, nullable=True) for name, type_ in TOTAL_TYPES.items()),
+        *(_column(one.name, one.type, nullable=one.name in COUNTED) for one in COLUMNS),
     ]
 )
-"""One row per pair of a scenario and a configuration; null where the pair failed."""
+"""One row per pair of a scenario and a configuration: what was counted, null where the pair failed.
+
+Metrics follow from it (:func:`isr_pipeline.worlds.columns.values_of`).
+"""
 
 EVENTS = pa.schema(
     [
@@ -104,7 +102,7 @@ SUMMARY = pa.schema(
 """One row per configuration, metric and stratum (`all`: the whole panel).
 
 `value` with its 95 % interval (`low`, `high`, made as `interval` says); `total` is the plain sum
-of the natural totals; `ratio` is value / reference_value on the scenarios both have, with a
+of the metric's column; `ratio` is value / reference_value on the scenarios both have, with a
 paired interval, null if the reference is 0.
 """
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from isr_pipeline.worlds.columns import METRICS, Metric
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, SHARE_OF_SCENARIOS, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,8 +38,8 @@ Columns = dict[str, "NDArray[Any]"]
 _NUMBERS = (
     "failed",
     "weight",
-    "partition_hours",
-    *dict.fromkeys(metric.total for metric in METRICS.values()),
+    EXPOSURE,
+    *(metric.top for metric in METRICS.values()),
 )
 _TEXTS = ("stratum", "panel", "config_id", "config_name")
 
@@ -52,8 +52,8 @@ class Sample:
     """One metric over some scenarios: its value is sum(top) / sum(bottom).
 
     Attributes:
-        top: per scenario weight times natural total; 0 where the pair failed.
-        bottom: per scenario weight times what a total is divided by; 0 where the pair failed.
+        top: per scenario weight times the metric's column; 0 where the pair failed.
+        bottom: per scenario weight times what that is divided by; 0 where the pair failed.
     """
 
     top: NDArray[np.float64]
@@ -121,7 +121,7 @@ def _summarize_stratum(
     for place, metric in enumerate(METRICS.values()):
         weights = rows["weight"][ran]
         value = mine[place].value()
-        if metric.kind == "indicator":
+        if metric.unit is SHARE_OF_SCENARIOS:
             interval = "clopper-pearson"
             low, high = share_interval(value, weights)
         else:
@@ -134,20 +134,20 @@ def _summarize_stratum(
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = draws[count + place] / draws[2 * count + place]
             ratio_low, ratio_high = percentiles(ratios)
-        totals = rows[metric.total][ran]
+        totals = rows[metric.top][ran]
         yield {
             "panel": str(rows["panel"][0]),
             "config_id": str(rows["config_id"][0]),
             "config_name": str(rows["config_name"][0]),
             "metric": metric.name,
             "stratum": stratum,
-            "unit": metric.unit,
+            "unit": metric.unit.name,
             "value": value,
             "low": low,
             "high": high,
             "interval": interval,
-            "total": math.fsum(totals) if len(totals) else math.nan,
-            "total_unit": metric.total_unit,
+            "total": math.fsum(totals) / metric.unit.total_in if len(totals) else math.nan,
+            "total_unit": metric.unit.total,
             "scenarios": len(ran),
             "scenarios_failed": len(ran) - int(ran.sum()),
             "weight": math.fsum(rows["weight"]),
@@ -160,13 +160,8 @@ def _summarize_stratum(
 
 def sample(rows: Columns, metric: Metric, ran: NDArray[np.bool_]) -> Sample:
     """What a metric sums over scenarios; zero above and below where the pair failed."""
-    weight, total = rows["weight"], rows[metric.total]
-    per = np.ones(len(ran))
-    if metric.kind == "share":
-        per = rows["partition_hours"] * 3600.0
-    elif metric.kind == "per_hour":
-        per = rows["partition_hours"]
-    return Sample(np.where(ran, weight * total, 0.0), np.where(ran, weight * per, 0.0))
+    top, bottom = rows[metric.top], metric.bottom(rows[EXPOSURE])
+    return Sample(*(np.where(ran, rows["weight"] * one, 0.0) for one in (top, bottom)))
 
 
 def resampled(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.report import charts, words
 from isr_pipeline.report.page import Page, fold, strata_table
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.panel import natural_unit
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.report.data import NightData
@@ -21,7 +21,7 @@ def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: Metri
     drawn = page.figure(
         charts.differences(data, one, metric.metric),
         f"<strong>{label}</strong>: each differing scenario's change, "
-        f"{natural_unit(metric.metric)}",
+        f"{METRICS[metric.metric].unit.total}",
     )
     reason = f"<p><strong>{label}</strong>: {escape(words.reason(metric.reason))}</p>"
     each = drawn + strata_table(metric)

@@ -26,8 +26,8 @@ from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -47,9 +47,6 @@ MAIN_KEYS = (
     "num.replica.fetchers",
 )
 """Keys that make the axes of a heat map: the first two of these that vary."""
-
-DRAWN = (PRODUCE, OFFLINE, FLAPS, LATENCY)
-"""Metrics that have charts of their own."""
 
 NIGHTS_SHOWN = 30
 REGRESSIONS_SHOWN = 6
@@ -314,7 +311,7 @@ class NightData:
         parts = []
         for night in nights:
             rows = store.read_table("summary", self.plan.experiment, night)
-            rows = rows[(rows["stratum"] == "all") & rows["metric"].isin(DRAWN)]
+            rows = rows[(rows["stratum"] == "all") & rows["metric"].isin(MAIN)]
             if not self._same_panel(night):
                 rows = rows[rows["panel"] != "regression"]
             parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))

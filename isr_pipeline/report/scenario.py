@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import replay_command
 from isr_pipeline.verdicts.model import number
-from isr_pipeline.verdicts.panel import natural_unit
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.report.data import Deciding, NightData
@@ -21,9 +21,8 @@ def shown(page: Page, data: NightData, found: Deciding) -> str:
     name = data.name(found.config_id)
     faults = Counter(str(fault["kind"]) for fault in found.scenario.get("faults", ()))
     kinds = ", ".join(f"{count} × {kind}" for kind, count in faults.items()) or "no fault"
-    change = (
-        f"{number(found.before)} to {number(found.after)} {natural_unit(found.metric)} ({kinds})"
-    )
+    unit = METRICS[found.metric].unit.total
+    change = f"{number(found.before)} to {number(found.after)} {unit} ({kinds})"
     command = f"<pre><code>{escape(replay_command(data.plan, found, name))}</code></pre>"
     if not found.events:
         kept = (

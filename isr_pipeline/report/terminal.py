@@ -12,6 +12,7 @@ from rich.text import Text
 from isr_pipeline.report import words
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 COLOURS = {
     "regressed": "bold red",
@@ -192,14 +193,14 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
 def _configurations(configs: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
-    for metric in quantities.TABLE:
+    for metric in MAIN:
         heading = f"{quantities.label(metric)}\n{quantities.unit(metric)}"
         table.add_column(heading, justify="right", max_width=HEADING_CHARACTERS)
     table.add_column("verdict", no_wrap=True)
     for one in configs:
         verdicts = one.get("words") or [one["verdict"] or "–"]
         metrics = one["metrics"]
-        numbers = [quantities.amount(name, metrics.get(name)) for name in quantities.TABLE]
+        numbers = [quantities.amount(name, metrics.get(name)) for name in MAIN]
         said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
         table.add_row(one["name"], *numbers, said)
     return table
@@ -210,8 +211,8 @@ def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, 
     console = _console()
     console.print(Text(f"scenario {scenario_id}", "bold"))
     numbers = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in outcome.items():
-        numbers.add_row(name, "-" if value is None else f"{value:g}")
+    for name in (*METRICS, *OF_THE_RUN):
+        numbers.add_row(name, "-" if outcome[name] is None else f"{outcome[name]:g}")
     console.print(numbers)
     happened = Table(box=None, pad_edge=False, title=f"{len(events)} events", title_justify="left")
     for heading in ("t ms", "kind", "partition", "broker", "leader", "epoch", "ISR"):

@@ -11,7 +11,7 @@ from isr_pipeline.report.lanes import draw, queues
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import fold
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -107,9 +107,9 @@ def _what(scenario: Scenario) -> str:
 
 def _outcome(outcome: dict[str, Any]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, value)}</td>'
+        f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, outcome[name])}</td>'
         f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
-        for name, value in outcome.items()
+        for name in (*METRICS, *OF_THE_RUN)
     )
     head = (
         '<tr><th scope="col">measure</th><th scope="col" class="n">value</th>'

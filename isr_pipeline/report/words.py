@@ -11,7 +11,7 @@ import numpy as np
 from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, Status, number
-from isr_pipeline.verdicts.quantities import SHOWN, amount, label, quantity
+from isr_pipeline.verdicts.quantities import amount, label, quantity
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -169,8 +169,8 @@ def lost_first(metric: str) -> tuple[bool, int]:
 
 
 def rank(metric: str) -> int:
-    """Place of a metric in that order; those that no page has are last."""
-    return SHOWN.index(metric) if metric in SHOWN else len(SHOWN)
+    """Place of a metric in that order."""
+    return list(METRICS).index(metric)
 
 
 def short_name(one: Configuration) -> str:

@@ -13,7 +13,7 @@ from isr_pipeline.verdicts.model import (
     Status,
     number,
 )
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,14 +27,8 @@ REPLACED = "replaced"
 """Values of the tag `status`. A run that is being written may be debris of an attempt; one that is
 replaced is of an earlier run of its night, and stays until the night is pruned."""
 
-UNITS = {"share": "percent_of_time", "share of scenarios": "percent_of_scenarios"}
-"""Unit of an outcome column -> the end of its name in MLflow."""
-
 NOTE_CHARACTERS = 7_800
 """MLflow keeps a note in a tag, which holds 8 000 characters."""
-
-SHOWN = (quantities.PRODUCE, quantities.OFFLINE, quantities.FLAPS, quantities.LATENCY)
-"""Metrics of a note's table."""
 
 RUN_NAME_CHARACTERS = 120
 """As much of a run's name as a list has room for."""
@@ -48,10 +42,7 @@ WORSE_MAX = 10
 
 def metric_name(column: str) -> str:
     """Name of an outcome column in MLflow, unit included."""
-    unit = METRICS[column].unit
-    if unit in UNITS:
-        return f"{column}_{UNITS[unit]}"
-    return f"{column}_per_scenario" if unit.endswith("/scenario") else column
+    return column + METRICS[column].unit.suffix
 
 
 def night_tags(plan: Plan, dag_run_id: str) -> dict[str, str]:
@@ -154,8 +145,8 @@ def night_note(
         "",
         *(f"* changed: {line}" for line in changed),
         "",
-        f"| configuration | verdict | {' | '.join(map(_heading, SHOWN))} |",
-        "|---|---|" + "---:|" * len(SHOWN),
+        f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
+        "|---|---|" + "---:|" * len(MAIN),
     ]
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     size = sum(len(line) + 1 for line in lines)
@@ -215,7 +206,7 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
 
 def _shown(values: Mapping[str, float]) -> list[str]:
     """What the table shows of a configuration, of the regression panel as everything in MLflow."""
-    return [quantities.plain(values.get(metric_name(name))) for name in SHOWN]
+    return [quantities.plain(values.get(metric_name(name))) for name in MAIN]
 
 
 def _heading(metric: str) -> str:

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,18 +23,21 @@ from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.summary import WHOLE_PANEL
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.storage.published import files
-from isr_pipeline.worlds.columns import METRICS, TOTALS
+from isr_pipeline.worlds.columns import (
+    COUNTED,
+    EXPOSURE,
+    METRICS,
+    SHARE,
+    SHARE_OF_SCENARIOS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.worlds.columns import Metric
 
-_SHARES = ("share", "indicator")
-"""Kinds of metrics that are at most 1, ..."""
-_OF_REPLICAS = ("failed_partition_rate", "untracked_partition_rate")
-"""... but for these: replica-time over partition-time, to which every follower adds."""
+_SHARES = (SHARE, SHARE_OF_SCENARIOS)
+"""Units of what is at most 1."""
 
 
 class Unreadable(Exception):
@@ -224,13 +226,11 @@ def _outcomes(plan: Plan, table: pa.Table) -> Frame:
     planned = _pairs(plan)
     rows = _with_not_finite(table).merge(planned, on=key, how="left")
     rows["pair_planned"] = rows["planned_name"].notna()
-    values = [*METRICS, *TOTALS]
-    rows["values_given"] = rows[list(METRICS)].notna().sum(axis=1)
+    values = list(COUNTED)
+    rows["values_given"] = rows[values].notna().sum(axis=1)
     rows["values_null"] = rows[values].isna().sum(axis=1)
     rows["values_negative"] = sum((_number(table, name) < 0).astype(int) for name in values)
-    rows["totals_off"] = sum(
-        _is_off(table, total, metric.name, metric.kind) for total, metric in TOTALS.items()
-    )
+    rows["scenario_exposure_us"] = rows[EXPOSURE].groupby(rows["scenario_id"]).transform("min")
     return Frame(rows, planned[key])
 
 
@@ -261,26 +261,14 @@ def _number(table: pa.Table, name: str) -> Any:
     return table.column(name).cast(pa.float64()).to_numpy()
 
 
-def _is_off(table: pa.Table, total: str, rate: str, kind: str) -> Any:
-    """Whether a natural total is not what the rate says."""
-    hours = _number(table, "partition_hours") * (3600.0 if kind == "share" else 1.0)
-    expected = _number(table, rate) * hours
-    off = np.abs(_number(table, total) - expected) > 1e-6 * np.maximum(np.abs(expected), 1.0)
-    return off.astype(int)
-
-
 # ---- summary -----------------------------------------------------------------------------------
-
-
-def _is_share(metric: Metric) -> bool:
-    return metric.kind in _SHARES and metric.name not in _OF_REPLICAS
 
 
 def _summary(plan: Plan, table: pa.Table) -> Frame:
     key = ["panel", "config_id", "metric", "stratum"]
     metrics = _small(
-        {"metric": name, "metric_unit": metric.unit, "metric_is_share": _is_share(metric)}
-        for name, metric in METRICS.items()
+        {"metric": name, "metric_unit": one.unit.name, "metric_is_share": one.unit in _SHARES}
+        for name, one in METRICS.items()
     )
     expected = _from_outcomes(plan)
     rows = _with_not_finite(table).merge(metrics, on="metric", how="left")
@@ -306,17 +294,15 @@ def _from_outcomes(plan: Plan) -> pd.DataFrame:
         "panel_failed": (~ran).groupby(groups).sum(),
         "panel_weight": outcomes["weight"].groupby(groups).sum(),
     }
-    hours = outcomes["partition_hours"]
-    per = {"share": hours * 3600.0, "per_hour": hours}
     found = []
     for name, metric in METRICS.items():
-        total = outcomes[metric.total].astype(float).where(ran)
-        below = (outcomes["weight"] * per.get(metric.kind, 1.0)).where(ran)
-        weighted = (outcomes["weight"] * total).groupby(groups).sum(min_count=1)
+        top = outcomes[metric.top].astype(float).where(ran)
+        below = (outcomes["weight"] * metric.bottom(outcomes[EXPOSURE])).where(ran)
+        weighted = (outcomes["weight"] * top).groupby(groups).sum(min_count=1)
         made = {
             "metric": name,
             **sums,
-            "outcomes_total": total.groupby(groups).sum(min_count=1),
+            "outcomes_total": top.groupby(groups).sum(min_count=1) / metric.unit.total_in,
             "outcomes_value": weighted / below.groupby(groups).sum(min_count=1),
         }
         found.append(pd.DataFrame(made).reset_index())

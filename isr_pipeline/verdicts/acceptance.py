@@ -47,7 +47,7 @@ from isr_pipeline.verdicts.judge import panel_rows, unusable_pairs
 from isr_pipeline.verdicts.kept import source_file, source_name, source_of_acceptance
 from isr_pipeline.verdicts.ledger import WAS_DAMAGED, Entry
 from isr_pipeline.verdicts.model import NightVerdict, accept_command, load_verdict, run_again
-from isr_pipeline.verdicts.panel import PanelOutcomes, exposure_partition_s
+from isr_pipeline.verdicts.panel import PanelOutcomes
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -418,11 +418,9 @@ def _of_panels(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panel_scenarios(experiment: str, night: str) -> pd.DataFrame:
-    """What a later comparison needs of the scenarios: weights, strata, kinds, exposure."""
+    """What a later comparison needs of the scenarios: weights, strata, kinds."""
     rows = _of_panels(store.read_table("scenarios", experiment, night))
-    kept = rows[["panel", "scenario_id", "weight", "stratum", "fault_kinds"]].copy()
-    kept["exposure_s"] = [exposure_partition_s(text) for text in rows["scenario_json"]]
-    return kept
+    return rows[["panel", "scenario_id", "weight", "stratum", "fault_kinds"]]
 
 
 def _write(new: _Writing) -> BaselineRecord:

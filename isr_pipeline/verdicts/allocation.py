@@ -33,7 +33,7 @@ from isr_pipeline.verdicts.halves import ONE_SIDED
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.model import OPEN, ConfigVerdict, load_verdict
-from isr_pipeline.verdicts.panel import PanelOutcomes, natural_factor
+from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def variances(
             away = logarithms - new.weights @ logarithms / new.weights.sum()
             margin = math.log(settings.ratio_min)
         else:
-            factor = natural_factor(metric, new.exposure_s)
+            factor = new.divisors(metric)
             left, right = sides.left[:, column] / factor, sides.right[:, column] / factor
             before = float(new.weights @ right) / float(new.weights.sum())
             after = float(new.weights @ left) / float(new.weights.sum())

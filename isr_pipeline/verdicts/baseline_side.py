@@ -13,7 +13,7 @@ from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.kept import source_of
 from isr_pipeline.verdicts.model import accept_command, load_verdict
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,7 +151,7 @@ def _repeat(plan: Plan, baseline: Baseline, source: Source, partner: str) -> Non
     (accepted,) = rows[
         (rows["scenario_id"] == cheapest["scenario_id"]) & (rows["config_id"] == partner)
     ].to_dict("records")
-    if ran.problem or any(ran.outcome.get(name) != accepted[name] for name in METRICS):
+    if ran.problem or any(ran.outcome.get(name) != accepted[name] for name in COUNTED):
         notes = [one for one in (ran.problem, *libraries) if one]
         other = f" ({', '.join(notes)})" if notes else ""
         raise Refused(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.verdicts.materiality import Size, is_latency
-from isr_pipeline.verdicts.panel import PanelOutcomes, natural_factor
+from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import (
     ratio,
@@ -245,7 +245,7 @@ def _sizes(sides: Sides, new: PanelOutcomes, members: Floats) -> tuple[Floats, F
     """
     weights = members * new.weights
     width = len(new.config_ids)
-    units = np.column_stack([natural_factor(name, new.exposure_s) for name in sides.metrics])
+    units = np.column_stack([new.divisors(name) for name in sides.metrics])
     divisor = np.repeat(weights @ units, width, axis=1)
     left, right = weights @ sides.left, weights @ sides.right
     geometric = np.exp(weights @ sides.logarithms / weights.sum(axis=1, keepdims=True))

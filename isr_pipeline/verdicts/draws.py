@@ -24,10 +24,10 @@ from isr_pipeline.experiment.file import (
     written_reduction,
 )
 from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.outcomes.metrics import TESTED
 from isr_pipeline.outcomes.panel_here import ANY_NIGHT, REGRESSION, simulate_panel
 from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize
 from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.worlds.columns import TESTED
 
 SCENARIOS = 60
 """Of the regression panel, unless it is smaller."""

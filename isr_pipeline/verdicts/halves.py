@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from isr_pipeline.verdicts.comparison import Comparison, Sides, sides_of
 from isr_pipeline.verdicts.materiality import is_latency
-from isr_pipeline.verdicts.panel import PanelOutcomes, natural_factor
+from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import SEED, drawn_signs
 
@@ -140,7 +140,7 @@ def _halves(
             kind[mine], limits[mine] = LOGARITHM, np.log(settings.ratio_min)
             continue
         left, right = weights * sides.left[these], weights * sides.right[these]
-        units = weights * natural_factor(metric, new.exposure_s)[rows, None]
+        units = weights * new.divisors(metric)[rows, None]
         floor = settings.metrics[metric].floor
         before[mine] = right.sum(axis=0) / units.sum()
         by_factor = (settings.ratio_min - 1.0) * before[mine] >= max(floor, np.finfo(float).tiny)

@@ -32,7 +32,6 @@ from isr_pipeline.verdicts.model import (
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -232,13 +231,11 @@ def unusable_pairs(panel: PanelOutcomes, config_id: str) -> str | None:
 
 
 def _changed_columns(new: PanelOutcomes, old: PanelOutcomes, index: int) -> tuple[str, ...]:
-    """Outcome columns that are not bit-identical."""
+    """Metrics, and columns of the run, that are not bit-identical."""
     return tuple(
         name
-        for name in OUTCOME_COLUMNS
-        if name in new.values
-        and name in old.values
-        and not np.array_equal(new.values[name][:, index], old.values[name][:, index])
+        for name in new.values
+        if not np.array_equal(new.values[name][:, index], old.values[name][:, index])
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from isr_pipeline.verdicts.quantities import quantity
 from isr_pipeline.verdicts.settings import VerdictSettings
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import METRICS, MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Size:
 
 def is_latency(metric: str) -> bool:
     """Whether a metric is a time of each scenario, of which factors are judged, not sums."""
-    return METRICS[metric].unit == "ms"
+    return METRICS[metric].unit is MS
 
 
 def rise_matters(size: Size, settings: VerdictSettings, share: float = 1.0) -> bool:

@@ -6,7 +6,6 @@ below 1 is linear and would bring the heavy tails back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,12 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-SECONDS_PER_HOUR = 3600.0
 
 
 def partitions_in(scenario: Mapping[str, Any]) -> int:
@@ -36,31 +33,6 @@ def partitions_in(scenario: Mapping[str, Any]) -> int:
     )
 
 
-def exposure_partition_s(scenario_json: str) -> float:
-    """Partition-seconds behind a scenario's rates: partitions x (horizon - warm-up)."""
-    scenario: dict[str, Any] = json.loads(scenario_json)
-    partitions = partitions_in(scenario)
-    return float(partitions * (scenario["horizon_ms"] - scenario.get("warmup_ms", 0)) / 1000.0)
-
-
-def natural_factor(metric: str, exposure_s: Floats) -> Floats:
-    """What turns a metric into partition-seconds, a count, or leaves it as it is."""
-    if metric.endswith("_per_partition_hour"):
-        return exposure_s / SECONDS_PER_HOUR
-    if metric.endswith("_rate"):
-        return exposure_s
-    return np.ones_like(exposure_s)
-
-
-def natural_unit(metric: str) -> str:
-    """The unit of the totals of a metric."""
-    if metric.endswith("_per_partition_hour"):
-        return "events"
-    if metric.endswith("_rate"):
-        return "partition-seconds"
-    return "ms" if metric.endswith("_ms") else "count"
-
-
 @dataclass(frozen=True)
 class PanelOutcomes:
     """Outcomes of one panel in one night.
@@ -69,10 +41,10 @@ class PanelOutcomes:
         scenario_ids: n scenarios, sorted.
         config_ids: c configurations, in the order asked for.
         weights: (n,) population weight of each scenario.
-        exposure_s: (n,) partition-seconds after warm-up.
+        exposure_us: (n,) partition-time after warm-up; NaN where no pair has it.
         strata: (n,) stratum of each scenario.
         fault_kinds: (n,) comma list of the fault kinds in it.
-        values: column -> (n, c) as in the outcomes table; NaN where the pair failed or is missing.
+        values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing.
         missing: (n, c) pairs that the table does not hold.
         failed: (n, c) pairs whose event budget was spent.
     """
@@ -80,7 +52,7 @@ class PanelOutcomes:
     scenario_ids: tuple[str, ...]
     config_ids: tuple[str, ...]
     weights: Floats
-    exposure_s: Floats
+    exposure_us: Floats
     strata: tuple[str, ...]
     fault_kinds: tuple[str, ...]
     values: dict[str, Floats]
@@ -94,10 +66,10 @@ class PanelOutcomes:
         """Arrange one panel's rows.
 
         Args:
-            outcomes: rows of one panel with ``scenario_id``, ``config_id`` and the outcome columns;
-                rows of other configurations are left out.
-            scenarios: rows of the same panel with ``scenario_id``, ``weight``, ``stratum``,
-                ``fault_kinds`` and either ``exposure_s`` or ``scenario_json``.
+            outcomes: rows of one panel as in the outcomes table; rows of other configurations are
+                left out.
+            scenarios: rows of the same panel with ``scenario_id``, ``weight``, ``stratum`` and
+                ``fault_kinds``.
             config_ids: the columns wanted.
 
         Raises:
@@ -117,17 +89,16 @@ class PanelOutcomes:
         np.add.at(seen, (row, column), 1)
         if (seen > 1).any():
             raise ValueError("a pair stands twice in the outcomes table")
+        told = rows.assign(**values_of(rows))
         values: dict[str, Floats] = {}
-        for name in OUTCOME_COLUMNS:
-            if name in rows.columns:
-                matrix = np.full(shape, np.nan)
-                matrix[row, column] = pd.to_numeric(rows[name]).to_numpy(float, na_value=np.nan)
-                values[name] = matrix
+        for name in (EXPOSURE, *METRICS, *OF_THE_RUN):
+            values[name] = np.full(shape, np.nan)
+            values[name][row, column] = pd.to_numeric(told[name]).to_numpy(float, na_value=np.nan)
         return cls(
             scenario_ids=ids,
             config_ids=tuple(config_ids),
             weights=scenarios["weight"].to_numpy(float),
-            exposure_s=_exposure(scenarios),
+            exposure_us=np.fmax.reduce(values.pop(EXPOSURE), axis=1, initial=np.nan),
             strata=tuple(str(one) for one in scenarios["stratum"]),
             fault_kinds=tuple(str(one) for one in scenarios["fault_kinds"]),
             values=values,
@@ -157,7 +128,7 @@ class PanelOutcomes:
             self,
             scenario_ids=tuple(self.scenario_ids[row] for row in rows),
             weights=weights,
-            exposure_s=self.exposure_s[rows],
+            exposure_us=self.exposure_us[rows],
             strata=tuple(self.strata[row] for row in rows),
             fault_kinds=tuple(self.fault_kinds[row] for row in rows),
             values={name: matrix[rows] for name, matrix in self.values.items()},
@@ -166,12 +137,13 @@ class PanelOutcomes:
         )
 
     def divisors(self, metric: str) -> Floats:
-        """(n,) what a scenario's natural total is divided by to get the metric's own unit."""
-        return natural_factor(metric, self.exposure_s)
+        """(n,) what a scenario's total is divided by to get the metric's own unit."""
+        row = METRICS[metric]
+        return np.asarray(row.bottom(self.exposure_us) / row.unit.total_in)
 
     def natural(self, metric: str) -> Floats:
-        """(n, c) values of a metric in natural units (see :func:`natural_unit`)."""
-        return self.values[metric] * natural_factor(metric, self.exposure_s)[:, None]
+        """(n, c) totals of a metric: partition-seconds, events, milliseconds."""
+        return self.values[metric] * self.divisors(metric)[:, None]
 
     def totals(self, metric: str, weights: Floats | None = None) -> Floats:
         """(c,) weighted totals of a metric in natural units."""
@@ -189,10 +161,4 @@ class PanelOutcomes:
 
 def mean_divisor(panel: PanelOutcomes, metric: str, weights: Floats) -> float:
     """What turns a weighted total in natural units into the metric's own unit."""
-    return float(weights @ natural_factor(metric, panel.exposure_s))
-
-
-def _exposure(scenarios: pd.DataFrame) -> Floats:
-    if "exposure_s" in scenarios.columns:
-        return scenarios["exposure_s"].to_numpy(float)
-    return np.array([exposure_partition_s(text) for text in scenarios["scenario_json"]])
+    return float(weights @ panel.divisors(metric))

@@ -27,6 +27,7 @@ from isr_pipeline.verdicts.looks import looks
 from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
@@ -232,16 +233,16 @@ def _known(
             continue
         weighed = "weight" in group.columns
         weights: Floats = np.asarray(group["weight"] if weighed else np.ones(len(group)), float)
-        there = [metric for metric in settings.metrics if metric in group.columns]
-        above[name] = {metric: int((group[metric] > 0).sum()) for metric in there}
+        tops = {metric: group[METRICS[metric].top] for metric in settings.metrics}
+        above[name] = {metric: int((top > 0).sum()) for metric, top in tops.items()}
         uniform[name] = {
             metric: uniform_ratio(
-                group[metric].to_numpy(float),
+                top.to_numpy(float),
                 weights,
                 settings.metrics[metric].floor,
                 settings.ratio_min,
             )
-            for metric in there
+            for metric, top in tops.items()
             if is_latency(metric)
         }
     return Known(where, above, uniform)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.worlds.columns import METRICS
 
 PRODUCE = "produce_unavailable_rate"
@@ -12,45 +11,21 @@ OFFLINE = "offline_partition_rate"
 UNDER_MIN = "under_min_isr_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
-UNCLEAN = "unclean_elections"
-
-TABLE = (PRODUCE, OFFLINE, UNDER_MIN, FLAPS, LATENCY)
-"""Metrics that a table of configurations has room for, in the order of a page."""
-
-SHOWN = (*TABLE, LOST, UNCLEAN)
-"""Metrics in the order in which a page has them: what a producer feels comes first."""
-
-LABELS = {
-    PRODUCE: "produce unavailable",
-    OFFLINE: "offline (no leader)",
-    UNDER_MIN: "time under min ISR",
-    FLAPS: "ISR flaps",
-    LATENCY: "commit latency p99",
-    LOST: "acknowledged records lost",
-    UNCLEAN: "unclean elections",
-}
-
-UNITS = {
-    "share": "% of time",
-    "1/partition-h": "a partition and hour",
-    "share of scenarios": "% of scenarios",
-}
 
 
 def label(metric: str) -> str:
-    """A metric's name in words."""
-    return LABELS.get(metric, metric.replace("_", " "))
+    """A metric's name in words, also of one that there is no more."""
+    return METRICS[metric].words if metric in METRICS else metric.replace("_", " ")
 
 
 def unit(metric: str) -> str:
     """Its unit in words: ``% of time``, ``a partition and hour``, ``ms``."""
-    given = METRICS[metric].unit
-    return UNITS.get(given, given.replace("/scenario", " a scenario"))
+    return METRICS[metric].unit.words
 
 
 def in_unit(metric: str) -> float:
     """What a stored value is multiplied with to have the unit in words."""
-    return 100.0 if METRICS[metric].unit.startswith("share") else 1.0
+    return METRICS[metric].unit.factor
 
 
 def plain(value: float | None) -> str:

@@ -22,9 +22,7 @@ ALLOWING = ("unclean.leader.election.enable",)
 """Keys that allow what else must never happen."""
 
 TESTABLE = tuple(
-    metric.name
-    for metric in METRICS.values()
-    if metric.worse >= 0 and metric.name not in FLAG_COLUMNS
+    name for name, metric in METRICS.items() if metric.worse >= 0 and name not in FLAG_COLUMNS
 )
 """Metrics of which less is better, so that `worse` has a meaning."""
 

@@ -1,320 +1,428 @@
-"""The one table of what is measured: each column of an outcome row, and what it means.
+"""The one table of what is measured: each metric, what a finished world counts for it, its meaning.
 
-A row says the column's name, how a finished world gives its value, and, for a metric, its unit, how
-scenarios add up, and whether the night's verdict tests it. The outcome row, the schema of the
-outcomes table, the metrics of reports and MLflow and the rules that Great Expectations checks all
-follow from it, so a new metric is one row here and the line in the kernel that counts it.
-
-Rates over partition-time also have a *natural total* (partition-seconds, or a count of changes):
-sums and permutation tests are done on totals, whose logarithm tells a heavy tail from a light one,
-where the logarithm of a rate near zero does not.
+A metric is a total over something. The total is a column of the outcomes table: microseconds,
+counts, milliseconds of a percentile. It is over exposure, which is partition-time after warm-up,
+or over scenarios. A row says which, in which unit and words, whether the night's verdict tests it
+and whether tables and charts have room for it. The outcome row, schema, checks, summary, verdicts,
+report and MLflow follow from it, so a new metric is one row here and the line in the kernel that
+counts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from isr_pipeline.worlds.measured import Measured
 
-Kind = Literal["share", "per_hour", "indicator", "mean"]
 Worse = Literal[1, 0, -1]
-
-
 Value = Callable[[Measured], int | float]
+Type = Literal["int", "float"]
 
+EXPOSURE = "exposure_us"
+"""Column of the exposure: partitions times simulated time after warm-up."""
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One column of an outcome, and how it is summed over scenarios.
-
-    Attributes:
-        name: the outcome column, and the metric's name in every table and in MLflow.
-        unit: unit of the value.
-        kind: how the value of many scenarios follows from their rows, w being the weights:
-            ``share``: partition-seconds in that state / partition-seconds, both summed with w;
-            ``per_hour``: count / partition-hours, both summed with w;
-            ``indicator``: weighted share of scenarios with a 1;
-            ``mean``: weighted mean over scenarios.
-        total: column with the natural total of one scenario (the column itself if it is one).
-        total_unit: unit of the total.
-        worse: 1 if higher is worse, -1 if lower is worse, 0 if neither is (a description).
-        tested: whether the night's verdict tests it by default.
-        description: one sentence for reports.
-    """
-
-    name: str
-    unit: str
-    kind: Kind
-    total: str
-    total_unit: str
-    worse: Worse
-    tested: bool
-    description: str
+US_PER_SECOND = 1_000_000
+US_PER_HOUR = 3_600 * US_PER_SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of an outcome row.
+    """One number of the outcome row.
 
     Attributes:
         name: of the column.
         type: ``int`` or ``float``.
         of: its value in a world that has reached its horizon.
-        metric: what it means; None for a column that is no metric, which a failed row has too.
     """
 
     name: str
-    type: Literal["int", "float"]
+    type: Type
     of: Value
-    metric: Metric | None
 
 
-def _share(name: str, total: str, description: str, of: Value, *, tested: bool = False) -> Column:
-    metric = Metric(name, "share", "share", total, "partition-s", 1, tested, description)
-    return Column(name, "float", of, metric)
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of metrics.
+
+    Attributes:
+        name: in the summary table.
+        words: on a page, of values that are multiplied by ``factor``.
+        total: unit of a metric's total, in words.
+        suffix: what ends a metric's name in MLflow, where values are multiplied likewise.
+        factor: 100 of a share.
+        exposure_us: partition-time that a metric is counted by; None if it is by scenarios.
+        total_in: how much of the column makes one unit of the total.
+        type: of the column.
+    """
+
+    name: str
+    words: str
+    total: str
+    suffix: str = ""
+    factor: float = 1.0
+    exposure_us: int | None = None
+    total_in: int = 1
+    type: Type = "int"
 
 
-def _per_hour(
-    total: str, description: str, count: Value, *, worse: Worse = 1, tested: bool = False
-) -> Column:
-    """A count of changes; the column is the rate."""
-    name = f"{total}_per_partition_hour"
-    metric = Metric(name, "1/partition-h", "per_hour", total, "count", worse, tested, description)
-    return Column(name, "float", lambda m: count(m) / m.hours, metric)
+SHARE = Unit("share", "% of time", "partition-seconds", "_percent_of_time", 100.0, 1, US_PER_SECOND)
+SHARE_OF_REPLICAS = Unit(
+    "replica-time/partition-time",
+    "% of time, summed over replicas",
+    "replica-seconds",
+    "_percent_of_time",
+    100.0,
+    1,
+    US_PER_SECOND,
+)
+"""Every follower adds to it, so that it may exceed 1."""
+
+PER_HOUR = Unit("1/partition-h", "a partition and hour", "events", exposure_us=US_PER_HOUR)
+SHARE_OF_SCENARIOS = Unit(
+    "share of scenarios", "% of scenarios", "scenarios", "_percent_of_scenarios", 100.0
+)
+MS = Unit("ms", "ms", "ms", type="float")
+"""A time of each scenario: of latencies factors are judged, not sums."""
+
+REPLICA_MS = Unit("replica-ms", "replica-ms", "replica-ms", type="float")
 
 
-def _mean(
-    name: str,
-    unit: str,
-    description: str,
-    of: Value,
-    *,
-    type_: Literal["int", "float"] = "int",
-    worse: Worse = 1,
-    tested: bool = False,
-) -> Column:
-    metric = Metric(name, unit, "mean", name, unit, worse, tested, description)
-    return Column(name, type_, of, metric)
+def _a_scenario(things: str) -> Unit:
+    return Unit(f"{things}/scenario", f"{things} a scenario", things, "_per_scenario")
 
 
-COLUMNS: tuple[Column, ...] = (
-    _share(
-        "offline_partition_rate",
-        "offline_partition_seconds",
-        "Share of partition-time without a leader, as the controller sees it.",
-        lambda m: m.offline / m.partition_time,
-        tested=True,
-    ),
-    Column(
-        "any_offline",
-        "int",
-        lambda m: int(m.offline > 0),
-        Metric(
-            "any_offline",
-            "share of scenarios",
-            "indicator",
-            "any_offline",
-            "scenarios",
-            1,
-            tested=False,
-            description="Share of scenarios in which some partition had no leader after warm-up.",
-        ),
-    ),
-    _share(
-        "under_min_isr_rate",
-        "under_min_isr_partition_seconds",
-        "Share of partition-time with fewer in-sync replicas than min.insync.replicas.",
-        lambda m: m.under_min / m.partition_time,
-        tested=True,
-    ),
-    _share(
-        "under_replicated_rate",
-        "under_replicated_partition_seconds",
-        "Share of partition-time with a replica missing from the ISR.",
-        lambda m: m.under_replicated / m.partition_time,
-    ),
-    _share(
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A total over exposure, or over scenarios; of many scenarios the quotient of weighted sums.
+
+    Attributes:
+        name: in every table, in experiments' files and in MLflow.
+        top: column of the total, the unit of a time at its end.
+        of: the total of a world that has reached its horizon.
+        unit: also says what the total is divided by.
+        words: its name on a page.
+        description: one sentence for reports.
+        worse: 1 if higher is worse, -1 if lower is worse, 0 if neither is (a description).
+        tested: whether the night's verdict tests it by default.
+        main: whether tables and charts of configurations have it.
+    """
+
+    name: str
+    top: str
+    of: Value
+    unit: Unit
+    words: str
+    description: str
+    worse: Worse = 1
+    tested: bool = False
+    main: bool = False
+
+    def bottom(self, exposure_us: Any) -> Any:
+        """What a total is divided by: exposure, of one scenario or summed, or 1."""
+        per = self.unit.exposure_us
+        return np.ones_like(exposure_us, float) if per is None else exposure_us / per
+
+    def value(self, top: Any, exposure_us: Any) -> Any:
+        """The metric of one scenario, or of each."""
+        return top if self.unit.exposure_us is None else top / self.bottom(exposure_us)
+
+
+_ROWS = (
+    Metric(
         "produce_unavailable_rate",
-        "produce_unavailable_partition_seconds",
+        "produce_unavailable_us",
+        lambda m: m.unavailable,
+        SHARE,
+        "produce unavailable",
         "Share of partition-time in which an acks=all producer gets nothing acknowledged.",
-        lambda m: (m.unavailable + m.world.unavailable_time) / m.partition_time,
+        tested=True,
+        main=True,
+    ),
+    Metric(
+        "offline_partition_rate",
+        "offline_us",
+        lambda m: m.offline,
+        SHARE,
+        "offline (no leader)",
+        "Share of partition-time without a leader, as the controller sees it.",
+        tested=True,
+        main=True,
+    ),
+    Metric(
+        "under_min_isr_rate",
+        "under_min_isr_us",
+        lambda m: m.under_min,
+        SHARE,
+        "time under min ISR",
+        "Share of partition-time with fewer in-sync replicas than min.insync.replicas.",
+        tested=True,
+        main=True,
+    ),
+    Metric(
+        "isr_flaps_per_partition_hour",
+        "isr_flaps",
+        lambda m: m.world.isr_flaps,
+        PER_HOUR,
+        "ISR flaps",
+        "Flaps: replicas removed by a leader and back within 60 s.",
+        tested=True,
+        main=True,
+    ),
+    Metric(
+        "commit_latency_p99_ms",
+        "commit_latency_p99_ms",
+        lambda m: m.latency_ms(0.99),
+        MS,
+        "commit latency p99",
+        "99th percentile of append to commit, mean over scenarios.",
+        tested=True,
+        main=True,
+    ),
+    Metric(
+        "records_lost",
+        "records_lost",
+        lambda m: m.world.lost_records,
+        _a_scenario("records"),
+        "acknowledged records lost",
+        "Records acknowledged with acks=all and lost in an election.",
         tested=True,
     ),
-    _share(
+    Metric(
+        "unclean_elections",
+        "unclean_elections",
+        lambda m: m.world.unclean_elections,
+        _a_scenario("elections"),
+        "unclean elections",
+        "Elections of a replica outside the ISR.",
+    ),
+    Metric(
+        "any_offline",
+        "any_offline",
+        lambda m: int(m.offline > 0),
+        SHARE_OF_SCENARIOS,
+        "any offline",
+        "Share of scenarios in which some partition had no leader after warm-up.",
+    ),
+    Metric(
+        "under_replicated_rate",
+        "under_replicated_us",
+        lambda m: m.under_replicated,
+        SHARE,
+        "under-replicated",
+        "Share of partition-time with a replica missing from the ISR.",
+    ),
+    Metric(
         "readers_wait_rate",
-        "readers_wait_partition_seconds",
+        "readers_wait_us",
+        lambda m: m.world.readers_wait_time,
+        SHARE,
+        "readers wait",
         "Share of partition-time in which a live leader has records that readers may not have yet: "
         "they end above a high watermark that stands for a second or longer.",
-        lambda m: m.world.readers_wait_time / m.partition_time,
     ),
-    _share(
+    Metric(
         "one_replica_rate",
-        "one_replica_partition_seconds",
+        "one_replica_us",
+        lambda m: m.one_replica,
+        SHARE,
+        "one replica alone",
         "Share of partition-time in which a leader takes acks=all produce alone in the ISR.",
-        lambda m: m.one_replica / m.partition_time,
     ),
-    _per_hour(
+    Metric(
+        "isr_shrinks_per_partition_hour",
         "isr_shrinks",
-        "ISR changes by which a leader removed replicas, however many at once.",
         lambda m: m.world.isr_shrinks,
+        PER_HOUR,
+        "ISR shrinks",
+        "ISR changes by which a leader removed replicas, however many at once.",
     ),
-    _per_hour(
+    Metric(
+        "isr_expands_per_partition_hour",
         "isr_expands",
-        "Returns to the ISR by a leader's leave.",
         lambda m: m.world.isr_expands,
+        PER_HOUR,
+        "ISR expands",
+        "Returns to the ISR by a leader's leave.",
         worse=0,
     ),
-    _per_hour(
-        "isr_flaps",
-        "Flaps: replicas removed by a leader and back within 60 s.",
-        lambda m: m.world.isr_flaps,
-        tested=True,
-    ),
-    _per_hour(
+    Metric(
+        "spurious_shrinks_per_partition_hour",
         "spurious_shrinks",
-        "Replicas removed that no fault touched: the in-sync rule's false positives.",
         lambda m: m.world.spurious_removals,
+        PER_HOUR,
+        "spurious shrinks",
+        "Replicas removed that no fault touched: the in-sync rule's false positives.",
     ),
-    _mean(
+    Metric(
         "detection_delay_ms",
-        "replica-ms",
-        "Time that faulty, lagging followers stayed in the ISR past the lag limit.",
+        "detection_delay_ms",
         lambda m: m.world.detection_delay / 1000,
-        type_="float",
+        REPLICA_MS,
+        "detection delay",
+        "Time that faulty, lagging followers stayed in the ISR past the lag limit.",
     ),
-    _per_hour("leader_changes", "Changes of a leader's id.", lambda m: m.world.leader_changes),
-    _per_hour(
+    Metric(
+        "leader_changes_per_partition_hour",
+        "leader_changes",
+        lambda m: m.world.leader_changes,
+        PER_HOUR,
+        "leader changes",
+        "Changes of a leader's id.",
+    ),
+    Metric(
+        "resignations_per_partition_hour",
+        "resignations",
+        lambda m: m.world.resignations,
+        PER_HOUR,
         "resignations",
         "Leaders that gave up leadership because a read was pending too long.",
-        lambda m: m.world.resignations,
         worse=0,
     ),
-    _mean(
-        "unclean_elections",
-        "elections/scenario",
-        "Elections of a replica outside the ISR.",
-        lambda m: m.world.unclean_elections,
-    ),
-    _mean(
+    Metric(
         "commit_latency_p50_ms",
-        "ms",
-        "Median time from a batch's append to its commit, mean over scenarios.",
+        "commit_latency_p50_ms",
         lambda m: m.latency_ms(0.50),
-        type_="float",
+        MS,
+        "commit latency p50",
+        "Median time from a batch's append to its commit, mean over scenarios.",
     ),
-    _mean(
-        "commit_latency_p99_ms",
-        "ms",
-        "99th percentile of append to commit, mean over scenarios.",
-        lambda m: m.latency_ms(0.99),
-        type_="float",
-        tested=True,
-    ),
-    _mean(
+    Metric(
         "commit_latency_max_ms",
-        "ms",
-        "Slowest batch, mean over scenarios.",
+        "commit_latency_max_ms",
         lambda m: m.world.latency_max / 1000,
-        type_="float",
+        MS,
+        "commit latency max",
+        "Slowest batch, mean over scenarios.",
     ),
-    _mean(
+    Metric(
         "produce_latency_acks_1_p50_ms",
-        "ms",
-        "Median time of an acks=1 batch from send to acknowledgement, mean over scenarios.",
+        "produce_latency_acks_1_p50_ms",
         lambda m: m.acks_1_latency_ms(0.50),
-        type_="float",
+        MS,
+        "produce latency acks=1 p50",
+        "Median time of an acks=1 batch from send to acknowledgement, mean over scenarios.",
     ),
-    _mean(
+    Metric(
         "produce_latency_acks_1_p99_ms",
-        "ms",
-        "99th percentile of an acks=1 batch's send to acknowledgement, mean over scenarios.",
+        "produce_latency_acks_1_p99_ms",
         lambda m: m.acks_1_latency_ms(0.99),
-        type_="float",
+        MS,
+        "produce latency acks=1 p99",
+        "99th percentile of an acks=1 batch's send to acknowledgement, mean over scenarios.",
     ),
-    _mean(
+    Metric(
         "produce_latency_acks_all_p50_ms",
-        "ms",
-        "Median time of an acks=all batch from send to acknowledgement, mean over scenarios.",
+        "produce_latency_acks_all_p50_ms",
         lambda m: m.acks_all_latency_ms(0.50),
-        type_="float",
+        MS,
+        "produce latency acks=all p50",
+        "Median time of an acks=all batch from send to acknowledgement, mean over scenarios.",
     ),
-    _mean(
+    Metric(
         "produce_latency_acks_all_p99_ms",
-        "ms",
-        "99th percentile of an acks=all batch's send to acknowledgement, mean over scenarios.",
+        "produce_latency_acks_all_p99_ms",
         lambda m: m.acks_all_latency_ms(0.99),
-        type_="float",
+        MS,
+        "produce latency acks=all p99",
+        "99th percentile of an acks=all batch's send to acknowledgement, mean over scenarios.",
     ),
-    _mean(
+    Metric(
         "batches_uncommitted",
-        "batches/scenario",
-        "Batches never committed by the horizon.",
+        "batches_uncommitted",
         lambda m: m.world.uncommitted_batches,
+        _a_scenario("batches"),
+        "batches uncommitted",
+        "Batches never committed by the horizon.",
     ),
-    _mean(
+    Metric(
         "records_acked",
-        "records/scenario",
-        "Records acknowledged with acks=all.",
+        "records_acked",
         lambda m: m.world.acknowledged_records,
+        _a_scenario("records"),
+        "records acknowledged",
+        "Records acknowledged with acks=all.",
         worse=-1,
     ),
-    _mean(
+    Metric(
         "records_acked_by_one_replica",
-        "records/scenario",
-        "Records acknowledged with acks=all while no replica but the leader had them.",
+        "records_acked_by_one_replica",
         lambda m: m.world.records_of_one_replica,
+        _a_scenario("records"),
+        "records acknowledged by one replica",
+        "Records acknowledged with acks=all while no replica but the leader had them.",
     ),
-    _mean(
-        "records_lost",
-        "records/scenario",
-        "Records acknowledged with acks=all and lost in an election.",
-        lambda m: m.world.lost_records,
-        tested=True,
-    ),
-    _mean(
+    Metric(
         "failed_partitions_max",
-        "replicas/scenario",
-        "Largest FailedPartitionsCount at one time, summed over brokers.",
+        "failed_partitions_max",
         lambda m: m.world.failed_partitions_max,
+        _a_scenario("replicas"),
+        "failed partitions max",
+        "Largest FailedPartitionsCount at one time, summed over brokers.",
     ),
-    _share(
+    Metric(
         "failed_partition_rate",
-        "failed_partition_seconds",
+        "failed_partition_us",
+        lambda m: m.world.failed_time,
+        SHARE_OF_REPLICAS,
+        "failed partitions",
         "Replica-time in which a fetcher had given the partition up, over partition-time.",
-        lambda m: m.world.failed_time / m.partition_time,
     ),
-    _mean(
+    Metric(
         "dead_fetcher_threads",
-        "threads/scenario",
-        "Most fetcher threads dead at one time.",
+        "dead_fetcher_threads",
         lambda m: m.world.dead_threads_max,
+        _a_scenario("threads"),
+        "dead fetcher threads",
+        "Most fetcher threads dead at one time.",
     ),
-    _share(
+    Metric(
         "untracked_partition_rate",
-        "untracked_partition_seconds",
+        "untracked_partition_us",
+        lambda m: m.world.untracked_time,
+        SHARE_OF_REPLICAS,
+        "untracked partitions",
         "Replica-time on a dead fetcher thread, over partition-time.",
-        lambda m: m.world.untracked_time / m.partition_time,
     ),
-    Column("simulated_ms", "float", lambda m: m.world.horizon / 1000, None),
-    Column("kernel_events", "int", lambda m: m.world.event_count, None),
-    Column("failed", "int", lambda _: 0, None),
 )
-"""Every column, in the order of the outcomes table. Metrics are null if ``failed`` = 1."""
 
-OUTCOME_COLUMNS: dict[str, str] = {column.name: column.type for column in COLUMNS}
-"""Column name -> ``int`` or ``float``."""
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _ROWS}
+"""Every metric by name, in the order of a page: what a producer feels comes first."""
 
-METRICS: dict[str, Metric] = {c.metric.name: c.metric for c in COLUMNS if c.metric is not None}
-"""Every metric by name, in the order of the outcome's columns."""
+MAIN: tuple[str, ...] = tuple(metric.name for metric in _ROWS if metric.main)
+"""Metrics that a table of configurations has room for."""
 
-TOTALS: dict[str, Metric] = {
-    metric.total: metric for metric in METRICS.values() if metric.kind in ("share", "per_hour")
-}
-"""Columns of natural totals that the outcomes table has beside the outcome's own columns."""
+MAIN_RATES: tuple[str, ...] = tuple(name for name in MAIN if METRICS[name].unit is not MS)
+"""Those of which a sum over scenarios means something."""
 
-TOTAL_TYPES: dict[str, str] = {
-    total: "float" if metric.kind == "share" else "int" for total, metric in TOTALS.items()
-}
-"""Column of a natural total -> ``int`` or ``float``."""
+TESTED: tuple[str, ...] = tuple(metric.name for metric in _ROWS if metric.tested)
+"""Metrics that a verdict tests unless the experiment says otherwise."""
+
+_COUNTED = (
+    Column(EXPOSURE, "int", lambda m: m.exposure),
+    *(Column(metric.top, metric.unit.type, metric.of) for metric in _ROWS),
+)
+_OF_THE_RUN = (
+    Column("simulated_ms", "float", lambda m: m.world.horizon / 1000),
+    Column("kernel_events", "int", lambda m: m.world.event_count),
+    Column("failed", "int", lambda _: 0),
+)
+COLUMNS: tuple[Column, ...] = (*_COUNTED, *_OF_THE_RUN)
+"""Every number that a world gives, in the order of the outcomes table."""
+
+COUNTED: tuple[str, ...] = tuple(column.name for column in _COUNTED)
+"""Columns that are null of a pair that failed."""
+
+OF_THE_RUN: tuple[str, ...] = tuple(column.name for column in _OF_THE_RUN)
+"""Columns that it has too."""
+
+
+def values_of(counted: Mapping[str, Any]) -> dict[str, Any]:
+    """Every metric of an outcome row, or of many rows as a data frame."""
+    return {
+        name: metric.value(counted[metric.top], counted[EXPOSURE])
+        for name, metric in METRICS.items()
+    }

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from isr_pipeline.simulation.world.columns import numbers_of, table_of
 from isr_pipeline.simulation.world.tables import LATENCY_SUB_BITS, World
 
-US_PER_HOUR = 3_600_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -20,8 +18,8 @@ class Measured:
 
     Attributes:
         world: its header.
-        partition_time: partitions times simulated time after warm-up, in us; here and below, a
-            partition that stands for several counts as those.
+        exposure: partitions times simulated time after warm-up, in us; here and below, a partition
+            that stands for several counts as those.
         offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
             state, in us.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it;
@@ -29,7 +27,7 @@ class Measured:
     """
 
     world: World
-    partition_time: int
+    exposure: int
     offline: int
     under_min: int
     under_replicated: int
@@ -38,11 +36,6 @@ class Measured:
     latencies: npt.NDArray[np.int64]
     acks_1_latencies: npt.NDArray[np.int64]
     acks_all_latencies: npt.NDArray[np.int64]
-
-    @property
-    def hours(self) -> float:
-        """Partition-hours after warm-up."""
-        return self.partition_time / US_PER_HOUR
 
     def latency_ms(self, share: float) -> float:
         """Time from append to commit at rank ceil(share * n) of all batches, in ms."""
@@ -71,7 +64,7 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("offline_time"),
         time("under_min_isr_time"),
         time("under_replicated_time"),
-        time("unavailable_time"),
+        time("unavailable_time") + world.unavailable_time,
         time("one_replica_time"),
         numbers_of(w, "latencies").cumsum(),
         numbers_of(w, "acks_1_latencies").cumsum(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.worlds.columns import COLUMNS, OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import COLUMNS, COUNTED, METRICS, values_of
 from isr_pipeline.worlds.measured import measured_in
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class Result:
 
 def failed_outcome(horizon_ms: float, budget: int) -> dict[str, Any]:
     """The row of a pair whose event budget was spent: every measure is null."""
-    row: dict[str, Any] = dict.fromkeys(OUTCOME_COLUMNS)
-    row.update(simulated_ms=float(horizon_ms), kernel_events=budget, failed=1)
-    return row
+    measures: dict[str, Any] = dict.fromkeys((*COUNTED, *METRICS))
+    return measures | {"simulated_ms": float(horizon_ms), "kernel_events": budget, "failed": 1}
 
 
 def outcome_of(world: World) -> dict[str, Any]:
-    """The outcome row of a world that has reached its horizon."""
+    """What a world that has reached its horizon counted, and the metrics of it."""
     measured = measured_in(world.w)
-    return {column.name: column.of(measured) for column in COLUMNS}
+    counted = {column.name: column.of(measured) for column in COLUMNS}
+    return counted | values_of(counted)
 
 
 def samples_of(world: World) -> Samples:

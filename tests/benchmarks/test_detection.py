@@ -104,7 +104,7 @@ def pool() -> Pool:
         budget=2_000,
         strata={name: np.flatnonzero(labels == name) for name in experiment.profile.strata},
         weights=np.array([place.weight for place in drawn]),
-        exposure_s=6900.0,
+        exposure_us=6.9e9,
         outcomes={
             plain.folder: before,
             redrawn.folder: anew,

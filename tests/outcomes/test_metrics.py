@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from isr_pipeline.outcomes.metrics import TESTED, natural_totals
 from isr_pipeline.outcomes.schemas import OUTCOMES, SUMMARY
 from isr_pipeline.outcomes.store import digest
 from isr_pipeline.outcomes.summary import (
@@ -19,18 +18,25 @@ from isr_pipeline.outcomes.summary import (
     share_interval,
     summarize,
 )
-from isr_pipeline.worlds.columns import METRICS, OUTCOME_COLUMNS, TOTALS
+from isr_pipeline.worlds.columns import (
+    COLUMNS,
+    COUNTED,
+    EXPOSURE,
+    METRICS,
+    OF_THE_RUN,
+    TESTED,
+    values_of,
+)
 from tests.validation.tables import outcomes, tiny_plan
-
-NO_METRICS = ("simulated_ms", "kernel_events", "failed")
 
 
 class TestMetrics:
     """Definitions."""
 
-    def test_every_outcome_column_is_one(self) -> None:
-        """Every column of an outcome but the run's own particulars is a metric, in order."""
-        assert list(METRICS) == [name for name in OUTCOME_COLUMNS if name not in NO_METRICS]
+    def test_every_column_is_told(self) -> None:
+        """Every column but exposure and the run's own particulars is the top of one metric."""
+        tops = [metric.top for metric in METRICS.values()]
+        assert sorted([EXPOSURE, *tops]) == sorted(COUNTED)
 
     def test_tested_and_shown(self) -> None:
         """The metrics that verdicts test are the six of the method."""
@@ -43,32 +49,33 @@ class TestMetrics:
             "records_lost",
         }
 
-    def test_totals(self) -> None:
-        """A share becomes partition-seconds, a rate per hour a whole count, null stays null."""
-        outcome = dict.fromkeys(METRICS, 0.0) | {
-            "offline_partition_rate": 0.25,
-            "isr_flaps_per_partition_hour": 1.5,
-            "under_min_isr_rate": None,
+    def test_values(self) -> None:
+        """Half an hour of two partition-hours is a quarter; three flaps in them are 1.5 an hour."""
+        counted = dict.fromkeys(COUNTED, 0) | {
+            EXPOSURE: 7_200_000_000,
+            "offline_us": 1_800_000_000,
+            "isr_flaps": 3,
+            "records_lost": 7,
         }
-        totals = natural_totals(outcome, 2.0)
-        assert totals["offline_partition_seconds"] == 1800.0
-        assert totals["isr_flaps"] == 3
-        assert totals["under_min_isr_partition_seconds"] is None
+        told = values_of(counted)
+        assert told["offline_partition_rate"] == 0.25
+        assert told["isr_flaps_per_partition_hour"] == 1.5
+        assert told["records_lost"] == 7
 
 
 class TestSchemas:
     """The literal schemas."""
 
     def test_outcomes(self) -> None:
-        """Outcomes are the pair, the kernel's columns in order, and the natural totals."""
+        """Outcomes are the pair and the kernel's columns in order."""
         pair = ["panel", "scenario_id", "config_id", "config_name", "stratum", "weight"]
-        assert OUTCOMES.names == [*pair, "partition_hours", *OUTCOME_COLUMNS, *TOTALS]
+        assert OUTCOMES.names == [*pair, *COUNTED, *OF_THE_RUN]
 
     def test_kinds(self) -> None:
         """Whole numbers of the kernel are whole numbers of the table."""
         types = {"int": "int64", "float": "double"}
-        found = {name: str(OUTCOMES.field(name).type) for name in OUTCOME_COLUMNS}
-        assert found == {name: types[kind] for name, kind in OUTCOME_COLUMNS.items()}
+        found = {one.name: str(OUTCOMES.field(one.name).type) for one in COLUMNS}
+        assert found == {one.name: types[one.type] for one in COLUMNS}
 
 
 def rows_of(name: str) -> pd.DataFrame:
@@ -95,7 +102,8 @@ class TestSummarize:
         """A value is the weighted one; a stratum's counts its own scenarios."""
         rows = rows_of("faster")
         summary = summarize(rows, rows_of("today"), "s", 50)
-        by_hand = (rows["weight"] * rows["offline_partition_rate"]).sum() / rows["weight"].sum()
+        shares = rows["offline_us"] / rows[EXPOSURE]
+        by_hand = (rows["weight"] * shares).sum() / rows["weight"].sum()
         assert row(summary, "offline_partition_rate")["value"] == pytest.approx(by_hand, rel=1e-12)
         assert row(summary, "any_offline")["value"] == pytest.approx(4 * 0.5 / 6)
         assert row(summary, "any_offline", "faulty")["value"] == 1.0
@@ -112,10 +120,7 @@ class TestSummarize:
     def test_paired(self) -> None:
         """Twice the reference in every scenario has ratio 2, with no width at all."""
         reference = rows_of("today")
-        doubled = reference.assign(
-            isr_flaps=reference["isr_flaps"] * 2,
-            isr_flaps_per_partition_hour=reference["isr_flaps_per_partition_hour"] * 2,
-        )
+        doubled = reference.assign(isr_flaps=reference["isr_flaps"] * 2)
         found = row(summarize(doubled, reference, "s", 200), "isr_flaps_per_partition_hour")
         assert [found["ratio"], found["ratio_low"], found["ratio_high"]] == [2.0, 2.0, 2.0]
 
@@ -123,14 +128,14 @@ class TestSummarize:
         """A failed pair is left out of values and pairs, and is counted."""
         rows = rows_of("faster").copy()
         rows["failed"] = [1, 0, 0, 0, 0, 0]
-        rows.loc[rows.index[0], list(METRICS)] = np.nan
+        rows.loc[rows.index[0], list(COUNTED)] = np.nan
         found = row(summarize(rows, rows_of("today"), "s", 50), "records_acked")
         assert (found["scenarios"], found["scenarios_failed"]) == (6, 1)
         assert (found["value"], found["ratio"]) == (1000.0, 1.0)
 
     def test_all_failed(self) -> None:
         """Nothing ran: no value, no interval, no ratio."""
-        rows = rows_of("faster").assign(failed=1, **dict.fromkeys([*METRICS, *TOTALS], np.nan))
+        rows = rows_of("faster").assign(failed=1, **dict.fromkeys(COUNTED, np.nan))
         found = row(summarize(rows, rows_of("today"), "s", 50), "records_acked")
         assert all(math.isnan(found[name]) for name in ("value", "low", "high", "total", "ratio"))
 

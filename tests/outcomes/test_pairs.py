@@ -18,7 +18,7 @@ from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
 from isr_pipeline.simulation.world.columns import Table
 from isr_pipeline.simulation.world.tables import Event
-from isr_pipeline.worlds.columns import METRICS, TOTALS
+from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import Events
 from isr_pipeline.worlds.reuse import Simulations
@@ -90,10 +90,11 @@ class TestSimulatePair:
     """One pair's row."""
 
     def test_columns(self) -> None:
-        """The row is keyed, has its partition-hours, and is the outcome with its totals."""
+        """The row is keyed, and has what was counted and no rate."""
         row, _ = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Simulations())
         assert (row["panel"], row["config_name"], row["weight"]) == ("fresh", "today", 2.0)
-        assert row["partition_hours"] == pytest.approx(5 * 36 / 3600)
+        assert row[EXPOSURE] == 5 * 36_000_000
+        assert not {name for name, metric in METRICS.items() if metric.top != name} & set(row)
         assert row["failed"] == 0
 
     def test_budget_spent(self) -> None:
@@ -104,7 +105,7 @@ class TestSimulatePair:
 
         row, events = pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, Known(run))
         assert (row["failed"], row["kernel_events"], events) == (1, 1000, None)
-        assert {row[name] for name in [*METRICS, *TOTALS]} == {None}
+        assert {row[name] for name in COUNTED} == {None}
 
     def test_broken(self) -> None:
         """A mistake in the kernel names the pair that met it."""
@@ -122,7 +123,8 @@ class TestSimulatePair:
         events = Events(Table(np.zeros(Event.size, dtype=np.int64), Event, 0, 1), encode(SCENARIO))
 
         def run(any_offline: int) -> Events | None:
-            outcome = {**dict.fromkeys(METRICS, 0), "any_offline": any_offline, "failed": 0}
+            nothing = dict.fromkeys((*COUNTED, *METRICS, *OF_THE_RUN), 0)
+            outcome = {**nothing, "any_offline": any_offline}
             ran = Known(lambda _: (outcome, events))
             return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from isr_pipeline.outcomes import parts, store
-from isr_pipeline.outcomes.metrics import natural_totals
 from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.outcomes.summary import summarize
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, US_PER_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,29 +107,25 @@ def scenarios(panel: str = "regression") -> pd.DataFrame:
 
 def outcome(random: np.random.Generator, *, faulty: bool) -> dict[str, Any]:
     """Draw an outcome in which everything fits together."""
-    offline = float(random.uniform(0.0, 0.01)) if faulty else 0.0
-    under_min = offline / 2
+    offline = int(random.uniform(0.0, 0.01) * US_PER_HOUR) if faulty else 0
+    under_min = offline // 2
     flaps = int(random.integers(0, 5)) if faulty else 0
     return {
-        **dict.fromkeys(METRICS, 0.0),
-        "offline_partition_rate": offline,
+        **dict.fromkeys(COUNTED, 0),
+        EXPOSURE: US_PER_HOUR,
+        "offline_us": offline,
         "any_offline": int(offline > 0),
-        "under_min_isr_rate": under_min,
-        "under_replicated_rate": under_min * 2,
-        "produce_unavailable_rate": offline + under_min,
-        "isr_shrinks_per_partition_hour": float(flaps + 1),
-        "isr_expands_per_partition_hour": float(flaps + 1),
-        "isr_flaps_per_partition_hour": float(flaps),
-        "unclean_elections": 0,
+        "under_min_isr_us": under_min,
+        "under_replicated_us": under_min * 2,
+        "produce_unavailable_us": offline + under_min,
+        "isr_shrinks": flaps + 1,
+        "isr_expands": flaps + 1,
+        "isr_flaps": flaps,
+        "detection_delay_ms": 0.0,
         "commit_latency_p50_ms": 2.0,
         "commit_latency_p99_ms": 8.0,
         "commit_latency_max_ms": 9.0,
-        "batches_uncommitted": 0,
         "records_acked": 1000,
-        "records_acked_by_one_replica": 0,
-        "records_lost": 0,
-        "failed_partitions_max": 0,
-        "dead_fetcher_threads": 0,
         "simulated_ms": 60_000.0,
         "kernel_events": 5000,
         "failed": 0,
@@ -150,9 +145,7 @@ def outcomes(plan: Plan) -> pd.DataFrame:
                     **{key: scenario[key] for key in kept},
                     "config_id": configuration.config_id,
                     "config_name": configuration.name,
-                    "partition_hours": 1.0,
                     **found,
-                    **natural_totals(found, 1.0),
                 }
             )
     return pd.DataFrame(rows)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Corruption = dict[str, Any]
 
+SECOND = 1_000_000
+"""In microseconds."""
+
 # What is written into one row of one configuration, and the expectations that it must break.
 OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
     "stratum": ({"stratum": "other"}, {"scenario_unlike_panel"}),
@@ -44,54 +47,28 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
     "nan": ({"detection_delay_ms": np.nan}, {"values_missing"}),
     "negative": ({"detection_delay_ms": -1.0}, {"values_missing"}),
     "infinite": ({"detection_delay_ms": np.inf}, {"number_not_finite"}),
-    "share": (
-        {"produce_unavailable_rate": 1.5, "produce_unavailable_partition_seconds": 5400.0},
-        {"share_outside_0_1"},
-    ),
-    "any-offline": ({"any_offline": 1}, {"any_offline_unlike_rate"}),
+    "share": ({"produce_unavailable_us": 5_400 * SECOND}, {"share_outside_0_1"}),
+    "any-offline": ({"any_offline": 1}, {"any_offline_unlike_time"}),
     "under-replicated": (
         {
-            "offline_partition_rate": 0.6,
+            "offline_us": 2_160 * SECOND,
             "any_offline": 1,
-            "offline_partition_seconds": 2160.0,
-            "under_replicated_rate": 0.6,
-            "under_replicated_partition_seconds": 2160.0,
-            "produce_unavailable_rate": 0.6,
-            "produce_unavailable_partition_seconds": 2160.0,
+            "under_replicated_us": 2_160 * SECOND,
+            "produce_unavailable_us": 2_160 * SECOND,
         },
         {"under_replicated_while_offline"},
     ),
     "under-min-isr": (
-        {
-            "under_min_isr_rate": 0.25,
-            "under_min_isr_partition_seconds": 900.0,
-            "produce_unavailable_rate": 0.25,
-            "produce_unavailable_partition_seconds": 900.0,
-        },
+        {"under_min_isr_us": 900 * SECOND, "produce_unavailable_us": 900 * SECOND},
         {"under_min_isr_above_under_replicated"},
     ),
     "available": (
-        {
-            "offline_partition_rate": 0.5,
-            "any_offline": 1,
-            "offline_partition_seconds": 1800.0,
-        },
+        {"offline_us": 1_800 * SECOND, "any_offline": 1},
         {"available_while_offline"},
     ),
     "latency": ({"commit_latency_p50_ms": 8.5}, {"latencies_out_of_order"}),
-    "flaps": (
-        {"isr_flaps": 3, "isr_flaps_per_partition_hour": 3.0},
-        {"more_flaps_than_returns"},
-    ),
-    "spurious": (
-        {
-            "isr_shrinks": 0,
-            "isr_shrinks_per_partition_hour": 0.0,
-            "spurious_shrinks": 1,
-            "spurious_shrinks_per_partition_hour": 1.0,
-        },
-        {"spurious_without_shrink"},
-    ),
+    "flaps": ({"isr_flaps": 3}, {"more_flaps_than_returns"}),
+    "spurious": ({"isr_shrinks": 0, "spurious_shrinks": 1}, {"spurious_without_shrink"}),
     "lost": ({"records_lost": 1001}, {"more_lost_than_acked"}),
     "acked-by-one": (
         {"records_acked_by_one_replica": 1001},
@@ -102,14 +79,14 @@ OUTCOME_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
         {"latencies_out_of_order"},
     ),
     "failed-partitions": (
-        {"failed_partition_rate": 0.5, "failed_partition_seconds": 1800.0},
-        {"failed_partitions_unlike_rate"},
+        {"failed_partition_us": 1_800 * SECOND},
+        {"failed_partitions_unlike_time"},
     ),
     "untracked": (
-        {"untracked_partition_rate": 0.5, "untracked_partition_seconds": 1800.0},
+        {"untracked_partition_us": 1_800 * SECOND},
         {"untracked_without_dead_thread"},
     ),
-    "totals": ({"isr_shrinks": 7}, {"totals_unlike_rates"}),
+    "exposure": ({"exposure_us": 3_601 * SECOND}, {"exposure_unlike_scenario"}),
     "time": ({"simulated_ms": 0.0}, {"time_amiss", "latencies_out_of_order"}),
 }
 
@@ -238,7 +215,7 @@ class TestSoundNight:
         """A pair that spent its event budget is data: the verdict deals with it."""
         found = tables.outcomes(night)
         given = {"panel", "scenario_id", "config_id", "config_name", "stratum", "weight"}
-        kept = given | {"partition_hours", "simulated_ms", "kernel_events", "failed"}
+        kept = given | {"simulated_ms", "kernel_events", "failed"}
         for column in found.columns.difference(list(kept)):
             put(found, 4, {column: None})
         put(found, 4, {"failed": 1})

@@ -21,13 +21,14 @@ from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.model import NightVerdict
-from isr_pipeline.worlds.columns import METRICS, OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 NIGHT = "2026-11-19"
 LATER = "2026-11-20"
 KINDS = ("crash", "link", "pause", "read_stall")
 PARTITIONS = 12
 EXPOSURE_S = PARTITIONS * 115.0
+EXPOSURE_US = EXPOSURE_S * 1e6
 
 SCENARIO: dict[str, Any] = {
     "scenario_id": "synthetic",
@@ -39,7 +40,17 @@ SCENARIO: dict[str, Any] = {
 }
 
 Change = Callable[[str, str, dict[str, np.ndarray], np.random.Generator], None]
-"""Changes the outcome columns of (panel, configuration) in place."""
+"""Changes the metrics of (panel, configuration) in place."""
+
+
+def counted(told: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns of the outcomes table of which metrics of twelve partitions and 115 s are told."""
+    exposure = np.full(len(told["failed"]), EXPOSURE_US)
+    tops = {
+        row.top: told[name] if row.unit.exposure_us is None else told[name] * row.bottom(exposure)
+        for name, row in METRICS.items()
+    }
+    return {EXPOSURE: exposure, **tops, **{name: told[name] for name in OF_THE_RUN}}
 
 
 @cache
@@ -136,7 +147,7 @@ class World:
         rng = np.random.default_rng([self.seed, len(panel), self.names.index(name)])
         count = self.scenarios
         shared = np.random.default_rng([self.seed, len(panel)]).gamma(0.8, 1.0, count)
-        columns = {column: np.zeros(count) for column in OUTCOME_COLUMNS}
+        columns = {column: np.zeros(count) for column in (*METRICS, *OF_THE_RUN)}
         flaps = rng.poisson(6 * shared)
         columns["isr_flaps_per_partition_hour"] = flaps * 3600 / EXPOSURE_S
         columns["isr_shrinks_per_partition_hour"] = (flaps + 1) * 3600 / EXPOSURE_S
@@ -152,13 +163,9 @@ class World:
         if change is not None:
             change(panel, name, columns, np.random.default_rng([self.seed, 99, len(panel)]))
         columns["any_offline"] = (columns["offline_partition_rate"] > 0).astype(float)
-        frame = pd.DataFrame(columns)
-        spent = frame["failed"] > 0
-        for column, kind in OUTCOME_COLUMNS.items():
-            if column not in {"failed", "simulated_ms", "kernel_events"}:
-                frame.loc[spent, column] = np.nan
-            elif kind == "int":
-                frame[column] = frame[column].astype("int64")
+        frame = pd.DataFrame(counted(columns))
+        frame.loc[frame["failed"] > 0, list(COUNTED)] = np.nan
+        frame = frame.astype({"failed": "int64", "kernel_events": "int64"})
         scenario_ids = [f"{panel}-{index:04d}" for index in range(count)]
         frame.insert(0, "config_id", f"id-{name}")
         frame.insert(0, "scenario_id", scenario_ids)
@@ -199,16 +206,16 @@ class World:
                 "config_name": part["config_id"].iloc[0].removeprefix("id-"),
                 "metric": metric,
                 "stratum": "all",
-                "value": float(part[metric].astype(float).mean()),
-                "low": float(part[metric].astype(float).min()),
-                "high": float(part[metric].astype(float).max()),
+                "value": float(values.mean()),
+                "low": float(values.min()),
+                "high": float(values.max()),
                 "ratio": 1.0,
                 "scenarios": len(part),
                 "scenarios_failed": int(part["failed"].sum()),
             }
             for part in parts
             if part["panel"].iloc[0] == "regression"
-            for metric in METRICS
+            for metric, values in values_of(part).items()
         ]
         return pd.DataFrame(rows)
 

@@ -11,7 +11,7 @@ from scipy import stats
 from isr_pipeline.verdicts.allocation import AS_THE_PANEL, QUANTILE, allocate, variances
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS
 
 FLAPS = "isr_flaps_per_partition_hour"
 P99 = "commit_latency_p99_ms"
@@ -22,14 +22,14 @@ SETTINGS = load_settings()
 
 def panel(**columns: list[float]) -> PanelOutcomes:
     """Four scenarios of a stratum of 90 % of the population and four of one of 10 %."""
-    values = {name: np.zeros((8, 1)) for name in OUTCOME_COLUMNS}
+    values = {name: np.zeros((8, 1)) for name in METRICS}
     for name, column in columns.items():
         values[name] = np.array(column, dtype=float)[:, None]
     return PanelOutcomes(
         scenario_ids=tuple(f"{index}" for index in range(8)),
         config_ids=("one",),
         weights=np.array([1.8] * 4 + [0.2] * 4),
-        exposure_s=np.full(8, 3_600.0),
+        exposure_us=np.full(8, 3.6e9),
         strata=("common",) * 4 + ("rare",) * 4,
         fault_kinds=("",) * 8,
         values=values,

@@ -62,7 +62,7 @@ def panel(columns: Columns) -> PanelOutcomes:
         scenario_ids=tuple(f"regression-{index:05d}" for index in range(shape[0])),
         config_ids=tuple(f"c{index}" for index in range(shape[1])),
         weights=np.tile([place.weight for place in PLACES], panels),
-        exposure_s=np.full(shape[0], 12 * 115.0),
+        exposure_us=np.full(shape[0], 12 * 115e6),
         strata=tuple(STRATA) * panels,
         fault_kinds=("",) * shape[0],
         values={**columns, "any_offline": (columns[OFFLINE] > 0).astype(float)},

@@ -15,7 +15,7 @@ from isr_pipeline.verdicts import choice
 from isr_pipeline.verdicts.choice import Choices, Kind, choose, draws, kind_of, split
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import NIGHT, World
 
 UNAVAILABLE = "produce_unavailable_rate"
@@ -39,14 +39,14 @@ def panel_of(
     rows, names = len(strata), tuple(values)
     columns = {
         name: np.column_stack([values[one].get(name, np.zeros(rows)) for one in names])
-        for name in OUTCOME_COLUMNS
+        for name in METRICS
     }
     nothing = np.zeros((rows, len(names)), bool)
     return PanelOutcomes(
         scenario_ids=tuple(f"regression-{row:05d}" for row in range(rows)),
         config_ids=names,
         weights=weights,
-        exposure_s=np.full(rows, 1000.0),
+        exposure_us=np.full(rows, 1e9),
         strata=strata,
         fault_kinds=("crash",) * rows,
         values=columns,

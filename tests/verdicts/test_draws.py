@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.outcomes.metrics import TESTED
 from isr_pipeline.verdicts.draws import Called, Draws, compare_draws
+from isr_pipeline.worlds.columns import TESTED
 
 CLUSTER = """
 release: 3.9.1

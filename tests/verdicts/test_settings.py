@@ -50,8 +50,8 @@ def test_the_shipped_file_is_accepted() -> None:
             {"metrics": {"offline": {"floor": 0}}},
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
-                "one_replica_rate, under_min_isr_rate, batches_uncommitted, "
-                "isr_flaps_per_partition_hour and 23 more"
+                "under_min_isr_rate, batches_uncommitted, isr_flaps_per_partition_hour, "
+                "under_replicated_rate and 23 more"
             ),
         ),
         (

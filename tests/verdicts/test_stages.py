@@ -28,7 +28,7 @@ from isr_pipeline.verdicts.model import (
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
-from isr_pipeline.worlds.columns import OUTCOME_COLUMNS
+from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
 
 FLAPS = "isr_flaps_per_partition_hour"
@@ -58,13 +58,13 @@ class TestLevels:
 def panel(values: npt.NDArray[np.float64]) -> PanelOutcomes:
     """Flaps of some scenarios under some configurations; nothing else happens in them."""
     count, width = values.shape
-    columns = {name: np.zeros((count, width)) for name in OUTCOME_COLUMNS}
+    columns = {name: np.zeros((count, width)) for name in METRICS}
     columns[FLAPS] = values
     return PanelOutcomes(
         scenario_ids=tuple(f"{index:04d}" for index in range(count)),
         config_ids=tuple(f"{index}" for index in range(width)),
         weights=np.ones(count),
-        exposure_s=np.full(count, 3_600.0),
+        exposure_us=np.full(count, 3.6e9),
         strata=("all",) * count,
         fault_kinds=("",) * count,
         values=columns,
@@ -79,7 +79,7 @@ def first(outcomes: PanelOutcomes, count: int) -> PanelOutcomes:
         outcomes,
         scenario_ids=outcomes.scenario_ids[:count],
         weights=outcomes.weights[:count],
-        exposure_s=outcomes.exposure_s[:count],
+        exposure_us=outcomes.exposure_us[:count],
         strata=outcomes.strata[:count],
         fault_kinds=outcomes.fault_kinds[:count],
         values={name: matrix[:count] for name, matrix in outcomes.values.items()},

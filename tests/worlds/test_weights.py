@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isr_pipeline.outcomes.pairs import partition_hours
-from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario
-from isr_pipeline.verdicts.panel import exposure_partition_s
-from isr_pipeline.worlds.columns import COLUMNS
+from isr_pipeline.scenarios.model import Scenario, parse_scenario
+from isr_pipeline.worlds.columns import COLUMNS, EXPOSURE
 from isr_pipeline.worlds.run import run
 from tests.worlds.checks import checked_run
 
@@ -105,9 +103,7 @@ def test_latencies_by_weight() -> None:
 
 def test_exposure_counts_weights() -> None:
     """Partition-time, by which rates are divided, counts a partition by its weight."""
-    read = scenario({"1": 5})
-    assert partition_hours(read) == pytest.approx(10 * 59 / 3600)
-    assert exposure_partition_s(canonical_json(read)) == pytest.approx(10 * 59)
+    assert outcome({"1": 5})[EXPOSURE] == 10 * 59_000_000
 
 
 def test_zookeeper_writes_every_partition() -> None:

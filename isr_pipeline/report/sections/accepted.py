@@ -9,7 +9,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts import ledger
-from isr_pipeline.verdicts.quantities import LABELS
+from isr_pipeline.verdicts.quantities import label
 
 TITLE = "Accepted so far"
 ORDER = 85
@@ -38,7 +38,7 @@ def _totals(entries: list[ledger.Entry]) -> str:
         return f"<p class=lead>No accepted night changed a metric{since}.</p>"
     rows = [
         f'<tr><th scope="row">{breakable(one.config)}</th>'
-        f"<td>{escape(LABELS.get(one.metric, one.metric))}</td>"
+        f"<td>{escape(label(one.metric))}</td>"
         f'<td class="n">{escape(one.change)}</td>'
         f'<td class="n">{one.acceptances}</td><td>{escape(one.since)}</td></tr>'
         for one in totals[:TOTALS_MAX]

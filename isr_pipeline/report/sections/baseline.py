@@ -7,7 +7,7 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.quantities import LABELS
+from isr_pipeline.verdicts.quantities import label
 
 TITLE = "Against the baseline"
 ORDER = 45
@@ -18,7 +18,7 @@ def body(page: Page, data: NightData) -> str:
     if data.verdict.baseline is None or data.verdict.tests == 0:
         return "<p class=lead>There is nothing to compare with tonight.</p>"
     drawn = [
-        page.figure(charts.changed_forest(data, name), f"<strong>{LABELS.get(name, name)}</strong>")
+        page.figure(charts.changed_forest(data, name), f"<strong>{label(name)}</strong>")
         for name in data.settings.metrics
     ]
     if not any(drawn):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE
+from isr_pipeline.verdicts.quantities import label
+from isr_pipeline.worlds.columns import MAIN_RATES
 
 TITLE = "What causes what"
 ORDER = 70
@@ -20,9 +21,9 @@ def body(page: Page, data: NightData) -> str:
     )
     figures = "".join(
         page.figure(
-            charts.causes(data, metric, by), f"<strong>{LABELS[metric]}</strong> by {words}, %"
+            charts.causes(data, metric, by), f"<strong>{label(metric)}</strong> by {words}, %"
         )
-        for metric in (PRODUCE, OFFLINE, FLAPS)
+        for metric in MAIN_RATES
         for by, words in (("fault_kinds", "fault kind"), ("strata", "stratum"))
     )
     return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>' if figures else ""

@@ -12,7 +12,7 @@ from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
+from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TITLE = "Configurations"
 ORDER = 40
 
-COLUMNS = (PRODUCE, OFFLINE, FLAPS, LATENCY, LOST)
+COLUMNS = (*MAIN, LOST)
 GROUPS_OPEN = 8
 """As many groups are open at first if every verdict in them is one that needs nothing."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, unit
+from isr_pipeline.verdicts.quantities import label, unit
+from isr_pipeline.worlds.columns import MAIN_RATES
 
 TITLE = "Two keys together"
 ORDER = 50
@@ -20,9 +21,9 @@ def body(page: Page, data: NightData) -> str:
     )
     figures = [
         page.figure(
-            charts.heat(data, name), f"<strong>{LABELS[name]}</strong>, {unit(name)}; dark is worse"
+            charts.heat(data, name), f"<strong>{label(name)}</strong>, {unit(name)}; dark is worse"
         )
-        for name in (PRODUCE, OFFLINE, FLAPS)
+        for name in MAIN_RATES
     ]
     if not any(figures):
         return f"<p class=lead>{why_not}</p>"

@@ -7,7 +7,8 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, table
 from isr_pipeline.verdicts.drift import NIGHTS_MIN
-from isr_pipeline.verdicts.quantities import FLAPS, LABELS, OFFLINE, PRODUCE, label
+from isr_pipeline.verdicts.quantities import label
+from isr_pipeline.worlds.columns import MAIN_RATES
 
 TITLE = "Nights"
 ORDER = 80
@@ -24,8 +25,8 @@ def body(page: Page, data: NightData) -> str:
         shown += [data.name(one) for one in data.between.front]
     shown = list(dict.fromkeys(shown))[:TREND_LINES]
     figures = "".join(
-        page.figure(charts.trend(data, metric, shown), f"<strong>{LABELS[metric]}</strong>")
-        for metric in (PRODUCE, OFFLINE, FLAPS)
+        page.figure(charts.trend(data, metric, shown), f"<strong>{label(metric)}</strong>")
+        for metric in MAIN_RATES
     )
     if not figures:
         return "<p class=lead>A trend takes at least two nights.</p>"

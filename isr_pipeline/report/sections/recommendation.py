@@ -14,14 +14,13 @@ from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
-    LABELS,
     LATENCY,
     OFFLINE,
     PRODUCE,
-    TABLE,
     label,
     quantity,
 )
+from isr_pipeline.worlds.columns import MAIN
 
 TITLE = "Which setting"
 ORDER = 30
@@ -54,7 +53,7 @@ def body(page: Page, data: NightData) -> str:
     forests = "".join(
         page.figure(
             charts.forest(data, between, name),
-            f"<strong>{LABELS.get(name, name)}</strong>{_beside(between, name)}",
+            f"<strong>{label(name)}</strong>{_beside(between, name)}",
         )
         for name in dict.fromkeys((PRODUCE, *data.settings.pareto))
         if name in between.versus.metrics
@@ -81,7 +80,7 @@ def _beside(between: Between, metric: str) -> str:
     """Why a latency that is the same everywhere decides nothing, and what to look at instead."""
     if metric != LATENCY or not _same(between, LATENCY):
         return ""
-    differing = [name for name in TABLE if not _same(between, name)]
+    differing = [name for name in MAIN if not _same(between, name)]
     if not differing:
         return ""
     value = quantity(LATENCY, float(between.panel.means(LATENCY)[0]))
