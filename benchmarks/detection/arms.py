@@ -15,6 +15,7 @@ from isr_pipeline.verdicts.allocation import allocate, variances
 from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.worlds.columns import METRICS
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -132,10 +133,10 @@ def _allowed(night: Night, settings: VerdictSettings) -> frozenset[tuple[str, st
     """What must never happen elsewhere, where a key allows it."""
     return frozenset(
         (name, f"{column:03d}")
-        for name, metric in settings.metrics.items()
-        if metric.unless
+        for name in settings.metrics
+        if (key := METRICS[name].unless)
         for column, arm in enumerate(night.arms)
-        if arm.overrides.get(metric.unless)
+        if arm.overrides.get(key)
     )
 
 
@@ -163,7 +164,7 @@ def without_strata(night: Night, settings: VerdictSettings) -> Alarms:
 def without_materiality(night: Night, settings: VerdictSettings) -> Alarms:
     """Whatever is significant counts, however small."""
     metrics = {
-        name: one if one.never else one.model_copy(update={"floor": 1e-12})
+        name: one if METRICS[name].never else one.model_copy(update={"floor": 1e-12})
         for name, one in settings.metrics.items()
     }
     return own(night, settings.model_copy(update={"metrics": metrics, "ratio_min": 1.0 + 1e-9}))

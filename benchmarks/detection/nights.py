@@ -28,6 +28,7 @@ from benchmarks.detection.draw import Night, draw_night
 from benchmarks.detection.pool import Pool, load_pool
 from isr_pipeline.home import Home
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.worlds.columns import METRICS
 
 SEED = 501_2030
 """Settings are tried on nights of other seeds: a night that was looked at is not fresh."""
@@ -83,7 +84,7 @@ class Played:
 
 def columns_of(settings: VerdictSettings) -> list[str]:
     """Outcome columns that the contest needs."""
-    flags = {one.paired_flag for one in settings.metrics.values() if one.paired_flag}
+    flags = {flag for name in settings.metrics if (flag := METRICS[name].flag)}
     return [*settings.metrics, *sorted(flags), "failed"]
 
 

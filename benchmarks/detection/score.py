@@ -13,11 +13,9 @@ from benchmarks.detection.arms import OWN
 from benchmarks.detection.contest import Arm
 from benchmarks.detection.nights import CONFIGURATIONS, Kind, Played
 from benchmarks.detection.pool import Ints, Pool
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
 from isr_pipeline.verdicts.settings import VerdictSettings
-
-OFFLINE = "offline_partition_rate"
-FLAPS = "isr_flaps_per_partition_hour"
-LATENCY = "commit_latency_p99_ms"
+from isr_pipeline.worlds.columns import METRICS
 
 BINS = ((1.1, 1.25), (1.25, 1.5), (1.5, 2.0), (2.0, math.inf))
 """True ratios [from, to) that the curve counts together."""
@@ -89,8 +87,8 @@ def truth_of(pool: Pool, kind: Kind, settings: VerdictSettings) -> Truth:
     arm = pool.arm(kind.host, kind.plant, anew=kind.anew)
     appears = {
         name: float(np.mean([_newly(pool, name, *pair) for pair in pool.alike(arm)]))
-        for name, one in settings.metrics.items()
-        if one.never is True and not (one.unless and arm.overrides.get(one.unless))
+        for name in settings.metrics
+        if METRICS[name].never == "anywhere" and not arm.overrides.get(METRICS[name].unless or "")
     }
     worst = dict.fromkeys(settings.metrics, 1.0)
     shifted = 0.0

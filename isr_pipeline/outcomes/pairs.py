@@ -17,7 +17,7 @@ import pyarrow as pa
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.scenarios.model import apply, scenario_from_json
-from isr_pipeline.worlds.columns import COLUMNS
+from isr_pipeline.worlds.columns import COLUMNS, METRICS
 from isr_pipeline.worlds.results import failed_outcome
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
@@ -191,7 +191,7 @@ def outcome_row(
 
 def is_notable(outcome: Mapping[str, float | int | None]) -> bool:
     """Tell whether a pair's events are kept for what happened: offline, unclean or lost data."""
-    return any(outcome[name] for name in ("any_offline", "unclean_elections", "records_lost"))
+    return any(outcome[metric.top] for metric in METRICS.values() if metric.never)
 
 
 def is_sampled(scenario_id: str, config_id: str) -> bool:

@@ -19,6 +19,7 @@ from isr_pipeline.verdicts.statistics import (
     sign_flip,
     signed_ranks,
 )
+from isr_pipeline.worlds.columns import METRICS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -138,7 +139,7 @@ def compare(
     distinct, where = np.unique(copy_of, return_inverse=True)
     statistics = (
         differences,
-        _every_scenario_as_one(differences, new, old, metrics, settings),
+        _every_scenario_as_one(differences, new, old, metrics),
         np.where(differences != 0, sides.as_judged(new.weights), 0.0),
     )
     names, labels = np.unique(np.array(new.strata), return_inverse=True)
@@ -272,7 +273,6 @@ def _every_scenario_as_one(
     new: PanelOutcomes,
     old: PanelOutcomes,
     metrics: tuple[str, ...],
-    settings: VerdictSettings,
 ) -> Floats:
     """What the second statistic sums: every scenario counts as one, whatever its weight.
 
@@ -284,7 +284,7 @@ def _every_scenario_as_one(
     width = len(new.config_ids)
     alike = signed_ranks(differences / new.weights[:, None])
     for index, name in enumerate(metrics):
-        flag = settings.metrics[name].paired_flag
+        flag = METRICS[name].flag
         if flag is not None:
             here = slice(index * width, (index + 1) * width)
             changes = (new.values[flag] > 0).astype(float) - (old.values[flag] > 0)

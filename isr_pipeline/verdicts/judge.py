@@ -32,6 +32,7 @@ from isr_pipeline.verdicts.model import (
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -177,10 +178,10 @@ def allowed(plan: Plan, settings: VerdictSettings) -> frozenset[tuple[str, str]]
     """(metric, config_id) of what else must never happen and these configurations allow."""
     return frozenset(
         (name, one.config_id)
-        for name, metric in settings.metrics.items()
-        if metric.unless is not None
+        for name in settings.metrics
+        if (key := METRICS[name].unless) is not None
         for one in plan.configurations
-        if one.params.get(metric.unless) is True
+        if one.params.get(key) is True
     )
 
 

@@ -24,8 +24,9 @@ from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, ri
 from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
 from isr_pipeline.verdicts.quantities import quantity
-from isr_pipeline.verdicts.settings import NEVER_IN_STRATA, VerdictSettings
+from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import Rejectable, benjamini_hochberg, holm, rejectable
+from isr_pipeline.worlds.columns import METRICS
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -141,12 +142,12 @@ def _newly(
     """
     labels = np.array(new.strata)
     found = {}
-    for name, metric in settings.metrics.items():
+    for name in settings.metrics:
         appeared = new.values[name] > ALONE * old.values[name]
         appeared &= np.array([(name, one) not in allowed for one in new.config_ids])[None, :]
-        if not metric.never:
+        if METRICS[name].never is None:
             appeared[:] = False
-        elif metric.never == NEVER_IN_STRATA:
+        elif METRICS[name].never == "in_stratum":
             appeared &= old.values[name] == 0
             for stratum in set(new.strata):
                 here = labels == stratum

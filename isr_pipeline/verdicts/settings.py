@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.home import config_dir
-from isr_pipeline.worlds.columns import METRICS
-
-FLAG_COLUMNS = ("any_offline",)
-"""Outcome columns that are 0 or 1 and may be tested with McNemar's test."""
-
-NEVER_IN_STRATA = "strata"
-"""Value of `never` of what must not happen in strata that had none of it."""
-
-ALLOWING = ("unclean.leader.election.enable",)
-"""Keys that allow what else must never happen."""
+from isr_pipeline.worlds.columns import METRICS, SHARE_OF_SCENARIOS
 
 TESTABLE = tuple(
-    name for name, metric in METRICS.items() if metric.worse >= 0 and name not in FLAG_COLUMNS
+    name
+    for name, metric in METRICS.items()
+    if metric.worse >= 0 and metric.unit is not SHARE_OF_SCENARIOS
 )
 """Metrics of which less is better, so that `worse` has a meaning."""
 
@@ -46,29 +39,14 @@ def _axes(value: Any) -> tuple[str, ...]:
     return axes
 
 
-def _never(value: Any) -> bool | str:
-    if isinstance(value, bool):
-        return value
-    if value == NEVER_IN_STRATA:
-        return NEVER_IN_STRATA
-    raise Bad("")
-
-
 class MetricSettings(Strict):
     """One tested metric.
 
     Attributes:
         floor: smallest difference of the weighted mean that matters, in the metric's unit.
-        never: nothing of it may happen: a scenario that newly has some is drawn again, and stays at
-            least `suspect`. `strata`: only where the baseline has none in the whole stratum.
-        unless: key that allows it: of a configuration in which that is true it may happen.
-        paired_flag: 0/1 column whose McNemar test stands for the unweighted sign-flip test.
     """
 
     floor: Annotated[float, number(0.0, 1e12, "a number >= 0")]
-    never: Annotated[bool | Literal["strata"], Check("true, false or strata", _never)] = False
-    unless: Annotated[str | None, one_of(*ALLOWING)] = None
-    paired_flag: Annotated[Literal["any_offline"] | None, one_of(*FLAG_COLUMNS)] = None
 
 
 class VerdictSettings(Strict):

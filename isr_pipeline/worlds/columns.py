@@ -109,6 +109,10 @@ class Metric:
         worse: 1 if higher is worse, -1 if lower is worse, 0 if neither is (a description).
         tested: whether the night's verdict tests it by default.
         main: whether tables and charts of configurations have it.
+        never: nothing of it may happen: a scenario that newly has some is drawn again, and stays at
+            least `suspect`; only where the baseline has none in the whole stratum, or anywhere.
+        unless: key that allows it: of a configuration in which that is true it may happen.
+        flag: 0/1 column whose McNemar test stands for the unweighted sign-flip test.
     """
 
     name: str
@@ -120,6 +124,9 @@ class Metric:
     worse: Worse = 1
     tested: bool = False
     main: bool = False
+    never: Literal["in_stratum", "anywhere"] | None = None
+    unless: str | None = None
+    flag: str | None = None
 
     def bottom(self, exposure_us: Any) -> Any:
         """What a total is divided by: exposure, of one scenario or summed, or 1."""
@@ -151,6 +158,8 @@ _ROWS = (
         "Share of partition-time without a leader, as the controller sees it.",
         tested=True,
         main=True,
+        never="in_stratum",
+        flag="any_offline",
     ),
     Metric(
         "under_min_isr_rate",
@@ -190,6 +199,7 @@ _ROWS = (
         "acknowledged records lost",
         "Records acknowledged with acks=all and lost in an election.",
         tested=True,
+        never="anywhere",
     ),
     Metric(
         "unclean_elections",
@@ -198,6 +208,8 @@ _ROWS = (
         _a_scenario("elections"),
         "unclean elections",
         "Elections of a replica outside the ISR.",
+        never="anywhere",
+        unless="unclean.leader.election.enable",
     ),
     Metric(
         "any_offline",

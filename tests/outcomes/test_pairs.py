@@ -122,9 +122,9 @@ class TestSimulatePair:
         """Events of a pair with something offline are kept, of a quiet one they are not."""
         events = Events(Table(np.zeros(Event.size, dtype=np.int64), Event, 0, 1), encode(SCENARIO))
 
-        def run(any_offline: int) -> Events | None:
+        def run(offline_us: int) -> Events | None:
             nothing = dict.fromkeys((*COUNTED, *METRICS, *OF_THE_RUN), 0)
-            outcome = {**nothing, "any_offline": any_offline}
+            outcome = {**nothing, "offline_us": offline_us}
             ran = Known(lambda _: (outcome, events))
             return pairs.simulate_pair(GIVEN, SCENARIO, CONFIGURATION, ran)[1]
 

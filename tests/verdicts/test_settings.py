@@ -21,7 +21,6 @@ def test_the_shipped_file_is_accepted() -> None:
     """What is in the repository can be read, and every axis of the front is tested."""
     settings = load_settings()
     assert set(settings.pareto) <= set(settings.metrics)
-    assert settings.metrics[OFFLINE].paired_flag == "any_offline"
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,8 @@ def test_the_shipped_file_is_accepted() -> None:
             {"metrics": {"offline": {"floor": 0}}},
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
-                "under_min_isr_rate, batches_uncommitted, isr_flaps_per_partition_hour, "
-                "under_replicated_rate and 23 more"
+                "one_replica_rate, under_min_isr_rate, batches_uncommitted, "
+                "isr_flaps_per_partition_hour and 23 more"
             ),
         ),
         (
@@ -63,12 +62,8 @@ def test_the_shipped_file_is_accepted() -> None:
             f"metrics.{OFFLINE}.floor: missing; allowed: a number >= 0",
         ),
         (
-            {"metrics": {OFFLINE: {"floor": 0, "paired_flag": "failed"}}},
-            f"metrics.{OFFLINE}.paired_flag: failed; allowed: any_offline",
-        ),
-        (
             {"metrics": {OFFLINE: {"floor": 0, "flag": 1}}},
-            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor, never, unless, paired_flag",
+            f"metrics.{OFFLINE}.flag: unknown key; allowed: floor",
         ),
         (
             {"pareto": ["failed", OFFLINE]},
