@@ -110,6 +110,7 @@ def _outcome(outcome: dict[str, Any]) -> str:
         f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, outcome[name])}</td>'
         f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
         for name in (*METRICS, *OF_THE_RUN)
+        if name in outcome
     )
     head = (
         '<tr><th scope="col">measure</th><th scope="col" class="n">value</th>'

@@ -26,6 +26,7 @@ from isr_pipeline.tracking import log_night, names
 from isr_pipeline.verdicts import choice
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.worlds.columns import values_of
 from tests.verdicts.synthetic import NIGHT, Change, World, scaled
 
 UNAVAILABLE = "produce_unavailable_rate"
@@ -41,7 +42,7 @@ def alike_but(*changes: Change) -> Change:
     def change(
         panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
     ) -> None:
-        same = World(names=("today",)).outcome_rows(panel, "today", None)
+        same = values_of(World(names=("today",)).outcome_rows(panel, "today", None))
         for column in (UNAVAILABLE, OFFLINE, LATENCY, FLAPS, "under_min_isr_rate"):
             columns[column] = same[column].to_numpy(float)
         for one in changes:

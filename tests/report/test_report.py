@@ -29,7 +29,7 @@ from isr_pipeline.report.sections import answer
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
-from isr_pipeline.worlds.columns import METRICS
+from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.blame.cases import LAG, SESSION, case
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -259,6 +259,7 @@ class TestPage:
         metric = next(each for each in one["metrics"] if each["metric"] == FLAPS)
         rows = store.read_table("outcomes", "synthetic", LATER)
         rows = rows[(rows["panel"] == "confirm") & (rows["config_id"] == "id-lag-20s")]
+        rows = rows.assign(**values_of(rows))
         most = rows.sort_values(FLAPS).iloc[-1]
         one["status"] = verdict["status"] = "ok"
         metric.update(status="ok", alone=[most["scenario_id"]])

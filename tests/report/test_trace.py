@@ -46,7 +46,7 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
     assert "<td>39012.5</td><td>leader_elected</td><td>t</td>" in text
     for words, name, value, unit in (
         ("offline (no leader)", "offline_partition_rate", "25", "% of time"),
-        ("commit latency p50 ms", "commit_latency_p50_ms", "–", "ms"),
+        ("commit latency p50", "commit_latency_p50_ms", "–", "ms"),
     ):
         named = f'<th scope="row">{words}<br><small><code>{name}</code></small></th>'
         assert f'{named}<td class="n">{value}</td><td>{unit}</td>' in text

@@ -164,7 +164,7 @@ class TestWording:
             "1 regressed on produce_unavailable_rate, isr_shrinks_per_partition_hour; x_any_offline"
         )
         assert words.reason(line) == (
-            "1 regressed on produce unavailable, isr shrinks per partition hour; x_any_offline"
+            "1 regressed on produce unavailable, ISR shrinks; x_any_offline"
         )
 
     @pytest.mark.parametrize(

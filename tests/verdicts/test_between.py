@@ -9,6 +9,7 @@ from isr_pipeline.verdicts.between import Between, compare_configurations, paret
 from isr_pipeline.verdicts.judge import panel_rows
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.worlds.columns import values_of
 from tests.verdicts.synthetic import NIGHT, Change, World, scaled
 
 OFFLINE = "offline_partition_rate"
@@ -21,7 +22,7 @@ AXES = (OFFLINE, FLAPS, LATENCY)
 def as_the_reference(panel: str, name: str, columns: dict[str, np.ndarray]) -> None:
     """Give every configuration the reference's numbers."""
     del name
-    same = World(names=("today",)).outcome_rows(panel, "today", None)
+    same = values_of(World(names=("today",)).outcome_rows(panel, "today", None))
     for axis in (*AXES, UNDER_MIN, "produce_unavailable_rate"):
         columns[axis] = same[axis].to_numpy(float)
 
