@@ -23,12 +23,13 @@ from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST
+from isr_pipeline.worlds.columns import MAIN
 
 SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-COLUMNS = (*quantities.TABLE, LOST)
+COLUMNS = (*MAIN, LOST)
 PARTS = {
     "first": "Which setting",
     "gains": "What else gets better",

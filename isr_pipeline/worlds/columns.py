@@ -10,7 +10,7 @@ counts it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -432,7 +432,7 @@ OF_THE_RUN: tuple[str, ...] = tuple(column.name for column in _OF_THE_RUN)
 """Columns that it has too."""
 
 
-def values_of(counted: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(counted: Any) -> dict[str, Any]:
     """Every metric of an outcome row, or of many rows as a data frame."""
     return {
         name: metric.value(counted[metric.top], counted[EXPOSURE])
