@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
-from isr_pipeline.worlds.columns import COLUMNS, EXPOSURE
+from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.run import run
 from tests.worlds.checks import checked_run
 
@@ -71,9 +71,9 @@ COUNTS = (
 def test_equal_weights_change_no_rate() -> None:
     """Where each stands for seven, rates and latencies are the same, and counts seven times."""
     one, seven = outcome(), outcome({str(n): 7 for n in range(PARTITIONS)})
-    for column in COLUMNS:
-        times = 7 if column.name in COUNTS else 1
-        assert seven[column.name] == pytest.approx(times * one[column.name]), column.name
+    for name in (*METRICS, *OF_THE_RUN):
+        times = 7 if name in COUNTS else 1
+        assert seven[name] == pytest.approx(times * one[name]), name
     assert one["isr_shrinks_per_partition_hour"] > 0
     assert one["produce_unavailable_rate"] > 0
     assert one["failed_partitions_max"] > 0
