@@ -28,6 +28,7 @@ from isr_pipeline.verdicts.model import (
     load_verdict,
     run_again,
 )
+from isr_pipeline.verdicts.sentences import reason
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _not_compared(
     """Why a night's configuration has no partner, though there is a baseline now."""
     accepted = baseline.record.night
     if verdict.status is not Status.BASELINE:
-        return f"{verdict.name} was not compared with the baseline: {verdict.reason}"
+        return f"{verdict.name} was not compared with the baseline: {reason(verdict)}"
     if accepted == plan.night:
         return _itself(plan)
     if judged.baseline is not None:

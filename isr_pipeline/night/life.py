@@ -8,6 +8,7 @@ came; everything else is only as good as that says.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
@@ -29,6 +30,9 @@ from isr_pipeline.night.status import (
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import remove_debris
 from isr_pipeline.worlds.ready import compile_kernel
+
+if TYPE_CHECKING:
+    from isr_pipeline.verdicts.model import NightVerdict
 
 
 def begin(
@@ -77,14 +81,14 @@ def finish(
         dag_run_id: the run that ends.
 
     Returns:
-        The verdict's headline, metrics in words.
+        The verdict's headline.
 
     Raises:
         Refused: a task did not end well, there is no verdict, or it is red.
     """
     try:
-        headline, state, red = _outcome(experiment, night, broken)
-        write_status(experiment, night, Status(state, "", dag_run_id))
+        verdict = _verdict(experiment, night, broken)
+        write_status(experiment, night, Status(str(verdict.status), "", dag_run_id))
     except Refused as refusal:
         # On a full disk nothing can be noted: the night is then listed as interrupted.
         with suppress(OSError):
@@ -92,13 +96,15 @@ def finish(
         raise
     finally:
         release_night(Home.from_environment(), experiment, night, owner=dag_run_id)
-    if red and (fail_on_regression or state != "regressed"):
-        raise Refused(in_words(headline))
-    return in_words(headline)
+    from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415 - reads pydantic
+
+    if verdict.red and (fail_on_regression or verdict.status != "regressed"):
+        raise Refused(headline(verdict))
+    return headline(verdict)
 
 
-def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, bool]:
-    """Headline, status and colour of a night.
+def _verdict(experiment: str, night: str, broken: list[str]) -> NightVerdict:
+    """The verdict of a night that has come to its end.
 
     Raises:
         Refused: it has none.
@@ -110,7 +116,7 @@ def _outcome(experiment: str, night: str, broken: list[str]) -> tuple[str, str, 
     verdict = load_verdict(experiment, night)
     if verdict.awaits_confirm:
         raise Refused(f"night {night} of {experiment}: further scenarios were never looked at")
-    return verdict.headline, str(verdict.status), verdict.red
+    return verdict
 
 
 def written_by(experiment: str, dag_run_id: str) -> tuple[str, str] | None:
@@ -207,13 +213,6 @@ def note_of(experiment: str, night: str, line: str) -> str:
 def _in_parts(*parts: str) -> str:
     """Paragraphs, without the empty ones."""
     return "\n\n".join(part for part in parts if part)
-
-
-def in_words(line: str) -> str:
-    """A line of the verdict with its metrics in words."""
-    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
-
-    return words.reason(line)
 
 
 def interrupt_run(experiment: str, dag_run_id: str) -> None:

@@ -25,7 +25,6 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         (report, data_docs, mlflow). Of a night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.headline import without_advice  # noqa: PLC0415 - reads pydantic
 
     home = Home.from_environment()
     folder = home.night_dir(experiment, night)
@@ -54,12 +53,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     if (folder / "plan.json").is_file():
         plan = Plan.load(folder / "plan.json")
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
-        headline = headline_of(experiment, night)
-        found = without_advice(headline)
-        if status.state in WITHOUT_VERDICT:
-            headline = found
-        elif found != headline and _is_accepted(experiment, night):
-            headline = f"{found}; this night is the baseline now"
+        headline = _headline(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
         shown |= {"configs": _configurations(plan), "headline": headline}
         shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
         shown |= {"answer": _answer(experiment, night)}
@@ -126,16 +120,24 @@ def worse_lines(experiment: str, night: str) -> list[str]:
     return words.worse(verdict)
 
 
-def headline_of(experiment: str, night: str) -> str:
-    """Headline of a night's verdict; empty if it has none, and why if it cannot be read."""
+def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
+    """Headline of a night's verdict; empty if it has none, and why if it cannot be read.
+
+    How a night is accepted is said of a whole one that is not the baseline already.
+    """
+    from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.model import VerdictDamaged, load_verdict  # noqa: PLC0415
 
     try:
-        return load_verdict(experiment, night).headline
+        verdict = load_verdict(experiment, night)
     except VerdictDamaged as damage:
         return str(damage)
     except Refused:
         return ""
+    advised, bare = (sentences.headline(verdict, advice=advice) for advice in (True, False))
+    if is_whole and advised != bare and _is_accepted(experiment, night):
+        return f"{bare}; this night is the baseline now"
+    return advised if is_whole else bare
 
 
 def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
@@ -169,6 +171,7 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
     """Every configuration with its verdict and its metrics over the regression panel."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.sentences import reason  # noqa: PLC0415 - reads pydantic
 
     try:
         verdicts = {
@@ -186,7 +189,7 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
             "words": [str(word) for word in verdicts[one.config_id].words]
             if one.config_id in verdicts
             else [],
-            "reason": verdicts[one.config_id].reason if one.config_id in verdicts else "",
+            "reason": reason(verdicts[one.config_id]) if one.config_id in verdicts else "",
             "decisions": _decisions(verdicts.get(one.config_id)),
             "changed": [change.as_json() for change in changes.of(one.config_id)],
             "params": dict(one.params),

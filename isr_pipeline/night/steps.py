@@ -69,20 +69,20 @@ def _check(table: str, plan: Plan) -> None:
 
 def judge(plan: Plan) -> str:
     """Compare every configuration with the baseline; the headline."""
-    from isr_pipeline.report.words import reason  # noqa: PLC0415
     from isr_pipeline.verdicts.judge import judge_night  # noqa: PLC0415
+    from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415
 
-    return reason(judge_night(plan).headline)
+    return headline(judge_night(plan))
 
 
 def look(plan: Plan, number: int) -> str:
     """Check what a stage added, and call again what is not decided; the headline."""
-    from isr_pipeline.report.words import reason  # noqa: PLC0415
+    from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import look_night  # noqa: PLC0415
 
     _check("scenarios", plan)
     _check("outcomes", plan)
-    return reason(look_night(plan, number).headline)
+    return headline(look_night(plan, number))
 
 
 def decide(plan: Plan) -> str:
@@ -91,12 +91,12 @@ def decide(plan: Plan) -> str:
     What no stage could decide stays open.
     """
     from isr_pipeline.report.answer import write_answer  # noqa: PLC0415
-    from isr_pipeline.report.words import reason  # noqa: PLC0415
+    from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import decide as decide_night  # noqa: PLC0415
 
-    headline = reason(decide_night(plan).headline)
+    verdict = decide_night(plan)
     write_answer(plan)
-    return headline
+    return headline(verdict)
 
 
 def log_to_mlflow(plan: Plan) -> str:

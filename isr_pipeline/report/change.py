@@ -5,9 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import charts, words
+from isr_pipeline.report import charts
 from isr_pipeline.report.page import Page, fold, strata_table
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -23,6 +24,6 @@ def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: Metri
         f"<strong>{label}</strong>: each differing scenario's change, "
         f"{METRICS[metric.metric].unit.total}",
     )
-    reason = f"<p><strong>{label}</strong>: {escape(words.reason(metric.reason))}</p>"
+    reason = f"<p><strong>{label}</strong>: {escape(reason_of_metric(metric))}</p>"
     each = drawn + strata_table(metric)
     return reason + (fold("Each scenario's change, and every stratum", each) if each else "")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.report import words
 from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, fold
-from isr_pipeline.report.sections import Section, sections
-from isr_pipeline.report.sections.answer import headline
+from isr_pipeline.report.sections import Section, answer, sections
 from isr_pipeline.verdicts.model import WORST_FIRST, Status
+from isr_pipeline.verdicts.sentences import headline
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -38,8 +37,7 @@ def render(data: NightData) -> str:
     drawn = [(one, text) for one in sections() if (text := one.body(page, data))]
     bodies = "\n".join(_section(one, text) for one, text in drawn)
     links = "".join(f'<li><a href="#{one.name}">{one.title}</a></li>' for one, _ in drawn)
-    line = words.reason(data.verdict.headline)
-    title = escape(f"{data.plan.experiment} {data.plan.night}: {line}")
+    title = escape(f"{data.plan.experiment} {data.plan.night}: {headline(data.verdict)}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -75,9 +73,9 @@ def _header(data: NightData) -> str:
         )
     return (
         f"<header><div><p class=where>{escape(verdict.experiment)} · night "
-        f"{escape(verdict.night)}</p><h1>{breakable(headline(data))}</h1>"
+        f"{escape(verdict.night)}</p><h1>{breakable(answer.headline(data))}</h1>"
         f'<ul class="counts" aria-label="Configurations by verdict">{chips}</ul>'
-        f"<p class=where>{escape(words.reason(verdict.headline))}.{compared}</p></div></header>"
+        f"<p class=where>{escape(headline(verdict))}.{compared}</p></div></header>"
     )
 
 

@@ -54,7 +54,7 @@ def print_night(shown: dict[str, Any]) -> None:
     for line in (shown["headline"], shown["reason"]):
         if line:
             # Not wrapped: a command stays in one piece.
-            console.print(Text(words.reason(line)), soft_wrap=True)
+            console.print(Text(line), soft_wrap=True)
     if shown.get("answer"):
         for name, text in _answer(shown["answer"]):
             console.print(Text(_wrapped(name, text, console.width)), soft_wrap=True)

@@ -13,6 +13,7 @@ from isr_pipeline.verdicts.model import (
     Status,
     number,
 )
+from isr_pipeline.verdicts.sentences import headline, reason
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def verdict_tags(verdict: NightVerdict) -> dict[str, str]:
     return {
         "verdict": str(verdict.status),
         "red": str(verdict.red).lower(),
-        "headline": words.reason(verdict.headline),
+        "headline": headline(verdict),
         "regressed_metrics": ",".join(sorted(regressed)),
         "improved_metrics": ",".join(
             sorted({m for one in verdict.configurations for m in one.metrics_with(Status.IMPROVED)})
@@ -111,7 +112,7 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
         "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
         "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
         "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
-        "reason": words.reason(one.reason)[:4_000],
+        "reason": reason(one),
     }
 
 
@@ -136,7 +137,7 @@ def night_note(
         answer: which setting to take, in a sentence; empty if there is none.
     """
     lines = [
-        f"**{words.reason(verdict.headline)}**",
+        f"**{headline(verdict)}**",
         "",
         *(f"* {line}" for line in words.worse(verdict)[:WORSE_MAX]),
         "",
@@ -164,7 +165,7 @@ def night_note(
 def config_note(one: ConfigVerdict, trend: str) -> str:
     """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
     lines = [
-        f"**{', '.join(str(word) for word in one.words)}**: {words.reason(one.reason)}"[:4_000],
+        f"**{', '.join(str(word) for word in one.words)}**: {reason(one)}",
         "",
         f"[its nights so far]({trend})",
         "",

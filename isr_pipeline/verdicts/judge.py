@@ -16,7 +16,6 @@ import pandas as pd
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
-from isr_pipeline.verdicts.headline import ADVICE, headline
 from isr_pipeline.verdicts.look import Power, call, finite
 from isr_pipeline.verdicts.model import (
     RED,
@@ -24,13 +23,14 @@ from isr_pipeline.verdicts.model import (
     ConfigVerdict,
     MetricVerdict,
     NightVerdict,
+    NotCompared,
     Status,
     accept_command,
-    reason_of,
     verdict_path,
     worst,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import METRICS
 
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
 NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
-NESTED = {"strata", "redraws", "risen_most", "fallen_most", "alone", "newly"}
+NESTED = {
+    *("seen", "further", "not_drawn"),
+    *("strata", "redraws", "risen_most", "fallen_most", "alone", "newly"),
+}
 """What `verdict.json` has and the `verdicts` table has not."""
 
 
@@ -105,12 +108,12 @@ def _note(experiment: str) -> BaselineNote | None:
     return record.note() if record else None
 
 
-def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]:
+def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, NotCompared | None]:
     """The baseline, or None and why it cannot be used (None if there never was one)."""
     try:
         baseline = baselines.load(plan.experiment)
     except baselines.BaselineDamaged as damage:
-        return None, str(damage)
+        return None, NotCompared(why=str(damage))
     if baseline is None:
         return None, None
     for name, ours, theirs in (
@@ -118,23 +121,23 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, str | None]
         ("confirm", plan.confirm_digest, baseline.record.confirm_digest),
     ):
         if ours != theirs:
-            return None, (
+            why = (
                 f"baseline of night {baseline.record.night} is of another {name} panel "
-                f"({theirs[:12]}, tonight {ours[:12]}){ADVICE}"
-                f"{accept_command(plan.experiment, plan.night)}"
+                f"({theirs[:12]}, tonight {ours[:12]})"
             )
+            return None, NotCompared(why=why, accept=accept_command(plan.experiment, plan.night))
     return baseline, None
 
 
 def _without_baseline(
-    plan: Plan, tonight: PanelOutcomes, settings: VerdictSettings, refusal: str | None
+    plan: Plan, tonight: PanelOutcomes, settings: VerdictSettings, refusal: NotCompared | None
 ) -> tuple[ConfigVerdict, ...]:
     status = Status.BASELINE if refusal is None else Status.NO_DATA
-    reason = refusal or "no baseline accepted yet"
+    why = refusal or NotCompared(why="no baseline accepted yet")
     return tuple(
         _refused(one.name, one.config_id, problem, settings)
         if (problem := unusable_pairs(tonight, one.config_id)) and refusal is None
-        else _unpaired(one.name, tonight, one.config_id, settings, status=status, reason=reason)
+        else _unpaired(one.name, tonight, one.config_id, settings, status=status, why=why)
         for one in plan.configurations
     )
 
@@ -169,7 +172,7 @@ def _against(
                 one.config_id,
                 settings,
                 status=Status.BASELINE,
-                reason="new in the experiment: not part of the baseline",
+                why=NotCompared(why="new in the experiment: not part of the baseline"),
             )
     return tuple(verdicts[one.config_id] for one in plan.configurations), power
 
@@ -248,29 +251,27 @@ def _compared(
     changed: tuple[str, ...],
 ) -> ConfigVerdict:
     status = worst([one.status for one in metrics])
-    reason = reason_of(status, metrics)
-    if status is Status.UNCHANGED:
-        reason = "bit-identical outcomes"
-        if changed:
-            status = Status.OK
-            reason = f"tested metrics are bit-identical; changed: {', '.join(changed)}"
+    only_others = changed if status is Status.UNCHANGED else ()
     return ConfigVerdict(
         name=name,
         config_id=config_id,
         baseline_config_id=pairing.partners[config_id],
-        status=status,
-        reason=reason,
+        status=Status.OK if only_others else status,
         metrics=metrics,
+        changed=only_others,
     )
 
 
 def _refused(name: str, config_id: str, problem: str, settings: VerdictSettings) -> ConfigVerdict:
     metrics = tuple(
-        MetricVerdict(metric=metric, status=Status.NO_DATA, reason=problem)
-        for metric in settings.metrics
+        MetricVerdict(metric=metric, status=Status.NO_DATA) for metric in settings.metrics
     )
     return ConfigVerdict(
-        name=name, config_id=config_id, status=Status.NO_DATA, reason=problem, metrics=metrics
+        name=name,
+        config_id=config_id,
+        status=Status.NO_DATA,
+        metrics=metrics,
+        not_compared=NotCompared(why=problem),
     )
 
 
@@ -281,7 +282,7 @@ def _unpaired(
     settings: VerdictSettings,
     *,
     status: Status,
-    reason: str,
+    why: NotCompared,
 ) -> ConfigVerdict:
     """A configuration that has numbers of its own and nothing to compare them with."""
     alone = tonight.select((config_id,))
@@ -289,14 +290,13 @@ def _unpaired(
         MetricVerdict(
             metric=metric,
             status=status,
-            reason=reason,
             total=finite(alone.totals(metric)[0]),
             value=finite(alone.means(metric)[0]),
         )
         for metric in settings.metrics
     )
     return ConfigVerdict(
-        name=name, config_id=config_id, status=status, reason=reason, metrics=metrics
+        name=name, config_id=config_id, status=status, metrics=metrics, not_compared=why
     )
 
 
@@ -323,7 +323,6 @@ def assemble(
     return NightVerdict(
         experiment=plan.experiment,
         night=plan.night,
-        headline=headline(configurations, plan.experiment, plan.night, pending=pending),
         status=worst([one.status for one in configurations]),
         red=any(one.status in RED for one in configurations),
         panel_digest=plan.panel_digest,
@@ -351,6 +350,7 @@ def verdict_rows(verdict: NightVerdict) -> pd.DataFrame:
             "config_id": one.config_id,
             "config_name": one.name,
             "config_status": str(one.status),
+            "reason": reason_of_metric(metric) or reason(one),
             **metric.model_dump(mode="json", exclude=NESTED),
         }
         for one in verdict.configurations

@@ -21,9 +21,15 @@ import numpy.typing as npt
 from isr_pipeline.verdicts.comparison import Comparison, compare, sides_of
 from isr_pipeline.verdicts.halves import ONE_SIDED, Intervals, intervals
 from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, rise_matters
-from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
+from isr_pipeline.verdicts.model import (
+    Finding,
+    MetricVerdict,
+    Seen,
+    Status,
+    StratumVerdict,
+    Traded,
+)
 from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
-from isr_pipeline.verdicts.quantities import quantity
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import Rejectable, benjamini_hochberg, holm, rejectable
 from isr_pipeline.worlds.columns import METRICS
@@ -32,8 +38,19 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 At = tuple[int, int]
 
-AWAITS_CONFIRM = "flagged; further scenarios decide"
-NOT_CONFIRMED = "; not confirmed: "
+STATUS = {
+    Finding.IDENTICAL: Status.UNCHANGED,
+    Finding.ROUNDING: Status.OK,
+    Finding.RISE: Status.SUSPECT,
+    Finding.RISE_IN_STRATA: Status.SUSPECT,
+    Finding.NEWLY: Status.SUSPECT,
+    Finding.FALL: Status.IMPROVED,
+    Finding.RULED_OUT: Status.OK,
+    Finding.TOO_FEW: Status.UNDECIDED,
+    Finding.SMALL: Status.UNDECIDED,
+    Finding.OPEN: Status.UNDECIDED,
+}
+"""What is found -> the status of a metric before any further scenarios."""
 
 SEVERAL = 3
 """Scenarios on either side from which on a change is a trade."""
@@ -226,18 +243,39 @@ class _Look:
         found = self.found
         strata = self._strata(at)
         traded, risen, fallen = self._traded(at)
-        status, reason = self._called(at, strata, int(never.sum()), had=had)
-        if traded:
-            reason += (
-                f"; traded: worse in {found.risen[at]} scenarios ({', '.join(risen)}), better in "
-                f"{found.fallen[at]} ({', '.join(fallen)})"
+        hurt = tuple(one for one in strata if one.status is Status.SUSPECT)
+        finding = self._finding(at, hurt=bool(hurt), never=bool(never.any()))
+        seen = Seen(finding=finding)
+        if found.discordant[at]:
+            trade = Traded(
+                risen=int(found.risen[at]),
+                fallen=int(found.fallen[at]),
+                risen_most=risen,
+                fallen_most=fallen,
             )
-        differs = status is not Status.UNCHANGED
+            seen = Seen(
+                finding=finding,
+                value=float(found.value[at]),
+                baseline_value=float(found.baseline_value[at]),
+                ratio=finite(found.ratio[at]),
+                ratio_low=finite(self.ends.low[0][at]),
+                ratio_high=finite(self.ends.high[0][at]),
+                q=self._q(at, finding),
+                p=float(self.ends.at_least_margin[0][at]),
+                strata=hurt,
+                differing=int(found.discordant[at]),
+                needed=self.worse.able.needed,
+                newly=int(never.sum()),
+                had=had,
+                traded=trade if traded else None,
+            )
+        status = STATUS[finding]
+        differs = finding is not Finding.IDENTICAL
         rises = found.size(at).rises
         return MetricVerdict(
             metric=found.metrics[at[0]],
             status=status,
-            reason=reason,
+            seen=seen,
             total=float(found.total[at]),
             baseline_total=float(found.baseline_total[at]),
             value=float(found.value[at]),
@@ -261,50 +299,40 @@ class _Look:
             strata=strata,
         )
 
-    def _called(
-        self, at: At, strata: tuple[StratumVerdict, ...], never: int, *, had: bool
-    ) -> tuple[Status, str]:
-        """Status of one metric before any further scenarios, and why."""
+    def _finding(self, at: At, *, hurt: bool, never: bool) -> Finding:
+        """What is found of one metric.
+
+        Args:
+            at: of which.
+            hurt: whether a stratum is called worse.
+            never: whether it newly happens and must not.
+        """
         if self.found.identical[at]:
-            return Status.UNCHANGED, "bit-identical outcomes"
-        discordant = int(self.found.discordant[at])
-        if discordant == 0:
-            return Status.OK, "differs by rounding only"
+            return Finding.IDENTICAL
+        if self.found.discordant[at] == 0:
+            return Finding.ROUNDING
         settings, worse, better = self.settings, self.worse, self.better
         size = self.found.size(at)
-        said = f"{size}{self._interval(at)}"
-        hurt = [one for one in strata if one.status is Status.SUSPECT]
-        where = _in(self.found.metrics[at[0]], hurt)
         if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
-            return Status.SUSPECT, f"{said}{where}, q {worse.q[at]:.2g}; {AWAITS_CONFIRM}"
+            return Finding.RISE
         if hurt:
-            return Status.SUSPECT, f"{said} in all{where}; {AWAITS_CONFIRM}"
+            return Finding.RISE_IN_STRATA
         if never:
-            scenarios = "scenario" if never == 1 else "scenarios"
-            before = "less than a tenth" if had else "none"
-            reason = f"{said}, in {never} {scenarios} that had {before}; {AWAITS_CONFIRM}"
-            return Status.SUSPECT, reason
+            return Finding.NEWLY
         if better.significant(at) and fall_matters(size, settings):
-            return Status.IMPROVED, f"{said}, q {better.q[at]:.2g}"
-        p = float(self.ends.at_least_margin[0][at])
-        if p <= self.plain:
-            return Status.OK, f"{said}: a rise that matters is ruled out (p {p:.2g})"
-        q = min(worse.q[at], better.q[at])
-        shortage = f"not significant (q {q:.2g})"
-        if discordant < worse.able.needed:
-            shortage = (
-                f"{discordant} scenarios differ, significance takes {worse.able.needed} or more"
-            )
-        elif worse.significant(at) or better.significant(at):
-            shortage = f"no chance (q {q:.2g}), but small in this estimate"
-        return Status.UNDECIDED, f"{said}; {shortage}, and a rise that matters is not ruled out"
+            return Finding.FALL
+        if self.ends.at_least_margin[0][at] <= self.plain:
+            return Finding.RULED_OUT
+        if self.found.discordant[at] < worse.able.needed:
+            return Finding.TOO_FEW
+        if worse.significant(at) or better.significant(at):
+            return Finding.SMALL
+        return Finding.OPEN
 
-    def _interval(self, at: At) -> str:
-        """`` (1.1 to 1.6)``, where there is a ratio."""
-        if not math.isfinite(self.found.ratio[at]):
-            return ""
-        high = finite(self.ends.high[0][at])
-        return f" ({self.ends.low[0][at]:.3g} to {'…' if high is None else format(high, '.3g')})"
+    def _q(self, at: At, finding: Finding) -> float:
+        """Of the direction that was found; the smaller one where neither was."""
+        worse, better = float(self.worse.q[at]), float(self.better.q[at])
+        return {Finding.RISE: worse, Finding.FALL: better}.get(finding, min(worse, better))
 
     def _strata(self, at: At) -> tuple[StratumVerdict, ...]:
         """One metric in each stratum; nothing if it does not differ."""
@@ -382,17 +410,6 @@ class _Look:
         """Of some scenarios those that got worse most."""
         order = np.argsort(-self.judged[:, *at], kind="stable")
         return tuple(self.scenario_ids[one] for one in order if chosen[one])[:NAMED]
-
-
-def _in(metric: str, hurt: list[StratumVerdict]) -> str:
-    """``, in isr-churn 2 x (14 of 14 worse)``."""
-    said = []
-    for one in hurt:
-        ratio = f"none to {quantity(metric, one.value)}"
-        if one.ratio is not None:
-            ratio = f"{one.ratio:.3g} x"
-        said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")
-    return f", in {', '.join(said)}" if said else ""
 
 
 def _claimed(p: Floats, differing: npt.NDArray[np.int64], corrected: _Corrected, at: At) -> Bools:

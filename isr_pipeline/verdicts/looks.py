@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts.halves import ONE_SIDED
-from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED, call, size_of
+from isr_pipeline.verdicts.look import call, size_of
 from isr_pipeline.verdicts.materiality import Size, is_latency, rise_matters
-from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status, StratumVerdict
+from isr_pipeline.verdicts.model import OPEN, Finding, MetricVerdict, Seen, Status, StratumVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -151,31 +151,24 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> Me
     whatever a look says.
     """
     suspect = before.status is Status.SUSPECT
-    on = f"on {by.look.scenarios} further scenarios"
-    again = f"{seen.reason.removesuffix(f'; {AWAITS_CONFIRM}')}, {on}"
-    first = before.reason.partition(NOT_CONFIRMED)[0].removesuffix(f"; {AWAITS_CONFIRM}")
-    not_confirmed = f"{first}{NOT_CONFIRMED}{again}"
+    is_confirmed = _is_confirmed(seen, by)
+    here = _seen(seen).on(by.look.scenarios, confirms=is_confirmed)
     strata = tuple(_confirmed(one) for one in seen.strata)
-    if _is_confirmed(seen, by):
+    status, first, further = seen.status, here, None
+    if is_confirmed:
         status = Status.REGRESSED
-        again = seen.reason.replace(AWAITS_CONFIRM, f"confirmed {on}")
     elif suspect and (before.newly or seen.status is Status.UNCHANGED):
         # What was found stays what the numbers are about: it did happen.
         newly = _together(before.newly, seen.newly)
-        return before.model_copy(
-            update={"reason": not_confirmed, "p_confirm": seen.p, "newly": newly}
-        )
+        return before.model_copy(update={"further": here, "p_confirm": seen.p, "newly": newly})
     elif seen.status is Status.UNCHANGED:
-        return _never_again(before, seen, by, on)
-    elif seen.status is Status.SUSPECT:
-        status, again = seen.status, seen.reason.replace(AWAITS_CONFIRM, on)
-    elif suspect and seen.status in OPEN and _rises(seen, by.settings):
-        status, again = Status.SUSPECT, not_confirmed
-    else:
-        status = seen.status
+        return _never_again(before, seen, by)
+    elif suspect and seen.status is Status.UNDECIDED and _rises(seen, by.settings):
+        status, first, further = Status.SUSPECT, _seen(before), here
     update = {
         "status": status,
-        "reason": again,
+        "seen": first,
+        "further": further,
         "p_confirm": seen.p,
         "scenarios": by.look.scenarios,
         "strata": strata,
@@ -185,7 +178,13 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> Me
     return seen.model_copy(update=update)
 
 
-def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked, on: str) -> MetricVerdict:
+def _seen(metric: MetricVerdict) -> Seen:
+    """What a verdict follows from."""
+    assert metric.seen is not None, "it was compared"
+    return metric.seen
+
+
+def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> MetricVerdict:
     """A metric that differed on the regression panel, and in no scenario of a look.
 
     That no further one differs bounds how often one does, not how much. So a rise is ruled out if
@@ -193,22 +192,17 @@ def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked, on: st
     less than what matters. Else the numbers of the regression panel stay: it did happen.
     """
     size = _most_missed(before, by)
-    text = f"{seen.reason} {on}"
+    count = by.look.scenarios
     if rise_matters(size, by.settings):
-        first = before.reason.partition(NOT_CONFIRMED)[0]
-        return before.model_copy(
-            update={
-                "status": Status.UNDECIDED,
-                "reason": f"{first}{NOT_CONFIRMED}{text}, and more like it is not ruled out",
-            }
-        )
+        none = Seen(finding=Finding.NONE_LEAVES_OPEN, scenarios=count)
+        return before.model_copy(update={"status": Status.UNDECIDED, "further": none})
     return seen.model_copy(
         update={
             "status": Status.OK,
-            "reason": f"{text}: a rise that matters is ruled out",
+            "seen": Seen(finding=Finding.NONE_RULES_OUT, scenarios=count),
             "ratio_high": size.ratio if math.isfinite(size.ratio) else None,
             "high_level": by.look.share * ONE_SIDED,
-            "scenarios": by.look.scenarios,
+            "scenarios": count,
             "alone": before.alone,
         }
     )

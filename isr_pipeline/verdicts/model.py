@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""
 
 
@@ -36,6 +36,49 @@ class Status(StrEnum):
     UNDECIDED = "undecided"
     NO_DATA = "no-data"
 
+
+class Finding(StrEnum):
+    """What a look at a panel finds of a metric."""
+
+    IDENTICAL = "identical"
+    """To the last bit."""
+
+    ROUNDING = "rounding"
+    """Nothing differs by more than the order of additions."""
+
+    RISE = "rise"
+    """It rises by what is looked at again, and not by chance."""
+
+    RISE_IN_STRATA = "rise-in-strata"
+    """In some strata alone."""
+
+    NEWLY = "newly"
+    """Scenarios have some of what must never happen, and had none, or hardly any."""
+
+    FALL = "fall"
+    """It falls by what matters, and not by chance."""
+
+    RULED_OUT = "ruled-out"
+    """A rise that matters is ruled out."""
+
+    TOO_FEW = "too-few"
+    """So few scenarios differ that nothing could be significant."""
+
+    SMALL = "small"
+    """It differs not by chance, by less than what matters."""
+
+    OPEN = "open"
+    """None of these."""
+
+    NONE_RULES_OUT = "none-rules-out"
+    """No further scenario differs; those that were missed would not matter."""
+
+    NONE_LEAVES_OPEN = "none-leaves-open"
+    """No further scenario differs; those that were missed may matter."""
+
+
+SUSPICIONS = frozenset({Finding.RISE, Finding.RISE_IN_STRATA, Finding.NEWLY})
+"""Findings that make a metric `suspect`."""
 
 LOST = "records_lost"
 """Metric of acknowledged records that are gone: told before any other."""
@@ -126,6 +169,70 @@ class Redraw(_Record):
         """Whether the counts hint at a difference, certain or not."""
         return self.p <= LEANS_P
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the counts show a difference."""
+        return self.p < self.level
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """What sorts the surest of some redraws first."""
+        return self.p / self.level, self.scenario_id
+
+
+class Traded(_Record):
+    """What got worse and what got better would each matter alone.
+
+    Attributes:
+        risen: scenarios that got worse; ``fallen``: better.
+        risen_most: the names of some that got worse most; ``fallen_most``: likewise.
+    """
+
+    risen: int
+    fallen: int
+    risen_most: tuple[str, ...]
+    fallen_most: tuple[str, ...]
+
+
+class Seen(_Record):
+    """What one look at a panel shows of a metric: the facts of its reason.
+
+    Attributes:
+        finding: what it comes to. Of outcomes that are the same it is all.
+        scenarios: further ones that were looked at; None of the regression panel.
+        confirms: whether they confirm a rise.
+        value: weighted mean in the metric's own unit; ``baseline_value``: of the baseline.
+        ratio: as of :class:`MetricVerdict`, with ``ratio_low`` and ``ratio_high``.
+        q: of the direction that was found; the smaller one where neither was.
+        p: one-sided p-value of a rise that matters, or of a larger one.
+        strata: those in which it rises.
+        differing: scenarios that do; ``needed``: fewest that could be significant.
+        newly: scenarios in which it newly happens, of what must never happen.
+        had: whether some of these had a tenth of it, or less, but not none.
+        traded: if it is.
+    """
+
+    finding: Finding
+    scenarios: int | None = None
+    confirms: bool = False
+    value: float = 0.0
+    baseline_value: float = 0.0
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    q: float | None = None
+    p: float | None = None
+    strata: tuple[StratumVerdict, ...] = ()
+    differing: int = 0
+    needed: int = 0
+    newly: int = 0
+    had: bool = False
+    traded: Traded | None = None
+
+    def on(self, scenarios: int, *, confirms: bool = False) -> Seen:
+        """The same, seen on so many further scenarios."""
+        return self.model_copy(update={"scenarios": scenarios, "confirms": confirms})
+
 
 class MetricVerdict(_Record):
     """One metric of one configuration.
@@ -133,7 +240,10 @@ class MetricVerdict(_Record):
     Attributes:
         metric: outcome column.
         status: of this metric.
-        reason: one line that says why.
+        seen: what the status follows from; None if nothing was compared.
+        further: what further scenarios show that do not confirm what was seen; None if they did,
+            or none were looked at.
+        not_drawn: why scenarios that had to be drawn again were not; empty if none had to.
         total: weighted total in natural units (partition-seconds, events, ms, count); None if a
             pair is missing or failed.
         baseline_total: the same of the accepted baseline.
@@ -163,7 +273,9 @@ class MetricVerdict(_Record):
 
     metric: str
     status: Status
-    reason: str
+    seen: Seen | None = None
+    further: Seen | None = None
+    not_drawn: str = ""
     total: float | None = None
     baseline_total: float | None = None
     value: float | None = None
@@ -197,10 +309,24 @@ class MetricVerdict(_Record):
         return self.status in OPEN
 
 
+class NotCompared(_Record):
+    """Why a configuration was not compared with a baseline, or not to the end.
+
+    Attributes:
+        why: one line.
+        accept: command that accepts the night, where that mends it; else empty.
+    """
+
+    why: str
+    accept: str = ""
+
+
 class ConfigVerdict(_Record):
     """One configuration: the worst of its metrics.
 
     Attributes:
+        not_compared: why; None if it was.
+        changed: outcome columns that are not bit-identical though every tested one is.
         stopped: why no further scenarios are simulated for it though something is open; empty if
             they are, as long as the budget says so.
     """
@@ -209,8 +335,9 @@ class ConfigVerdict(_Record):
     config_id: str
     baseline_config_id: str | None = None
     status: Status
-    reason: str
     metrics: tuple[MetricVerdict, ...]
+    not_compared: NotCompared | None = None
+    changed: tuple[str, ...] = ()
     stopped: str = ""
 
     @property
@@ -240,8 +367,7 @@ class ConfigVerdict(_Record):
     def with_metrics(self, metrics: tuple[MetricVerdict, ...]) -> ConfigVerdict:
         """The same configuration, with other verdicts on its metrics."""
         status = worst([one.status for one in metrics])
-        update = {"status": status, "reason": reason_of(status, metrics), "metrics": metrics}
-        return self.model_copy(update=update)
+        return self.model_copy(update={"status": status, "metrics": metrics})
 
     @property
     def words(self) -> tuple[Status, ...]:
@@ -289,7 +415,6 @@ class NightVerdict(_Record):
     """Everything that is said of a night.
 
     Attributes:
-        headline: the one line.
         status: worst status of any configuration.
         red: whether the gate must fail (if it is set to).
         tests: configuration x metric comparisons that could have been significant, copies counted
@@ -306,7 +431,6 @@ class NightVerdict(_Record):
 
     experiment: str
     night: str
-    headline: str
     status: Status
     red: bool
     panel_digest: str
@@ -410,17 +534,6 @@ def run_again(experiment: str, night: str) -> str:
 def worst(statuses: list[Status]) -> Status:
     """The worst of some statuses; `baseline` of none."""
     return min(statuses, key=WORST_FIRST.index, default=Status.BASELINE)
-
-
-def reason_of(status: Status, metrics: tuple[MetricVerdict, ...]) -> str:
-    """Why a configuration has its status: the metrics that have it, and those that improved."""
-    deciding = [one for one in metrics if one.status is status]
-    if status is not Status.IMPROVED:
-        deciding += [one for one in metrics if one.status is Status.IMPROVED]
-    return "; ".join(
-        f"{one.metric}: {'improved, ' if one.status is not status else ''}{one.reason}"
-        for one in deciding
-    )
 
 
 def number(value: float | None) -> str:

@@ -25,7 +25,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.look import ALONE, AWAITS_CONFIRM, NOT_CONFIRMED
+from isr_pipeline.verdicts.look import ALONE
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
 
 if TYPE_CHECKING:
@@ -106,45 +106,21 @@ def drawn_again(
 def decided_by(metric: MetricVerdict, redraws: tuple[Redraw, ...]) -> MetricVerdict:
     """A suspicion after its scenarios were drawn again: `regressed` if one of them is certain.
 
-    Then its reason begins with that, and the suspicion of a stratum is one no longer either: a
-    look at other scenarios, which few of such an event may show, has nothing to add.
+    Then the suspicion of a stratum is one no longer either: a look at other scenarios, which few
+    of such an event may show, has nothing to add.
 
     Args:
         metric: `suspect` or `regressed`.
         redraws: of its scenarios, beside those that it has.
     """
-    if not redraws:
-        return metric
-    worst = min(redraws, key=lambda one: (one.p / one.level, one.scenario_id))
-    redraws = (*metric.redraws, *redraws)
-    if worst.p >= worst.level:
-        counts = _counts(worst, f"{worst.scenario_id}: in")
-        return metric.model_copy(
-            update={"redraws": redraws, "reason": f"{metric.reason}; {counts}"}
-        )
-    counts = _counts(worst, "confirmed: in", f" of {worst.scenario_id}")
-    found = metric.reason.partition(NOT_CONFIRMED)[0].replace(f"; {AWAITS_CONFIRM}", "")
+    update: dict[str, Any] = {"redraws": (*metric.redraws, *redraws), "not_drawn": ""}
+    if not any(one.is_certain for one in redraws):
+        return metric.model_copy(update=update)
     strata = tuple(
         one.model_copy(update={"status": Status.REGRESSED}) if one.status is Status.SUSPECT else one
         for one in metric.strata
     )
-    return metric.model_copy(
-        update={
-            "status": Status.REGRESSED,
-            "redraws": redraws,
-            "reason": f"{counts}; {found}",
-            "strata": strata,
-        }
-    )
-
-
-def _counts(one: Redraw, first: str, of: str = "") -> str:
-    """``confirmed: in 20 of 20 phase draws of regression-00042, 0 of 20 before``."""
-    more = f" more than {one.above:g}" if one.above else ""
-    return (
-        f"{first} {one.tonight} of {one.draws} phase draws{of}{more}, "
-        f"{one.before} of {one.draws} before"
-    )
+    return metric.model_copy(update={**update, "status": Status.REGRESSED, "strata": strata})
 
 
 def awaiting(one: ConfigVerdict) -> list[MetricVerdict]:
@@ -186,7 +162,7 @@ def redraw(
         compiled: False runs the kernels as plain Python.
 
     Returns:
-        the verdicts; where a side's code cannot be run, the reason says so.
+        the verdicts; where a side's code cannot be run, they say so.
     """
     asked = [one for one in verdicts if awaiting(one)]
     decided: dict[str, ConfigVerdict] = {}
@@ -302,9 +278,7 @@ def _not_drawn(one: ConfigVerdict, why: str) -> ConfigVerdict:
     waiting = {metric.metric for metric in awaiting(one)}
     return one.with_metrics(
         tuple(
-            metric.model_copy(update={"reason": f"{metric.reason}; not drawn again: {why}"})
-            if metric.metric in waiting
-            else metric
+            metric.model_copy(update={"not_drawn": why}) if metric.metric in waiting else metric
             for metric in one.metrics
         )
     )

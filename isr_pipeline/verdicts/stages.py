@@ -23,6 +23,7 @@ from isr_pipeline.verdicts.model import (
     OPEN,
     ConfigVerdict,
     NightVerdict,
+    NotCompared,
     StageVerdict,
     Status,
     load_verdict,
@@ -134,8 +135,8 @@ def why_not(plan: Plan, panel: str) -> str:
 def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
     """Note of some configurations why no further scenarios are simulated for them."""
     configurations = tuple(
-        one.model_copy(update={"stopped": why, "reason": f"{one.reason}; {why}"})
-        if (why := without.get(one.config_id))
+        one.model_copy(update={"stopped": without[one.config_id]})
+        if one.config_id in without
         else one
         for one in verdict.configurations
     )
@@ -180,10 +181,7 @@ def _rewritten(
         note=verdict.baseline,
         pending=not final,
     )
-    headline = f"{written.headline}; {stopped}" if stopped else written.headline
-    written = written.model_copy(
-        update={"stages": stages, "stopped": stopped, "headline": headline}
-    )
+    written = written.model_copy(update={"stages": stages, "stopped": stopped})
     judge.write(written)
     return written
 
@@ -305,11 +303,14 @@ def _decided(
 
 
 def _without_data(one: ConfigVerdict, panel: str) -> ConfigVerdict:
-    reason = f"a pair of panel {panel} spent its event budget or is missing in the baseline"
+    why = f"a pair of panel {panel} spent its event budget or is missing in the baseline"
     metrics = tuple(
-        metric.model_copy(update={"status": Status.NO_DATA, "reason": reason})
+        metric.model_copy(update={"status": Status.NO_DATA, "seen": None, "further": None})
         if metric.status in OPEN
         else metric
         for metric in one.metrics
     )
-    return one.model_copy(update={"status": Status.NO_DATA, "reason": reason, "metrics": metrics})
+    problem = NotCompared(why=why)
+    return one.model_copy(
+        update={"status": Status.NO_DATA, "metrics": metrics, "not_compared": problem}
+    )

@@ -324,7 +324,7 @@ class TestContestants:
 class TestAgain:
     """What must never happen, drawn again by the kernels that simulated the pool."""
 
-    LOST = MetricVerdict(metric="records_lost", status=Status.SUSPECT, reason="", newly=("x",))
+    LOST = MetricVerdict(metric="records_lost", status=Status.SUSPECT, newly=("x",))
 
     def night(self, pool: Pool, plant: dict[str, object]) -> Night:
         """A night whose first scenario of `offline` may lose records by unclean elections."""

@@ -28,6 +28,7 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import Status, VerdictDamaged, load_verdict
+from isr_pipeline.verdicts.sentences import reason
 
 STATES = Path(__file__).resolve().parents[1] / "data" / "state"
 EXPERIMENT = "smoke"
@@ -103,7 +104,7 @@ class TestRefused:
             load_verdict(EXPERIMENT, LATER)
         assert str(refusal.value) == (
             f"experiment {EXPERIMENT}, night {LATER}: verdict.json has format 1, this release "
-            f"reads 2; run it again: isr-pipeline night run --night {LATER} "
+            f"reads 3; run it again: isr-pipeline night run --night {LATER} "
             f"--experiment {EXPERIMENT}"
         )
 
@@ -137,7 +138,7 @@ class TestBeside:
         plan = simulated(TONIGHT)
         verdict = judge_night(plan)
         assert verdict.status is Status.NO_DATA
-        assert verdict.configurations[0].reason.startswith("baseline.json has format 1, ")
+        assert reason(verdict.configurations[0]).startswith("baseline.json has format 1, ")
         assert "has to be accepted" in render(read_night(plan))
 
     def test_prune(self, home: Home) -> None:

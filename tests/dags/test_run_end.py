@@ -161,7 +161,7 @@ def judged(home: Home, status: Verdict, run: str = RUN) -> None:
     plan = World(experiment=EXPERIMENT).plan(NIGHT)
     of_each = (status, Verdict.UNCHANGED, Verdict.UNCHANGED)
     configurations = tuple(
-        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, reason="", metrics=())
+        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, metrics=())
         for one, has in zip(plan.configurations, of_each, strict=True)
     )
     assemble(

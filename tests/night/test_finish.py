@@ -24,7 +24,7 @@ def exit_status(status: Status) -> int:
     plan = World(experiment="smoke").plan(NIGHT)
     of_each = (status, Status.UNCHANGED, Status.UNCHANGED)
     configurations = tuple(
-        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, reason="", metrics=())
+        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, metrics=())
         for one, has in zip(plan.configurations, of_each, strict=True)
     )
     assemble(

@@ -278,14 +278,9 @@ class TestPage:
         ) in single
 
     def test_the_title_has_the_metric_in_words(self, regressed: World) -> None:
-        """A browser's tab says `ISR flaps`, whatever release judged the night."""
-        plan = regressed.plan(LATER)
-        file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
-        verdict = json.loads(file.read_text())
-        verdict["headline"] = f"1 of 4 configurations regressed on {FLAPS}, confirmed"
-        file.write_text(json.dumps(verdict))
-        title = render(read_night(plan)).split("<title>")[1].split("</title>")[0]
-        assert title == (
+        """A browser's tab says `ISR flaps`."""
+        title = render(read_night(regressed.plan(LATER))).split("<title>")[1].split("</title>")[0]
+        assert title.startswith(
             f"synthetic {LATER}: 1 of 4 configurations regressed on ISR flaps, confirmed"
         )
 

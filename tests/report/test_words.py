@@ -13,7 +13,6 @@ from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import terminal, words
 from isr_pipeline.report.sections.answer import how_sure
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.headline import headline
 from isr_pipeline.verdicts.model import (
     LOST,
     ConfigVerdict,
@@ -22,6 +21,7 @@ from isr_pipeline.verdicts.model import (
     Redraw,
     Status,
 )
+from isr_pipeline.verdicts.sentences import headline
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -59,7 +59,14 @@ class TestValues:
 
 def metric(name: str, status: Status, **more: Any) -> MetricVerdict:
     """A metric of which only its name, its status and what is given matter."""
-    return MetricVerdict(metric=name, status=status, reason="", **more)
+    return MetricVerdict(metric=name, status=status, **more)
+
+
+def night(*configurations: ConfigVerdict) -> NightVerdict:
+    """A night of which only its configurations matter."""
+    return NightVerdict.model_construct(
+        configurations=configurations, awaits_confirm=(), experiment="operators", stopped=""
+    )
 
 
 class TestOrder:
@@ -79,9 +86,7 @@ class TestOrder:
     def test_the_line_of_a_night_tells_lost_data_first(self) -> None:
         """One configuration loses records, two flap: what is lost comes before what is frequent."""
         several = tuple(
-            ConfigVerdict(
-                name=str(at), config_id=str(at), status=Status.REGRESSED, reason="", metrics=metrics
-            )
+            ConfigVerdict(name=str(at), config_id=str(at), status=Status.REGRESSED, metrics=metrics)
             for at, metrics in enumerate(
                 (
                     (metric(quantities.FLAPS, Status.REGRESSED), metric(LOST, Status.REGRESSED)),
@@ -89,7 +94,7 @@ class TestOrder:
                 )
             )
         )
-        line = headline(several, "operators", "2026-11-25", pending=False)
+        line = headline(night(*several))
         assert "regressed on acknowledged records lost, ISR flaps, confirmed" in line
 
     @pytest.mark.parametrize(
@@ -106,15 +111,13 @@ class TestOrder:
         better = metric(quantities.LATENCY, Status.IMPROVED)
         several = [
             ConfigVerdict(
-                name=str(at), config_id=str(at), status=Status.REGRESSED, reason="",
+                name=str(at), config_id=str(at), status=Status.REGRESSED,
                 metrics=(flaps, better) if also else (flaps,),
             )
             for at, also in enumerate(of)
         ]  # fmt: skip
-        same = ConfigVerdict(
-            name="same", config_id="same", status=Status.UNCHANGED, reason="", metrics=()
-        )
-        line = headline((*several, same), "operators", "2026-11-25", pending=False)
+        same = ConfigVerdict(name="same", config_id="same", status=Status.UNCHANGED, metrics=())
+        line = headline(night(*several, same))
         assert line.endswith(f"; 1 unchanged; {said}")
 
     def test_the_terminal_tells_lost_data_first(self) -> None:
@@ -145,9 +148,7 @@ class TestOrder:
         """What was drawn again says more than the p of a panel that has it once."""
         again = Redraw(scenario_id="regression-00005", draws=20, tonight=17, before=0, p=1e-8)
         lost = metric(LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,))
-        one = ConfigVerdict(
-            name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(lost,)
-        )
+        one = ConfigVerdict(name="today", config_id="c", status=Status.REGRESSED, metrics=(lost,))
         assert how_sure(one) == (
             "<p>today: acknowledged records lost is worse in 1 of 200 scenarios and better in 0; "
             "drawn again in 20 other phases, scenario regression-00005 has some in 17, in 0 "
@@ -193,10 +194,9 @@ class TestWording:
             scenarios=872,
         )  # fmt: skip
         one = ConfigVerdict(
-            name="today", config_id="c", status=Status.REGRESSED, reason="", metrics=(offline,)
+            name="today", config_id="c", status=Status.REGRESSED, metrics=(offline,)
         )
-        verdict = NightVerdict.model_construct(configurations=(one,))
-        assert words.worse(verdict) == [
+        assert words.worse(night(one)) == [
             "regressed: today: offline (no leader) 1.5 × (1.2 to 1.9), 872 scenarios"
         ]
 

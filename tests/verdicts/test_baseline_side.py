@@ -16,6 +16,7 @@ from isr_pipeline.kernels.source import Source, read_package, write_archive
 from isr_pipeline.verdicts import acceptance, baseline_side, stages
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import OPEN, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.sentences import reason
 from tests.blame.cases import SCENARIO
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
 
@@ -104,7 +105,7 @@ def given_up(verdict: NightVerdict, name: str, why: str) -> None:
     """Check that a configuration stays open and says why."""
     one = verdict.configuration(f"id-{name}")
     assert one.metric(FLAPS).status in OPEN
-    assert one.reason.endswith(f"; {why}")
+    assert reason(one).endswith(f"; {why}")
 
 
 @pytest.mark.usefixtures("home")

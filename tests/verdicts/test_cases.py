@@ -18,6 +18,7 @@ from isr_pipeline.verdicts.looks import Look, call_open
 from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.redraw import decided_by
+from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.verdicts.settings import load_settings
 
 OFFLINE = "offline_partition_rate"
@@ -133,7 +134,7 @@ class TestWhoIsHurt:
         assert one.ratio < 1.05
         hurt = next(s for s in one.strata if s.status is Status.SUSPECT)
         assert (hurt.stratum, hurt.risen, hurt.fallen) == ("isr-churn", hurt.scenarios, 0)
-        assert "in isr-churn 2 x" in one.reason
+        assert "in isr-churn 2 x" in reason_of_metric(one)
 
     def test_the_first_alarm_is_at_twice(self) -> None:
         """It was at about a hundred times; a twentieth more is too little to matter still."""
@@ -188,7 +189,7 @@ class TestFewAndTerrible:
         )
         red = decided_by(lost, (again,))
         assert red.status is Status.REGRESSED
-        assert red.reason.startswith(
+        assert reason_of_metric(red).startswith(
             f"confirmed: in 17 of 20 phase draws of {lost.newly[0]}, 0 of 20 before; "
         )
 
@@ -226,8 +227,8 @@ class TestFewAndTerrible:
         (one,) = called(OFFLINE, change)
         assert one.status is Status.SUSPECT
         assert one.traded
-        assert "traded: worse in 4 scenarios (" in one.reason
-        assert "better in 26 (" in one.reason
+        assert "traded: worse in 4 scenarios (" in reason_of_metric(one)
+        assert "better in 26 (" in reason_of_metric(one)
 
     @pytest.mark.parametrize("stratum", ["leader-read", "network"])
     def test_unavailability_five_times_in_one_stratum(self, stratum: str) -> None:
@@ -271,7 +272,10 @@ class TestAfterAQuietLook:
         assert one.ratio is not None
         assert one.ratio > 1.1
         assert one.alone == (f"regression-{row[0]:05d}",)
-        assert "bit-identical outcomes on 200 further scenarios, and more like it" in one.reason
+        assert (
+            "bit-identical outcomes on 200 further scenarios, and more like it"
+            in reason_of_metric(one)
+        )
 
     def test_the_same_after_many_more_scenarios(self) -> None:
         """None of eight thousand further ones is like it: so rare a rise does not matter."""

@@ -15,6 +15,7 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import NightVerdict, Status, load_verdict, worst
+from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
 from tests.verdicts.synthetic import EXPOSURE_S, LATER, NIGHT, Change, World, decided, scaled
 
 OFFLINE = "offline_partition_rate"
@@ -60,7 +61,7 @@ class TestStatuses:
         verdict = judge_night(World().write(NIGHT))
         assert verdict.status is Status.BASELINE
         assert not verdict.red
-        assert verdict.headline == (
+        assert headline(verdict) == (
             "no baseline accepted yet (3 configurations); accept this night: "
             "isr-pipeline baseline accept 2026-11-19 --experiment synthetic --why 'REASON'"
         )
@@ -68,15 +69,15 @@ class TestStatuses:
     def test_identical_outcomes_are_unchanged(self) -> None:
         """Bit-identical outcomes run no test: no p, no q."""
         verdict = judged(accepted(World()))
-        assert verdict.headline == "3 of 3 configurations unchanged"
+        assert headline(verdict) == "3 of 3 configurations unchanged"
         metric = verdict.configurations[0].metrics[0]
         assert (metric.status, metric.p, metric.q) == (Status.UNCHANGED, None, None)
-        assert metric.reason == "bit-identical outcomes"
+        assert reason_of_metric(metric) == "bit-identical outcomes"
 
     def test_worse_on_both_panels_is_regressed(self) -> None:
         """What the confirm panel repeats is a regression, and red."""
         verdict = judged(accepted(World()), scaled(FLAPS, 2.0, "lag-20s"))
-        assert verdict.headline == (
+        assert headline(verdict) == (
             "1 of 3 configurations regressed on ISR flaps, confirmed; 2 unchanged"
         )
         assert verdict.red
@@ -89,7 +90,7 @@ class TestStatuses:
         """What the confirm panel does not repeat stays a suspicion, and green."""
         world = accepted(World())
         verdict = judged(world, scaled(FLAPS, 2.0, "lag-20s", panels=("regression",)))
-        assert verdict.headline == (
+        assert headline(verdict) == (
             "1 of 3 configurations suspect on ISR flaps, not confirmed; 2 unchanged"
         )
         assert not verdict.red
@@ -106,7 +107,7 @@ class TestStatuses:
         metric = judged(accepted(World()), rising).configuration("id-lag-20s").metric(LATENCY)
         assert metric.status is Status.REGRESSED
         assert metric.ratio == pytest.approx(1.3, abs=0.02)
-        assert metric.reason.endswith("; confirmed on 120 further scenarios")
+        assert reason_of_metric(metric).endswith("; confirmed on 120 further scenarios")
 
     def test_what_is_small_on_both_panels_is_dropped(self) -> None:
         """A ratio of 1.07 on both panels is real, too small to matter, and no suspicion."""
@@ -114,8 +115,8 @@ class TestStatuses:
         metric = verdict.configuration("id-lag-20s").metric(LATENCY)
         assert metric.status is Status.OK
         assert metric.p_confirm is not None
-        assert "a rise that matters is ruled out" in metric.reason
-        assert metric.reason.endswith(", on 120 further scenarios")
+        assert "a rise that matters is ruled out" in reason_of_metric(metric)
+        assert reason_of_metric(metric).endswith(", on 120 further scenarios")
         assert verdict.configuration("id-lag-20s").status is Status.OK
         assert not verdict.red
 
@@ -124,7 +125,7 @@ class TestStatuses:
         plan = accepted(World()).write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
         verdict = judge_night(plan)
         assert verdict.awaits_confirm == ("id-lag-20s",)
-        assert verdict.headline.startswith(
+        assert headline(verdict).startswith(
             "1 of 3 configurations suspect on ISR flaps, to be confirmed"
         )
 
@@ -132,7 +133,7 @@ class TestStatuses:
         """An improvement is called as a regression is, without a second look."""
         verdict = judged(accepted(World()), scaled(LATENCY, 0.7, "today"))
         assert status_of(verdict, "today") is Status.IMPROVED
-        assert verdict.headline == (
+        assert headline(verdict) == (
             "1 of 3 configurations improved on commit latency p99; 2 unchanged"
         )
 
@@ -141,20 +142,20 @@ class TestStatuses:
         verdict = judged(accepted(World()), scaled(LATENCY, 1.02, "today"))
         one = verdict.configuration("id-today")
         assert one.status is Status.OK
-        assert "a rise that matters is ruled out (p 0.0001)" in one.reason
+        assert "a rise that matters is ruled out (p 0.0001)" in reason(one)
 
     def test_noise_that_rules_nothing_out_is_undecided(self) -> None:
         """Latencies go up and down by so much that ten per cent more could hide in it."""
         one = judged(accepted(World()), up_and_down(4.0)).configuration("id-today")
         assert one.status is Status.UNDECIDED
-        assert "and a rise that matters is not ruled out" in one.reason
-        assert "traded: worse in 60 scenarios" in one.reason
+        assert "and a rise that matters is not ruled out" in reason(one)
+        assert "traded: worse in 60 scenarios" in reason(one)
 
     def test_noise_that_rules_a_rise_out_is_ok(self) -> None:
         """Small noise differs everywhere as well, and ten per cent more cannot hide in it."""
         one = judged(accepted(World()), up_and_down(1.02)).configuration("id-today")
         assert one.status is Status.OK
-        assert "a rise that matters is ruled out" in one.reason
+        assert "a rise that matters is ruled out" in reason(one)
 
     def test_few_scenarios_among_many_changes_are_undecided(self) -> None:
         """Two scenarios ten times as bad cannot be significant, and are not called ok."""
@@ -169,7 +170,7 @@ class TestStatuses:
         one = judge_night(plan).configuration("id-today")
         assert one.status is Status.UNDECIDED
         shortage = "2 scenarios differ, significance takes 3 or more"
-        assert one.reason.endswith(f"{shortage}, and a rise that matters is not ruled out")
+        assert reason(one).endswith(f"{shortage}, and a rise that matters is not ruled out")
 
     def test_three_scenarios_are_enough_if_nothing_else_changed(self) -> None:
         """Tests that cannot be rejected do not count: one changed metric is one test."""
@@ -223,7 +224,7 @@ class TestStatuses:
         since(world, healthy)
         one = decided(world.plan(LATER)).configuration("id-today")
         assert one.status is Status.REGRESSED
-        assert "in the scenarios' geometric mean" in one.reason
+        assert "in the scenarios' geometric mean" in reason(one)
 
     def test_records_lost_in_one_scenario_are_suspect(self) -> None:
         """What must never happen is looked at again however few scenarios have it."""
@@ -237,8 +238,8 @@ class TestStatuses:
         verdict = judged(accepted(World()), lost)
         metric = verdict.configuration("id-today").metric("records_lost")
         assert metric.status is Status.SUSPECT
-        assert "in 1 scenario that had none" in metric.reason
-        assert verdict.headline.startswith(
+        assert "in 1 scenario that had none" in reason_of_metric(metric)
+        assert headline(verdict).startswith(
             "1 of 3 configurations suspect on acknowledged records lost"
         )
 
@@ -260,7 +261,7 @@ class TestStatuses:
         verdict = judged(accepted(World()), scaled("detection_delay_ms", 1.5, "today"))
         one = verdict.configuration("id-today")
         assert one.status is Status.OK
-        assert one.reason == "tested metrics are bit-identical; changed: detection_delay_ms"
+        assert reason(one) == "tested metrics are bit-identical; changed: detection delay ms"
 
     def test_from_zero_is_judged_by_the_floor(self) -> None:
         """Losing records where none were lost has no ratio and is a regression."""
@@ -274,7 +275,7 @@ class TestStatuses:
         metric = judged(accepted(World()), losing).configuration("id-today").metric("records_lost")
         assert metric.status is Status.REGRESSED
         assert metric.ratio is None
-        assert metric.reason.startswith("none to ")
+        assert reason_of_metric(metric).startswith("none to ")
 
     def test_spent_budget_is_no_data(self) -> None:
         """A failed pair makes its configuration no-data, and red."""
@@ -288,7 +289,7 @@ class TestStatuses:
         verdict = judged(accepted(World()), failing)
         assert status_of(verdict, "today") is Status.NO_DATA
         assert verdict.red
-        assert verdict.configuration("id-today").reason == (
+        assert reason(verdict.configuration("id-today")) == (
             "1 of 120 pairs that spent the event budget, the first in scenario regression-0003"
         )
 
@@ -329,14 +330,14 @@ class TestBaseline:
         verdict = judged(World(panel_digest="e" * 64))
         assert verdict.status is Status.NO_DATA
         assert verdict.red
-        assert verdict.configurations[0].reason == (
+        assert reason(verdict.configurations[0]) == (
             "baseline of night 2026-11-19 is of another regression panel "
             "(aaaaaaaaaaaa, tonight eeeeeeeeeeee); accept this night: "
             f"isr-pipeline baseline accept {LATER} --experiment synthetic --why 'REASON'"
         )
 
     @pytest.mark.parametrize(
-        ("name", "content", "reason"),
+        ("name", "content", "why"),
         [
             ("baseline.json", None, "baseline is damaged: baseline.json is missing"),
             ("baseline.json", b"{", "baseline is damaged: baseline.json is unreadable"),
@@ -348,7 +349,7 @@ class TestBaseline:
             ),
         ],
     )
-    def test_damage_is_no_data(self, name: str, content: bytes | None, reason: str) -> None:
+    def test_damage_is_no_data(self, name: str, content: bytes | None, why: str) -> None:
         """A half-deleted or changed baseline is said, and never taken for an absent one."""
         world = accepted(World())
         file = Home.from_environment().baseline_dir("synthetic") / name
@@ -357,7 +358,7 @@ class TestBaseline:
             file.write_bytes(content)
         verdict = judged(world)
         assert verdict.status is Status.NO_DATA
-        assert verdict.headline == f"3 of 3 configurations without data ({reason})"
+        assert headline(verdict) == f"3 of 3 configurations without data ({why})"
 
     def test_examination_after_an_acceptance(self) -> None:
         """A baseline is a folder; the ledger beside it is none, and is none when it is alone."""
@@ -389,7 +390,7 @@ class TestBaseline:
         """A configuration that the baseline does not know has nothing to be worse than."""
         accepted(World())
         verdict = judged(World(names=("today", "kip-501-s1", "lag-20s", "brand-new")))
-        assert verdict.headline == ("3 of 4 configurations unchanged; 1 new, without a baseline")
+        assert headline(verdict) == ("3 of 4 configurations unchanged; 1 new, without a baseline")
         assert not verdict.red
 
     def test_accepting_the_regression_ends_it(self) -> None:
@@ -398,7 +399,7 @@ class TestBaseline:
         change = scaled(FLAPS, 2.0, "lag-20s")
         judged(world, change)
         acceptance.accept(world.experiment, LATER, None, "meant", version=world.code_version)
-        assert judged(world, change).headline == "3 of 3 configurations unchanged"
+        assert headline(judged(world, change)) == "3 of 3 configurations unchanged"
 
     def test_missing_confirm_outcomes_are_computed(self) -> None:
         """Accepting asks for the confirm panel of exactly the configurations that lack it."""

@@ -17,6 +17,7 @@ from isr_pipeline.verdicts import acceptance, baseline, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.ledger import Absorbed, Entry
 from isr_pipeline.verdicts.model import NightVerdict, Status
+from isr_pipeline.verdicts.sentences import headline
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 FLAPS = "isr_flaps_per_partition_hour"
@@ -190,7 +191,7 @@ class TestLedger:
         accepted(world, NIGHT)
         names = ("today", "another-name", "lag-20s")
         renamed = World(names=names, values={"another-name": world.overrides("kip-501-s1")})
-        assert judged(renamed, LATER).headline == "3 of 3 configurations unchanged"
+        assert headline(judged(renamed, LATER)) == "3 of 3 configurations unchanged"
         record = accepted(renamed, LATER, only=("another-name",))
         assert sorted(one.name for one in record.configurations) == sorted(names)
         assert accepted(renamed, LATER).entry.removed == ()  # type: ignore[union-attr]
@@ -369,7 +370,7 @@ class TestAlone:
         accepted(World(), NIGHT)
         wider = World(names=("today", "kip-501-s1", "lag-20s", "brand-new"))
         accepted(wider, LATER, only=("brand-new",))
-        assert judged(wider, THIRD).headline == "4 of 4 configurations unchanged"
+        assert headline(judged(wider, THIRD)) == "4 of 4 configurations unchanged"
 
     def test_a_changed_candidate_replaces_itself(self) -> None:
         """A named candidate with other values takes the place of its old ones."""

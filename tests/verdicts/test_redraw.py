@@ -14,11 +14,12 @@ from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.look import AWAITS_CONFIRM, NOT_CONFIRMED
 from isr_pipeline.verdicts.model import (
     ConfigVerdict,
+    Finding,
     MetricVerdict,
     Redraw,
+    Seen,
     Status,
     StratumVerdict,
 )
@@ -34,15 +35,17 @@ from isr_pipeline.verdicts.redraw import (
     phases,
     redraw,
 )
+from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.verdicts.settings import load_settings
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided
 from tests.verdicts.test_judge import accepted
 
 SCENARIO = {"scenario_id": "regression-00007", "seed": 42, "faults": [{"kind": "crash"}]}
+NEWLY = Seen(finding=Finding.NEWLY, value=1.0, newly=5)
 SUSPECT = MetricVerdict(
     metric="records_lost",
     status=Status.SUSPECT,
-    reason="0 to 5000, in 1 scenario that had none; not confirmed (p 1)",
+    seen=NEWLY,
     newly=("regression-00007",),
 )
 
@@ -94,7 +97,7 @@ def test_two_counts_decide(tonight: int, before: int, draws: int, status: Status
     decided = decided_by(SUSPECT, (found,))
     assert decided.status is status
     if status is Status.SUSPECT:
-        assert decided.reason.endswith(
+        assert reason_of_metric(decided).endswith(
             f"regression-00007: in {tonight} of {draws} phase draws, {before} of {draws} before"
         )
 
@@ -129,7 +132,7 @@ def test_ten_times_as_much_is_new() -> None:
     found = drawn_again(
         SCENARIO, "records_lost", ({}, {}), (losing_in(20, records=31.0), before), LEVELS
     )
-    assert decided_by(SUSPECT, (found,)).reason.startswith(
+    assert reason_of_metric(decided_by(SUSPECT, (found,))).startswith(
         "confirmed: in 20 of 20 phase draws of regression-00007 more than 30, 0 of 20 before; "
     )
 
@@ -147,7 +150,7 @@ def test_scenarios_that_are_found_later_are_drawn_once_more() -> None:
 
     def waiting(metric: MetricVerdict) -> list[str]:
         config = ConfigVerdict(
-            name="today", config_id="a", status=Status.SUSPECT, reason="", metrics=(metric,)
+            name="today", config_id="a", status=Status.SUSPECT, metrics=(metric,)
         )
         return [found.metric for found in awaiting(config)]
 
@@ -170,15 +173,12 @@ def test_what_confirms_comes_first_and_nothing_contradicts_it() -> None:
     )  # fmt: skip
     flagged = SUSPECT.model_copy(
         update={
-            "reason": (
-                f"none to 1 records a scenario, in 5 scenarios that had none; {AWAITS_CONFIRM}"
-                f"{NOT_CONFIRMED}none to 1 records a scenario, on 48 further scenarios"
-            ),
+            "further": NEWLY.on(48),
             "strata": (stratum, stratum.model_copy(update={"status": Status.OK})),
         }
     )
     decided = decided_by(flagged, (drawn(20, 0),))
-    assert decided.reason == (
+    assert reason_of_metric(decided) == (
         "confirmed: in 20 of 20 phase draws of regression-00007, 0 of 20 before; "
         "none to 1 records a scenario, in 5 scenarios that had none"
     )
@@ -204,7 +204,7 @@ class TestNight:
         assert metric.status is Status.SUSPECT
         assert metric.newly == ("regression-0007",)
         assert "not drawn again: the sources of the night's code 1234abc are not kept" in (
-            metric.reason
+            reason_of_metric(metric)
         )
 
     def test_what_is_switched_on_may_happen(self) -> None:
@@ -235,7 +235,7 @@ class TestRealKernels:
         assert (drawn.scenario_id, drawn.draws, drawn.tonight, drawn.before) == (name, 20, 20, 0)
         assert drawn.p < 1e-9
         assert one.status is Status.REGRESSED
-        assert metric.reason.startswith(
+        assert reason_of_metric(metric).startswith(
             f"confirmed: in 20 of 20 phase draws of {name}, 0 of 20 before; "
         )
 
@@ -286,7 +286,6 @@ def suspected(plan: Plan, name: str) -> ConfigVerdict:
         config_id=one.config_id,
         baseline_config_id=one.config_id,
         status=Status.SUSPECT,
-        reason="",
         metrics=(SUSPECT.model_copy(update={"newly": (name,)}),),
     )
 

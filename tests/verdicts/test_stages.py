@@ -27,6 +27,7 @@ from isr_pipeline.verdicts.model import (
     load_verdict,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
@@ -132,7 +133,7 @@ class TestSeenLater:
         """Unchanged in the regression panel, worse in forty further scenarios."""
         found = self.called(FLAPS, 40)
         assert found.status is Status.REGRESSED
-        assert "confirmed on 200 further scenarios" in found.reason
+        assert "confirmed on 200 further scenarios" in reason_of_metric(found)
 
     def test_what_must_never_happen_is_suspect(self) -> None:
         """One further scenario that loses records is drawn again as any other is."""
@@ -147,7 +148,7 @@ class TestSeenLater:
         """Four scenarios that rise by a quarter of all rule out nothing, and prove nothing."""
         found = self.called(FLAPS, 4, 12.0)
         assert found.status is Status.UNDECIDED
-        assert "on 200 further scenarios" in found.reason
+        assert "on 200 further scenarios" in reason_of_metric(found)
 
 
 class TestError:
@@ -276,7 +277,7 @@ class TestNights:
         assert one.scenarios == verdict.stages[-1].scenarios_together
         assert one.scenarios > 60
         assert verdict.scenarios_used == 60 + one.scenarios
-        assert f"confirmed on {one.scenarios} further scenarios" in one.reason
+        assert f"confirmed on {one.scenarios} further scenarios" in reason_of_metric(one)
 
     def test_the_same_again(self) -> None:
         """A look that is repeated says what it said, and nothing twice."""
@@ -301,7 +302,7 @@ class TestNights:
         os.utime(str(changes._path(plan.experiment, plan.night)), (0.0, 0.0))
         assert stages.why_not(plan, "confirm") == "stopped by the time limit of 30 minutes"
         verdict = stages.decide(plan)
-        assert verdict.headline.endswith("; stopped by the time limit of 30 minutes")
+        assert headline(verdict).endswith("; stopped by the time limit of 30 minutes")
         assert verdict.configuration("id-lag-20s").metric(FLAPS).status in OPEN
 
     def test_a_baseline_without_its_code(self) -> None:
@@ -318,7 +319,7 @@ class TestNights:
         verdict = stages.decide(plan)
         one = verdict.configuration("id-lag-20s")
         assert one.metric(FLAPS).status in OPEN
-        assert one.reason.endswith(why)
+        assert reason(one).endswith(why)
 
     def test_nothing_to_do(self) -> None:
         """A stage of a night in which nothing is open says that."""
@@ -338,7 +339,7 @@ class TestNights:
         verdict = staged(accepted(self.WORLD), lost)
         one = verdict.configuration("id-today").metric(LOST)
         assert one.status is Status.SUSPECT
-        assert "in 1 scenario that had none; not confirmed: " in one.reason
+        assert "in 1 scenario that had none; not confirmed: " in reason_of_metric(one)
 
 
 class TestWeights:

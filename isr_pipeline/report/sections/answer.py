@@ -23,6 +23,7 @@ from isr_pipeline.verdicts.model import (
     cause_commands,
     number,
 )
+from isr_pipeline.verdicts.sentences import reason
 
 TITLE = "The answer"
 ORDER = 0
@@ -77,7 +78,7 @@ def _worse(page: Page, data: NightData) -> str:
     if verdict.status is Status.BASELINE:
         return "<p>No night was accepted yet, so there is nothing to compare this one with.</p>"
     refused = [one for one in verdict.configurations if one.status is Status.NO_DATA]
-    said = [f"<p>{_named(one)}: {escape(one.reason)}.</p>" for one in refused[:SHOWN]]
+    said = [f"<p>{_named(one)}: {escape(reason(one))}.</p>" for one in refused[:SHOWN]]
     said += [_one(page, data, one) for one in data.flagged[:SHOWN]]
     more = len(data.flagged[SHOWN:])
     if more:

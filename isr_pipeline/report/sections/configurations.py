@@ -12,6 +12,7 @@ from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.sentences import reason
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ def _row(data: NightData, one: ConfigVerdict) -> str:
     )
     why = ""
     if one.status not in QUIET:
-        reason = escape(words.reason(one.reason))
-        why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{reason}</td></tr>'
+        why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{escape(reason(one))}</td></tr>'
     name = breakable(words.short_name(configuration))
     return (
         f'<tr><th scope="row">{name}{_about(configuration)}</th>'

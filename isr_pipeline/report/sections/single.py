@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import scenario, words
+from isr_pipeline.report import scenario
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 TITLE = "Single scenarios that got much worse"
 ORDER = 21
@@ -36,9 +37,10 @@ def body(page: Page, data: NightData) -> str:
 def _told(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
     drawn = data.deciding(one, metric.metric, metric.alone[:1])
     name = escape(quantities.label(metric.metric))
+    why = reason_of_metric(metric) or reason(one)
     return (
         f"<h3>{breakable(one.name)} {badges(one)}</h3><p>{escape(_sentence(data, one, metric))}</p>"
-        f"<p class=lead>{name} in all: {escape(words.reason(metric.reason))}.</p>"
+        f"<p class=lead>{name} in all: {escape(why)}.</p>"
         + "".join(scenario.shown(page, data, each) for each in drawn)
     )
 

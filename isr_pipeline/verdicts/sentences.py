@@ -1,0 +1,253 @@
+"""The sentences of a verdict, made of its facts: for the terminal, the report, a note and MLflow.
+
+``verdict.json`` keeps the facts and no sentence. So a wording is changed here, and nothing that was
+said has to be read again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from isr_pipeline.files.words import counted
+from isr_pipeline.verdicts.materiality import Size
+from isr_pipeline.verdicts.model import (
+    LOST,
+    SUSPICIONS,
+    WORST_FIRST,
+    Finding,
+    Status,
+    accept_command,
+)
+from isr_pipeline.verdicts.quantities import label, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isr_pipeline.verdicts.model import (
+        ConfigVerdict,
+        MetricVerdict,
+        NightVerdict,
+        Redraw,
+        Seen,
+        StratumVerdict,
+    )
+
+IDENTICAL = "bit-identical outcomes"
+NOT_RULED_OUT = "and a rise that matters is not ruled out"
+
+# -- a night --------------------------------------------------------------------------------------
+
+
+def headline(verdict: NightVerdict, *, advice: bool = True) -> str:
+    """One line: worst first, with the metrics that regressed.
+
+    Args:
+        verdict: of the night.
+        advice: whether it says how the night is accepted where no baseline can be compared with it;
+            one that is not whole cannot be.
+    """
+    counts = verdict.counts()
+    total = len(verdict.configurations)
+    parts: list[str] = []
+    for status in WORST_FIRST:
+        if count := counts[status]:
+            subject = f"{count} of {total} configurations" if not parts else str(count)
+            parts.append(f"{subject} {_words(status, verdict, advice=advice)}")
+    parts += [_beside(status, verdict.configurations) for status in WORST_FIRST]
+    if counts[Status.BASELINE] == total:
+        accept = accept_command(verdict.experiment, verdict.night) if advice else ""
+        parts = [f"no baseline accepted yet ({total} configurations){_advised(accept)}"]
+    return "; ".join(part for part in (*parts, verdict.stopped) if part)
+
+
+def _advised(accept: str) -> str:
+    """How a night is accepted; nothing without a command."""
+    return f"; accept this night: {accept}" if accept else ""
+
+
+def _beside(status: Status, configurations: tuple[ConfigVerdict, ...]) -> str:
+    """Which of those with a status improved as well, and on what; empty if none did."""
+    having = [one for one in configurations if one.status is status]
+    better = tuple(one for one in having if len(one.words) > 1)
+    if not better:
+        return ""
+    subject = f"{len(better)} of the {status}"
+    if len(better) == len(having):
+        subject = f"the {status} one" if len(having) == 1 else f"all of the {status}"
+    return f"{subject} also improved on {_on(Status.IMPROVED, better)}"
+
+
+def _words(status: Status, verdict: NightVerdict, *, advice: bool) -> str:
+    having = tuple(one for one in verdict.configurations if one.status is status)
+    named = _on(status, having)
+    match status:
+        case Status.REGRESSED:
+            return f"regressed on {named}, confirmed"
+        case Status.SUSPECT:
+            return f"suspect on {named}, {'to be' if verdict.awaits_confirm else 'not'} confirmed"
+        case Status.IMPROVED | Status.UNDECIDED:
+            return f"{status} on {named}"
+        case Status.NO_DATA:
+            reasons = {reason(one, advice=advice) for one in having}
+            return f"without data ({reasons.pop()})" if len(reasons) == 1 else "without data"
+        case Status.BASELINE:
+            return "new, without a baseline"
+        case _:
+            return str(status)
+
+
+def _on(status: Status, configurations: Iterable[ConfigVerdict]) -> str:
+    """The metrics that have a status: lost data before anything else, then the most frequent."""
+    metrics: Counter[str] = Counter()
+    for one in configurations:
+        metrics.update(one.metrics_with(status))
+    ordered = sorted(metrics, key=lambda name: (name != LOST, -metrics[name]))
+    return ", ".join(label(name) for name in ordered)
+
+
+# -- a configuration and its metrics --------------------------------------------------------------
+
+
+def reason(one: ConfigVerdict, *, advice: bool = True) -> str:
+    """Why a configuration has its status: the metrics that have it, and those that improved.
+
+    Args:
+        one: the configuration.
+        advice: see :func:`headline`.
+    """
+    if one.not_compared is not None:
+        said = one.not_compared.why + _advised(one.not_compared.accept if advice else "")
+    elif one.changed:
+        others = ", ".join(label(name) for name in one.changed)
+        said = f"tested metrics are bit-identical; changed: {others}"
+    elif one.status is Status.UNCHANGED:
+        said = IDENTICAL
+    else:
+        said = "; ".join(_of_metrics(one))
+    return f"{said}; {one.stopped}" if one.stopped else said
+
+
+def _of_metrics(one: ConfigVerdict) -> Iterator[str]:
+    """The metrics that a configuration has its status from, then those that improved beside."""
+    for status in dict.fromkeys((one.status, Status.IMPROVED)):
+        beside = "" if status is one.status else "improved, "
+        for metric in one.metrics:
+            if metric.status is status:
+                yield f"{label(metric.metric)}: {beside}{reason_of_metric(metric)}"
+
+
+def reason_of_metric(metric: MetricVerdict) -> str:
+    """Why a metric has its status, without its name; empty if nothing was compared.
+
+    What never happens and did, for certain, in other phases of its scenarios is said first: no
+    other scenarios add anything to it.
+    """
+    if metric.seen is None:
+        return ""
+    certain = [draw for draw in metric.redraws if draw.is_certain]
+    awaits = metric.seen.scenarios is None and not metric.further and not certain
+    said = _seen(metric.metric, metric.seen, awaits=awaits)
+    if certain:
+        surest = min(certain, key=lambda draw: draw.rank)
+        return f"confirmed: {_drawn(surest, f' of {surest.scenario_id}')}; {said}"
+    if metric.further is not None:
+        said += f"; not confirmed: {_seen(metric.metric, metric.further)}"
+    for _, draws in groupby(metric.redraws, key=lambda draw: draw.number):
+        surest = min(draws, key=lambda draw: draw.rank)
+        said += f"; {surest.scenario_id}: {_drawn(surest)}"
+    return f"{said}; not drawn again: {metric.not_drawn}" if metric.not_drawn else said
+
+
+def _drawn(one: Redraw, of: str = "") -> str:
+    """``in 20 of 20 phase draws of regression-00042, 0 of 20 before``."""
+    more = f" more than {one.above:g}" if one.above else ""
+    return (
+        f"in {one.tonight} of {one.draws} phase draws{of}{more}, {one.before} of {one.draws} before"
+    )
+
+
+def _seen(metric: str, seen: Seen, *, awaits: bool = False) -> str:
+    """What one look shows, and on how many further scenarios.
+
+    Args:
+        metric: outcome column.
+        seen: the facts.
+        awaits: whether further scenarios are still to decide on a suspicion.
+    """
+    on = "" if seen.scenarios is None else f"on {counted(seen.scenarios, 'further scenario')}"
+    match seen.finding:
+        case Finding.NONE_RULES_OUT:
+            return f"{IDENTICAL} {on}: a rise that matters is ruled out"
+        case Finding.NONE_LEAVES_OPEN:
+            return f"{IDENTICAL} {on}, and more like it is not ruled out"
+    said = _clause(metric, seen)
+    if seen.confirms:
+        said += f"; confirmed {on}"
+    elif awaits and seen.finding in SUSPICIONS:
+        said += "; flagged; further scenarios decide"
+    if seen.traded is not None:
+        both = seen.traded
+        said += (
+            f"; traded: worse in {both.risen} scenarios ({', '.join(both.risen_most)}), better in "
+            f"{both.fallen} ({', '.join(both.fallen_most)})"
+        )
+    return said if seen.confirms or not on else f"{said}, {on}"
+
+
+def _clause(metric: str, seen: Seen) -> str:
+    """What a look finds, with the numbers that it follows from."""
+    size = f"{_size(metric, seen)}{_interval(seen)}"
+    match seen.finding:
+        case Finding.IDENTICAL:
+            return IDENTICAL
+        case Finding.ROUNDING:
+            return "differs by rounding only"
+        case Finding.RISE:
+            return f"{size}{_in(metric, seen.strata)}, q {seen.q:.2g}"
+        case Finding.RISE_IN_STRATA:
+            return f"{size} in all{_in(metric, seen.strata)}"
+        case Finding.NEWLY:
+            before = "less than a tenth" if seen.had else "none"
+            return f"{size}, in {counted(seen.newly, 'scenario')} that had {before}"
+        case Finding.FALL:
+            return f"{size}, q {seen.q:.2g}"
+        case Finding.RULED_OUT:
+            return f"{size}: a rise that matters is ruled out (p {seen.p:.2g})"
+        case Finding.TOO_FEW:
+            return (
+                f"{size}; {seen.differing} scenarios differ, significance takes {seen.needed} or "
+                f"more, {NOT_RULED_OUT}"
+            )
+        case Finding.SMALL:
+            return (
+                f"{size}; no chance (q {seen.q:.2g}), but small in this estimate, {NOT_RULED_OUT}"
+            )
+        case _:
+            return f"{size}; not significant (q {seen.q:.2g}), {NOT_RULED_OUT}"
+
+
+def _size(metric: str, seen: Seen) -> Size:
+    ratio = math.inf if seen.ratio is None else seen.ratio
+    return Size(metric, seen.value, seen.baseline_value, ratio)
+
+
+def _interval(seen: Seen) -> str:
+    """`` (1.1 to 1.6)``, where there is a ratio."""
+    if seen.ratio is None:
+        return ""
+    low, high = ("…" if end is None else f"{end:.3g}" for end in (seen.ratio_low, seen.ratio_high))
+    return f" ({low} to {high})"
+
+
+def _in(metric: str, strata: tuple[StratumVerdict, ...]) -> str:
+    """``, in isr-churn 2 x (14 of 14 worse)``."""
+    said = []
+    for one in strata:
+        ratio = f"none to {quantity(metric, one.value)}"
+        if one.ratio is not None:
+            ratio = f"{one.ratio:.3g} x"
+        said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")
+    return f", in {', '.join(said)}" if said else ""
