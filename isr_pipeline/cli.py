@@ -356,7 +356,6 @@ def baseline_accept(
 @baseline_app.command("ledger")
 def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """List every acceptance, what each absorbed, and what they add up to."""
-    from isr_pipeline.report import words  # noqa: PLC0415
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415
 
     name = _known(experiment)
@@ -380,9 +379,9 @@ def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -
     for one in entries:
         _say(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
         for line in one.lines():
-            _say(f"    {words.reason(line)}")
+            _say(f"    {line}")
     for total in summed:
-        _say(f"in all  {words.reason(total.text)}")
+        _say(f"in all  {total.text}")
 
 
 # -- experiments and scenarios ----------------------------------------------------------------
@@ -767,13 +766,12 @@ def why(
 ) -> None:
     """Say where a configuration first does something else than in the baseline, and why."""
     from isr_pipeline.blame.why import explain  # noqa: PLC0415
-    from isr_pipeline.report.words import reason  # noqa: PLC0415
 
     found = explain(_case(night, config, experiment))
     if as_json:
         _print_json(found.as_json())
         return
-    _say("\n".join(reason(line) for line in found.lines()))
+    _say("\n".join(found.lines()))
 
 
 @app.command(rich_help_panel=RUN)

@@ -14,7 +14,7 @@ from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.process import Kernel, Ran
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
-from isr_pipeline.verdicts.quantities import amount, quantity
+from isr_pipeline.verdicts.quantities import amount, label, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ class Explanation:
         before, after = amount(case.metric, drawn.before), quantity(case.metric, drawn.after)
         values = f"scenario {drawn.scenario_id}: {before} to {after}"
         lines = [
-            f"{case.config}: {case.metric} is {case.status}; {values}",
+            f"{case.config}: {label(case.metric)} is {case.status}; {values}",
             _first_line(self.first),
             f"first differing {self.part} decided by {self.decided_by['text']}",
         ]

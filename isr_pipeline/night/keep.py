@@ -96,13 +96,11 @@ def accept_baseline(
 
 def _absorbed(experiment: str, entry: Entry) -> list[str]:
     """What could not be compared, what is no longer called, and what it adds up to by now."""
-    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415 - reads pydantic
 
-    remarks = [words.reason(line) for line in entry.remarks]
-    lines = [words.reason(line) for line in entry.changes()]
+    lines = entry.changes()
     if not lines:
-        return remarks
+        return list(entry.remarks)
     more = len(lines) - LINES_MAX
     shown = ["absorbed, and not called again:", *(f"  {line}" for line in lines[:LINES_MAX])]
     if more > 0:
@@ -110,9 +108,9 @@ def _absorbed(experiment: str, entry: Entry) -> list[str]:
     entries = ledger.read(experiment)
     summed = [one for one in ledger.compounded(entries) if one.acceptances > 1]
     return [
-        *remarks,
+        *entry.remarks,
         *shown,
-        *(f"  in all, {words.reason(one.text)}" for one in summed[:LINES_MAX]),
+        *(f"  in all, {one.text}" for one in summed[:LINES_MAX]),
     ]
 
 

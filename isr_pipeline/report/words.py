@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 NONE_P = 0.05
 """Probability of seeing none at all, at the upper limit that a zero is given."""
-
-
-_NAMES = re.compile(rf"\b(?:{'|'.join(map(re.escape, METRICS))})\b")
 
 
 def change(metric: MetricVerdict) -> str:
@@ -115,11 +111,6 @@ def stratum_change(
     return (
         f"{stratum} {number(ratio)} ×, from {amount(metric, before)} to {quantity(metric, after)}"
     )
-
-
-def reason(text: str) -> str:
-    """A line of the verdict with the metrics' names in words."""
-    return _NAMES.sub(lambda found: label(found[0]), text)
 
 
 def share_at_most(weights: Floats) -> float:

@@ -110,8 +110,10 @@ def _changes(metrics: AbsorbedMetrics) -> str:
     """Every metric's change; one remark where pairs of the baseline before had failed."""
     if all(one.status is Status.NO_DATA for one in metrics.values()):
         return f"{NOT_COMPARED}, pairs of its baseline before had failed; its sums begin anew"
-    said = (f"{metric} {one.text(metric)} ({one.status})" for metric, one in metrics.items())
-    return ", ".join(said)
+    return ", ".join(
+        f"{quantities.label(metric)} {one.text(metric)} ({one.status})"
+        for metric, one in metrics.items()
+    )
 
 
 class Compounded(BaseModel):
@@ -143,7 +145,8 @@ class Compounded(BaseModel):
     def text(self) -> str:
         """One line for people."""
         times = counted(self.acceptances, "acceptance")
-        return f"{self.config}: {self.metric} {self.change} over {times} since {self.since}"
+        name = quantities.label(self.metric)
+        return f"{self.config}: {name} {self.change} over {times} since {self.since}"
 
     @property
     def size(self) -> float:

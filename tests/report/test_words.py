@@ -159,15 +159,6 @@ class TestOrder:
 class TestWording:
     """Lines in which a metric has its name in words."""
 
-    def test_every_metric_of_a_line_is_named(self) -> None:
-        """Whole names only: one that is part of another word stays."""
-        line = (
-            "1 regressed on produce_unavailable_rate, isr_shrinks_per_partition_hour; x_any_offline"
-        )
-        assert words.reason(line) == (
-            "1 regressed on produce unavailable, ISR shrinks; x_any_offline"
-        )
-
     @pytest.mark.parametrize(
         ("ratio", "ends", "said"),
         [

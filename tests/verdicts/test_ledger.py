@@ -117,7 +117,7 @@ class TestCompounded:
         steps = [entry("1", ""), entry("2", "1", **{share: None})]
         (total,) = ledger.compounded(steps)
         assert total.change == "50 to 100 % of time"
-        assert steps[1].lines() == [f"today: {share} 50 to 100 % of time (ok)"]
+        assert steps[1].lines() == ["today: time under min ISR 50 to 100 % of time (ok)"]
 
     def test_what_has_no_ratio_comes_first(self) -> None:
         """A rise from zero is more than any factor."""
@@ -139,7 +139,7 @@ class TestLedger:
         accepted(World(), NIGHT)
         record = accepted(World(), LATER, scaled(LATENCY, 1.02, "today"))
         assert record.entry is not None
-        assert record.entry.lines() == ["today: commit_latency_p99_ms +1.92 % (ok)"]
+        assert record.entry.lines() == ["today: commit latency p99 +1.92 % (ok)"]
 
     def test_a_slow_decline_adds_up(self) -> None:
         """Steps that nobody calls are one sum in the end."""

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from isr_pipeline.cli import app
 from isr_pipeline.night.status import Status as NightStatus
 from isr_pipeline.night.status import write_status
-from isr_pipeline.report import words
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import NightVerdict, Status
+from isr_pipeline.verdicts.quantities import label
 from tests.verdicts.synthetic import Change, World, decided
 
 LATENCY = "commit_latency_p99_ms"
@@ -83,10 +83,12 @@ class TestSlowDecline:
         assert (total.config, total.metric, total.acceptances) == ("today", LATENCY, 5)
         assert total.since == FIRST.isoformat()
         assert total.ratio == pytest.approx(A_NIGHT**NIGHTS, abs=0.02)
-        assert total.text == (f"today: {LATENCY} {total.change} over 5 acceptances since {FIRST}")
+        assert total.text == (
+            f"today: {label(LATENCY)} {total.change} over 5 acceptances since {FIRST}"
+        )
 
         said = CliRunner().invoke(app, ["baseline", "ledger", "--experiment", world.experiment])
-        assert said.output.splitlines()[-1] == f"in all  {words.reason(total.text)}"
+        assert said.output.splitlines()[-1] == f"in all  {total.text}"
         last = (FIRST + timedelta(days=NIGHTS)).isoformat()
         page = render(read_night(world.plan(last)))
         section = page.split("Accepted so far")[-1]

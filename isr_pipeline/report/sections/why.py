@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from isr_pipeline.blame.case import read_case
 from isr_pipeline.blame.why import Explanation, explain
 from isr_pipeline.errors import USER_ERRORS
-from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.lanes import draw
 from isr_pipeline.report.names import breakable
@@ -44,7 +43,7 @@ def _explained(page: Page, data: NightData, name: str) -> str:
     found = explanation(page, data, name)
     if isinstance(found, str):
         return f"{heading}<p class=lead>{escape(found)}</p>"
-    lines = "\n".join(escape(words.reason(line)) for line in found.lines())
+    lines = "\n".join(escape(line) for line in found.lines())
     caption = (
         f"<strong>{escape(found.drawn.scenario_id)}</strong>: the baseline above, tonight below; "
         "dark blue leads, light blue is in the ISR, orange is out of it, dark grey is on a dead "
