@@ -110,14 +110,14 @@ def changed_lines(experiment: str, night: str, most: int) -> list[str]:
 
 def worse_lines(experiment: str, night: str) -> list[str]:
     """What got worse, a line for each configuration: its verdict, each metric, by how much."""
-    from isr_pipeline.report import words  # noqa: PLC0415 - reads numpy
+    from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
         verdict = load_verdict(experiment, night)
     except Refused:
         return []
-    return words.worse(verdict)
+    return sentences.worse(verdict)
 
 
 def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
@@ -202,14 +202,19 @@ def _configurations(plan: Plan) -> list[dict[str, Any]]:
 def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
     """Metric -> status, value, ratio, its interval, its scenarios, and the same of each stratum.
 
+    Beside them, the change in a line.
+
     Strata are those that differ. The values are those that were judged: where further scenarios
     decided, theirs.
     """
+    from isr_pipeline.verdicts.sentences import change  # noqa: PLC0415 - reads pydantic
+
     if verdict is None:
         return {}
     return {
         one.metric: {
             "status": str(one.status),
+            "change": change(one) if one.seen is not None else "",
             "value": one.value,
             "baseline_value": one.baseline_value,
             "ratio": one.ratio,

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from isr_pipeline.report import words
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 COLOURS = {
@@ -143,42 +143,15 @@ def _found(configs: list[dict[str, Any]]) -> list[Text]:
     for status in FOUND:
         for one in configs:
             decisions = one.get("decisions", {})
-            for metric, decision in sorted(
-                decisions.items(), key=lambda each: words.lost_first(each[0])
-            ):
+            for metric in sorted(decisions, key=lost_first):
+                decision = decisions[metric]
                 if decision["status"] == status:
                     line = Text(f"{status:<11}", COLOURS[status])
-                    found = _change(metric, decision)
-                    line += Text(f"{one['name']}: {quantities.label(metric)} {found}")
-                    lines.append(line + Text(_strata(metric, decision)))
+                    lines.append(line + Text(f"{one['name']}: {decision['change']}"))
     more = len(lines) - FOUND_MAX
     if more > 0:
         lines = [*lines[:FOUND_MAX], Text(f"{'':<11}and {more} more: --json lists them")]
     return lines
-
-
-def _change(metric: str, decision: dict[str, Any]) -> str:
-    """``1.32 × (1.1 to 1.6), 96 scenarios``, or from none to how much."""
-    low, high = decision["interval"]
-    return words.change_of(
-        metric,
-        decision["ratio"],
-        (low, high),
-        (decision.get("baseline_value"), decision["value"]),
-        decision.get("scenarios"),
-    )
-
-
-def _strata(metric: str, decision: dict[str, Any]) -> str:
-    """Strata that have the same word, with their sizes where the JSON has them."""
-    same = [
-        words.stratum_change(
-            metric, name, one["ratio"], (one.get("baseline_value"), one.get("value"))
-        )
-        for name, one in decision["strata"].items()
-        if one["status"] == decision["status"]
-    ]
-    return words.in_strata(same)
 
 
 def _print_places(console: Console, places: dict[str, str]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import words
+from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import (
     WORST_FIRST,
@@ -13,7 +14,7 @@ from isr_pipeline.verdicts.model import (
     Status,
     number,
 )
-from isr_pipeline.verdicts.sentences import headline, reason
+from isr_pipeline.verdicts.sentences import headline, in_order, reason, worse
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -31,11 +32,16 @@ replaced is of an earlier run of its night, and stays until the night is pruned.
 NOTE_CHARACTERS = 7_800
 """MLflow keeps a note in a tag, which holds 8 000 characters."""
 
+REASON_CHARACTERS = 4_000
+"""From which on a reason counts its metrics."""
+
 RUN_NAME_CHARACTERS = 120
 """As much of a run's name as a list has room for."""
 
 NAMES_MAX = 3
 """Configurations that a run's name lists."""
+
+STRATA_HEAD = ("| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|")
 
 WORSE_MAX = 10
 """Lines of a night's description on what got worse."""
@@ -68,9 +74,10 @@ def night_name(verdict: NightVerdict) -> str:
     name = f"{verdict.night} {verdict.status}"
     if verdict.status in (Status.REGRESSED, Status.SUSPECT, Status.NO_DATA):
         who = [one.name for one in verdict.configurations if one.status is verdict.status]
-        listed = ", ".join(who) if len(who) <= NAMES_MAX else f"{len(who)} configurations"
-        name += f": {listed}"
-    return name[:RUN_NAME_CHARACTERS]
+        listed = f"{name}: {', '.join(who)}"
+        fits = len(who) <= NAMES_MAX and len(listed) <= RUN_NAME_CHARACTERS
+        name = listed if fits else f"{name}: {counted(len(who), 'configuration')}"
+    return name
 
 
 def experiment_note(name: str, description: str, links: dict[str, str]) -> str:
@@ -112,7 +119,7 @@ def config_tags(configuration: Configuration, one: ConfigVerdict) -> dict[str, s
         "suspect_metrics": ",".join(one.metrics_with(Status.SUSPECT)),
         "undecided_metrics": ",".join(one.metrics_with(Status.UNDECIDED)),
         "improved_metrics": ",".join(one.metrics_with(Status.IMPROVED)),
-        "reason": reason(one),
+        "reason": reason(one, room=REASON_CHARACTERS),
     }
 
 
@@ -139,7 +146,7 @@ def night_note(
     lines = [
         f"**{headline(verdict)}**",
         "",
-        *(f"* {line}" for line in words.worse(verdict)[:WORSE_MAX]),
+        *(f"* {line}" for line in worse(verdict)[:WORSE_MAX]),
         "",
         *((answer, "") if answer else ()),
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
@@ -150,29 +157,35 @@ def night_note(
         "|---|---|" + "---:|" * len(MAIN),
     ]
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
+    rows = [
+        f"| {one.name} | {', '.join(map(str, one.words))} "
+        f"| {' | '.join(_shown(values.get(one.config_id, {})))} |"
+        for one in ranked
+    ]
+    return _filled(lines, rows)
+
+
+def _filled(lines: list[str], rows: list[str]) -> str:
+    """Lines, and as many rows of a table below them as a note has room for."""
     size = sum(len(line) + 1 for line in lines)
-    for index, one in enumerate(ranked):
-        said = ", ".join(str(word) for word in one.words)
-        row = f"| {one.name} | {said} | {' | '.join(_shown(values.get(one.config_id, {})))} |"
-        size += len(row) + 1
-        if size > NOTE_CHARACTERS - 80:
-            lines.append(f"\n… and {len(ranked) - index} more: see the report")
-            break
-        lines.append(row)
-    return "\n".join(lines)
+    room = NOTE_CHARACTERS - 80  # for how many more there are
+    fit = sum(end <= room for end in accumulate((len(row) + 1 for row in rows), initial=size)) - 1
+    if fit < len(rows):
+        rows = [*rows[: max(0, fit)], f"\n… and {len(rows) - max(0, fit)} more: see the report"]
+    return "\n".join([*lines, *rows])
 
 
 def config_note(one: ConfigVerdict, trend: str) -> str:
     """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
     lines = [
-        f"**{', '.join(str(word) for word in one.words)}**: {reason(one)}",
+        f"**{', '.join(str(word) for word in one.words)}**: {reason(one, room=REASON_CHARACTERS)}",
         "",
         f"[its nights so far]({trend})",
         "",
         "| metric | status | value | baseline | ratio (interval) | scenarios | q |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    for metric in words.in_order(list(one.metrics)):
+    for metric in in_order(one.metrics):
         interval = ""
         if metric.ratio_low is not None and metric.ratio_high is not None:
             interval = f" ({metric.ratio_low:.3g} to {metric.ratio_high:.3g})"
@@ -184,14 +197,14 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
             f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
             f"{number(metric.ratio)}{interval} | {metric.scenarios or '–'} | {number(metric.q)} |"
         )
-    lines += ["", *_strata_lines(one)]
-    return "\n".join(lines)[:NOTE_CHARACTERS]
+    rows = _strata_rows(one)
+    return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows)
 
 
-def _strata_lines(one: ConfigVerdict) -> list[str]:
-    """A table of the strata of what got worse or better; nothing if there is none."""
+def _strata_rows(one: ConfigVerdict) -> list[str]:
+    """The strata of what got worse or better."""
     shown = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
-    rows = [
+    return [
         f"| {quantities.label(metric.metric)} | {part.stratum} | {part.status} "
         f"| {number(part.ratio)} | "
         f"{part.risen} worse, {part.fallen} better of {part.scenarios} |"
@@ -200,9 +213,6 @@ def _strata_lines(one: ConfigVerdict) -> list[str]:
         for part in metric.strata
         if part.status is not Status.UNCHANGED
     ]
-    if not rows:
-        return []
-    return ["| metric | stratum | status | ratio | scenarios |", "|---|---|---|---:|---|", *rows]
 
 
 def _shown(values: Mapping[str, float]) -> list[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.verdicts.materiality import Size
+from isr_pipeline.verdicts.materiality import Size, is_latency
 from isr_pipeline.verdicts.model import (
     LOST,
     SUSPICIONS,
@@ -20,8 +20,9 @@ from isr_pipeline.verdicts.model import (
     Finding,
     Status,
     accept_command,
+    number,
 )
-from isr_pipeline.verdicts.quantities import label, quantity
+from isr_pipeline.verdicts.quantities import SHOWN, amount, label, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,15 +109,83 @@ def _on(status: Status, configurations: Iterable[ConfigVerdict]) -> str:
     return ", ".join(label(name) for name in ordered)
 
 
+def worse(verdict: NightVerdict) -> list[str]:
+    """What got worse, a line for each configuration: its verdict, each metric, by how much."""
+    lines = []
+    for status in (Status.REGRESSED, Status.SUSPECT):
+        for one in verdict.configurations:
+            metrics = worst_first([each for each in one.metrics if each.status is status])
+            said = "; ".join(map(change, metrics))
+            lines += [f"{status}: {one.name}: {said}"] if said else []
+    return lines
+
+
+# -- a change -------------------------------------------------------------------------------------
+
+
+def change(one: MetricVerdict) -> str:
+    """How much a metric changed, and the strata that are called as it is.
+
+    ``ISR flaps 1.23 × (1.1 to 1.48), 96 scenarios; in the stratum quiet 2 ×``. What is gone has no
+    interval: that none of so many scenarios has any proves no zero.
+    """
+    if one.ratio is None:
+        said = f"from none to {quantity(one.metric, one.value)}"
+    elif one.ratio == 0:
+        said = f"from {quantity(one.metric, one.baseline_value)} to none"
+    else:
+        said = f"{number(one.ratio)} × ({number(one.ratio_low)} to {number(one.ratio_high)})"
+    of = "" if one.scenarios is None else f", {counted(one.scenarios, 'scenario')}"
+    same = [_in_stratum(one.metric, part) for part in one.strata if part.status is one.status]
+    where = "stratum" if len(same) == 1 else "strata"
+    strata = f"; in the {where} {' and '.join(same)}" if same else ""
+    return f"{label(one.metric)} {said}{of}{strata}"
+
+
+def _in_stratum(metric: str, part: StratumVerdict) -> str:
+    """``isr-churn 2 ×, from 6.1 to 12.2 a partition and hour``; a latency has no such means."""
+    after = quantity(metric, part.value)
+    if part.ratio is None:
+        return f"{part.stratum} from none to {after}"
+    if part.ratio == 0:
+        return f"{part.stratum} to none"
+    means = "" if is_latency(metric) else f", from {amount(metric, part.baseline_value)} to {after}"
+    return f"{part.stratum} {number(part.ratio)} ×{means}"
+
+
+def in_order(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
+    """Metrics in the order in which a page has them."""
+    return sorted(metrics, key=lambda one: _rank(one.metric))
+
+
+def worst_first(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
+    """Lost data before anything else, then what is confirmed, then as a page has them."""
+    return sorted(
+        metrics,
+        key=lambda one: (one.metric != LOST, WORST_FIRST.index(one.status), _rank(one.metric)),
+    )
+
+
+def lost_first(metric: str) -> tuple[bool, int]:
+    """Place of a metric where lost data comes before anything else."""
+    return metric != LOST, _rank(metric)
+
+
+def _rank(metric: str) -> int:
+    """Place of a metric as a page has them; those that no page has are last."""
+    return SHOWN.index(metric) if metric in SHOWN else len(SHOWN)
+
+
 # -- a configuration and its metrics --------------------------------------------------------------
 
 
-def reason(one: ConfigVerdict, *, advice: bool = True) -> str:
+def reason(one: ConfigVerdict, *, advice: bool = True, room: float = math.inf) -> str:
     """Why a configuration has its status: the metrics that have it, and those that improved.
 
     Args:
         one: the configuration.
         advice: see :func:`headline`.
+        room: characters from which on no further metric is told, but how many there are.
     """
     if one.not_compared is not None:
         said = one.not_compared.why + _advised(one.not_compared.accept if advice else "")
@@ -126,8 +195,15 @@ def reason(one: ConfigVerdict, *, advice: bool = True) -> str:
     elif one.status is Status.UNCHANGED:
         said = IDENTICAL
     else:
-        said = "; ".join(_of_metrics(one))
+        said = _joined(list(_of_metrics(one)), room)
     return f"{said}; {one.stopped}" if one.stopped else said
+
+
+def _joined(parts: list[str], room: float) -> str:
+    """The first part, those after it that there is room for, and how many more there are."""
+    fit = max(1, sum(end <= room for end in accumulate(len(part) + 2 for part in parts)))
+    more = len(parts) - fit
+    return "; ".join([*parts[:fit], *([f"and {counted(more, 'more metric')}"] if more > 0 else [])])
 
 
 def _of_metrics(one: ConfigVerdict) -> Iterator[str]:

@@ -21,7 +21,7 @@ from isr_pipeline.verdicts.model import (
     Redraw,
     Status,
 )
-from isr_pipeline.verdicts.sentences import headline
+from isr_pipeline.verdicts.sentences import headline, worse, worst_first
 
 
 def configuration(name: str, group: str, *, is_grid: bool) -> Configuration:
@@ -80,7 +80,7 @@ class TestOrder:
             metric(LOST, Status.SUSPECT),
             metric(quantities.OFFLINE, Status.REGRESSED),
         ]
-        order = [one.metric for one in words.worst_first(given)]
+        order = [one.metric for one in worst_first(given)]
         assert order == [LOST, quantities.OFFLINE, quantities.FLAPS, quantities.PRODUCE]
 
     def test_the_line_of_a_night_tells_lost_data_first(self) -> None:
@@ -121,28 +121,16 @@ class TestOrder:
         assert line.endswith(f"; 1 unchanged; {said}")
 
     def test_the_terminal_tells_lost_data_first(self) -> None:
-        """Below the table lost records come before flaps, and a stratum has its size."""
-        flaps = {
-            "status": "regressed", "value": 9.0, "ratio": 1.06, "interval": [0.955, 1.2],
-            "scenarios": 200,
-            "strata": {
-                "isr-churn": {
-                    "status": "regressed", "ratio": None, "baseline_value": 0.0, "value": 12.3
-                },
-                "quiet": {"status": "ok", "ratio": 1.0, "baseline_value": 1.0, "value": 1.0},
-            },
-        }  # fmt: skip
-        lost = {
-            "status": "regressed", "value": 1.0, "ratio": None, "interval": [None, None],
-            "strata": {},
-        }  # fmt: skip
-        decisions = {quantities.FLAPS: flaps, LOST: lost}
+        """Below the table lost records come before flaps."""
+        decisions = {
+            quantities.FLAPS: {"status": "regressed", "change": "ISR flaps"},
+            LOST: {"status": "regressed", "change": "acknowledged records lost"},
+        }
         lines = [str(one) for one in terminal._found([{"name": "today", "decisions": decisions}])]
-        assert "acknowledged records lost" in lines[0]
-        assert lines[1].endswith(
-            "ISR flaps 1.06 × (0.955 to 1.2), 200 scenarios; in the stratum isr-churn from none to "
-            "12.3 a partition and hour"
-        )
+        assert lines == [
+            "regressed  today: acknowledged records lost",
+            "regressed  today: ISR flaps",
+        ]
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
@@ -159,25 +147,6 @@ class TestOrder:
 class TestWording:
     """Lines in which a metric has its name in words."""
 
-    @pytest.mark.parametrize(
-        ("ratio", "ends", "said"),
-        [
-            (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49), 96 scenarios"),
-            (0.0, (0.0, 0.0), "from 0.2 % of time to none, 96 scenarios"),
-            (None, (None, None), "from none to 0.114 % of time, 96 scenarios"),
-        ],
-    )
-    def test_a_change(
-        self, ratio: float | None, ends: tuple[float | None, float | None], said: str
-    ) -> None:
-        """A ratio with its interval; from zero and to zero, how much; of how many scenarios."""
-        assert words.change_of(quantities.OFFLINE, ratio, ends, (2e-3, 1.14e-3), 96) == said
-
-    def test_a_change_of_an_older_release(self) -> None:
-        """A night that did not note its scenarios has its ratio alone."""
-        said = words.change_of(quantities.OFFLINE, 1.2189, (1.08, 1.49), (2e-3, 1.14e-3), None)
-        assert said == "1.22 × (1.08 to 1.49)"
-
     def test_what_got_worse_has_its_scenarios(self) -> None:
         """The lines of MLflow and of a run's page say of how many each ratio is."""
         offline = metric(
@@ -187,7 +156,7 @@ class TestWording:
         one = ConfigVerdict(
             name="today", config_id="c", status=Status.REGRESSED, metrics=(offline,)
         )
-        assert words.worse(night(one)) == [
+        assert worse(night(one)) == [
             "regressed: today: offline (no leader) 1.5 × (1.2 to 1.9), 872 scenarios"
         ]
 
@@ -200,20 +169,6 @@ class TestWording:
             "           48 scenarios; in the strata offline and isr-churn",
         ]
         assert line.spans == [Span(0, 11, terminal.COLOURS["regressed"])]
-
-    @pytest.mark.parametrize(
-        ("column", "ratio", "means", "said"),
-        [
-            (quantities.FLAPS, 2.0, (6.1, 12.2), "s 2 ×, from 6.1 to 12.2 a partition and hour"),
-            (quantities.FLAPS, None, (0.0, 12.3), "s from none to 12.3 a partition and hour"),
-            (quantities.LATENCY, 1.4, (10.0, 11.0), "s 1.4 ×"),
-        ],
-    )
-    def test_a_stratum_has_its_size(
-        self, column: str, ratio: float | None, means: tuple[float, float], said: str
-    ) -> None:
-        """Both means beside the ratio; not of a latency, whose ratio is not that of its means."""
-        assert words.stratum_change(column, "s", ratio, means) == said
 
 
 class TestZeros:

@@ -21,7 +21,7 @@ from isr_pipeline.verdicts.model import (
     Traded,
 )
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
-from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
+from isr_pipeline.verdicts.sentences import change, headline, reason, reason_of_metric
 
 STRATUM = StratumVerdict(
     stratum="isr-churn", status=Status.SUSPECT, scenarios=14, share=0.1, risen=14, fallen=0,
@@ -158,6 +158,47 @@ def configuration(status: Status, *metrics: MetricVerdict, **more: Any) -> Confi
     return ConfigVerdict(name="today", config_id="c", status=status, metrics=metrics, **more)
 
 
+class TestChanges:
+    """By how much a metric changed."""
+
+    @pytest.mark.parametrize(
+        ("ratio", "ends", "said"),
+        [
+            (1.2189, (1.08, 1.49), "1.22 × (1.08 to 1.49), 96 scenarios"),
+            (0.0, (0.0, 0.0), "from 0.2 % of time to none, 96 scenarios"),
+            (None, (None, None), "from none to 0.114 % of time, 96 scenarios"),
+        ],
+    )
+    def test_a_change(
+        self, ratio: float | None, ends: tuple[float | None, float | None], said: str
+    ) -> None:
+        """A ratio with its interval; from zero and to zero, how much; of how many scenarios."""
+        one = verdict(
+            metric=OFFLINE, ratio=ratio, ratio_low=ends[0], ratio_high=ends[1],
+            baseline_value=2e-3, value=1.14e-3, scenarios=96,
+        )  # fmt: skip
+        assert change(one) == f"offline (no leader) {said}"
+
+    @pytest.mark.parametrize(
+        ("column", "ratio", "means", "said"),
+        [
+            (FLAPS, 2.0, (6.1, 12.2), "s 2 ×, from 6.1 to 12.2 a partition and hour"),
+            (FLAPS, None, (0.0, 12.3), "s from none to 12.3 a partition and hour"),
+            (FLAPS, 0.0, (12.3, 0.0), "s to none"),
+            (LATENCY, 1.4, (10.0, 11.0), "s 1.4 ×"),
+        ],
+    )
+    def test_a_stratum_has_its_size(
+        self, column: str, ratio: float | None, means: tuple[float, float], said: str
+    ) -> None:
+        """Both means beside the ratio; not of a latency, whose ratio is not that of its means."""
+        part = STRATUM.model_copy(
+            update={"stratum": "s", "ratio": ratio, "baseline_value": means[0], "value": means[1]}
+        )
+        one = verdict(metric=column, ratio=1.5, strata=(part,))
+        assert change(one).endswith(f"; in the stratum {said}")
+
+
 class TestConfigurations:
     """Why a configuration has its status."""
 
@@ -169,6 +210,11 @@ class TestConfigurations:
             f"ISR flaps: {SAID}, q 0.004; flagged; further scenarios decide; "
             f"offline (no leader): improved, {SAID}, q 0.004"
         )
+
+    def test_metrics_without_room_are_counted(self) -> None:
+        """No sentence is cut."""
+        one = configuration(Status.OK, *[verdict(Finding.ROUNDING, status=Status.OK)] * 3)
+        assert reason(one, room=40) == "ISR flaps: differs by rounding only; and 2 more metrics"
 
     def test_why_it_was_stopped_is_last(self) -> None:
         """After the metrics that stay open."""

@@ -23,7 +23,7 @@ from isr_pipeline.verdicts.model import (
     cause_commands,
     number,
 )
-from isr_pipeline.verdicts.sentences import reason
+from isr_pipeline.verdicts.sentences import change, reason, worst_first
 
 TITLE = "The answer"
 ORDER = 0
@@ -103,10 +103,8 @@ def _named(one: ConfigVerdict) -> str:
 
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    metrics = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    told = [
-        f"{quantities.label(m.metric)} {words.change(m)}{words.strata(m)}" for m in metrics[:SHOWN]
-    ]
+    metrics = worst_first([metric for metric in one.metrics if metric.status in WORSE])
+    told = [change(metric) for metric in metrics[:SHOWN]]
     if len(metrics) > SHOWN:
         told.append(f"and {len(metrics) - SHOWN} more metrics")
     listed = "".join(f"<li>{breakable(line)}</li>" for line in told)
@@ -144,7 +142,7 @@ def _sure(data: NightData) -> str:
 
 def how_sure(one: ConfigVerdict) -> str:
     """On what the worst metric of a configuration rests."""
-    metric = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])[0]
+    metric = worst_first([metric for metric in one.metrics if metric.status in WORSE])[0]
     said = _again(metric) or _on_further_scenarios(metric)
     return (
         f"<p>{breakable(one.name)}: {quantities.label(metric.metric)} is worse in "

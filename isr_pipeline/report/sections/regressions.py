@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import scenario, words
+from isr_pipeline.report import scenario
 from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, fold
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.verdicts.sentences import worst_first
 
 TITLE = "What got worse"
 ORDER = 20
@@ -28,7 +29,7 @@ def body(page: Page, data: NightData) -> str:
 
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
     parts = [f"<h3>{breakable(one.name)} {badges(one)}</h3>"]
-    worse = words.worst_first([metric for metric in one.metrics if metric.status in WORSE])
+    worse = worst_first([metric for metric in one.metrics if metric.status in WORSE])
     for index, metric in enumerate(worse):
         found = "".join(
             scenario.shown(page, data, deciding) for deciding in data.deciding(one, metric.metric)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-from isr_pipeline.report import words
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, table
@@ -16,6 +15,7 @@ from isr_pipeline.verdicts.model import (
     StratumVerdict,
     number,
 )
+from isr_pipeline.verdicts.sentences import in_order
 
 TITLE = "Who is hurt, who gains"
 ORDER = 10
@@ -54,7 +54,7 @@ def _matrix(one: ConfigVerdict, metrics: list[MetricVerdict]) -> str:
     """Strata down, metrics across: the ratio and how many scenarios got worse."""
     by_stratum = {
         name: {part.stratum: part for part in metric.strata}
-        for name, metric in ((metric.metric, metric) for metric in words.in_order(metrics))
+        for name, metric in ((metric.metric, metric) for metric in in_order(metrics))
     }
     strata = {part.stratum: part.share for metric in metrics for part in metric.strata}
     ranked = sorted(strata, key=lambda name: _rank([of.get(name) for of in by_stratum.values()]))
