@@ -19,7 +19,7 @@ from typing import Any
 from airflow.sdk import DAG, task
 
 from isr_pipeline.orchestration.assets import BASELINE, tell_baseline
-from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end
+from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end, note_of_lines
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     POOL,
@@ -63,9 +63,7 @@ with DAG(
             print(line)  # noqa: T201 - into the task's log
         tell_baseline(context, params["experiment"], night_of(context), params["why"])
         first, *more = lines
-        leave(
-            context, first, "\n".join([f"**{first}**", "", *(f"* {line.strip()}" for line in more)])
-        )
+        leave(context, first, note_of_lines(first, *(line.strip() for line in more)))
         return first
 
     accept()

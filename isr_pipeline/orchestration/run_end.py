@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow.configuration import conf
 
-from isr_pipeline.errors import USER_ERRORS, Refused
+from isr_pipeline.errors import USER_ERRORS, Refused, shortened
 from isr_pipeline.experiment.nightly import experiment_of
 from isr_pipeline.host.airflow_rest import (
     ADMIN,
@@ -126,6 +126,16 @@ def leave(context: Context, line: str, note: str) -> None:
             sys.stdout.write(f"the run will have no note: {NO_LOGIN}\n")
 
 
+def note_of_lines(first: str, *more: str) -> str:
+    """Markdown of a line, and of those after it that a note has room for."""
+    note = f"**{shortened(first, NOTE_CHARACTERS - len('****'))}**\n"
+    for line in more:
+        if len(note) + len(line) + len("\n* ") > NOTE_CHARACTERS:
+            break
+        note += f"\n* {line}"
+    return note.rstrip()
+
+
 def note_end(context: Context, *, task: str = GATE) -> None:
     """A DAG's callback that puts what a task left on the pages of the run and of that task.
 
@@ -168,13 +178,19 @@ def tell_end(context: Context, *, failed: bool) -> None:
 
 def _said(context: Context, task: str, key: str) -> str:
     """What a task left for the end of its run; else why it failed, or what Airflow says."""
-    for one in (key, WHY):
-        with contextlib.suppress(Exception):
-            said = _left(context, task, one)
-            if isinstance(said, str):
-                return said
+    for one in dict.fromkeys((key, WHY)):
+        if (said := _left_text(context, task, one)) is not None:
+            return said
     dag_id, run_id = context["dag"].dag_id, _run_id(context)
     return f"{dag_id}: run {run_id} ended without its task {task}: {context.get('reason')}"
+
+
+def _left_text(context: Context, task: str, key: str) -> str | None:
+    """The text that a task left under a key; None if it left none, or nobody answers."""
+    with contextlib.suppress(Exception):
+        found = _left(context, task, key)
+        return found if isinstance(found, str) else None
+    return None
 
 
 def _left(context: Context, task: str, key: str) -> Any:
@@ -199,8 +215,9 @@ def _write_note(context: Context, task: str) -> None:
         Silent: Airflow does not answer.
         Refused: no login is known, or Airflow does not take it.
     """
-    said = _said(context, task, NOTE)
-    note = (said if said.startswith("**") else f"**{said}**")[:NOTE_CHARACTERS]
+    note = _left_text(context, task, NOTE)
+    if note is None:
+        note = note_of_lines(_said(context, task, WHY))
     _rest().note(context["dag"].dag_id, _run_id(context), task, note)
 
 

@@ -28,7 +28,14 @@ from isr_pipeline.night.claim import claim_night, holds_claim
 from isr_pipeline.night.status import Status, noted_status, write_status
 from isr_pipeline.orchestration import run_end, wiring
 from isr_pipeline.orchestration.connections import into_environment, notifiers, settings
-from isr_pipeline.orchestration.run_end import ACCEPT, close, free_night, note_end, tell_end
+from isr_pipeline.orchestration.run_end import (
+    ACCEPT,
+    close,
+    free_night,
+    note_end,
+    note_of_lines,
+    tell_end,
+)
 from isr_pipeline.verdicts.judge import assemble
 from isr_pipeline.verdicts.look import Power
 from isr_pipeline.verdicts.model import ConfigVerdict
@@ -309,6 +316,12 @@ class TestNote:
         context["ti"].xcom_push(WHY, "there is no night 1 of smoke")
         note_end(context, task=ACCEPT)
         assert notes()[ACCEPT] == "**there is no night 1 of smoke**"
+
+    def test_of_many_lines(self) -> None:
+        """As many as there is room for, each whole."""
+        assert note_of_lines("first", "x" * 400, "y" * 400, "z" * 400) == (
+            f"**first**\n\n* {'x' * 400}\n* {'y' * 400}"
+        )
 
     def test_in_a_test_of_airflows(self, home: Home) -> None:
         """`dag.test` gives callbacks no XComs: Airflow's API has what the gate left."""
