@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 
 COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
 NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
-NESTED = {
-    *("seen", "further", "not_drawn"),
-    *("strata", "redraws", "risen_most", "fallen_most", "alone", "newly"),
-}
+NESTED = {"seen", "further", "not_drawn", "strata", "redraws", "alone", "newly"}
 """What `verdict.json` has and the `verdicts` table has not."""
 
 

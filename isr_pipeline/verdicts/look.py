@@ -242,39 +242,12 @@ class _Look:
         """
         found = self.found
         strata = self._strata(at)
-        traded, risen, fallen = self._traded(at)
-        hurt = tuple(one for one in strata if one.status is Status.SUSPECT)
-        finding = self._finding(at, hurt=bool(hurt), never=bool(never.any()))
-        seen = Seen(finding=finding)
-        if found.discordant[at]:
-            trade = Traded(
-                risen=int(found.risen[at]),
-                fallen=int(found.fallen[at]),
-                risen_most=risen,
-                fallen_most=fallen,
-            )
-            seen = Seen(
-                finding=finding,
-                value=float(found.value[at]),
-                baseline_value=float(found.baseline_value[at]),
-                ratio=finite(found.ratio[at]),
-                ratio_low=finite(self.ends.low[0][at]),
-                ratio_high=finite(self.ends.high[0][at]),
-                q=self._q(at, finding),
-                p=float(self.ends.at_least_margin[0][at]),
-                strata=hurt,
-                differing=int(found.discordant[at]),
-                needed=self.worse.able.needed,
-                newly=int(never.sum()),
-                had=had,
-                traded=trade if traded else None,
-            )
-        status = STATUS[finding]
-        differs = finding is not Finding.IDENTICAL
+        seen = self._seen(at, strata, int(never.sum()), had=had)
+        differs = seen.finding is not Finding.IDENTICAL
         rises = found.size(at).rises
         return MetricVerdict(
             metric=found.metrics[at[0]],
-            status=status,
+            status=STATUS[seen.finding],
             seen=seen,
             total=float(found.total[at]),
             baseline_total=float(found.baseline_total[at]),
@@ -289,14 +262,36 @@ class _Look:
             discordant=int(found.discordant[at]),
             risen=int(found.risen[at]),
             fallen=int(found.fallen[at]),
-            traded=traded,
-            risen_most=risen,
-            fallen_most=fallen,
+            traded=seen.traded is not None,
             alone=self._alone(at),
             newly=self._most(at, never),
             p=float((found.worse if rises else found.better)[at]) if differs else None,
             q=float((self.worse if rises else self.better).q[at]) if differs else None,
             strata=strata,
+        )
+
+    def _seen(self, at: At, strata: tuple[StratumVerdict, ...], newly: int, *, had: bool) -> Seen:
+        """What there is to see of one metric; see :meth:`verdict`."""
+        found = self.found
+        hurt = tuple(one for one in strata if one.status is Status.SUSPECT)
+        finding = self._finding(at, hurt=bool(hurt), never=newly > 0)
+        if not found.discordant[at]:
+            return Seen(finding=finding)
+        return Seen(
+            finding=finding,
+            value=float(found.value[at]),
+            baseline_value=float(found.baseline_value[at]),
+            ratio=finite(found.ratio[at]),
+            ratio_low=finite(self.ends.low[0][at]),
+            ratio_high=finite(self.ends.high[0][at]),
+            q=self._q(at, finding),
+            p=float(self.ends.at_least_margin[0][at]),
+            strata=hurt,
+            differing=int(found.discordant[at]),
+            needed=self.worse.able.needed,
+            newly=newly,
+            had=had,
+            traded=self._traded(at),
         )
 
     def _finding(self, at: At, *, hurt: bool, never: bool) -> Finding:
@@ -377,17 +372,24 @@ class _Look:
             )
         return tuple(verdicts)
 
-    def _traded(self, at: At) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
-        """Whether both what got worse and what got better would matter alone; where most."""
+    def _traded(self, at: At) -> Traded | None:
+        """What got worse and what got better, if both would matter alone."""
         change = self.judged[:, *at]
-        order = np.argsort(-change, kind="stable")
-        risen = tuple(self.scenario_ids[one] for one in order[:NAMED] if change[one] > 0)
-        fallen = tuple(self.scenario_ids[one] for one in order[::-1][:NAMED] if change[one] < 0)
-        if min(self.found.risen[at], self.found.fallen[at]) < SEVERAL:
-            return False, risen, fallen
+        risen, fallen = int(self.found.risen[at]), int(self.found.fallen[at])
+        if min(risen, fallen) < SEVERAL:
+            return None
         up, down = self._with(at, change[change > 0]), self._with(at, change[change < 0])
-        traded = rise_matters(up, self.settings) and fall_matters(down, self.settings)
-        return traded, risen, fallen
+        if not (rise_matters(up, self.settings) and fall_matters(down, self.settings)):
+            return None
+        order = np.argsort(-change, kind="stable")
+        return Traded(
+            risen=risen,
+            fallen=fallen,
+            risen_most=tuple(self.scenario_ids[one] for one in order[:NAMED] if change[one] > 0),
+            fallen_most=tuple(
+                self.scenario_ids[one] for one in order[::-1][:NAMED] if change[one] < 0
+            ),
+        )
 
     def _with(self, at: At, changes: Floats) -> Size:
         """The size that a change would have if these parts of it were all."""

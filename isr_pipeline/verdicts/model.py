@@ -185,7 +185,7 @@ class Traded(_Record):
 
     Attributes:
         risen: scenarios that got worse; ``fallen``: better.
-        risen_most: the names of some that got worse most; ``fallen_most``: likewise.
+        risen_most: scenarios that got worse most, the first most; ``fallen_most``: likewise better.
     """
 
     risen: int
@@ -259,7 +259,6 @@ class MetricVerdict(_Record):
         discordant: scenarios in which the two nights differ.
         risen: those that got worse; ``fallen``: those that got better.
         traded: whether what got worse and what got better would each matter alone.
-        risen_most: scenarios that got worse most, the first most; ``fallen_most``: likewise better.
         alone: scenarios whose own weighted loss is ten times the floor.
         newly: scenarios in which it newly happens, of what must never happen.
         p: one-sided p-value of the direction that was found (worse if delta > 0).
@@ -290,8 +289,6 @@ class MetricVerdict(_Record):
     risen: int | None = None
     fallen: int | None = None
     traded: bool = False
-    risen_most: tuple[str, ...] = ()
-    fallen_most: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     newly: tuple[str, ...] = ()
     p: float | None = None
