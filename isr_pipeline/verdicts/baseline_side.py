@@ -125,13 +125,12 @@ def _tried(plan: Plan, baseline: Baseline, partner: str) -> Source:
     Raises:
         Refused: they are not kept, cannot be run here, or give another outcome; what to do.
     """
+    source = source_of(baseline.record, partner)
     try:
-        source = source_of(baseline.record, partner)
         _repeat(plan, baseline, source, partner)
     except Refused as refusal:
         command = accept_command(plan.experiment, "NIGHT")
-        advice = f"; accept a night of today's code: {command}"
-        raise Refused(f"{refusal}{'' if command in str(refusal) else advice}") from None
+        raise Refused(f"{refusal}; accept a night of today's code: {command}") from None
     return source
 
 
