@@ -39,7 +39,8 @@ OPEN = "and a rise that matters is not ruled out"
 def verdict(finding: Finding = Finding.RISE, **more: Any) -> MetricVerdict:
     """Flaps with what a look found of them, and what is given."""
     seen = Seen(finding=finding, **RISEN)
-    return MetricVerdict(**({"metric": FLAPS, "status": Status.SUSPECT, "seen": seen} | more))
+    given: dict[str, Any] = {"metric": FLAPS, "status": Status.SUSPECT, "seen": seen}
+    return MetricVerdict(**(given | more))
 
 
 def drawn(name: str, number: int, p: float) -> Redraw:
