@@ -22,7 +22,8 @@ from isr_pipeline.verdicts.model import (
     accept_command,
     number,
 )
-from isr_pipeline.verdicts.quantities import SHOWN, amount, label, quantity
+from isr_pipeline.verdicts.quantities import amount, label, quantity
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -172,8 +173,8 @@ def lost_first(metric: str) -> tuple[bool, int]:
 
 
 def _rank(metric: str) -> int:
-    """Place of a metric as a page has them; those that no page has are last."""
-    return SHOWN.index(metric) if metric in SHOWN else len(SHOWN)
+    """Place of a metric as a page has them."""
+    return list(METRICS).index(metric)
 
 
 # -- a configuration and its metrics --------------------------------------------------------------
