@@ -40,7 +40,7 @@ from isr_pipeline.scenarios import cluster_file, faults, model, reduction
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.verdicts import choice, draws, halves, redraw
+from isr_pipeline.verdicts import draws, halves, redraw
 from isr_pipeline.verdicts.model import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
@@ -227,7 +227,6 @@ def _front() -> Iterable[Claim]:
         TUTORIAL, "the limit that test_claims simulates the scenario with",
         "stays online with 60 s",
     )  # fmt: skip
-    yield now(TUTORIAL, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
     drawn = json.loads(_demo_scenario())
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
     yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
@@ -444,7 +443,6 @@ def _verdicts() -> Iterable[Claim]:
     yield from given(page, "the rule's usual name", '(Poisson; at 5 % the "rule of three")')
     yield now(page, "one of {} configurations regressed", nights.CONFIGURATIONS)
     yield now(page, "played once among {} configurations", nights.CONFIGURATIONS_TOGETHER)
-    yield now(page, "within their strata, {} times", choice.DRAWS)
     yield now(page, "(at most {})", case.SCENARIOS_MAX)
     yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
     yield from _followed(page)
@@ -494,10 +492,6 @@ def _levels(page: str) -> Iterable[Claim]:
         page, "Against none before it takes {} of {} for one scenario.",
         _redraws_needed(redraw.PARTS[1][0] * confirm, redraw.DRAWS), redraw.DRAWS,
     )  # fmt: skip
-    yield now(page, "in fewer than {} % of them, the reference is kept", round(100 * choice.SURE))
-    yield now(
-        page, "better by less than {} % on the axes together", round(100 * choice.NEGLIGIBLE)
-    )  # fmt: skip
     assert both_ways.HALF == 0.5
     yield from given(
         page, "ends of a scale",
@@ -543,8 +537,8 @@ def _measured(page: str) -> Iterable[Claim]:
     yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
     yield now(page, "its own least magnitude of {} %", _otavas_magnitude())
     yield from dated(
-        page, "today", "tests/verdicts/test_stages.py and test_choice.py try it so",
-        "300 null nights", "alarm at most 3 times", "100 panels: the quoted",
+        page, "today", "tests/verdicts/test_stages.py tries it so",
+        "300 null nights", "alarm at most 3 times",
     )  # fmt: skip
 
 
@@ -619,8 +613,6 @@ def _files() -> Iterable[Claim]:
         page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"
     )
     assert reduction.RATE_FACTOR == 4.0
-    yield now(page, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
-    yield now(page, "its whole {} % interval lies above 1", round(100 * (1 - 2 * choice.END)))
     yield now(page, "leaves no room for {} scenarios", asking.WANTED)
     yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
     yield from given(page, "an exit status", "then the exit status is 1.")

@@ -21,7 +21,9 @@ from typing import Any
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
+from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.difference import AgainstReference
 from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.worlds.columns import MAIN
 
@@ -30,20 +32,6 @@ KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
 COLUMNS = (*MAIN, LOST)
-PARTS = {
-    "first": "Which setting",
-    "gains": "What else gets better",
-    "price": "The price",
-    "sure": "How sure",
-    "decides": "What decides it",
-    "asked": "What was asked",
-    "rivals": "Published advice",
-    "releases": "Another release",
-    "proposals": "What no broker has",
-    "backing": "Seen on real brokers",
-}
-"""Part of an answer -> its row."""
-
 NOTHING = "\nNo answer is kept yet: `make answers` asks for it.\n\n"
 
 
@@ -56,7 +44,7 @@ def keep(shown: dict[str, Any]) -> None:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "scenarios": load_experiment(shown["experiment"]).panels.regression,
         "panel_digest": shown["panel_digest"],
-        "answer": {name: shown["answer"][name] for name in PARTS},
+        "against_reference": shown["against_reference"],
         "metrics": {
             one["name"]: {metric: one["metrics"][metric] for metric in COLUMNS}
             for one in shown["configs"]
@@ -79,23 +67,13 @@ def block(experiment: str) -> str:
     line = newest(experiment)
     if line is None:
         return NOTHING
-    answer = [
-        f"| {title} | {_cell(line['answer'][name])} |"
-        for name, title in PARTS.items()
-        if line["answer"].get(name)
-    ]
     head = " | ".join(f"{quantities.label(one)}, {quantities.unit(one)}" for one in COLUMNS)
     parts = (
         (
             f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
             f"{line['machine']}."
         ),
-        "\n".join(["| | answer |", "|---|---|", *answer]),
-        (
-            "The answer measures its choice on one half of the panel; the table has all of it. A "
-            "latency's ratio is the geometric mean over scenarios. The table has plain means, in "
-            "which the longest stalls weigh most."
-        ),
+        *_differences(line),
         "Each configuration over the regression panel, weighted to the population of faults:",
         "\n".join(
             [
@@ -119,8 +97,13 @@ def _rows(experiment: str, metrics: dict[str, dict[str, float | None]]) -> list[
     return rows
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _differences(line: dict[str, Any]) -> list[str]:
+    """What each configuration gains and costs; nothing of a line that was kept before it was."""
+    against = [AgainstReference.model_validate(one) for one in line.get("against_reference", ())]
+    if not against:
+        return []
+    told = "\n".join(f"* `{one.name}`: {differences.sentence(one)}" for one in against)
+    return ["Each against the reference, in the experiment's order:", told]
 
 
 def page(experiment: str) -> Path:
@@ -156,8 +139,8 @@ def ask(experiment: str, night: str) -> dict[str, Any]:
     shown = [str(command), "night", "show", night, *named, "--json"]
     done = subprocess.run(shown, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     said: dict[str, Any] = json.loads(done.stdout)
-    if not said["answer"]:
-        raise SystemExit(f"night {night} of {experiment} has no answer: {said['reason']}")
+    if not said["against_reference"]:
+        raise SystemExit(f"night {night} of {experiment} compares nothing: {said['reason']}")
     return said
 
 

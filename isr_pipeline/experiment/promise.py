@@ -8,28 +8,38 @@ from isr_pipeline.experiment.effects import of_topics
 from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario
 
+ACKS = "acks"
+"""Of a producer: what it waits for."""
 
-def lowers_promise(scenario: Scenario, reference: Scenario) -> bool:
-    """Whether a record that acks=all acknowledged is kept less surely for any topic.
 
-    It is where min.insync.replicas is lower, where an unclean election is allowed and was not, or
-    where a producer no longer waits for all. Values are those that topics apply, with the defaults
-    of each release.
+def lowered(scenario: Scenario, reference: Scenario) -> tuple[str, ...]:
+    """What keeps an acknowledged record less surely than the reference does, for any topic.
+
+    It is ``min.insync.replicas`` where that is lower, ``unclean.leader.election.enable`` where that
+    is allowed and was not, ``acks`` where a producer no longer waits for all. Values are those that
+    topics apply, with the defaults of each release.
 
     Args:
         scenario: a configuration laid over the reference's cluster.
         reference: the same topics; its release says whether min.insync.replicas may ask for more
             than there are replicas.
+
+    Returns:
+        The keys; none if the promise is kept.
     """
     release = reference.cluster.release
-    mine, theirs = ([*_promises(one, release)] for one in (scenario, reference))
-    return any(one < other for one, other in zip(mine, theirs, strict=True))
+    both = zip(_promises(scenario, release), _promises(reference, release), strict=True)
+    return tuple(dict.fromkeys(key for (key, mine), (_, theirs) in both if mine < theirs))
 
 
-def _promises(scenario: Scenario, release: str) -> Iterator[int]:
-    """Of each topic some numbers: the larger each is, the better kept."""
+def _promises(scenario: Scenario, release: str) -> Iterator[tuple[str, int]]:
+    """Of each topic some keys with numbers: the larger each is, the better kept."""
     params = resolved_params(scenario)
-    min_isr, unclean = (of_topics(scenario, key, params[key], release) for key in TOPIC_KEYS)
-    yield from map(int, min_isr)
-    yield from (not allowed for allowed in unclean)
-    yield from (stream.acks == "all" for topic in scenario.topics for stream in topic.produce)
+    min_isr, unclean = TOPIC_KEYS
+    for value in of_topics(scenario, min_isr, params[min_isr], release):
+        yield min_isr, int(value)
+    for allowed in of_topics(scenario, unclean, params[unclean], release):
+        yield unclean, not allowed
+    for topic in scenario.topics:
+        for stream in topic.produce:
+            yield ACKS, stream.acks == "all"

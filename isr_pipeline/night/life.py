@@ -53,7 +53,7 @@ def begin(
     plan = make_plan(experiment, check_night(night), panel_size)
     folder = folder_of(experiment, night)
     folder.mkdir(parents=True, exist_ok=True)
-    stale_files = ("verdict.json", "strata.json", "changed.json", "answer.json", "report.html")
+    stale_files = ("verdict.json", "strata.json", "changed.json", "report.html")
     for stale in (*stale_files, "mlflow.json"):
         (folder / stale).unlink(missing_ok=True)
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))

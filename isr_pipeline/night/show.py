@@ -21,8 +21,10 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         (name -> rows and digest), ``configs`` (name, config_id, verdict, words, reason, decisions,
         changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
         in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
-        ``answer`` (which setting; see :class:`isr_pipeline.report.answer.Answer`) and ``places``
-        (report, data_docs, mlflow). Of a night that never got a plan: what is known.
+        ``reference`` (its name), ``against_reference`` (every other configuration; see
+        :class:`isr_pipeline.verdicts.difference.AgainstReference`), ``longer`` (what a longer panel
+        would decide of that, and the command) and ``places`` (report, data_docs, mlflow). Of a
+        night that never got a plan: what is known.
     """
     from isr_pipeline.experiment.plan import Plan  # noqa: PLC0415 - reads pydantic
 
@@ -40,7 +42,9 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         "changed": [],
         "stages": [],
         "scenarios_used": 0,
-        "answer": None,
+        "reference": "",
+        "against_reference": [],
+        "longer": ["", ""],
         "dag_run_id": status.dag_run_id,
         "tables": _tables(experiment, night),
         "configs": [],
@@ -55,8 +59,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         shown |= {"panel_digest": plan.panel_digest, "root": plan.root}
         headline = _headline(experiment, night, is_whole=status.state not in WITHOUT_VERDICT)
         shown |= {"configs": _configurations(plan), "headline": headline}
-        shown |= {"changed": _changed(experiment, night), **_stages(experiment, night)}
-        shown |= {"answer": _answer(experiment, night)}
+        shown |= {"changed": _changed(experiment, night), **_of_the_verdict(plan)}
     return shown
 
 
@@ -70,23 +73,22 @@ def _is_accepted(experiment: str, night: str) -> bool:
         return False
 
 
-def _stages(experiment: str, night: str) -> dict[str, Any]:
-    """What was simulated beyond the regression panel, and how much that is in all."""
+def _of_the_verdict(plan: Plan) -> dict[str, Any]:
+    """What was simulated beyond the regression panel, and each configuration's differences."""
+    from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
-        verdict = load_verdict(experiment, night)
+        verdict = load_verdict(plan.experiment, plan.night)
     except Refused:
         return {}
-    stages = [stage.model_dump(mode="json") for stage in verdict.stages]
-    return {"stages": stages, "scenarios_used": verdict.scenarios_used}
-
-
-def _answer(experiment: str, night: str) -> dict[str, Any] | None:
-    """Which setting to take; None where the night has not come so far."""
-    from isr_pipeline.report.answer import read_answer  # noqa: PLC0415 - reads pydantic
-
-    return read_answer(experiment, night)
+    return {
+        "stages": [stage.model_dump(mode="json") for stage in verdict.stages],
+        "scenarios_used": verdict.scenarios_used,
+        "reference": plan.reference,
+        "against_reference": [one.model_dump(mode="json") for one in verdict.against_reference],
+        "longer": list(longer(plan, verdict.against_reference)),
+    }
 
 
 def _changed(experiment: str, night: str) -> list[dict[str, Any]]:

@@ -86,17 +86,14 @@ def look(plan: Plan, number: int) -> str:
 
 
 def decide(plan: Plan) -> str:
-    """Make the verdict final, and say which setting to take; the headline.
+    """Make the verdict final; the headline.
 
     What no stage could decide stays open.
     """
-    from isr_pipeline.report.answer import write_answer  # noqa: PLC0415
     from isr_pipeline.verdicts.sentences import headline  # noqa: PLC0415
     from isr_pipeline.verdicts.stages import decide as decide_night  # noqa: PLC0415
 
-    verdict = decide_night(plan)
-    write_answer(plan)
-    return headline(verdict)
+    return headline(decide_night(plan))
 
 
 def log_to_mlflow(plan: Plan) -> str:
@@ -212,7 +209,6 @@ NEEDED = (
     "mlflow.entities",
     "mlflow.store.tracking.sqlalchemy_store",
     "isr_pipeline.tracking.log_night",
-    "isr_pipeline.report.answer",
     "isr_pipeline.report.figures",
     "isr_pipeline.report.html",
     "isr_pipeline.night.life",

@@ -14,7 +14,6 @@ import numpy as np
 
 from isr_pipeline.report.data import Deciding, NightData
 from isr_pipeline.report.names import WIDE, shortened
-from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import ConfigVerdict
 from isr_pipeline.verdicts.quantities import in_unit, unit
 
@@ -87,15 +86,22 @@ def heat(data: NightData, metric: str) -> Chart | None:
     }
 
 
-def forest(data: NightData, between: Between, metric: str) -> Chart:
-    """Ratio of each configuration to the reference with its paired interval, best first."""
-    row = between.versus.metrics.index(metric)
-    ratio = between.versus.ratio[row]
-    order = [at for at in np.argsort(ratio) if between.panel.config_ids[at] != between.reference]
-    names = [data.short[between.panel.config_ids[at]] for at in order]
-    low = between.ends.low[0, row][order]
-    high = between.ends.high[0, row][order]
-    return _ratios(names, ratio[order], low, high, f"ratio to {data.plan.reference}")
+def forest(data: NightData, metric: str) -> Chart | None:
+    """Ratio of each configuration to the reference with its interval, in the experiment's order."""
+    rows = [
+        (data.short[one.config_id], found)
+        for one in data.verdict.against_reference
+        if (found := one.difference(metric)) is not None and found.ratio is not None
+    ]
+    if not rows:
+        return None
+    return _ratios(
+        [name for name, _ in rows],
+        np.array([found.ratio for _, found in rows]),
+        np.array([_or(found.low, 0.0) for _, found in rows]),
+        np.array([_or(found.high, math.inf) for _, found in rows]),
+        f"ratio to {data.plan.reference}",
+    )
 
 
 def changed_forest(data: NightData, metric: str) -> Chart | None:

@@ -17,10 +17,8 @@ from isr_pipeline.errors import TableMissing
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.report.answer import Answer, answer_of
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.between import Between, compare_configurations
 from isr_pipeline.verdicts.deciding import Sides, deciding, on_all
 from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
@@ -32,6 +30,7 @@ from isr_pipeline.worlds.columns import MAIN
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.difference import AgainstReference
 
 SPURIOUS = "spurious_shrinks_per_partition_hour"
 DETECTION_DELAY = "detection_delay_ms"
@@ -83,7 +82,6 @@ class NightData:
     settings: VerdictSettings
     panel: PanelOutcomes
     scenarios: pd.DataFrame
-    between: Between | None
     baseline: baselines.Baseline | None
 
     def configuration(self, config_id: str) -> Configuration:
@@ -95,9 +93,9 @@ class NightData:
         return str(self.configuration(config_id).name)
 
     @cached_property
-    def answer(self) -> Answer | None:
-        """Which setting to take; None where there is nothing to compare."""
-        return answer_of(self.plan, self.panel, self.scenarios, self.settings)
+    def against(self) -> dict[str, AgainstReference]:
+        """config_id -> what it gains and costs against the reference, which is not among them."""
+        return {one.config_id: one for one in self.verdict.against_reference}
 
     @cached_property
     def reference(self) -> Configuration:
@@ -385,7 +383,6 @@ def read_night(plan: Plan) -> NightData:
         settings=settings,
         panel=panel,
         scenarios=scenarios,
-        between=compare_configurations(plan, panel, settings),
         baseline=baseline,
     )
 

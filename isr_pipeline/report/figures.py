@@ -15,13 +15,11 @@ from matplotlib.ticker import NullLocator
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.report.charts import RATIO_TICKS
+from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.report.scatter import sizes
 from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.verdicts.between import Between
 from isr_pipeline.verdicts.model import Status
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
 INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
 DPI = 130
-AREA = 0.3
-"""Of a circle, in square points for each square pixel of its diameter on the page."""
 
 
 def write_figures(plan: Plan) -> list[Place]:
@@ -47,9 +43,8 @@ def write_figures(plan: Plan) -> list[Place]:
         "heat_offline": _heat(data, OFFLINE, "offline partition-time"),
         "heat_flaps": _heat(data, FLAPS, "flaps per partition-hour"),
     }
-    if data.between is not None:
-        drawn["pareto"] = _pareto(data, data.between)
-        drawn["against_reference"] = _forest(data, data.between)
+    if data.verdict.against_reference:
+        drawn["against_reference"] = _forest(data)
     paths = []
     for name, figure in drawn.items():
         if figure is not None:
@@ -99,40 +94,21 @@ def _heat(data: NightData, metric: str, title: str) -> Figure | None:
     return figure
 
 
-def _pareto(data: NightData, between: Between) -> Figure:
-    figure = _figure(7.5, 5)
-    axes = figure.subplots()
-    offline, flaps = between.panel.means(OFFLINE), between.panel.means(FLAPS)
-    latency = between.panel.means(LATENCY)
-    on_front = np.isin(between.panel.config_ids, between.front)
-    for chosen, colour, label in ((~on_front, MUTED, "beaten"), (on_front, ACCENT, "Pareto front")):
-        axes.scatter(
-            offline[chosen], flaps[chosen], s=AREA * sizes(latency)[chosen] ** 2, c=colour,
-            alpha=0.75, label=label,
-        )  # fmt: skip
-    at = between.panel.column(between.reference)
-    axes.scatter(offline[at], flaps[at], marker="x", c=WARM, s=70, label=data.plan.reference)
-    axes.set_xlabel("offline_partition_rate")
-    axes.set_ylabel("isr_flaps_per_partition_hour")
-    axes.set_title("Less is better; size: commit_latency_p99_ms", loc="left", color=INK)
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
-
-
-def _forest(data: NightData, between: Between) -> Figure:
-    metrics = [name for name in (OFFLINE, FLAPS, LATENCY) if name in between.versus.metrics]
-    ids = between.panel.config_ids
-    figure = _figure(11, 1.4 + 0.24 * len(ids))
-    grid = figure.subplots(1, max(1, len(metrics)), sharey=True, squeeze=False)
-    places = np.arange(len(ids))
+def _forest(data: NightData) -> Figure:
+    """Ratios to the reference in the experiment's order; from none there is no ratio."""
+    metrics = (PRODUCE, OFFLINE, FLAPS, LATENCY)
+    against = data.verdict.against_reference
+    figure = _figure(13, 1.4 + 0.24 * len(against))
+    grid = figure.subplots(1, len(metrics), sharey=True, squeeze=False)
     for axes, metric in zip(grid[0], metrics, strict=True):
-        row = between.versus.metrics.index(metric)
-        centre = np.clip(between.versus.ratio[row], 1e-3, 1e3)
-        low = np.clip(np.nan_to_num(between.ends.low[0, row], nan=1.0), 1e-3, 1e3)
-        high = np.clip(np.nan_to_num(between.ends.high[0, row], nan=1.0), 1e-3, 1e3)
-        axes.hlines(places, low, high, color=ACCENT, lw=2)
-        axes.plot(centre, places, "o", color=INK, ms=4)
+        for place, one in enumerate(against):
+            found = one.difference(metric)
+            if found is None or found.ratio is None:
+                continue
+            high = RATIO_RANGE[1] if found.high is None else found.high
+            ends = np.clip([found.low or 0.0, high], *RATIO_RANGE)
+            axes.hlines(place, *ends, color=ACCENT, lw=2)
+            axes.plot(np.clip(found.ratio, *RATIO_RANGE), place, "o", color=INK, ms=4)
         axes.axvline(1.0, color=MUTED, lw=1)
         axes.set_xscale("log")
         low_edge, high_edge = axes.get_xlim()
@@ -141,7 +117,9 @@ def _forest(data: NightData, between: Between) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title(metric, loc="left", fontsize=9, color=INK)
         axes.spines[["top", "right"]].set_visible(False)
-    grid[0][0].set_yticks(places, [data.name(one) for one in ids], fontsize=7)
+    names = [one.name for one in against]
+    grid[0][0].set_yticks(range(len(names)), names, fontsize=7)
     grid[0][0].invert_yaxis()
-    figure.suptitle(f"Ratio to {data.plan.reference}, 95 % interval", x=0.01, ha="left", color=INK)
+    title = f"Ratio to {data.plan.reference}, with its interval"
+    figure.suptitle(title, x=0.01, ha="left", color=INK)
     return figure

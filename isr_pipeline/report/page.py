@@ -90,6 +90,11 @@ def strata_table(metric: MetricVerdict) -> str:
     return table(caption, head, rows)
 
 
+def command(text: str) -> str:
+    """A command to paste."""
+    return f"<pre><code>{escape(text)}</code></pre>"
+
+
 def table(caption: str, head: list[tuple[str, str]], rows: list[str]) -> str:
     """A table that scrolls sideways in a box of its own, reachable by keyboard."""
     cells = "".join(f'<th scope="col" class="{kind}">{name}</th>' for name, kind in head)

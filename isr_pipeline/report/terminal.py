@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.difference import AgainstReference
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
@@ -42,6 +44,7 @@ NAME_CHARACTERS = 11
 """Width of what names a line or paragraph."""
 
 CHANGES_MAX = 12
+AGAINST_MAX = 24
 NAMES_MAX = 3
 
 
@@ -55,37 +58,42 @@ def print_night(shown: dict[str, Any]) -> None:
         if line:
             # Not wrapped: a command stays in one piece.
             console.print(Text(line), soft_wrap=True)
-    if shown.get("answer"):
-        for name, text in _answer(shown["answer"]):
-            console.print(Text(_wrapped(name, text, console.width)), soft_wrap=True)
     for line in _stages(shown):
         console.print(Text(line))
     for line in _changes(shown):
         console.print(Text(line))
     if shown["configs"]:
-        console.print(_configurations(shown["configs"]))
+        console.print(_configurations(shown["configs"], _weaker(shown)))
         for line in _found(shown["configs"]):
             console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
+    for line in _against_reference(shown):
+        console.print(line, soft_wrap=True)
     if shown["tables"]:
         rows = "  ".join(f"{name} {one['rows']}" for name, one in shown["tables"].items())
         console.print(Text(f"rows       {rows}"))
     _print_places(console, shown["places"])
 
 
-def _answer(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a night answers, named: which setting, what decides it, what was asked, what backs it.
+def _against_reference(shown: dict[str, Any]) -> list[Text]:
+    """What each configuration gains and costs, in the experiment's order, then what is open."""
+    against = _differences(shown)
+    if not against:
+        return []
+    lines = [Text(f"against {shown['reference']}, in the experiment's order:", "bold")]
+    for one in against[:AGAINST_MAX]:
+        line = Text(f"  {one.name}: ") + Text(differences.sentence(one))
+        if one.weaker:
+            line.highlight_words([differences.promise(one)], "bold red")
+        lines.append(line)
+    more = len(against) - AGAINST_MAX
+    if more > 0:
+        lines.append(Text(f"  and {more} more: --json and the report have them"))
+    said, command = shown["longer"]
+    return [*lines, *(Text(f"  {text}") for text in (said, command) if text)]
 
-    Of a night that chose no setting, nothing needs backing.
-    """
-    asked = answer.get("asked_each") or [text for text in (answer.get("asked"),) if text]
-    backing = answer.get("backing", "").removeprefix("Behind its rules: ")
-    parts = [("answer", answer["short"]), ("decided by", answer.get("decides", ""))]
-    parts += [("asked" if not at else "", one) for at, one in enumerate(asked)]
-    parts += [
-        ("advice", answer.get("rivals", "")),
-        ("backed by", backing if answer["sure"] else ""),
-    ]
-    return [(name, text) for name, text in parts if text]
+
+def _differences(shown: dict[str, Any]) -> list[AgainstReference]:
+    return [AgainstReference.model_validate(one) for one in shown.get("against_reference", ())]
 
 
 def _wrapped(name: str, text: str, width: int) -> str:
@@ -163,7 +171,12 @@ def _print_places(console: Console, places: dict[str, str]) -> None:
     console.print(Text(f"MLflow     {places['mlflow']}  (in the browser: isr-pipeline ui)"))
 
 
-def _configurations(configs: list[dict[str, Any]]) -> Table:
+def _weaker(shown: dict[str, Any]) -> dict[str, str]:
+    """Name of each configuration that promises less than the reference -> what that does."""
+    return {one.name: differences.promise(one) for one in _differences(shown) if one.weaker}
+
+
+def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
     for metric in MAIN:
@@ -175,7 +188,8 @@ def _configurations(configs: list[dict[str, Any]]) -> Table:
         metrics = one["metrics"]
         numbers = [quantities.amount(name, metrics.get(name)) for name in MAIN]
         said = Text(", ").join(Text(word, COLOURS.get(word, "")) for word in verdicts)
-        table.add_row(one["name"], *numbers, said)
+        mark = Text(f"\n{weaker[one['name']]}", "bold red") if one["name"] in weaker else Text()
+        table.add_row(Text(one["name"]) + mark, *numbers, said)
     return table
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from isr_pipeline.files.words import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +43,24 @@ def heading(one: Configuration) -> str:
     """What a configuration stands below: its group, and its grid if it is a point of one."""
     grid = one.name.partition("@")[0] if one.is_grid and "@" in one.name else ""
     return f"{one.group}: {grid}" if grid and grid != one.group else one.group
+
+
+def differing(one: Configuration, reference: Configuration) -> dict[str, Any]:
+    """Keys of a configuration whose values are not the reference's, with its own values.
+
+    A key that only the reference sets has the configuration's resolved value.
+    """
+    mine, theirs = one.overrides, reference.overrides
+    return {
+        key: mine.get(key, one.params.get(key, "its default"))
+        for key in {**mine, **theirs}
+        if mine.get(key) != theirs.get(key)
+    }
+
+
+def settings(one: Configuration, reference: Configuration) -> str:
+    """The same as Kafka's configuration files have it: ``replica.lag.time.max.ms=20000``."""
+    return ", ".join(f"{key}={shown(value)}" for key, value in differing(one, reference).items())
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -19,7 +19,6 @@ from isr_pipeline.experiment.nightly import dag_id_of
 from isr_pipeline.home import Home
 from isr_pipeline.host.processes import user_name
 from isr_pipeline.outcomes import store
-from isr_pipeline.report.answer import read_answer
 from isr_pipeline.storage.places import at_hand, modified_s
 from isr_pipeline.tracking import names, pages, trend
 from isr_pipeline.tracking.client import (
@@ -44,11 +43,11 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.difference import AgainstReference
 
 NIGHT_FILES = (
     "plan.json",
     "verdict.json",
-    "answer.json",
     "strata.json",
     "changed.json",
     "status.json",
@@ -97,7 +96,7 @@ def log_night(plan: Plan, dag_run_id: str) -> str:
         known = experiment_id(client, plan.experiment)
         trends = trend.experiment_id(client, plan.experiment)
         links = _links(plan, dag_run_id, known, made, trends=trends)
-        note = names.night_note(verdict, values, links, _changed(plan), _answer(plan))
+        note = names.night_note(verdict, values, links, _changed(plan), plan.reference)
         client.set_tag(parent, NOTE_TAG, note)
         _replace(client, before, parent)
         for run_id in reversed(made):
@@ -251,11 +250,6 @@ def _changed(plan: Plan) -> list[str]:
     return read_changes(plan.experiment, plan.night).lines(config_names, CHANGES_SHOWN)
 
 
-def _answer(plan: Plan) -> str:
-    """Which setting to take, as the night's folder has it; empty if it has none."""
-    return str((read_answer(plan.experiment, plan.night) or {}).get("text", ""))
-
-
 def _log_children(
     client: MlflowClient,
     plan: Plan,
@@ -271,16 +265,21 @@ def _log_children(
     trends = trend.experiment_id(client, plan.experiment)
     shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
     intervals = _intervals(plan)
+    against = {one.config_id: one for one in verdict.against_reference}
     for configuration in plan.configurations:
         one = verdict.configuration(configuration.config_id)
         tags = {
             **shared,
             **names.config_tags(configuration, one),
+            **names.reference_tags(against.get(one.config_id)),
             "kind": "configuration",
             "status": names.WRITING,
             "mlflow.parentRunId": made[0],
             "mlflow.note.content": names.config_note(
-                one, trend.page(trends, plan.panel_digest, one.name)
+                one,
+                trend.page(trends, plan.panel_digest, one.name),
+                plan.reference,
+                against.get(one.config_id),
             ),
         }
         run = client.create_run(
@@ -293,6 +292,7 @@ def _log_children(
             **values[configuration.config_id],
             **intervals.get(configuration.config_id, {}),
             **_verdict_metrics(one),
+            **_reference_metrics(against.get(one.config_id)),
         }
         _log_batch(client, run.info.run_id, metrics, _params(configuration))
     return failed
@@ -327,8 +327,7 @@ def _whole_panel(plan: Plan) -> pd.DataFrame:
 def _intervals(plan: Plan) -> dict[str, dict[str, float]]:
     """config_id -> metric with its ending -> how sure its value is, as far as that is known.
 
-    ``.low`` and ``.high`` end its 95 % interval, ``.ratio`` is the value over the reference's,
-    ``.scenarios`` of how many scenarios it is.
+    ``.low`` and ``.high`` end its 95 % interval, ``.scenarios`` of how many scenarios it is.
     """
     found: dict[str, dict[str, float]] = {}
     for row in _whole_panel(plan).to_dict("records"):
@@ -337,7 +336,6 @@ def _intervals(plan: Plan) -> dict[str, dict[str, float]]:
         own = found.setdefault(row["config_id"], {})
         name = names.metric_name(row["metric"])
         numbers = {key: float(row[key]) * in_unit(row["metric"]) for key in ("low", "high")}
-        numbers["ratio"] = float(row["ratio"])
         numbers["scenarios"] = float(row["scenarios"] - row["scenarios_failed"])
         own |= {f"{name}.{key}": one for key, one in numbers.items() if math.isfinite(one)}
     return found
@@ -351,6 +349,18 @@ def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
             delta = metric.delta * in_unit(metric.metric)
             metrics[f"delta.{names.metric_name(metric.metric)}"] = delta
             metrics[f"q.{metric.metric}"] = 1.0 if metric.q is None else metric.q
+    return metrics
+
+
+def _reference_metrics(one: AgainstReference | None) -> dict[str, float]:
+    """`M.ratio` to the reference, `M.ratio_low` and `M.ratio_high` of its interval, `M.ratio_q`."""
+    metrics: dict[str, float] = {}
+    for each in one.differences if one else ():
+        found = {"": each.ratio, "_low": each.low, "_high": each.high, "_q": each.q}
+        name = names.metric_name(each.metric)
+        metrics |= {
+            f"{name}.ratio{key}": value for key, value in found.items() if value is not None
+        }
     return metrics
 
 

@@ -6,7 +6,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
+from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.difference import Word
 from isr_pipeline.verdicts.model import (
     WORST_FIRST,
     ConfigVerdict,
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.difference import AgainstReference
 
 WRITING = "writing"
 COMPLETE = "complete"
@@ -132,23 +135,22 @@ def night_note(
     values: Mapping[str, Mapping[str, float]],
     links: dict[str, str],
     changed: Sequence[str] = (),
-    answer: str = "",
+    reference: str = "",
 ) -> str:
-    """Markdown of the parent run: headline, what got worse, answer, changes, links, a table.
+    """Markdown of the parent run: headline, what got worse, changes, links, tables.
 
     Args:
         verdict: the night's.
         values: config_id -> MLflow metric -> value over the regression panel.
         links: text -> address.
         changed: what changed since the baseline, one line each.
-        answer: which setting to take, in a sentence; empty if there is none.
+        reference: name of what the others are compared with.
     """
     lines = [
         f"**{headline(verdict)}**",
         "",
         *(f"* {line}" for line in worse(verdict)[:WORSE_MAX]),
         "",
-        *((answer, "") if answer else ()),
         " · ".join(f"[{name}]({target})" for name, target in links.items()),
         "",
         *(f"* changed: {line}" for line in changed),
@@ -156,13 +158,15 @@ def night_note(
         f"| configuration | verdict | {' | '.join(map(_heading, MAIN))} |",
         "|---|---|" + "---:|" * len(MAIN),
     ]
+    against = {one.config_id: one for one in verdict.against_reference}
     ranked = sorted(verdict.configurations, key=lambda one: WORST_FIRST.index(one.status))
     rows = [
-        f"| {one.name} | {', '.join(map(str, one.words))} "
+        f"| {one.name}{_weaker(against.get(one.config_id))} | {', '.join(map(str, one.words))} "
         f"| {' | '.join(_shown(values.get(one.config_id, {})))} |"
         for one in ranked
     ]
-    return _filled(lines, rows)
+    note = _filled(lines, rows)
+    return "\n".join([note, *_against(verdict, reference, NOTE_CHARACTERS - 80 - len(note))])
 
 
 def _filled(lines: list[str], rows: list[str]) -> str:
@@ -175,8 +179,39 @@ def _filled(lines: list[str], rows: list[str]) -> str:
     return "\n".join([*lines, *rows])
 
 
-def config_note(one: ConfigVerdict, trend: str) -> str:
-    """Markdown of a child run: the verdict, its trend, and each metric against the baseline."""
+def _against(verdict: NightVerdict, reference: str, room: int) -> list[str]:
+    """What each configuration gains and costs, in the experiment's order, as many as fit."""
+    lines = ["", f"Against {reference}:", ""] if verdict.against_reference else []
+    for at, one in enumerate(verdict.against_reference):
+        line = f"* {one.name}: {differences.sentence(one)}"
+        room -= len(line) + 1
+        if room < 0:
+            return [*lines, f"* and {len(verdict.against_reference) - at} more: see the report"]
+        lines.append(line)
+    return lines
+
+
+def _weaker(one: AgainstReference | None) -> str:
+    """A red mark with what one replica alone held, where acks=all promises less."""
+    return f" 🔴 {differences.promise(one)}" if one and one.weaker else ""
+
+
+def reference_tags(one: AgainstReference | None) -> dict[str, str]:
+    """Tags of a child that say what differs from the reference; none of the reference itself."""
+    if one is None:
+        return {}
+    having = {
+        str(word): ",".join(each.metric for each in one.differences if each.word is word)
+        for word in (Word.BETTER, Word.WORSE, Word.UNDECIDED)
+    }
+    tags = {f"reference.{word}": listed for word, listed in having.items()}
+    return {**tags, "reference.weaker": ",".join(one.weaker)}
+
+
+def config_note(
+    one: ConfigVerdict, trend: str, reference: str, against: AgainstReference | None
+) -> str:
+    """Markdown of a child run: verdict, trend, each metric against baseline and reference."""
     lines = [
         f"**{', '.join(str(word) for word in one.words)}**: {reason(one, room=REASON_CHARACTERS)}",
         "",
@@ -197,6 +232,8 @@ def config_note(one: ConfigVerdict, trend: str) -> str:
             f"| {_heading(metric.metric)} | {metric.status} | {value} | {before} | "
             f"{number(metric.ratio)}{interval} | {metric.scenarios or '–'} | {number(metric.q)} |"
         )
+    if against is not None:
+        lines += ["", f"Against {reference}: {differences.sentence(against)}"]
     rows = _strata_rows(one)
     return _filled([*lines, "", *(STRATA_HEAD if rows else ())], rows)
 

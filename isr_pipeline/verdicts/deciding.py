@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from isr_pipeline.verdicts.between import DECIDING, deciding_scenarios
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.look import size_of
 from isr_pipeline.verdicts.materiality import rise_matters
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.baseline import Baseline
+
+DECIDING = 3
+"""How many scenarios are named as deciding."""
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,24 @@ def _carrying(asked: MetricVerdict, sides: Sides, *, worse: bool) -> tuple[str, 
     """
     new, old = sides.new, sides.old
     inside = np.flatnonzero(np.isin(new.strata, list(hurt(asked))))
-    names = deciding_scenarios(
+    names = _most_changed(
         new.rows(inside, new.weights[inside]),
         old.rows(inside, old.weights[inside]),
         asked.metric,
         worse=worse,
     )
-    names = names or deciding_scenarios(new, old, asked.metric, worse=worse)
+    names = names or _most_changed(new, old, asked.metric, worse=worse)
     values = zip(new.scenario_ids, new.values[asked.metric], old.values[asked.metric], strict=True)
     risen = {name for name, after, before in values if after[0] > before[0]}
     newly = [name for name in asked.newly if worse and name in risen]
     return tuple(dict.fromkeys([*newly, *names]))[:DECIDING]
+
+
+def _most_changed(
+    new: PanelOutcomes, old: PanelOutcomes, metric: str, *, worse: bool
+) -> tuple[str, ...]:
+    """Scenarios that carry most of a change for the worse, or for the better; one column each."""
+    change = new.weights * (new.natural(metric)[:, 0] - old.natural(metric)[:, 0])
+    change = change if worse else -change
+    order = np.argsort(-change, kind="stable")[:DECIDING]
+    return tuple(new.scenario_ids[index] for index in order if change[index] > 0)

@@ -30,6 +30,7 @@ from isr_pipeline.verdicts.model import (
     worst,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.reference import against_reference
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import METRICS
@@ -57,7 +58,9 @@ class Partnering:
 
 
 def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
-    """Compare a night's regression panel with the baseline; write verdict.json and `verdicts`.
+    """Compare a night's regression panel with the baseline, and its arms with the reference.
+
+    Writes verdict.json and `verdicts`.
 
     Args:
         plan: the night's plan; its scenarios and outcomes tables are there and validated.
@@ -86,6 +89,8 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         note=_note(plan.experiment),
         pending=True,
     )
+    against = against_reference(plan, tonight, settings)
+    verdict = verdict.model_copy(update={"against_reference": against})
     write(verdict)
     write_changes(plan)
     return verdict

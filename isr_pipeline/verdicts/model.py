@@ -15,6 +15,7 @@ from isr_pipeline.files.models import format_of
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.storage.places import Place
+from isr_pipeline.verdicts.difference import AgainstReference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -423,6 +424,8 @@ class NightVerdict(_Record):
         scenarios: of the regression panel.
         stages: of further scenarios, in order; none if nothing was open.
         stopped: why there are no more though something is open; empty if the budget says so.
+        against_reference: every other configuration against the experiment's reference, on the
+            regression panel, in the experiment's order.
         format: `FORMAT`.
     """
 
@@ -441,6 +444,7 @@ class NightVerdict(_Record):
     scenarios: int = 0
     stages: tuple[StageVerdict, ...] = ()
     stopped: str = ""
+    against_reference: tuple[AgainstReference, ...] = ()
     format: int = FORMAT
 
     @property

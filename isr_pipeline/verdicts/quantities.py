@@ -11,6 +11,8 @@ OFFLINE = "offline_partition_rate"
 UNDER_MIN = "under_min_isr_rate"
 FLAPS = "isr_flaps_per_partition_hour"
 LATENCY = "commit_latency_p99_ms"
+UNCLEAN = "unclean_elections"
+ONE_REPLICA = "records_acked_by_one_replica"
 
 
 def label(metric: str) -> str:

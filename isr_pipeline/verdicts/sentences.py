@@ -127,15 +127,10 @@ def worse(verdict: NightVerdict) -> list[str]:
 def change(one: MetricVerdict) -> str:
     """How much a metric changed, and the strata that are called as it is.
 
-    ``ISR flaps 1.23 × (1.1 to 1.48), 96 scenarios; in the stratum quiet 2 ×``. What is gone has no
-    interval: that none of so many scenarios has any proves no zero.
+    ``ISR flaps 1.23 × (1.1 to 1.48), 96 scenarios; in the stratum quiet 2 ×``.
     """
-    if one.ratio is None:
-        said = f"from none to {quantity(one.metric, one.value)}"
-    elif one.ratio == 0:
-        said = f"from {quantity(one.metric, one.baseline_value)} to none"
-    else:
-        said = f"{number(one.ratio)} × ({number(one.ratio_low)} to {number(one.ratio_high)})"
+    ends, means = (one.ratio_low, one.ratio_high), (one.baseline_value, one.value)
+    said = how_much(one.metric, one.ratio, ends, means)
     of = "" if one.scenarios is None else f", {counted(one.scenarios, 'scenario')}"
     same = [_in_stratum(one.metric, part) for part in one.strata if part.status is one.status]
     where = "stratum" if len(same) == 1 else "strata"
@@ -143,15 +138,52 @@ def change(one: MetricVerdict) -> str:
     return f"{label(one.metric)} {said}{of}{strata}"
 
 
+def how_much(
+    metric: str,
+    ratio: float | None,
+    ends: tuple[float | None, float | None],
+    means: tuple[float | None, float | None],
+) -> str:
+    """``1.23 × (1.1 to 1.48)``; what comes from none, or is gone, has its size in place of a ratio.
+
+    What is gone has no interval: that none of so many scenarios has any proves no zero.
+
+    Args:
+        metric: its name.
+        ratio: of the two; None from zero.
+        ends: of the ratio's interval.
+        means: before and after.
+    """
+    before, after = means
+    if ratio is None:
+        return f"from none to {quantity(metric, after)}"
+    if ratio == 0:
+        return f"from {quantity(metric, before)} to none"
+    return f"{number(ratio)} × ({number(ends[0])} to {number(ends[1])})"
+
+
 def _in_stratum(metric: str, part: StratumVerdict) -> str:
-    """``isr-churn 2 ×, from 6.1 to 12.2 a partition and hour``; a latency has no such means."""
-    after = quantity(metric, part.value)
-    if part.ratio is None:
-        return f"{part.stratum} from none to {after}"
-    if part.ratio == 0:
-        return f"{part.stratum} to none"
-    means = "" if is_latency(metric) else f", from {amount(metric, part.baseline_value)} to {after}"
-    return f"{part.stratum} {number(part.ratio)} ×{means}"
+    return stratum_change(metric, part.stratum, part.ratio, (part.baseline_value, part.value))
+
+
+def stratum_change(
+    metric: str, stratum: str, ratio: float | None, means: tuple[float | None, float | None]
+) -> str:
+    """``isr-churn 2 ×, from 6.1 to 12.2 a partition and hour``; a latency has no such means.
+
+    Args:
+        metric: its name.
+        stratum: its name.
+        ratio: of the two; None from zero.
+        means: before and after.
+    """
+    before, after = means
+    if ratio is None:
+        return f"{stratum} from none to {quantity(metric, after)}"
+    if ratio == 0:
+        return f"{stratum} to none"
+    sizes = f", from {amount(metric, before)} to {quantity(metric, after)}"
+    return f"{stratum} {number(ratio)} ×{'' if is_latency(metric) else sizes}"
 
 
 def in_order(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:

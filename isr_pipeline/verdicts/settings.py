@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, list_of, number, one_of, whole
+from isr_pipeline.files.checks import Bad, number, one_of, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.home import config_dir
@@ -32,13 +32,6 @@ def _metrics(value: Any) -> dict[str, Any]:
     return value
 
 
-def _axes(value: Any) -> tuple[str, ...]:
-    axes: tuple[str, ...] = list_of(METRIC).read(value)
-    if len(axes) < 2:
-        raise Bad("")
-    return axes
-
-
 class MetricSettings(Strict):
     """One tested metric.
 
@@ -61,7 +54,6 @@ class VerdictSettings(Strict):
     flips_max: Annotated[int, whole(999, 9_999_999)] = 49_999
     exact_up_to: Annotated[int, whole(1, 30)] = 20
     metrics: dict[str, MetricSettings]
-    pareto: Annotated[tuple[str, ...], Check("a list of two metrics or more", _axes)]
 
 
 def load_settings(path: Path | None = None) -> VerdictSettings:

@@ -181,7 +181,13 @@ def _rewritten(
         note=verdict.baseline,
         pending=not final,
     )
-    written = written.model_copy(update={"stages": stages, "stopped": stopped})
+    written = written.model_copy(
+        update={
+            "stages": stages,
+            "stopped": stopped,
+            "against_reference": verdict.against_reference,
+        }
+    )
     judge.write(written)
     return written
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.experiment.promise import lowers_promise
+from isr_pipeline.experiment.promise import lowered
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
@@ -48,21 +48,21 @@ def cluster(
 def test_overrides(overrides: dict[str, Any], lowers: bool) -> None:
     """One topic with less is enough, wherever its value comes from."""
     today = cluster()
-    assert lowers_promise(apply(today, overrides), today) is lowers
+    assert bool(lowered(apply(today, overrides), today)) is lowers
 
 
 def test_a_topic_keeps_its_own() -> None:
     """Another value of the cluster lowers nothing where every topic has its own."""
     today = cluster()
     own = apply(today, {f"topics.{MIN_ISR}": 2})
-    assert not lowers_promise(apply(own, {MIN_ISR: 1}), own)
+    assert not lowered(apply(own, {MIN_ISR: 1}), own)
 
 
 def test_one_topic_of_many() -> None:
     """What one topic sets for itself is lost for the question: more for it, less for nobody."""
     today = cluster(own={MIN_ISR: 1})
-    assert not lowers_promise(apply(today, {f"topics.{MIN_ISR}": 2}), today)
-    assert lowers_promise(today, apply(today, {f"topics.{MIN_ISR}": 2}))
+    assert not lowered(apply(today, {f"topics.{MIN_ISR}": 2}), today)
+    assert lowered(today, apply(today, {f"topics.{MIN_ISR}": 2}))
 
 
 def test_more_than_there_are_replicas_promises_no_more() -> None:
@@ -71,23 +71,23 @@ def test_more_than_there_are_replicas_promises_no_more() -> None:
         today = apply(cluster(release), {f"topics.{MIN_ISR}": 2})
         asked = today.topics[0].model_copy(update={"settings": {MIN_ISR: 3}})
         today = today.model_copy(update={"topics": (asked,)})
-        assert lowers_promise(apply(today, {f"topics.{MIN_ISR}": 2}), today) is lowers
+        assert bool(lowered(apply(today, {f"topics.{MIN_ISR}": 2}), today)) is lowers
 
 
 def test_an_upgrade_that_caps_lowers_nothing() -> None:
     """What 3.7 no longer refuses on one replica has the copies that there are."""
     today = cluster("3.3-3.6")
     upgraded = cluster("3.7+")
-    assert not lowers_promise(upgraded, today)
+    assert not lowered(upgraded, today)
 
 
 def test_defaults_are_those_of_the_release() -> None:
     """To 0.10 unclean elections are on where nobody says otherwise."""
-    assert lowers_promise(cluster("0.9-0.10.1"), cluster("3.3-3.6"))
-    assert not lowers_promise(cluster("3.3-3.6"), cluster("0.9-0.10.1"))
+    assert lowered(cluster("0.9-0.10.1"), cluster("3.3-3.6"))
+    assert not lowered(cluster("3.3-3.6"), cluster("0.9-0.10.1"))
 
 
 def test_producers_that_no_longer_wait() -> None:
     """acks=1 promises less than all."""
-    assert lowers_promise(cluster(acks=1), cluster())
-    assert not lowers_promise(cluster(), cluster(acks=1))
+    assert lowered(cluster(acks=1), cluster())
+    assert not lowered(cluster(), cluster(acks=1))

@@ -110,10 +110,10 @@ class TestReport:
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
     def test_long_names_fit_a_phone(self, browser: Browser, long_names: Path) -> None:
-        """A heading that names a long key breaks; no line of text is wider than its box."""
+        """A cell that names a long key breaks; no line of text is wider than its box."""
         with opened(browser, long_names, PHONE) as page:
             open_everything(page)
-            assert LONG_KEY in page.locator("h1").inner_text()
+            assert LONG_KEY in page.locator("#reference table").inner_text()
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
     def test_names_in_tables_break_after_signs(self, browser: Browser, long_names: Path) -> None:
@@ -153,7 +153,7 @@ class TestReport:
         """No two labels of an axis are alike, and none takes half of the chart."""
         with opened(browser, long_names, size) as page:
             open_everything(page)
-            charts = page.query_selector_all("#recommendation .pair .chart, #causes .chart")
+            charts = page.query_selector_all("#reference .pair .chart, #causes .chart")
             assert len(charts) > 4
             for chart in charts:
                 labels = chart.query_selector_all(".ytick text")

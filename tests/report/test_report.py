@@ -381,14 +381,14 @@ class TestPage:
 
         plan = world.write(NIGHT, failing)
         judge_night(plan)
-        assert "The reference has no data tonight" in write_report(plan).read_text()
+        assert "Nothing can be compared with today tonight" in write_report(plan).read_text()
 
 
 class TestFigures:
     """PNG versions."""
 
     def test_are_png_files_of_the_night(self, regressed: World) -> None:
-        """Verdicts, heat maps, Pareto front, ratios; an earlier run's are replaced."""
+        """Verdicts, heat maps, ratios; an earlier run's are replaced."""
         plan = regressed.plan(LATER)
         write_figures(plan)
         paths = write_figures(plan)
@@ -396,7 +396,6 @@ class TestFigures:
             "verdicts",
             "heat_offline",
             "heat_flaps",
-            "pareto",
             "against_reference",
         }
         assert all(path.read_bytes()[:4] == b"\x89PNG" for path in paths)

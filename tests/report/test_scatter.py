@@ -1,43 +1,16 @@
-"""Circles over two metrics: their sizes, and the names beside them."""
+"""Circles over two metrics, and the names beside them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from isr_pipeline.report import scatter
-from isr_pipeline.report.data import read_night
-from isr_pipeline.report.html import render
+from isr_pipeline.report.data import SPURIOUS, read_night
 from isr_pipeline.report.placing import placed
-from isr_pipeline.report.scatter import SMALLEST_PX, sizes
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import NIGHT, World, scaled
-
-FLAPS, LATENCY = "isr_flaps_per_partition_hour", "commit_latency_p99_ms"
-
-
-class TestSizes:
-    """A circle's area is as the value."""
-
-    def test_noise_is_no_picture(self) -> None:
-        """Values within 5 % of each other have one size."""
-        assert set(sizes(np.array([4.118, 4.12, 4.123, 4.3]))) == {SMALLEST_PX}
-
-    def test_what_is_printed_alike_has_one_size(self) -> None:
-        """Three digits are printed; the fourth has no size."""
-        first, second, third = sizes(np.array([4.0, 6.001, 6.004]))
-        assert first == SMALLEST_PX
-        assert second == third == pytest.approx(SMALLEST_PX * np.sqrt(1.5))
-
-    def test_the_largest_is_limited(self) -> None:
-        """A latency of a minute does not hide the others; none at all breaks nothing."""
-        assert list(sizes(np.array([0.0, 1.0, 60_000.0]))) == [
-            SMALLEST_PX,
-            SMALLEST_PX,
-            3 * SMALLEST_PX,
-        ]
 
 
 class TestPlaced:
@@ -66,7 +39,7 @@ class TestPlaced:
         assert placed([(5, 5)], ["long-name"], [5], (20, 20), 20)[0][0] == ""
 
 
-class TestPareto:
+class TestDetector:
     """The chart of a night."""
 
     @pytest.fixture(autouse=True)
@@ -77,28 +50,9 @@ class TestPareto:
     def test_the_reference_is_named_and_marked(self) -> None:
         """It has a sign of its own and is no circle besides."""
         world = World(names=("today", "lag-20s", "min-2"))
-        judge_night(world.write(NIGHT, scaled(FLAPS, 3.0, "lag-20s")))
-        data = read_night(world.plan(NIGHT))
-        assert data.between is not None
-        drawn = scatter.pareto(data, data.between)["data"]
-        assert drawn[-1]["name"].startswith("reference: today")
+        judge_night(world.write(NIGHT, scaled(SPURIOUS, 3.0, "lag-20s")))
+        drawn = scatter.detector(read_night(world.plan(NIGHT)))["data"]
+        assert drawn[-1]["name"] == "reference: today"
         assert (drawn[-1]["marker"]["symbol"], drawn[-1]["hovertext"]) == ("x", ["today"])
         assert "today" in drawn[-1]["text"][0]
         assert "today" not in [name for trace in drawn[:-1] for name in trace["hovertext"]]
-
-    @pytest.mark.parametrize(("metric", "is_said"), [(FLAPS, True), (LATENCY, False)])
-    def test_a_latency_that_no_setting_moves_is_said(self, metric: str, is_said: bool) -> None:
-        """If another metric differs, the page names it; if latency itself differs, it does not."""
-
-        def change(
-            panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
-        ) -> None:
-            columns[LATENCY] = np.full(len(columns[LATENCY]), 4.12)
-            scaled(metric, 3.0, "lag-20s")(panel, name, columns, rng)
-
-        world = World(names=("today", "lag-20s"))
-        judge_night(world.write(NIGHT, change))
-        page = render(read_night(world.plan(NIGHT)))
-        said = "4.12 ms everywhere, because a fault touches too few batches to reach the slowest"
-        assert (said in page) is is_said
-        assert ("commit latency p99 is alike" in page) is is_said

@@ -406,6 +406,8 @@ def test_a_ratio_has_its_scenarios() -> None:
         baseline_value=6.0, ratio=1.5, ratio_low=1.2, ratio_high=1.9, q=0.004, scenarios=872,
     )  # fmt: skip
     one = ConfigVerdict(name="today", config_id="c", status=Status.REGRESSED, metrics=(flaps,))
-    heading, _, row = [line for line in config_note(one, "x").splitlines() if line.startswith("|")]
+    heading, _, row = [
+        line for line in config_note(one, "x", "today", None).splitlines() if line.startswith("|")
+    ]
     assert heading == "| metric | status | value | baseline | ratio (interval) | scenarios | q |"
     assert row.endswith(" | 1.5 (1.2 to 1.9) | 872 | 0.004 |")

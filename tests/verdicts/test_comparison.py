@@ -34,9 +34,7 @@ def compared(
     new: np.ndarray, old: np.ndarray, weights: np.ndarray, metric: str = FLAPS
 ) -> Comparison:
     """Compare with the settings that the nights use."""
-    settings = parse_settings(
-        {"metrics": {metric: {"floor": 0}}, "pareto": [OFFLINE, LATENCY]}, "test"
-    )
+    settings = parse_settings({"metrics": {metric: {"floor": 0}}}, "test")
     return compare(panel(new, weights, metric), panel(old, weights, metric), settings)
 
 
@@ -104,8 +102,6 @@ def test_other_scenarios_are_refused(strata: np.ndarray) -> None:
     """Outcomes of other scenarios are never paired, in whatever order they come."""
     one = panel(np.ones((120, 1)), strata)
     other = panel(np.ones((119, 1)), strata[:119])
-    settings = parse_settings(
-        {"metrics": {FLAPS: {"floor": 0}}, "pareto": [OFFLINE, LATENCY]}, "test"
-    )
+    settings = parse_settings({"metrics": {FLAPS: {"floor": 0}}}, "test")
     with pytest.raises(ValueError, match="same scenarios"):
         compare(one, other, settings)

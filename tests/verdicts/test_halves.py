@@ -9,7 +9,7 @@ from isr_pipeline.verdicts.comparison import compare
 from isr_pipeline.verdicts.halves import Intervals, intervals
 from isr_pipeline.verdicts.settings import parse_settings
 from isr_pipeline.verdicts.statistics import sign_flip
-from tests.verdicts.test_comparison import FLAPS, LATENCY, OFFLINE, panel
+from tests.verdicts.test_comparison import FLAPS, LATENCY, panel
 
 
 def ends(
@@ -21,9 +21,7 @@ def ends(
 ) -> Intervals:
     """Intervals with the settings that nights use; every scenario weighs the same."""
     weights = np.ones(len(new))
-    settings = parse_settings(
-        {"metrics": {metric: {"floor": floor}}, "pareto": [OFFLINE, LATENCY]}, "test"
-    )
+    settings = parse_settings({"metrics": {metric: {"floor": floor}}}, "test")
     sides = panel(new, weights, metric), panel(old, weights, metric)
     return intervals(*sides, compare(*sides, settings), settings, levels)
 

@@ -1,17 +1,16 @@
-"""The answer, in one screen: what got worse and why, how sure, what to do, which setting."""
+"""The answer, in one screen: what got worse and why, how sure, what to do, what differs."""
 
 from __future__ import annotations
 
 from html import escape
 
 from isr_pipeline.blame.why import Explanation
-from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import IN_CHECKOUT
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page, badges
-from isr_pipeline.report.sections import recommendation
+from isr_pipeline.report.page import Page, badges, command
+from isr_pipeline.report.sections import reference
 from isr_pipeline.report.sections.why import explanation
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.changes import read_changes
@@ -37,27 +36,29 @@ WORSE = (Status.REGRESSED, Status.SUSPECT)
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
     parts = {
-        "Which setting": recommendation.short(data),
         "What got worse, and why": _worse(page, data),
         "How sure": _sure(data),
         "What to do": _do(data),
     }
-    if data.verdict.status is not Status.BASELINE:
-        parts["Which setting"] = parts.pop("Which setting")
+    against = reference.short(data)
     return (
         '<div class="answer">'
         + "".join(f"<div><h3>{title}</h3>{text}</div>" for title, text in parts.items() if text)
+        + (
+            f'<div class="wide"><h3>Against {escape(data.plan.reference)}</h3>{against}</div>'
+            if against
+            else ""
+        )
         + "</div>"
     )
 
 
 def headline(data: NightData) -> str:
-    """The night in one line of plain words; of a first night, which setting it advises."""
+    """The night in one line of plain words."""
     verdict, total = data.verdict, len(data.verdict.configurations)
     match verdict.status:
         case Status.BASELINE:
-            answer = data.answer
-            return "Nothing to compare with yet" if answer is None else answer.first.rstrip(".")
+            return f"A first night: {data.plan.reference} and {total - 1} beside it"
         case Status.REGRESSED | Status.SUSPECT | Status.NO_DATA | Status.UNDECIDED:
             having = [one.name for one in verdict.configurations if one.status is verdict.status]
             said = {
@@ -200,36 +201,23 @@ def _do(data: NightData) -> str:
     accept = accept_command(plan.experiment, plan.night)
     match verdict.status:
         case Status.BASELINE:
-            said = f"<p>Look at the page; if it is right, accept it.</p>{_command(accept)}"
-            return f"{said}{_ask_more(data)}{_where()}"
+            said = "<p>Look at the page; if it is right, accept it.</p>"
+            return f"{said}{command(accept)}{_where()}"
         case Status.REGRESSED | Status.SUSPECT:
             why, blame = cause_commands(plan.experiment, plan.night, data.flagged[0].name)
             return (
-                f"<p>See where both runs first differ:</p>{_command(why)}"
-                f"<p>Find the cause, in minutes:</p>{_command(blame)}"
-                f"<p>Fix it. Or accept it, if it is meant:</p>{_command(accept)}{_where()}"
+                f"<p>See where both runs first differ:</p>{command(why)}"
+                f"<p>Find the cause, in minutes:</p>{command(blame)}"
+                f"<p>Fix it. Or accept it, if it is meant:</p>{command(accept)}{_where()}"
             )
         case Status.NO_DATA:
             return '<p>The reason says which pair failed; see <a href="#data">Data</a>.</p>'
         case Status.UNDECIDED:
             return "<p>Nothing, or give the experiment a larger <code>budget</code>.</p>"
         case Status.IMPROVED:
-            return f"<p>If the gain is meant, accept it.</p>{_command(accept)}{_where()}"
+            return f"<p>If the gain is meant, accept it.</p>{command(accept)}{_where()}"
         case _:
             return "<p>Nothing.</p>"
-
-
-def _ask_more(data: NightData) -> str:
-    """How to be surer which setting is best, where none was surely better."""
-    if data.answer is None or not data.answer.keeps or not data.answer.sure:
-        return ""
-    plan = data.plan
-    more = min(2 * plan.panels["regression"], PANEL_SIZE_MAX)
-    of = f"--experiment {plan.experiment} --night {plan.night} --panel-size {more}"
-    return (
-        "<p>To be surer which setting is best, ask twice as many scenarios:</p>"
-        f"{_command(f'isr-pipeline night run {of}')}"
-    )
 
 
 def _where() -> str:
@@ -237,7 +225,3 @@ def _where() -> str:
     if not IN_CHECKOUT:
         return ""
     return "<p><small>In the checkout, after <code>. .venv/bin/activate</code>.</small></p>"
-
-
-def _command(text: str) -> str:
-    return f"<pre><code>{escape(text)}</code></pre>"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import words
-from isr_pipeline.report.backing import backing
+from isr_pipeline.report import differences, words
+from isr_pipeline.report.backing import backing, where_it_ends
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.panel import partitions_in
 from isr_pipeline.verdicts.sentences import reason
 from isr_pipeline.worlds.columns import MAIN
 
@@ -92,14 +94,18 @@ def _row(data: NightData, one: ConfigVerdict) -> str:
         why = f'<tr><td class="why" colspan="{2 + len(COLUMNS)}">{escape(reason(one))}</td></tr>'
     name = breakable(words.short_name(configuration))
     return (
-        f'<tr><th scope="row">{name}{_about(configuration)}</th>'
+        f'<tr><th scope="row">{name}{_about(data, configuration)}</th>'
         f"<td>{badges(one)}</td>{cells}</tr>{why}"
     )
 
 
-def _about(one: Configuration) -> str:
-    """What a configuration is there for, below its name."""
-    return f"<br><small>{breakable(one.why)}</small>" if one.why else ""
+def _about(data: NightData, one: Configuration) -> str:
+    """Below its name what it is there for, and in red if acks=all promises less under it."""
+    why = f"<br><small>{breakable(one.why)}</small>" if one.why else ""
+    against = data.against.get(one.config_id)
+    if against is None or not against.weaker:
+        return why
+    return f'{why}<br><strong class="weaker">{breakable(differences.promise(against))}</strong>'
 
 
 def _value(data: NightData, one: Configuration, name: str, metric: MetricVerdict | None) -> str:
@@ -153,4 +159,8 @@ def _backing(data: NightData) -> str:
     ]
     head = [("the rules are backed by", ""), ("configurations", "n"), ("which", "")]
     drawn = table("What stands behind them", head, rows)
-    return fold("<h3>How the rules are backed</h3>", drawn)
+    scenario = json.loads(data.scenarios["scenario_json"].iloc[0])
+    ends = where_it_ends(len(scenario["cluster"]["brokers"]), partitions_in(scenario))
+    reduced = data.plan.definition.reduced
+    left_out = f" Reduced: {escape(reduced)}." if reduced else ""
+    return fold("<h3>How the rules are backed</h3>", f"{drawn}<p>{ends}{left_out}</p>")

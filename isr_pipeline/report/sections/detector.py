@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from isr_pipeline.report import scatter
-from isr_pipeline.report.data import (
-    NightData,
-)
+from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 
 TITLE = "Wrong and late removals"
@@ -15,12 +13,10 @@ FOLDED = True
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    if data.between is None:
-        return "<p class=lead>The reference has no data tonight.</p>"
     lead = (
         "Does the in-sync rule remove the right followers? A removal is spurious if no fault "
         "touched the follower. The detection delay is the time that a follower with a fault "
         "stayed in the ISR past the lag limit."
     )
     caption = "<strong>Spurious removals against detection delay</strong>; lower left is better"
-    return f"<p class=lead>{lead}</p>" + page.figure(scatter.detector(data, data.between), caption)
+    return f"<p class=lead>{lead}</p>" + page.figure(scatter.detector(data), caption)

@@ -20,9 +20,7 @@ DRIFTS_SHOWN = 12
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
     shown = [data.plan.reference, *(one.name for one in data.flagged)]
-    if data.between is not None:
-        shown += [data.answer.configuration] if data.answer else []
-        shown += [data.name(one) for one in data.between.front]
+    shown += [str(one.name) for one in data.plan.configurations]
     shown = list(dict.fromkeys(shown))[:TREND_LINES]
     figures = "".join(
         page.figure(charts.trend(data, metric, shown), f"<strong>{label(metric)}</strong>")

@@ -1,0 +1,96 @@
+"""What each configuration gains and costs against the reference, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isr_pipeline.verdicts import sentences
+from isr_pipeline.verdicts.difference import Word
+from isr_pipeline.verdicts.model import LOST, number
+from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, plain
+from isr_pipeline.worlds.columns import MAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.difference import AgainstReference, Difference
+
+IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
+"""Metrics in the order of a sentence: what guards records comes first."""
+
+WORDS = (Word.WORSE, Word.BETTER, Word.UNDECIDED, Word.NONE)
+"""Words in the order of a sentence."""
+
+
+def sentence(one: AgainstReference) -> str:
+    """Everything that differs: ``worse: ISR flaps 1.9 × (1.4 to 2.6); better: …``."""
+    if one.problem:
+        return f"not compared: {one.problem}"
+    differing = sorted(
+        (each for each in one.differences if each.differing),
+        key=lambda each: IN_ORDER.index(each.metric) if each.metric in IN_ORDER else len(IN_ORDER),
+    )
+    parts = [promise(one)] if one.weaker else []
+    for word in WORDS:
+        told = [f"{label(each.metric)} {size(each)}" for each in differing if each.word is word]
+        parts += [f"{word}: {', '.join(told)}"] if told else []
+    return "; ".join(parts) or "the same in every scenario"
+
+
+def size(one: Difference) -> str:
+    """``0.61 × (0.52 to 0.7)`` or from none to how much, and the strata that differ from it."""
+    ends, means = (one.low, one.high), (one.before, one.after)
+    strata = [
+        f"{each.word} in {sentences.stratum_change(one.metric, each.stratum, each.ratio, means_of)}"
+        for each in one.strata
+        if each.word is not one.word
+        for means_of in ((each.before, each.after),)
+    ]
+    newly = f"newly in {', '.join(one.newly)}" if one.newly else ""
+    beside = "; ".join(filter(None, (newly, _chance(one), *strata)))
+    found = sentences.how_much(one.metric, one.ratio, ends, means)
+    return f"{found} ({beside})" if beside else found
+
+
+def _chance(one: Difference) -> str:
+    """Why it is undecided although its interval lies on one side of 1: many were compared."""
+    aside = (one.low or 0.0) > 1.0 or (one.high is not None and one.high < 1.0)
+    if one.word is not Word.UNDECIDED or not aside:
+        return ""
+    return f"not beyond chance, q {number(one.q)}"
+
+
+def promise(one: AgainstReference) -> str:
+    """By which keys acks=all promises less, and what that does to records."""
+    said = [f"weaker {', '.join(one.weaker)}"]
+    alone, lost = one.difference(ONE_REPLICA), one.difference(LOST)
+    if alone is not None:
+        said.append(
+            f"a scenario acknowledges {plain(alone.after)} records while one replica alone holds "
+            f"them (reference: {plain(alone.before)})"
+        )
+    if lost is not None:
+        said.append(f"loses {plain(lost.after)} (reference: {plain(lost.before)})")
+    return ", ".join(said)
+
+
+def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:
+    """What a longer panel would decide, and the command; both empty if nothing is undecided.
+
+    The panel is the largest that decides something within the experiment's budget.
+    """
+    undecided = [each for one in against for each in one.differences if each.word is Word.UNDECIDED]
+    if not undecided:
+        return "", ""
+    every = sum(len(one.differences) for one in against)
+    said = f"{len(undecided)} of {every} comparisons are undecided"
+    budget = plan.definition.budget.scenarios
+    known = [each.decided_by for each in undecided if each.decided_by]
+    within = [scenarios for scenarios in known if scenarios <= budget]
+    if not within:
+        return f"{said}; {budget} scenarios, the budget, would not decide them", ""
+    most = max(within)
+    said = f"{said}; about {most} scenarios would decide {len(within)} of them"
+    of = f"--experiment {plan.experiment} --night {plan.night} --panel-size {most}"
+    return said, f"isr-pipeline night run {of}"

@@ -1,0 +1,153 @@
+"""What each configuration gains and costs against the reference, in the experiment's order."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from isr_pipeline.experiment.advice import ASKED
+from isr_pipeline.experiment.file import healthy_scenario
+from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.report import charts, differences, words
+from isr_pipeline.report.data import NightData
+from isr_pipeline.report.names import breakable
+from isr_pipeline.report.page import Page, command, table
+from isr_pipeline.scenarios.model import apply
+from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.model import LOST
+from isr_pipeline.verdicts.quantities import (
+    FLAPS,
+    LATENCY,
+    OFFLINE,
+    ONE_REPLICA,
+    PRODUCE,
+    amount,
+    label,
+    unit,
+)
+from isr_pipeline.worlds.columns import MAIN
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.grid import Configuration
+
+TITLE = "Against the reference"
+ORDER = 30
+
+COLUMNS = (ONE_REPLICA, LOST, *MAIN)
+CHARTS = (PRODUCE, OFFLINE, FLAPS, LATENCY)
+
+COLOURS = {Word.BETTER: "improved", Word.WORSE: "regressed", Word.UNDECIDED: "undecided"}
+"""Word -> the verdict whose colour it has."""
+
+SHOWN = 6
+"""Configurations that the top of the page tells in a sentence."""
+
+
+def short(data: NightData) -> str:
+    """What the top of the page says: what was asked first, in the experiment's order."""
+    against = data.verdict.against_reference
+    asked = [one for one in against if data.configuration(one.config_id).group == ASKED]
+    told = (asked or against)[:SHOWN]
+    items = "".join(
+        f"<li><strong>{breakable(one.name)}</strong>: {_sentence(one)}</li>" for one in told
+    )
+    more = len(against) - len(told)
+    rest = f'<p><a href="#reference">and {more} more</a></p>' if more else ""
+    return f"<ul>{items}</ul>{rest}" if told else ""
+
+
+def _sentence(one: AgainstReference) -> str:
+    """The sentence, in red as far as it says that acks=all promises less."""
+    said = differences.sentence(one)
+    if not one.weaker or one.problem:
+        return breakable(said)
+    weaker = differences.promise(one)
+    rest = breakable(said.removeprefix(weaker))
+    return f'<strong class="weaker">{breakable(weaker)}</strong>{rest}'
+
+
+def body(page: Page, data: NightData) -> str:
+    """The section's HTML."""
+    against, reference = data.verdict.against_reference, escape(data.plan.reference)
+    if not against:
+        return f"<p class=lead>Nothing can be compared with {reference} tonight.</p>"
+    lead = (
+        f"<p class=lead>Every configuration met the same {len(data.panel.scenario_ids)} scenarios "
+        f"as <strong>{reference}</strong>, and is compared with it as tonight is with the "
+        "baseline. Rows keep the experiment's order: none is ranked. A cell has the value, its "
+        f"ratio to {reference} with its interval, each end one-sided at 5 %, and what the tests "
+        "say.</p>"
+    )
+    said, how = differences.longer(data.plan, against)
+    forests = "".join(
+        page.figure(charts.forest(data, name), f"<strong>{label(name)}</strong>") for name in CHARTS
+    )
+    return (
+        f"{lead}{_table(data)}{_kept(data)}"
+        + (f"<p>{said}.</p>" if said else "")
+        + (command(how) if how else "")
+        + f'<div class="pair">{forests}</div>'
+    )
+
+
+def _table(data: NightData) -> str:
+    head = [("configuration", "")]
+    head += [(f"{label(name)}<br><small>{unit(name)}</small>", "n") for name in COLUMNS]
+    values = [float(data.panel.means(name)[data.panel.column(data.reference.config_id)])
+              for name in COLUMNS]  # fmt: skip
+    cells = "".join(
+        f'<td class="n">{amount(name, value)}</td>'
+        for name, value in zip(COLUMNS, values, strict=True)
+    )
+    rows = [f'<tr><th scope="row">{breakable(data.plan.reference)}</th>{cells}</tr>']
+    found = data.against
+    for heading, members in data.headings.items():
+        those = [(one, found[one.config_id]) for one in members if one.config_id in found]
+        if those:
+            rows.append(
+                f'<tr><th scope="rowgroup" colspan="{len(head)}">{breakable(heading)}</th></tr>'
+            )
+        rows += [_row(data, one, against) for one, against in those]
+    return table(f"Each configuration against {data.plan.reference}", head, rows)
+
+
+def _row(data: NightData, configuration: Configuration, one: AgainstReference) -> str:
+    name = breakable(words.short_name(configuration))
+    settings = breakable(words.settings(configuration, data.reference))
+    weaker = ""
+    if one.weaker:
+        weaker = f'<br><strong class="weaker">weaker {breakable(", ".join(one.weaker))}</strong>'
+    cells = f'<td colspan="{len(COLUMNS)}">{escape(differences.sentence(one))}</td>'
+    if not one.problem:
+        cells = "".join(_cell(one, metric) for metric in COLUMNS)
+    return f'<tr><th scope="row">{name}<br><small>{settings}</small>{weaker}</th>{cells}</tr>'
+
+
+def _cell(one: AgainstReference, metric: str) -> str:
+    found = one.difference(metric)
+    if found is None:
+        return '<td class="n"><small>min ISR is another</small></td>'
+    value = amount(metric, found.after)
+    if one.weaker and metric in (ONE_REPLICA, LOST):
+        value = f'<strong class="weaker">{value}</strong>'
+    if not found.differing:
+        return f'<td class="n">{value}<small class=limit>the same everywhere</small></td>'
+    said = f'<span class="{COLOURS.get(found.word, "")}">{found.word}</span>{_more(found)}'
+    return (
+        f'<td class="n">{value}<small class=limit>{escape(differences.size(found))}</small>'
+        f"<small class=limit>{said}</small></td>"
+    )
+
+
+def _more(one: Difference) -> str:
+    """How many scenarios would decide it."""
+    return f", about {one.decided_by} scenarios decide it" if one.decided_by else ""
+
+
+def _kept(data: NightData) -> str:
+    """Who has a value of its own for what was asked about, and keeps it."""
+    asked = [one for one in data.plan.configurations if one.group == ASKED]
+    changed = [words.differing(one, data.reference) for one in asked if one != data.reference]
+    healthy = healthy_scenario(data.plan.definition, data.plan.definition.where)
+    cluster = apply(healthy, data.reference.overrides)
+    return "".join(f"<p>{breakable(said)}.</p>" for said in own_values(cluster, changed))

@@ -1,0 +1,201 @@
+"""What each configuration gains and costs, in words, and where it is shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.night.show import show
+from isr_pipeline.report import differences
+from isr_pipeline.report.data import read_night
+from isr_pipeline.report.html import render
+from isr_pipeline.report.terminal import print_night
+from isr_pipeline.tracking import names
+from isr_pipeline.verdicts.difference import (
+    AgainstReference,
+    Difference,
+    StratumDifference,
+    Word,
+)
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE
+from tests.verdicts.synthetic import NIGHT, World, scaled
+from tests.verdicts.test_reference import alike_but, noisy, some_of, world_of
+
+LOST = "records_lost"
+
+
+def of(*found: Difference, weaker: tuple[str, ...] = ()) -> AgainstReference:
+    """A configuration with these differences."""
+    return AgainstReference(name="lag-20s", config_id="c", weaker=weaker, differences=found)
+
+
+def one(metric: str, word: Word, ratio: float | None, **more: object) -> Difference:
+    """A difference of 200 scenarios."""
+    given = {
+        "metric": metric, "word": word, "scenarios": 200, "differing": 40, "before": 0.01,
+        "after": 0.01 * (ratio or 1.0), "ratio": ratio, "low": ratio and 0.9 * ratio,
+        "high": ratio and 1.1 * ratio, **more,
+    }  # fmt: skip
+    return Difference.model_validate(given)
+
+
+class TestSentence:
+    """One line a configuration."""
+
+    def test_costs_come_before_gains_and_both_have_numbers(self) -> None:
+        """Also what does not matter, and what is open."""
+        said = differences.sentence(
+            of(
+                one(PRODUCE, Word.BETTER, 0.6),
+                one(FLAPS, Word.WORSE, 2.0),
+                one(LATENCY, Word.NONE, 1.01, low=0.99, high=1.03),
+            )
+        )
+        assert said == (
+            "worse: ISR flaps 2 × (1.8 to 2.2); better: produce unavailable 0.6 × (0.54 to 0.66); "
+            "no difference that matters: commit latency p99 1.01 × (0.99 to 1.03)"
+        )
+
+    def test_nothing_that_differs(self) -> None:
+        """Bit for bit the same needs no list."""
+        same = one(PRODUCE, Word.NONE, 1.0, differing=0)
+        assert differences.sentence(of(same)) == "the same in every scenario"
+
+    def test_a_stratum_that_says_otherwise_is_told(self) -> None:
+        """Better in all, worse in one: both; a stratum that says the same adds nothing."""
+        strata = [
+            StratumDifference(
+                stratum=name, word=word, scenarios=9, before=0.1, after=0.1 * ratio, ratio=ratio
+            )
+            for name, word, ratio in (("calm", Word.BETTER, 0.5), ("isr-churn", Word.WORSE, 3.0))
+        ]
+        said = differences.size(one(LATENCY, Word.BETTER, 0.6, strata=strata))
+        assert said == "0.6 × (0.54 to 0.66) (worse in isr-churn 3 ×)"
+
+    def test_an_interval_beside_1_that_is_undecided_says_why(self) -> None:
+        """Nobody reads 1.5 × (1.05 to 2) and `undecided` without a reason."""
+        found = one(FLAPS, Word.UNDECIDED, 1.5, low=1.05, high=2.0, q=0.12)
+        assert differences.size(found) == "1.5 × (1.05 to 2) (not beyond chance, q 0.12)"
+
+    def test_a_weaker_promise_comes_first_with_its_records(self) -> None:
+        """How many records one replica alone held, and how many were lost, beside today's."""
+        said = differences.sentence(
+            of(
+                one(ONE_REPLICA, Word.WORSE, None, before=0.0, after=1240.0),
+                one(LOST, Word.NONE, 1.0, before=0.0, after=0.0, differing=0),
+                one(PRODUCE, Word.BETTER, 0.6),
+                weaker=("min.insync.replicas",),
+            )
+        )
+        assert said.startswith(
+            "weaker min.insync.replicas, a scenario acknowledges 1240 records while one replica "
+            "alone holds them (reference: 0), loses 0 (reference: 0); worse: "
+        )
+
+    def test_what_was_not_compared_says_why(self) -> None:
+        """A failed pair is no zero."""
+        failed = of().model_copy(update={"problem": "some of its pairs failed"})
+        assert differences.sentence(failed) == "not compared: some of its pairs failed"
+
+
+@pytest.mark.usefixtures("home")
+class TestLonger:
+    """What a longer panel would decide."""
+
+    def plan(self) -> Plan:
+        """An experiment with a budget of 4 000 scenarios."""
+        return World(budget=4_000).plan(NIGHT)
+
+    def test_within_the_budget(self) -> None:
+        """The command asks for as many as decide something and are paid for."""
+        open_ = [
+            one(PRODUCE, Word.UNDECIDED, 1.0, decided_by=900),
+            one(FLAPS, Word.UNDECIDED, 1.0, decided_by=90_000),
+        ]
+        said, command = differences.longer(self.plan(), [of(*open_, one(LATENCY, Word.NONE, 1.0))])
+        assert said == (
+            "2 of 3 comparisons are undecided; about 900 scenarios would decide 1 of them"
+        )
+        assert command == (
+            f"isr-pipeline night run --experiment synthetic --night {NIGHT} --panel-size 900"
+        )
+
+    def test_beyond_the_budget(self) -> None:
+        """No command for what nobody would pay."""
+        open_ = one(FLAPS, Word.UNDECIDED, 1.0, decided_by=90_000)
+        assert differences.longer(self.plan(), [of(open_)]) == (
+            "1 of 1 comparisons are undecided; 4000 scenarios, the budget, would not decide them",
+            "",
+        )
+
+    def test_nothing_undecided(self) -> None:
+        """Says nothing."""
+        assert differences.longer(self.plan(), [of(one(PRODUCE, Word.BETTER, 0.6))]) == ("", "")
+
+
+@pytest.mark.usefixtures("home")
+class TestShown:
+    """The same sentences everywhere."""
+
+    def plan(self) -> Plan:
+        """A judged night in which `other` gains by lowering min ISR, and lag-20s is noise."""
+        two: dict[str, object] = {"min.insync.replicas": 2}
+        world = world_of(values={"today": two, "lag-20s": two, "other": {"min.insync.replicas": 1}})
+        lowered = some_of(ONE_REPLICA, 500.0, 40, "other")
+        changes = scaled(PRODUCE, 0.5, "other"), noisy(PRODUCE, 1.0, 0.2), lowered
+        plan = world.write(NIGHT, alike_but(*changes))
+        judge_night(plan)
+        return plan
+
+    def test_page_terminal_json_and_note_agree(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """All of them read the verdict's record."""
+        plan = self.plan()
+        against = load_verdict("synthetic", NIGHT).against_reference
+        shown = show("synthetic", NIGHT)
+        kept = [one.model_dump(mode="json") for one in against]
+        assert json.loads(json.dumps(shown))["against_reference"] == kept
+        print_night(shown)
+        printed = capsys.readouterr().out
+        page = render(read_night(plan)).replace("<wbr>", "").replace("</strong>", "")
+        note = names.night_note(load_verdict("synthetic", NIGHT), {}, {}, (), "today")
+        for one in against:
+            said = differences.sentence(one)
+            assert f"{one.name}: {said}" in printed
+            assert f"* {one.name}: {said}" in note
+            assert said in page
+
+    def test_rows_keep_the_experiments_order(self) -> None:
+        """Less unavailability puts nobody first."""
+        page = render(read_night(self.plan()))
+        table = page.split('<section id="reference"')[1].split("</table>")[0]
+        assert table.index("lag-20s") < table.index("other")
+
+    @pytest.mark.parametrize("section", ["answer", "reference", "configurations"])
+    def test_a_weaker_promise_is_marked_in_every_table(self, section: str) -> None:
+        """In red, and with the records that one replica alone held."""
+        page = render(read_night(self.plan())).replace("<wbr>", "")
+        told = page.split(f'<section id="{section}"')[1].split("</section>")[0]
+        assert 'class="weaker">weaker min.insync.replicas' in told
+
+    def test_the_mark_stands_in_note_and_terminal(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """In tables that hold the baseline's verdict, too."""
+        self.plan()
+        print_night(show("synthetic", NIGHT))
+        assert capsys.readouterr().out.count("weaker min.insync.replicas") == 2
+        note = names.night_note(load_verdict("synthetic", NIGHT), {}, {}, (), "today")
+        assert "| other 🔴 weaker min.insync.replicas" in note
+
+    def test_tags_and_note_of_a_child(self) -> None:
+        """A filter of MLflow finds what is better, and what is weaker."""
+        self.plan()
+        verdict = load_verdict("synthetic", NIGHT)
+        other = verdict.against_reference[1]
+        tags = names.reference_tags(other)
+        assert tags["reference.better"] == PRODUCE
+        assert tags["reference.weaker"] == "min.insync.replicas"
+        note = names.config_note(verdict.configurations[2], "x", "today", other)
+        assert f"Against today: {differences.sentence(other)}" in note
