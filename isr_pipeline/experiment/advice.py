@@ -1,13 +1,20 @@
-"""Published advice on the settings that decide ISR behaviour: the rivals of an operator's choice.
+"""Published advice on the settings that decide ISR behaviour, and what of it a cluster can follow.
 
 Read on 2026-11-23. None of these pages shows a measurement, and some contradict one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.distinct import Asked, laid_over
+from isr_pipeline.experiment.own_values import everyone
+from isr_pipeline.experiment.reads import why_not
+from isr_pipeline.scenarios.agreement import check
+from isr_pipeline.scenarios.model import TOPICS, Scenario
 
 ADVICE = "published-advice"
 """Group of an experiment that holds what others advise."""
@@ -66,3 +73,62 @@ PUBLISHED: tuple[Advice, ...] = (
     ),
 )
 """Advice that names values; advice without a value cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Advice as a cluster can follow it: what of it does nothing there is left out.
+
+    Attributes:
+        configurations: of what this cluster can follow.
+        in_part: which keys of them do nothing here and are left out, one line each.
+        left_out: advice that it cannot follow at all, and why, one line each.
+    """
+
+    configurations: tuple[Asked, ...]
+    in_part: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def followed(published: Sequence[Advice], today: Scenario, overridden: Collection[str]) -> Followed:
+    """Tell which advice a cluster can follow.
+
+    Args:
+        published: all of it.
+        today: the cluster as it stands.
+        overridden: keys that the question also asks of topics that set them; so does the advice.
+    """
+    whole, in_part, left_out = [], [], []
+    for advice in published:
+        one = Asked(advice.name, dict(advice.settings), advice.why)
+        idle = {key: why for key in one.overrides if (why := _idle(key, today, overridden))}
+        kept = {key: value for key, value in one.overrides.items() if key not in idle}
+        if not kept:
+            key, why = next(iter(idle.items()))
+            left_out.append(f"{one.name}: {key} is {why}")
+            continue
+        both = {f"{TOPICS}.{key}": value for key, value in kept.items() if key in overridden}
+        one = replace(one, overrides=kept | both)
+        clash = _clash(one, today)
+        if clash:
+            left_out.append(f"{one.name}: {clash}")
+            continue
+        whole.append(one)
+        in_part += [f"{one.name}: without {key}, {why}" for key, why in idle.items()]
+    return Followed(tuple(whole), tuple(in_part), tuple(left_out))
+
+
+def _idle(key: str, today: Scenario, overridden: Collection[str]) -> str:
+    """Why a key of the advice does nothing in this cluster, if so."""
+    reason = why_not(key, today)
+    who = "" if reason or key in overridden else everyone(today, key)
+    return f"a key of which every {who} has its own value" if who else reason
+
+
+def _clash(one: Asked, today: Scenario) -> str:
+    """Which value of the cluster the advice does not go with, if any."""
+    try:
+        check(laid_over(today, one), one.name)
+    except InputError as error:
+        return f"does not go with {error.field}={error.given} of this cluster"
+    return ""

@@ -1,7 +1,7 @@
 """``isr-pipeline experiment new``: an operator's question, written as an experiment.
 
 Today's settings of a cluster are the reference; what is asked is the product of some values; the
-published advice of others comes along as rivals. What fits into ten minutes on two cores is
+published advice of others comes along. What fits into ten minutes on two cores is
 measured with a few scenarios of this very panel on this machine. Of a large cluster only some
 partitions are kept, as few as leave room for half of the full panel; then the panels are made as
 large as fits.
@@ -19,7 +19,7 @@ from typing import Any
 
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED
+from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED, followed
 from isr_pipeline.experiment.distinct import (
     RELEASE,
     TODAY,
@@ -43,7 +43,6 @@ from isr_pipeline.experiment.own_values import everyone, own_values
 from isr_pipeline.experiment.reads import switched_off, why_not
 from isr_pipeline.experiment.replicas import KEY as MIN_ISR
 from isr_pipeline.experiment.replicas import check_replicas, short_of_replicas
-from isr_pipeline.experiment.rivals import rivals_of
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.whole import write_whole
@@ -143,12 +142,12 @@ def new_experiment(
         say("telling configurations apart")
         wanted = list(_product(asks, today, override_topics=override_topics))
         overridden = _of_topics(wanted)
-        advised = rivals_of(PUBLISHED, today, overridden)
-        found = distinct(wanted, advised.followed, today)
-        asked, rivals = found.asked, found.rivals
+        advice = followed(PUBLISHED, today, overridden)
+        found = distinct(wanted, advice.configurations, today)
+        asked, advised = found.asked, found.advised
         if not asked:
             raise Refused(_nothing(found.left_out[: len(wanted)]))
-        write_whole(draft, _text(cluster, faults, asked, rivals, _Size(FULL)))
+        write_whole(draft, _text(cluster, faults, asked, advised, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
         whole_s = _seconds_a_pair(experiment, say)
@@ -156,20 +155,20 @@ def new_experiment(
         first = [kept.reduced] if kept.reduced else []
         scenarios = _panel(experiment, pair_s, count)
         if scenarios is None:
-            first.append(f"published advice is left out ({len(rivals)} configurations)")
-            rivals, count = [], len(asked) + 1
+            first.append(f"published advice is left out ({len(advised)} configurations)")
+            advised, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
         size = _Size(scenarios, kept.partitions)
-        text = _text(cluster, faults, asked, rivals, size)
+        text = _text(cluster, faults, asked, advised, size)
     finally:
         draft.unlink(missing_ok=True)
     write_whole(path, text)
-    names = (TODAY, *(one.name for one in (*asked, *rivals)))
+    names = (TODAY, *(one.name for one in (*asked, *advised)))
     lines = [
-        *_compared(today, asked, rivals),
-        *(f"{one}; left out" for one in (*found.left_out, *advised.left_out)),
-        *(one for one in advised.in_part if one.partition(":")[0] in names),
-        *own_values(today, [one.overrides for one in (*asked, *rivals)]),
+        *_compared(today, asked, advised),
+        *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
+        *(one for one in advice.in_part if one.partition(":")[0] in names),
+        *own_values(today, [one.overrides for one in (*asked, *advised)]),
         *short_of_replicas(today, [one.overrides for one in asked]),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
@@ -427,7 +426,7 @@ def _minutes(pair_s: float, count: int, size: int) -> str:
 
 
 def _text(
-    cluster: str, faults: str, asked: Sequence[Asked], rivals: Sequence[Asked], size: _Size
+    cluster: str, faults: str, asked: Sequence[Asked], advised: Sequence[Asked], size: _Size
 ) -> str:
     lines = [
         f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
@@ -445,14 +444,14 @@ def _text(
         "    candidates:",
         "      - {name: today, why: The cluster's settings as they stand.}",
     ]
-    for title, those in (("", asked), (ADVICE, rivals)):
+    for title, those in (("", asked), (ADVICE, advised)):
         if title and those:
             lines += [f"  - name: {title}", "    candidates:"]
-        for rival in those:
-            if rival.name == TODAY:
+        for one in those:
+            if one.name == TODAY:
                 continue
-            why = f", why: {flow(rival.why)}" if rival.why else ""
-            lines.append(f"      - {{name: {flow(rival.name)}{why}, set: {flow(rival.overrides)}}}")
+            why = f", why: {flow(one.why)}" if one.why else ""
+            lines.append(f"      - {{name: {flow(one.name)}{why}, set: {flow(one.overrides)}}}")
     return "\n".join(lines) + "\n"
 
 
@@ -461,15 +460,15 @@ def _budget(scenarios: int) -> str:
     return f"budget: {{scenarios: {BUDGET * scenarios}, minutes: {BUDGET_MINUTES}}}"
 
 
-def _compared(today: Scenario, asked: Sequence[Asked], rivals: Sequence[Asked]) -> Iterator[str]:
+def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked]) -> Iterator[str]:
     """Say what will be compared: what was asked by its name, and what sets what."""
-    count = 1 + len(asked) + len(rivals)
-    yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(rivals)} published"
+    count = 1 + len(asked) + len(advised)
+    yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
     keys = dict.fromkeys(key for one in asked for key in one.overrides)
     yield f"  {TODAY}: {settings_of(todays([*keys], today))}"
     for one in asked:
         yield f"  {one.name}"
-    for one in rivals:
+    for one in advised:
         yield f"  {one.name}: {settings_of(one.overrides)}"
 
 

@@ -38,25 +38,25 @@ class Distinct:
     """What is worth comparing.
 
     Attributes:
-        asked, rivals: no two of them do the same, and none the same as today.
+        asked, advised: no two of them do the same, and none the same as today.
         left_out: what is dropped of the question and of the advice, and why: one line each.
     """
 
     asked: list[Asked]
-    rivals: list[Asked]
+    advised: list[Asked]
     left_out: tuple[str, ...]
 
 
-def distinct(asked: Sequence[Asked], rivals: Sequence[Asked], today: Scenario) -> Distinct:
+def distinct(asked: Sequence[Asked], advised: Sequence[Asked], today: Scenario) -> Distinct:
     """Leave out what does the same as today or as a configuration before it, and say so."""
     first: dict[Effects, str] = {effects_of(today): TODAY}
     kept, same = _split(asked, first, today)
-    kept_rivals, same_rivals = _split(rivals, first, today)
+    kept_advised, same_advised = _split(advised, first, today)
     left_out = (
         *(f"{settings_of(one.overrides)}: {_why(one, name, today)}" for one, name in same),
-        *(f"{one.name}: does the same as {name}" for one, name in same_rivals),
+        *(f"{one.name}: does the same as {name}" for one, name in same_advised),
     )
-    return Distinct(kept, kept_rivals, left_out)
+    return Distinct(kept, kept_advised, left_out)
 
 
 def _split(

@@ -321,7 +321,7 @@ class TestLeftOut:
         assert len(answer.configurations) == total - len(dropped)
 
     def test_advice_that_is_todays_setting(self, config: Path) -> None:
-        """A rival that changes nothing is dropped too."""
+        """Published advice that changes nothing is dropped too."""
         text = CLUSTER.replace("replica.lag.time.max.ms: 10000", "replica.lag.time.max.ms: 60000")
         (config / "clusters" / "mine.yaml").write_text(text)
         answer = ask("replica.lag.time.max.ms=5000")
