@@ -171,6 +171,7 @@ def _faults_of(scenario: str, kind: str) -> dict[str, Any]:
 
 
 README, LAG = "README.md", "docs/findings/lag-limit.md"
+OPERATIONS, TRUST, CONFORMANCE = "docs/operations.md", "docs/trust.md", "docs/conformance.md"
 RULES, TUTORIAL = "docs/model-rules.md", "docs/tutorial.md"
 
 
@@ -200,12 +201,13 @@ def _front() -> Iterable[Claim]:
         "it took 173 s of processor time on 2026-11-24",
     )  # fmt: skip
     yield from dated(
-        README, "today", "test_claims runs w12 under both rule sets",
+        "docs/own-proposal.md", "today", "test_claims runs w12 under both rule sets",
         "20 shrinks become one", "goes from 5 % to 72 %",
     )  # fmt: skip
+    yield from _trust()
     night = json.loads((ROOT / "benchmarks/results/example-night.json").read_text())
     further = sum(stage["scenarios"] for stage in night["stages"])
-    yield now(README, "a second night of {} scenarios", night["scenarios_used"] - further)
+    yield now(OPERATIONS, "a second night of {} scenarios", night["scenarios_used"] - further)
     yield now("CONTRIBUTING.md", "checks sentences over {} words", prose.WORDS_MAX)
     yield now(
         "CONTRIBUTING.md", "has at most {} lines, a file at most {},",
@@ -232,6 +234,30 @@ def _front() -> Iterable[Claim]:
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
     yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
     yield now(TUTORIAL, "At {} s it is killed", f"{starts[-1]:.1f}")
+
+
+def _trust() -> Iterable[Claim]:
+    """What the page says in short; the pages that it leads to have the same figures."""
+    yield now(TRUST, "{} repetitions of {} experiments", len(_recordings()), len(_cases()))
+    page = (ROOT / CONFORMANCE).read_text(encoding="utf-8")
+    run = re.search(
+        r"on (\S+) \(.*?\*\*(\d+) ms\*\*"
+        r".*?\*\*([\d.]+)%\*\* of (\d+) .*?\*\*([\d.]+)%\*\* of (\d+) ",
+        page[page.index("<!-- conformance:begin -->") :],
+        re.DOTALL,
+    )
+    assert run is not None
+    day, median, timelines, of_timelines, counts, of_counts = run.groups()
+    yield now(
+        TRUST, "On {} the simulated ISR and leader agreed in {} % of {} timelines",
+        day, timelines, of_timelines,
+    )  # fmt: skip
+    yield now(TRUST, "median disagreement was {} ms for each ISR change", median)
+    yield now(TRUST, "compared in counts: {} % of {} agree", counts, of_counts)
+    vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
+    yield now(TRUST, "{} timelines come from", len(vectors))
+    yield now(TRUST, "{} public reports", len([*(ROOT / "tests/cases").glob("*.yaml")]))
+    yield from dated(TRUST, "2026-11-22", "notes of the recordings", "as ±50 ms, now and then 150")
 
 
 @cache
@@ -296,7 +322,7 @@ def _model() -> Iterable[Claim]:
         page, "hangs from {} s to {} s. The broker dies at {} s and is back at {} s",
         *(at // 1000 for at in (start, end, died, back)),
     )  # fmt: skip
-    conformance = "docs/conformance.md"
+    conformance = CONFORMANCE
     every, sessions = _recordings(), _recorded("sessions.jsonl")
     yield now(conformance, "{} repetitions of {} experiments", len(every), len(_cases()))
     yield now(
@@ -357,7 +383,9 @@ def _rules() -> Iterable[Claim]:
         "With the default of 9 s, one that is back after 3 s waits 6 to 9 s more",
     )  # fmt: skip
     yield from given(page, "Kafka's own number", "a real controller fences them 10 ms apart")
-    yield from given(page, "a default", "and 0 is the default")
+    yield from given(
+        page, "a default", "and 0 is the default", "(30 s is Linux's", "`fetch.max.wait.ms` (500)"
+    )
     yield now(
         page, "the default of {} ms equals `replica.fetch.wait.max.ms`",
         KEYS["follower.fetch.process.time.max.ms"].default,

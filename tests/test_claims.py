@@ -46,6 +46,8 @@ _OURS = {
 
 OTHER_KEYS = {
     # Of clients, of security, or refused proposals' names; no scenario reads them.
+    "delivery.timeout.ms",
+    "fetch.max.wait.ms",
     "follower.fetch.reads.insync.enable",
     "initial.broker.registration.timeout.ms",
     "inter.broker.protocol.version",
@@ -284,11 +286,12 @@ class TestFigures:
             ("history", r"from 0\.8\.2 on behave\? (\d+) rule sets", 0),
         ],
     )
-    def test_experiments_are_as_large_as_the_readme_says(
+    def test_experiments_are_as_large_as_the_page_says(
         self, experiment: str, claimed: str, more: int
     ) -> None:
-        """The README's table counts configurations."""
-        found = re.search(claimed, (ROOT / "README.md").read_text(encoding="utf-8"))
+        """The table of the shipped experiments counts configurations."""
+        page = ROOT / "docs" / "findings" / "index.md"
+        found = re.search(claimed, page.read_text(encoding="utf-8"))
         assert found is not None
         assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
 
@@ -299,11 +302,11 @@ class TestFigures:
         assert page.read_text(encoding="utf-8") == answers.filled(experiment)
 
     def test_the_printed_night_is_the_kept_one(self) -> None:
-        """The README prints the night that `make pictures` kept, as a terminal shows it today."""
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        assert f"<!-- output:nightly -->\n{example_night.block()}" in readme
+        """Operations print the night that `make pictures` kept, as a terminal shows it today."""
+        page = example_night.PAGE.read_text(encoding="utf-8")
+        assert f"<!-- output:nightly -->\n{example_night.block()}" in page
 
-    def test_joins_in_time_does_what_the_readme_says(self) -> None:
+    def test_joins_in_time_does_what_its_page_says(self) -> None:
         """In w12, 20 shrinks become one, and time below min ISR goes from 5 % to 72 %."""
         file = ROOT / "isr_pipeline/scenarios/library/w12.yaml"
         seen = []
@@ -312,9 +315,9 @@ class TestFigures:
             shrinks = [event for event in result.events if event["kind"] == "isr_shrink"]
             seen.append((len(shrinks), round(100 * result.outcome["under_min_isr_rate"])))
         assert seen == [(20, 5), (1, 72)]
-        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-        assert "20 shrinks become one." in readme
-        assert "goes from 5 % to 72 %." in readme
+        page = " ".join((ROOT / "docs" / "own-proposal.md").read_text(encoding="utf-8").split())
+        assert "20 shrinks become one." in page
+        assert "goes from 5 % to 72 %." in page
 
     def test_the_tutorials_scenario_is_as_the_tutorial_tells(self) -> None:
         """The demo cluster's scenario 138: offline at 12 s, not at 60 s; what producers pay."""

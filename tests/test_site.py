@@ -23,8 +23,8 @@ class TestLinks:
         ("page", "text", "made"),
         [
             ("docs/a.md", "[x](model.md#today)", "[x](model.md#today)"),
-            ("docs/a.md", "[x](../README.md)", "[x](project/about.md)"),
-            ("docs/a.md", "[x](../CONTRIBUTING.md#style)", "[x](project/CONTRIBUTING.md#style)"),
+            ("docs/a.md", "[x](../README.md)", "[x](repository/about.md)"),
+            ("docs/a.md", "[x](../CONTRIBUTING.md#style)", "[x](repository/CONTRIBUTING.md#style)"),
             ("docs/a.md", "[x](../Makefile)", "[x](source/Makefile.txt)"),
             ("docs/findings/a.md", "[x](../../LICENSE)", "[x](../source/LICENSE.txt)"),
             ("docs/a.md", "[x](../config/faults)", "[x](source/config/faults/index.md)"),
@@ -41,7 +41,7 @@ class TestLinks:
     def test_what_is_linked_is_taken_along(self) -> None:
         """Repository pages, files, and the files of a folder that is linked."""
         places = {place(one) for one in outside()}
-        assert {"project/about.md", "project/CONTRIBUTING.md"} <= places
+        assert {"repository/about.md", "repository/CONTRIBUTING.md"} <= places
         assert "source/isr_pipeline/scenarios/library/index.md" in places
         assert "source/isr_pipeline/scenarios/library/w3b.yaml.txt" in places
 
@@ -61,8 +61,8 @@ class TestMenu:
         )
         assert made == [
             {"Documentation": "index.md"},
-            {"What it is": "project/about.md"},
-            {"One": [{"A": "model.md"}, {"B": "project/SECURITY.md"}]},
+            {"What it is": "repository/about.md"},
+            {"One": [{"A": "model.md"}, {"B": "repository/SECURITY.md"}]},
             {"Two": [{"C": "ci.md"}]},
         ]
 

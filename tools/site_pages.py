@@ -65,7 +65,7 @@ def on_post_page(output: str, **_: Any) -> str:
 
 def menu(index: str) -> list[Any]:
     """The menu: README, then each heading of the index with the pages that it links to."""
-    sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "project/about.md"}]
+    sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "repository/about.md"}]
     for heading, body in re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", index, re.M):
         pages = [
             {text[:1].upper() + text[1:]: place((DOCS / to).resolve())}
@@ -83,14 +83,14 @@ def place(target: Path) -> str:
     if target.is_dir():
         return f"source/{path}/index.md"
     if target.suffix == ".md":
-        return f"project/{path.replace('README', 'about')}"
+        return f"repository/{path.replace('README', 'about')}"
     return f"source/{path}" if target.suffix in PICTURES else f"source/{path}.txt"
 
 
 def origin(uri: str) -> Path | None:
     """The repository's page behind a page of the site; None for lists, which are made here."""
-    if uri.startswith("project/"):
-        return ROOT / uri.removeprefix("project/").replace("about", "README")
+    if uri.startswith("repository/"):
+        return ROOT / uri.removeprefix("repository/").replace("about", "README")
     return None if uri.startswith("source/") else DOCS / uri
 
 
