@@ -171,8 +171,12 @@ def _faults_of(scenario: str, kind: str) -> dict[str, Any]:
 
 
 README, LAG = "README.md", "docs/findings/lag-limit.md"
-OPERATIONS, TRUST, CONFORMANCE = "docs/operations.md", "docs/trust.md", "docs/conformance.md"
-RULES, TUTORIAL = "docs/model-rules.md", "docs/tutorial.md"
+OPERATIONS, TRUST, CONFORMANCE = (
+    "docs/operations.md",
+    "docs/trust.md",
+    "docs/project/conformance.md",
+)
+RULES, TUTORIAL = "docs/project/model-rules.md", "docs/tutorial.md"
 
 
 def claims() -> Iterable[Claim]:
@@ -278,7 +282,9 @@ def _findings() -> Iterable[Claim]:
         "**95 % interval**",
     )  # fmt: skip
     yield now(index, "anew {} times within each stratum", summary.RESAMPLES)
-    yield now("docs/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel)
+    yield now(
+        "docs/project/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel
+    )
     lag = _default_s("replica.lag.time.max.ms")
     yield now(LAG, "Each value beside the default of {} s", lag)
     yield now(LAG, "one and a half limits: {} s by default", 1.5 * lag)
@@ -352,7 +358,7 @@ def _model() -> Iterable[Claim]:
     vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
     yield now(conformance, "{} timelines", len(vectors))
     yield now(conformance, "{} public reports", len([*(ROOT / "tests/cases").glob("*.yaml")]))
-    lab = "docs/lab.md"
+    lab = "docs/project/lab.md"
     yield from given(
         lab, "Java's releases, and ids of nodes",
         "Java 17 or 21", "(node 100)", "brokers 1, 2, 3",
@@ -654,7 +660,7 @@ def _files() -> Iterable[Claim]:
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")
-    page = "docs/moved.md"
+    page = "docs/project/moved.md"
     yield from dated(
         page, "2026-11-26", "python -m benchmarks.moved",
         "60 scenarios with 40 configurations that both have", "781 of 2400 pairs differ",
@@ -673,5 +679,8 @@ def _files() -> Iterable[Claim]:
     )  # fmt: skip
     yield now(page, "A rise that matters begins at {}0", load_settings().ratio_min)
     yield from dated(
-        "docs/adding.md", "today", "tests/test_adding.py runs the recipe", "(1309 with `3.7+`)"
+        "docs/project/adding.md",
+        "today",
+        "tests/test_adding.py runs the recipe",
+        "(1309 with `3.7+`)",
     )

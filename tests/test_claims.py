@@ -297,7 +297,7 @@ class TestFigures:
 
     @pytest.mark.parametrize("experiment", answers.SHIPPED)
     def test_an_experiments_page_is_its_newest_answer(self, experiment: str) -> None:
-        """docs/experiments has what was kept last; if not: python -m tools.answers --write."""
+        """It has what was kept last; if not: python -m tools.answers --write."""
         page = answers.page(experiment)
         assert page.read_text(encoding="utf-8") == answers.filled(experiment)
 

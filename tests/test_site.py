@@ -11,7 +11,7 @@ import yaml
 
 from isr_pipeline.home import REPOSITORY
 from tools import site_pages
-from tools.site_pages import DOCS, menu, origin, outside, place, rewritten
+from tools.site_pages import menu, origin, outside, place, rewritten
 
 SETTINGS = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text())
 
@@ -47,7 +47,8 @@ class TestLinks:
 
     def test_there_and_back(self) -> None:
         """A page of the site is made from the file whose place it is."""
-        for page in (REPOSITORY / "README.md", DOCS / "model.md", REPOSITORY / "SECURITY.md"):
+        pages = ("README.md", "docs/model.md", "docs/project/upkeep.md", "SECURITY.md")
+        for page in (REPOSITORY / one for one in pages):
             assert origin(place(page)) == page
 
 
@@ -55,9 +56,10 @@ class TestMenu:
     """What stands where."""
 
     def test_from_the_index(self) -> None:
-        """Headings of docs/index.md, with the pages that each lists."""
+        """Headings of docs/index.md, with the pages that each lists, those for authors left out."""
         made = menu(
-            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](ci.md)\n"
+            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](ci.md), "
+            "[d](project/upkeep.md)\n"
         )
         assert made == [
             {"Documentation": "index.md"},

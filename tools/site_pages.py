@@ -64,12 +64,15 @@ def on_post_page(output: str, **_: Any) -> str:
 
 
 def menu(index: str) -> list[Any]:
-    """The menu: README, then each heading of the index with the pages that it links to."""
+    """The menu: README, then each heading of the index with the pages that it links to.
+
+    Pages of docs/project are for authors: the site has them, its menu has not.
+    """
     sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "repository/about.md"}]
     for heading, body in re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", index, re.M):
         pages = [
             {text[:1].upper() + text[1:]: place((DOCS / to).resolve())}
-            for text, to in re.findall(r"\[([^\]]+)\]\(([^()#\s]+\.md)\)", body)
+            for text, to in re.findall(r"\[([^\]]+)\]\((?!project/)([^()#\s]+\.md)\)", body)
         ]
         sections.append({heading: pages})
     return sections
