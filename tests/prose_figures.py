@@ -170,7 +170,7 @@ def _faults_of(scenario: str, kind: str) -> dict[str, Any]:
     return next(one for one in _yaml(file)["faults"] if one["kind"] == kind)
 
 
-README, LAG = "README.md", "docs/findings/lag-limit.md"
+README, FINDINGS = "README.md", "docs/findings.md"
 OPERATIONS, TRUST, CONFORMANCE = (
     "docs/operations.md",
     "docs/trust.md",
@@ -276,42 +276,38 @@ def _largest(finding: str) -> int:
 
 
 def _findings() -> Iterable[Claim]:
-    index = "docs/findings/index.md"
     yield from given(
-        index, "what a ratio means", "0.50 x means half as much", "2.00 x twice as much",
+        FINDINGS, "what a ratio means", "0.50 x means half as much", "2.00 x twice as much",
         "**95 % interval**",
     )  # fmt: skip
-    yield now(index, "anew {} times within each stratum", summary.RESAMPLES)
+    yield now(FINDINGS, "anew {} times within each stratum", summary.RESAMPLES)
     yield now(
         "docs/project/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel
     )
+    yield now(FINDINGS, "`replica.lag.time.max.ms` be {} s, {} s, {} s or {} s", *_lag_limits())
     lag = _default_s("replica.lag.time.max.ms")
-    yield now(LAG, "Each value beside the default of {} s", lag)
-    yield now(LAG, "one and a half limits: {} s by default", 1.5 * lag)
-    yield now(LAG, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
-    yield now(LAG, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
+    yield now(FINDINGS, "Each value beside the default of {} s", lag)
+    yield now(FINDINGS, "one and a half limits: {} s by default", 1.5 * lag)
+    yield now(FINDINGS, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
+    yield now(FINDINGS, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
     yield from given(
-        LAG, "limits of the table below, which the recorded result fills",
+        FINDINGS, "limits of the table below, which the recorded result fills",
         "With a limit of 20 s the follower", "That is why 10 s gains producers no more than 20 s",
         "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
     )  # fmt: skip
-    for page, words in (
-        (LAG, "{} brokers, {} partitions"),
-        (STUCK, "{} brokers and {} partitions"),
-    ):
+    for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
         cluster = _yaml("config/clusters/default.yaml")["cluster"]
         brokers = {6: "six"}[len(cluster["brokers"])]
-        yield now(page, words, brokers, _partitions("default"))
-    for name, page in (("lag-limit", LAG), ("stuck-read", STUCK)):
-        yield now(page, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
+        yield now(FINDINGS, words, brokers, _partitions("default"))
+    for name in ("lag-limit", "stuck-read"):
+        yield now(FINDINGS, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
     yield now(
-        LAG, "The shipped experiments take {} s", load_experiment("operators").horizon_ms // 1000
+        FINDINGS,
+        "The shipped experiments take {} s",
+        load_experiment("operators").horizon_ms // 1000,
     )
-    yield from given(LAG, "a limit of the table", "a replica that leaves after 60 s")
-    yield from given(STUCK, "a limit of the table", "**A lag limit of 60 s**")
-
-
-STUCK = "docs/findings/stuck-read.md"
+    yield from given(FINDINGS, "a limit of the table", "a replica that leaves after 60 s")
+    yield from given(FINDINGS, "a limit of the table", "**A lag limit of 60 s**")
 
 
 def _model() -> Iterable[Claim]:

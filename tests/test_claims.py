@@ -290,7 +290,7 @@ class TestFigures:
         self, experiment: str, claimed: str, more: int
     ) -> None:
         """The table of the shipped experiments counts configurations."""
-        page = ROOT / "docs" / "findings" / "index.md"
+        page = ROOT / "docs" / "findings.md"
         found = re.search(claimed, page.read_text(encoding="utf-8"))
         assert found is not None
         assert int(found[1]) + more == len(configurations(load_experiment(experiment)))
