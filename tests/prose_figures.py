@@ -176,7 +176,7 @@ OPERATIONS, TRUST, CONFORMANCE = (
     "docs/trust.md",
     "docs/project/conformance.md",
 )
-RULES, TUTORIAL = "docs/project/model-rules.md", "docs/tutorial.md"
+RULES, CLUSTER = "docs/project/model-rules.md", "docs/your-cluster.md"
 
 
 def claims() -> Iterable[Claim]:
@@ -221,23 +221,23 @@ def _front() -> Iterable[Claim]:
         "CONTRIBUTING.md", "the machine, and a limit that CI sets",
         "On 2 cores.", "at most 90 minutes",
     )  # fmt: skip
-    yield now(TUTORIAL, "simulates {} scenarios", _finding("lag-limit").panels.regression)
+    yield now(CLUSTER, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     demo = _yaml("config/clusters/demo.yaml")
     own = next(one for one in demo["brokers"] if one["id"] == 4)["settings"]
     yield now(
-        TUTORIAL, "The lag limit of this cluster is {} s; its broker 4 has {} s of its own",
+        CLUSTER, "The lag limit of this cluster is {} s; its broker 4 has {} s of its own",
         demo["settings"]["replica.lag.time.max.ms"] // 1000,
         own["replica.lag.time.max.ms"] // 1000,
     )  # fmt: skip
     yield from given(
-        TUTORIAL, "the limit that test_claims simulates the scenario with",
+        CLUSTER, "the limit that test_claims simulates the scenario with",
         "stays online with 60 s",
     )  # fmt: skip
-    yield now(TUTORIAL, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
+    yield now(CLUSTER, "at least {} % of the bootstrap draws", round(100 * choice.SURE))
     drawn = json.loads(_demo_scenario())
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
-    yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
-    yield now(TUTORIAL, "At {} s it is killed", f"{starts[-1]:.1f}")
+    yield now(CLUSTER, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
+    yield now(CLUSTER, "At {} s it is killed", f"{starts[-1]:.1f}")
 
 
 def _trust() -> Iterable[Claim]:
@@ -592,19 +592,19 @@ def _running() -> Iterable[Claim]:
     page = "docs/operations.md"
     yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
     yield from given(page, "dates of the example", "the nights 15, 16 and 17")
+    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    deploy = "docs/deploy.md"
     compose = (ROOT / "docker-compose.yaml").read_text()
     assert '"--cores", "2", "--memory", "3g"' in compose
     assert "TASK_SECONDS_MAX:-14400" in compose
     yield from dated(
-        page, "today", "docker-compose.yaml, compared above",
+        deploy, "today", "docker-compose.yaml, compared above",
         "two workers (2 cores, 3 GB each)", "`TASK_SECONDS_MAX` (14400)",
     )  # fmt: skip
-    yield now(page, "may use {} GB of memory together", _memory_gb())
+    yield now(deploy, "may use {} GB of memory together", _memory_gb())
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "50000" in dockerfile + compose
-    yield from dated(page, "today", "Dockerfile or docker-compose.yaml", "User 50000")
-    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
-    deploy = "docs/deploy.md"
+    yield from dated(deploy, "today", "Dockerfile or docker-compose.yaml", "User 50000")
     yield from dated(
         deploy, "2026-11-24", "docs/deploy.md names the rehearsals",
         "(1.4 GB, most of it Spark)", "(245 MB, 675 MB unpacked)", "(0.5 MB)",
@@ -631,7 +631,7 @@ def _files() -> Iterable[Claim]:
         "docs/experiment-file.md", "today", "experiment/file.py: NAME says it in its line",
         "at most 60 of",
     )  # fmt: skip
-    page = "docs/import.md"
+    page = CLUSTER
     yield from given(page, "how to switch it off", "0 leaves rates out")
     yield from given(page, "a topic without followers", "replication factor 1")
     yield from given(page, "the broker of the example", "Broker 4 had just been killed")

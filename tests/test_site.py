@@ -58,14 +58,14 @@ class TestMenu:
     def test_from_the_index(self) -> None:
         """Headings of docs/index.md, with the pages that each lists, those for authors left out."""
         made = menu(
-            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](ci.md), "
+            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](keys.md), "
             "[d](project/upkeep.md)\n"
         )
         assert made == [
             {"Documentation": "index.md"},
             {"What it is": "repository/about.md"},
             {"One": [{"A": "model.md"}, {"B": "repository/SECURITY.md"}]},
-            {"Two": [{"C": "ci.md"}]},
+            {"Two": [{"C": "keys.md"}]},
         ]
 
 

@@ -158,7 +158,7 @@ class PartitionEntry(Strict):
     weight: Annotated[int, WEIGHT] = Field(
         default=1,
         description="How many partitions of a larger cluster it stands for: what is counted of it "
-        "counts so often. [An import](import.md#a-very-large-cluster) writes it.",
+        "counts so often. [An import](your-cluster.md#a-very-large-cluster) writes it.",
     )
 
 
