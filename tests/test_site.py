@@ -108,6 +108,11 @@ class TestSetUp:
         assert '"--strict"' in (REPOSITORY / "tools" / "docs.py").read_text()
 
 
+def test_pages_that_are_found_first_are_there() -> None:
+    """What the search prefers are pages of docs/."""
+    assert all((site_pages.DOCS / page).is_file() for page in site_pages.FOUND_FIRST)
+
+
 def test_a_file_as_the_tests_read_it() -> None:
     """A block of code that names a file shows the name above it."""
 
