@@ -93,4 +93,4 @@ def test_search_works_by_keyboard(browser: Browser) -> None:
         page.wait_for_selector(".md-search-result__link")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/stuck-read.html*")
+        page.wait_for_url("**/findings.html*")
