@@ -87,13 +87,13 @@ bench: setup  ## how fast, beside bounds and other ways; where a night's time go
 bench-plot: setup  ## the recorded speed over commits, a picture
 	@$(RUN) $(BIN)/python -m benchmarks.speed.plot
 
-pictures: setup  ## docs/img/night.png and w3b.png and the night README prints, anew: two nights, a trace, Chromium (some minutes)
+pictures: setup  ## docs/img/night.png and w3b.png and the night that the docs print, anew: two nights, a trace, Chromium (some minutes)
 	@$(RUN) $(BIN)/python -m tools.pictures
 
 soak-nights: setup  ## NIGHTS= (30) nights through make ui with restarts and kills: is each there once, do memory and stores stay (half an hour)
 	@$(RUN) $(BIN)/python tools/soak_nights.py --nights "$(NIGHTS)" $(SOAK_ARGS)
 
-answers: setup  ## a night of operators, proposals and history each; docs/experiments says what they answered (half an hour)
+answers: setup  ## a night of operators, proposals and history each; docs/project/experiments say what they answered (half an hour)
 	@$(RUN) $(BIN)/python -m tools.answers
 
 reference: setup  ## write the tables of docs/*-file.md, keys.md and command-line.md from the models

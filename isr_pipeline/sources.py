@@ -2,7 +2,7 @@
 
 A rule names where it was read: a proposal (``KIP-497``), an issue (``KAFKA-4485``), or a file,
 class or method of Kafka with its releases (``cluster/Partition.scala @ 2.8.2, 3.6``). When Kafka
-brings a release, this list says what to read again (docs/upkeep.md).
+brings a release, this list says what to read again (docs/project/upkeep.md).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ UNKNOWN = "0"
 
 
 def version() -> str:
-    """Version number of the installed package (docs/releasing.md has the rule for it)."""
+    """Version number of the installed package (docs/project/releasing.md has the rule for it)."""
     try:
         return metadata.version("isr-pipeline")
     except metadata.PackageNotFoundError:

@@ -170,8 +170,13 @@ def _faults_of(scenario: str, kind: str) -> dict[str, Any]:
     return next(one for one in _yaml(file)["faults"] if one["kind"] == kind)
 
 
-README, LAG = "README.md", "docs/findings/lag-limit.md"
-RULES, TUTORIAL = "docs/model-rules.md", "docs/tutorial.md"
+README, FINDINGS = "README.md", "docs/findings.md"
+OPERATIONS, TRUST, CONFORMANCE = (
+    "docs/operations.md",
+    "docs/trust.md",
+    "docs/project/conformance.md",
+)
+RULES, CLUSTER = "docs/project/model-rules.md", "docs/your-cluster.md"
 
 
 def claims() -> Iterable[Claim]:
@@ -200,12 +205,13 @@ def _front() -> Iterable[Claim]:
         "it took 173 s of processor time on 2026-11-24",
     )  # fmt: skip
     yield from dated(
-        README, "today", "test_claims runs w12 under both rule sets",
+        "docs/own-proposal.md", "today", "test_claims runs w12 under both rule sets",
         "20 shrinks become one", "goes from 5 % to 72 %",
     )  # fmt: skip
+    yield from _trust()
     night = json.loads((ROOT / "benchmarks/results/example-night.json").read_text())
     further = sum(stage["scenarios"] for stage in night["stages"])
-    yield now(README, "a second night of {} scenarios", night["scenarios_used"] - further)
+    yield now(OPERATIONS, "a second night of {} scenarios", night["scenarios_used"] - further)
     yield now("CONTRIBUTING.md", "checks sentences over {} words", prose.WORDS_MAX)
     yield now(
         "CONTRIBUTING.md", "has at most {} lines, a file at most {},",
@@ -215,22 +221,46 @@ def _front() -> Iterable[Claim]:
         "CONTRIBUTING.md", "the machine, and a limit that CI sets",
         "On 2 cores.", "at most 90 minutes",
     )  # fmt: skip
-    yield now(TUTORIAL, "simulates {} scenarios", _finding("lag-limit").panels.regression)
+    yield now(CLUSTER, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     demo = _yaml("config/clusters/demo.yaml")
     own = next(one for one in demo["brokers"] if one["id"] == 4)["settings"]
     yield now(
-        TUTORIAL, "The lag limit of this cluster is {} s; its broker 4 has {} s of its own",
+        CLUSTER, "The lag limit of this cluster is {} s; its broker 4 has {} s of its own",
         demo["settings"]["replica.lag.time.max.ms"] // 1000,
         own["replica.lag.time.max.ms"] // 1000,
     )  # fmt: skip
     yield from given(
-        TUTORIAL, "the limit that test_claims simulates the scenario with",
+        CLUSTER, "the limit that test_claims simulates the scenario with",
         "stays online with 60 s",
     )  # fmt: skip
     drawn = json.loads(_demo_scenario())
     starts = sorted({one["start_ms"] / 1000 for one in drawn["faults"]})
-    yield now(TUTORIAL, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
-    yield now(TUTORIAL, "At {} s it is killed", f"{starts[-1]:.1f}")
+    yield now(CLUSTER, "From {} s on broker 2 loses its links", f"{starts[0]:.1f}")
+    yield now(CLUSTER, "At {} s it is killed", f"{starts[-1]:.1f}")
+
+
+def _trust() -> Iterable[Claim]:
+    """What the page says in short; the pages that it leads to have the same figures."""
+    yield now(TRUST, "{} repetitions of {} experiments", len(_recordings()), len(_cases()))
+    page = (ROOT / CONFORMANCE).read_text(encoding="utf-8")
+    run = re.search(
+        r"on (\S+) \(.*?\*\*(\d+) ms\*\*"
+        r".*?\*\*([\d.]+)%\*\* of (\d+) .*?\*\*([\d.]+)%\*\* of (\d+) ",
+        page[page.index("<!-- conformance:begin -->") :],
+        re.DOTALL,
+    )
+    assert run is not None
+    day, median, timelines, of_timelines, counts, of_counts = run.groups()
+    yield now(
+        TRUST, "On {} the simulated ISR and leader agreed in {} % of {} timelines",
+        day, timelines, of_timelines,
+    )  # fmt: skip
+    yield now(TRUST, "median disagreement was {} ms for each ISR change", median)
+    yield now(TRUST, "compared in counts: {} % of {} agree", counts, of_counts)
+    vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
+    yield now(TRUST, "{} timelines come from", len(vectors))
+    yield now(TRUST, "{} public reports", len([*(ROOT / "tests/cases").glob("*.yaml")]))
+    yield from dated(TRUST, "2026-11-22", "notes of the recordings", "as ±50 ms, now and then 150")
 
 
 @cache
@@ -245,40 +275,38 @@ def _largest(finding: str) -> int:
 
 
 def _findings() -> Iterable[Claim]:
-    index = "docs/findings/index.md"
     yield from given(
-        index, "what a ratio means", "0.50 x means half as much", "2.00 x twice as much",
+        FINDINGS, "what a ratio means", "0.50 x means half as much", "2.00 x twice as much",
         "**95 % interval**",
     )  # fmt: skip
-    yield now(index, "anew {} times within each stratum", summary.RESAMPLES)
-    yield now("docs/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel)
+    yield now(FINDINGS, "anew {} times within each stratum", summary.RESAMPLES)
+    yield now(
+        "docs/project/experiments/operators.md", "asks {} scenarios", question("lag-limit").panel
+    )
+    yield now(FINDINGS, "`replica.lag.time.max.ms` be {} s, {} s, {} s or {} s", *_lag_limits())
     lag = _default_s("replica.lag.time.max.ms")
-    yield now(LAG, "Each value beside the default of {} s", lag)
-    yield now(LAG, "one and a half limits: {} s by default", 1.5 * lag)
-    yield now(LAG, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
-    yield now(LAG, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
+    yield now(FINDINGS, "Each value beside the default of {} s", lag)
+    yield now(FINDINGS, "one and a half limits: {} s by default", 1.5 * lag)
+    yield now(FINDINGS, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
+    yield now(FINDINGS, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
     yield from given(
-        LAG, "limits of the table below, which the recorded result fills",
+        FINDINGS, "limits of the table below, which the recorded result fills",
         "With a limit of 20 s the follower", "That is why 10 s gains producers no more than 20 s",
         "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
     )  # fmt: skip
-    for page, words in (
-        (LAG, "{} brokers, {} partitions"),
-        (STUCK, "{} brokers and {} partitions"),
-    ):
+    for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
         cluster = _yaml("config/clusters/default.yaml")["cluster"]
         brokers = {6: "six"}[len(cluster["brokers"])]
-        yield now(page, words, brokers, _partitions("default"))
-    for name, page in (("lag-limit", LAG), ("stuck-read", STUCK)):
-        yield now(page, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
+        yield now(FINDINGS, words, brokers, _partitions("default"))
+    for name in ("lag-limit", "stuck-read"):
+        yield now(FINDINGS, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
     yield now(
-        LAG, "The shipped experiments take {} s", load_experiment("operators").horizon_ms // 1000
+        FINDINGS,
+        "The shipped experiments take {} s",
+        load_experiment("operators").horizon_ms // 1000,
     )
-    yield from given(LAG, "a limit of the table", "a replica that leaves after 60 s")
-    yield from given(STUCK, "a limit of the table", "**A lag limit of 60 s**")
-
-
-STUCK = "docs/findings/stuck-read.md"
+    yield from given(FINDINGS, "a limit of the table", "a replica that leaves after 60 s")
+    yield from given(FINDINGS, "a limit of the table", "**A lag limit of 60 s**")
 
 
 def _model() -> Iterable[Claim]:
@@ -295,7 +323,7 @@ def _model() -> Iterable[Claim]:
         page, "hangs from {} s to {} s. The broker dies at {} s and is back at {} s",
         *(at // 1000 for at in (start, end, died, back)),
     )  # fmt: skip
-    conformance = "docs/conformance.md"
+    conformance = CONFORMANCE
     every, sessions = _recordings(), _recorded("sessions.jsonl")
     yield now(conformance, "{} repetitions of {} experiments", len(every), len(_cases()))
     yield now(
@@ -325,7 +353,7 @@ def _model() -> Iterable[Claim]:
     vectors = (ROOT / "tests/data/oracle/vectors.jsonl").read_text().splitlines()
     yield now(conformance, "{} timelines", len(vectors))
     yield now(conformance, "{} public reports", len([*(ROOT / "tests/cases").glob("*.yaml")]))
-    lab = "docs/lab.md"
+    lab = "docs/project/lab.md"
     yield from given(
         lab, "Java's releases, and ids of nodes",
         "Java 17 or 21", "(node 100)", "brokers 1, 2, 3",
@@ -560,25 +588,29 @@ def _running() -> Iterable[Claim]:
     page = "docs/operations.md"
     yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
     yield from given(page, "dates of the example", "the nights 15, 16 and 17")
+    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    deploy = "docs/deploy.md"
     compose = (ROOT / "docker-compose.yaml").read_text()
     assert '"--cores", "2", "--memory", "3g"' in compose
     assert "TASK_SECONDS_MAX:-14400" in compose
     yield from dated(
-        page, "today", "docker-compose.yaml, compared above",
+        deploy, "today", "docker-compose.yaml, compared above",
         "two workers (2 cores, 3 GB each)", "`TASK_SECONDS_MAX` (14400)",
     )  # fmt: skip
-    yield now(page, "may use {} GB of memory together", _memory_gb())
+    yield now(deploy, "may use {} GB of memory together", _memory_gb())
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "50000" in dockerfile + compose
-    yield from dated(page, "today", "Dockerfile or docker-compose.yaml", "User 50000")
-    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
-    deploy = "docs/deploy.md"
+    yield from dated(deploy, "today", "Dockerfile or docker-compose.yaml", "User 50000")
     yield from dated(
         deploy, "2026-11-24", "docs/deploy.md names the rehearsals",
-        "(1.4 GB, most of it Spark)", "(245 MB, 675 MB unpacked)", "(0.5 MB)",
+        "(245 MB, 675 MB unpacked)", "(0.5 MB)",
+    )  # fmt: skip
+    tried = "docs/project/tried.md"
+    yield from dated(
+        tried, "2026-11-23", "the rehearsal that the page names", "(1.4 GB, most of it Spark)"
     )  # fmt: skip
     yield from dated(
-        deploy, "2026-11-25", "python -m benchmarks.objects 3",
+        tried, "2026-11-25", "python -m benchmarks.objects 3",
         "took 1.14 times as long", "in three pairs on 2 cores", "made 909 requests",
     )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
@@ -599,7 +631,7 @@ def _files() -> Iterable[Claim]:
         "docs/experiment-file.md", "today", "experiment/file.py: NAME says it in its line",
         "at most 60 of",
     )  # fmt: skip
-    page = "docs/import.md"
+    page = CLUSTER
     yield from given(page, "how to switch it off", "0 leaves rates out")
     yield from given(page, "a topic without followers", "replication factor 1")
     yield from given(page, "the broker of the example", "Broker 4 had just been killed")
@@ -622,7 +654,7 @@ def _files() -> Iterable[Claim]:
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")
-    page = "docs/moved.md"
+    page = "docs/project/moved.md"
     yield from dated(
         page, "2026-11-26", "python -m benchmarks.moved",
         "60 scenarios with 40 configurations that both have", "781 of 2400 pairs differ",
@@ -641,5 +673,8 @@ def _files() -> Iterable[Claim]:
     )  # fmt: skip
     yield now(page, "A rise that matters begins at {}0", load_settings().ratio_min)
     yield from dated(
-        "docs/adding.md", "today", "tests/test_adding.py runs the recipe", "(1309 with `3.7+`)"
+        "docs/project/adding.md",
+        "today",
+        "tests/test_adding.py runs the recipe",
+        "(1309 with `3.7+`)",
     )

@@ -1,4 +1,4 @@
-"""The recipes of docs/adding.md, performed on a copy of the checkout."""
+"""The recipes of docs/project/adding.md, performed on a copy of the checkout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "adding.md"
+PAGE = ROOT / "docs" / "project" / "adding.md"
 COPIED = ("isr_pipeline", "config", "dags", "spark_jobs", "expectations", "tools", "tests")
 STATIC_TESTS = (
     "tests/simulation/test_fences.py",

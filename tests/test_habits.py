@@ -62,7 +62,7 @@ class TestTypes:
 
 
 class TestReleases:
-    """Numbers of versions, as docs/releasing.md has them."""
+    """Numbers of versions, as docs/project/releasing.md has them."""
 
     def test_the_changelog_begins_with_the_version_worked_at(self) -> None:
         """Its topmost section is that of pyproject.toml's number, dated once released."""

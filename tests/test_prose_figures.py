@@ -14,7 +14,7 @@ PAGES = [
     *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")),
 ]
 
-HISTORY = {"docs/defence-of-design.md"}
+HISTORY = {"docs/project/defence-of-design.md"}
 """Pages of dated decisions: each figure belongs to the day that its paragraph names."""
 
 ALL = list(claims())

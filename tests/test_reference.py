@@ -25,7 +25,7 @@ EXAMPLE = re.compile(r"^```yaml file=config/(\S+)\n(.*?)^```$", re.M | re.S)
 FILES = {
     "experiments/example.yaml": ("experiment-file.md", reference.EXPERIMENT),
     "faults/example.yaml": ("fault-profile.md", reference.PROFILE),
-    "rule-sets/example.yaml": ("rule-set-file.md", reference.RULE_SET),
+    "rule-sets/example.yaml": ("own-proposal.md", reference.RULE_SET),
     "clusters/example.yaml": ("cluster-file.md", reference.CLUSTER),
 }
 """Example -> its page, and the models that it shows."""

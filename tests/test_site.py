@@ -11,7 +11,7 @@ import yaml
 
 from isr_pipeline.home import REPOSITORY
 from tools import site_pages
-from tools.site_pages import DOCS, menu, origin, outside, place, rewritten
+from tools.site_pages import menu, origin, outside, place, rewritten
 
 SETTINGS = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text())
 
@@ -23,8 +23,8 @@ class TestLinks:
         ("page", "text", "made"),
         [
             ("docs/a.md", "[x](model.md#today)", "[x](model.md#today)"),
-            ("docs/a.md", "[x](../README.md)", "[x](project/about.md)"),
-            ("docs/a.md", "[x](../CONTRIBUTING.md#style)", "[x](project/CONTRIBUTING.md#style)"),
+            ("docs/a.md", "[x](../README.md)", "[x](repository/about.md)"),
+            ("docs/a.md", "[x](../CONTRIBUTING.md#style)", "[x](repository/CONTRIBUTING.md#style)"),
             ("docs/a.md", "[x](../Makefile)", "[x](source/Makefile.txt)"),
             ("docs/findings/a.md", "[x](../../LICENSE)", "[x](../source/LICENSE.txt)"),
             ("docs/a.md", "[x](../config/faults)", "[x](source/config/faults/index.md)"),
@@ -41,13 +41,14 @@ class TestLinks:
     def test_what_is_linked_is_taken_along(self) -> None:
         """Repository pages, files, and the files of a folder that is linked."""
         places = {place(one) for one in outside()}
-        assert {"project/about.md", "project/CONTRIBUTING.md"} <= places
+        assert {"repository/about.md", "repository/CONTRIBUTING.md"} <= places
         assert "source/isr_pipeline/scenarios/library/index.md" in places
         assert "source/isr_pipeline/scenarios/library/w3b.yaml.txt" in places
 
     def test_there_and_back(self) -> None:
         """A page of the site is made from the file whose place it is."""
-        for page in (REPOSITORY / "README.md", DOCS / "model.md", REPOSITORY / "SECURITY.md"):
+        pages = ("README.md", "docs/model.md", "docs/project/upkeep.md", "SECURITY.md")
+        for page in (REPOSITORY / one for one in pages):
             assert origin(place(page)) == page
 
 
@@ -55,15 +56,16 @@ class TestMenu:
     """What stands where."""
 
     def test_from_the_index(self) -> None:
-        """Headings of docs/index.md, with the pages that each lists."""
+        """Headings of docs/index.md, with the pages that each lists, those for authors left out."""
         made = menu(
-            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](ci.md)\n"
+            "# D\n\n## One\n\n* [a](model.md), [b](../SECURITY.md).\n\n## Two\n[c](keys.md), "
+            "[d](project/upkeep.md)\n"
         )
         assert made == [
             {"Documentation": "index.md"},
-            {"What it is": "project/about.md"},
-            {"One": [{"A": "model.md"}, {"B": "project/SECURITY.md"}]},
-            {"Two": [{"C": "ci.md"}]},
+            {"What it is": "repository/about.md"},
+            {"One": [{"A": "model.md"}, {"B": "repository/SECURITY.md"}]},
+            {"Two": [{"C": "keys.md"}]},
         ]
 
 
@@ -104,6 +106,11 @@ class TestSetUp:
         links = SETTINGS["validation"]["links"]
         assert {links["not_found"], links["anchors"]} == {"warn"}
         assert '"--strict"' in (REPOSITORY / "tools" / "docs.py").read_text()
+
+
+def test_pages_that_are_found_first_are_there() -> None:
+    """What the search prefers are pages of docs/."""
+    assert all((site_pages.DOCS / page).is_file() for page in site_pages.FOUND_FIRST)
 
 
 def test_a_file_as_the_tests_read_it() -> None:

@@ -13,7 +13,7 @@ from isr_pipeline.home import REPOSITORY
 from tests.report.browser import DESK, PHONE, chromium, grave_faults, opened
 from tools.docs import SITE
 
-PAGES = ("index.html", "verdicts.html", "project/about.html")
+PAGES = ("index.html", "verdicts.html", "repository/about.html")
 """A list, a page of tables and formulas, and README with pictures and code."""
 NOT_INSTALLED = "could not be installed"
 
@@ -93,4 +93,4 @@ def test_search_works_by_keyboard(browser: Browser) -> None:
         page.wait_for_selector(".md-search-result__link")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/stuck-read.html*")
+        page.wait_for_url("**/findings.html*")

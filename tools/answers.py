@@ -1,8 +1,9 @@
 """Pages of the shipped experiments: what each asks, and what it last answered (`make answers`).
 
 A night of each, without Airflow, in the home of the shell. What it says is kept in
-benchmarks/results/answers.jsonl, a line for each night; docs/experiments/NAME.md shows the newest
-line. `python -m tools.answers --write` writes the pages from what was kept, and runs nothing.
+benchmarks/results/answers.jsonl, a line for each night; docs/project/experiments/NAME.md shows the
+newest line. `python -m tools.answers --write` writes the pages from what was kept, and runs
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from isr_pipeline.worlds.columns import MAIN
 
 SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
-PAGES = REPOSITORY / "docs" / "experiments"
+PAGES = REPOSITORY / "docs" / "project" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
 COLUMNS = (*MAIN, LOST)
 NOTHING = "\nNo answer is kept yet: `make answers` asks for it.\n\n"

@@ -1,7 +1,7 @@
-"""The night that the README prints: kept as `night show --json` said it.
+"""The night that docs/operations.md prints: kept as `night show --json` said it.
 
-`make pictures` runs it, keeps it in benchmarks/results and writes the README, as a terminal shows
-it. After a change of the words alone, `python -m tools.example_night` writes it anew.
+`make pictures` runs it, keeps it in benchmarks/results and writes the page, as a terminal shows it.
+After a change of the words alone, `python -m tools.example_night` writes it anew.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from isr_pipeline.home import REPOSITORY
 from isr_pipeline.report.terminal import print_night
 
 KEPT = REPOSITORY / "benchmarks" / "results" / "example-night.json"
-README = REPOSITORY / "README.md"
+PAGE = REPOSITORY / "docs" / "operations.md"
 BLOCK = re.compile(r"(?<=<!-- output:nightly -->\n)```text\n.*?```\n", re.DOTALL)
-"""What stands behind the README's marker."""
+"""What stands behind the page's marker."""
 
 OF_THE_MACHINE = ("root", "places", "tables", "dag_run_id", "panel_digest")
 """Parts of a night that say where it ran: another machine has others."""
@@ -46,9 +46,9 @@ def block() -> str:
 
 
 def write() -> None:
-    """Write it into the README."""
-    text = README.read_text(encoding="utf-8")
-    README.write_text(BLOCK.sub(lambda _: block(), text), encoding="utf-8")
+    """Write it into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(BLOCK.sub(lambda _: block(), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ LOOKED_FOR: dict[str, tuple[str, ...]] = {
         *("RowsKeepRule", "condition_metric_name", "condition_domain_keys", "condition_value_keys"),
         *("ExpectRowsToKeepRule", "map_metric", "success_keys", "args_keys"),
     ),
-    "MkDocs": ("on_config", "on_files", "on_page_markdown", "on_post_page"),
+    "MkDocs": ("on_config", "on_files", "on_page_content", "on_page_markdown", "on_post_page"),
     "numba": ("generic_resolve",),
     "socketserver": ("handle", "daemon_threads"),
 }

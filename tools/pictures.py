@@ -1,9 +1,9 @@
-"""The pictures of the README and the docs, and the night that it prints: `make pictures`.
+"""The pictures of the README and the docs, and the night that they print: `make pictures`.
 
 Two nights of `smoke` in a home of their own. In the first, which is accepted, one configuration has
-`min.insync.replicas: 2`; in the second another one has. The second gives what the README prints
-and docs/img/night.png: the first screen of its report. The trace of w3b gives docs/img/w3b.png.
-Chromium takes both.
+`min.insync.replicas: 2`; in the second another one has. The second gives what docs/operations.md
+prints and docs/img/night.png: the first screen of its report. The trace of w3b gives
+docs/img/w3b.png. Chromium takes both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REGRESSED = 1
 
 
 def main() -> None:
-    """Make both pictures, keep the night, and print it in the README."""
+    """Make both pictures, keep the night, and print it in the docs."""
     with tempfile.TemporaryDirectory() as folder:
         shown = regressed_night(Path(folder))
         example_night.keep(shown)

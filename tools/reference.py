@@ -280,7 +280,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "patterns": patterns,
         "parameters": parameters,
     },
-    "rule-set-file.md": {"fields": lambda: fields(RULE_SET), "switches": switches},
+    "own-proposal.md": {"fields": lambda: fields(RULE_SET), "switches": switches},
     "cluster-file.md": {"fields": lambda: fields(CLUSTER)},
     "keys.md": {"keys": keys},
     "command-line.md": {"commands": commands},

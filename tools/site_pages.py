@@ -24,6 +24,8 @@ LINK = re.compile(r"(\]\()(?!https?://|mailto:|#)([^()\s#]+)(#[^()\s]*)?(\))")
 FILE_FENCE = re.compile(r"^(```\w+) file=(\S+)$", re.M)
 """A block of code that tests read as a file; the site shows the file's name above it."""
 PICTURES = (".png", ".svg")
+FOUND_FIRST = {"findings.md": 2, "keys.md": 2}
+"""Page -> how much more a hit in it counts: a key is asked for its meaning, not for an example."""
 
 
 def on_config(config: Any) -> Any:
@@ -58,18 +60,28 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return rewritten(titled, source) if source is not None else titled
 
 
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Tell the search which pages come first."""
+    if boost := FOUND_FIRST.get(page.file.src_uri):
+        page.meta["search"] = {"boost": boost}
+    return html
+
+
 def on_post_page(output: str, **_: Any) -> str:
     """Name the box of the search, which the theme leaves without a name for who cannot see it."""
     return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 def menu(index: str) -> list[Any]:
-    """The menu: README, then each heading of the index with the pages that it links to."""
-    sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "project/about.md"}]
+    """The menu: README, then each heading of the index with the pages that it links to.
+
+    Pages of docs/project are for authors: the site has them, its menu has not.
+    """
+    sections: list[Any] = [{"Documentation": "index.md"}, {"What it is": "repository/about.md"}]
     for heading, body in re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", index, re.M):
         pages = [
             {text[:1].upper() + text[1:]: place((DOCS / to).resolve())}
-            for text, to in re.findall(r"\[([^\]]+)\]\(([^()#\s]+\.md)\)", body)
+            for text, to in re.findall(r"\[([^\]]+)\]\((?!project/)([^()#\s]+\.md)\)", body)
         ]
         sections.append({heading: pages})
     return sections
@@ -83,14 +95,14 @@ def place(target: Path) -> str:
     if target.is_dir():
         return f"source/{path}/index.md"
     if target.suffix == ".md":
-        return f"project/{path.replace('README', 'about')}"
+        return f"repository/{path.replace('README', 'about')}"
     return f"source/{path}" if target.suffix in PICTURES else f"source/{path}.txt"
 
 
 def origin(uri: str) -> Path | None:
     """The repository's page behind a page of the site; None for lists, which are made here."""
-    if uri.startswith("project/"):
-        return ROOT / uri.removeprefix("project/").replace("about", "README")
+    if uri.startswith("repository/"):
+        return ROOT / uri.removeprefix("repository/").replace("about", "README")
     return None if uri.startswith("source/") else DOCS / uri
 
 

@@ -4,7 +4,7 @@ Each is measured in turns with the whole: two processes, one question at a time.
 two times of one turn; of six turns the median, the least and the largest are kept. What an arm
 computes has to be what the whole computes. Each finished one is a line of
 ``results/ablations.jsonl``, so a run that was ended goes on where it was. At the end the table of
-docs/defence-of-design.md is filled in. With all of them it takes about an hour of one core.
+docs/project/defence-of-design.md is filled in. With all of them it takes about an hour of one core.
 
 python -m benchmarks.ablations                     what this kernel and machine have no line for
 python -m benchmarks.ablations reuse prefetch      these, again
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TURNS = 6
 """Between the least and the largest of six ratios lies the median with 97 % (2 / 2^6 of a sign)."""
 RESULTS = REPOSITORY / "benchmarks" / "results" / "ablations.jsonl"
-PAGE = REPOSITORY / "docs" / "defence-of-design.md"
+PAGE = REPOSITORY / "docs" / "project" / "defence-of-design.md"
 BEGIN, END = "<!-- figures:ablations -->", "<!-- figures:ablations:end -->"
 
 Line = dict[str, Any]

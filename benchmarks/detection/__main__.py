@@ -1,7 +1,7 @@
 """``python -m benchmarks.detection``: simulate the pool, play the nights, tell, record.
 
 Each stage is kept and resumed where it was cut off: the pool in files of 250 scenarios, the nights
-line by line. ``--write`` puts the last line's tables into README.md and docs/verdicts.md.
+line by line. ``--write`` puts the last line's tables into docs/trust.md and docs/verdicts.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.detection.nights import (
 )
 from benchmarks.detection.pool import Pool, load_pool, make_pool
 from benchmarks.detection.score import ANEW, missed, scored, sort_of
-from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_readme, write
+from benchmarks.detection.tell import EDITION, RESULTS, of_docs, of_trust, write
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.verdicts.settings import load_settings
@@ -64,7 +64,7 @@ def main() -> int:
         console.print(f"[red]contest: {problem}")
         return 2
     told = _record(contest, size, pool, played, given)
-    console.print(of_readme(told), markup=False)
+    console.print(of_trust(told), markup=False)
     console.print(of_docs(told), markup=False)
     if not given.no_record:
         with RESULTS.open("a", encoding="utf-8") as lines:

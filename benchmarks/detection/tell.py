@@ -1,4 +1,4 @@
-"""The contest's last line as tables: in README.md and docs/verdicts.md, between two marks."""
+"""The contest's last line as tables: in docs/trust.md and docs/verdicts.md, between two marks."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def last_line(file: Path = RESULTS) -> dict[str, Any]:
     return dict(next(line for line in reversed(lines) if line.get("edition") == EDITION))
 
 
-def of_readme(told: Mapping[str, Any]) -> str:
-    """README's table: every contestant, what it found and what was false."""
+def of_trust(told: Mapping[str, Any]) -> str:
+    """The table of docs/trust.md: every contestant, what it found and what was false."""
     own = told["contestants"][OWN][ANEW]
     columns = [f"{said} ({own[what]['of']} planted)" for what, said in COLUMNS.items()]
     head = ["found (`regressed`, or an alarm)", *columns, "alarms that are right"]
@@ -179,7 +179,7 @@ def _percent(share: Mapping[str, Any], *, counted: bool = False) -> str:
 
 
 PAGES = {
-    REPOSITORY / "README.md": of_readme,
+    REPOSITORY / "docs" / "trust.md": of_trust,
     REPOSITORY / "docs" / "verdicts.md": of_docs,
 }
 """File with marks -> what writes what stands between them."""

@@ -21,7 +21,7 @@ SHOWN: dict[str, str] = {
     "isr_flaps_per_partition_hour": "ISR flaps",
     "commit_latency_p99_ms": "commit p99",
 }
-"""Metric -> its heading; docs/findings/index.md says what each means."""
+"""Metric -> its heading; docs/findings.md says what each means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Question:
     """One finding.
 
     Attributes:
-        name: of the experiment file beside this one and of the page in ``docs/findings``.
+        name: of the experiment file beside this one and of its part in ``docs/findings.md``.
         asks: the question, one sentence.
         labels: configuration -> what an operator would call it.
         panel: scenarios of the page's table; `make finding` takes the experiment's own number.

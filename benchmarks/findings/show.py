@@ -98,7 +98,7 @@ def text(
         f"Ratios to {reference} over {scenarios} fault scenarios, with 95 % intervals.",
         *textwrap.wrap(absolute(question, reference_values), LINE, subsequent_indent="  "),
         *sentences(question, found),
-        f"What the columns mean: docs/findings/index.md. Why: docs/findings/{question.name}.md",
+        "What the columns mean, and why: docs/findings.md",
     ]
 
 

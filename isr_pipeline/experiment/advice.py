@@ -13,8 +13,7 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.distinct import Asked, laid_over
 from isr_pipeline.experiment.own_values import everyone
 from isr_pipeline.experiment.reads import why_not
-from isr_pipeline.scenarios.agreement import check
-from isr_pipeline.scenarios.model import TOPICS, Scenario
+from isr_pipeline.scenarios.model import TOPICS, Scenario, check
 
 ADVICE = "published-advice"
 """Group of an experiment that holds what others advise."""

@@ -155,7 +155,7 @@ class ReductionEntry(Strict):
 
     partitions: Annotated[int, whole(1, 1_000_000)] = Field(
         description="How many to keep, at least three for each broker that leads any; each then "
-        "stands for those that are [like it](import.md#a-very-large-cluster)."
+        "stands for those that are [like it](your-cluster.md#a-very-large-cluster)."
     )
     draw: Annotated[int, whole(1, 1_000_000)] = Field(
         default=1,

@@ -158,7 +158,7 @@ class PartitionEntry(Strict):
     weight: Annotated[int, WEIGHT] = Field(
         default=1,
         description="How many partitions of a larger cluster it stands for: what is counted of it "
-        "counts so often. [An import](import.md#a-very-large-cluster) writes it.",
+        "counts so often. [An import](your-cluster.md#a-very-large-cluster) writes it.",
     )
 
 
@@ -258,7 +258,7 @@ class ClusterFile(Strict):
     description: Words = Field(default="", description="Whose cluster it is, in a sentence.")
     release: Annotated[str, Check(NUMBERS, _release)] = Field(
         description="Kafka's number (`3.9.1`, `0.10.2.2`) stands for the rule set of that very "
-        "release; a rule set's name (`3.7+`) or a [file of your own](rule-set-file.md) works too."
+        "release; a rule set's name (`3.7+`) or a [file of your own](own-proposal.md) works too."
     )
     controller: Annotated[Literal["kraft", "zookeeper"], one_of("kraft", "zookeeper")] = Field(
         description="Who elects leaders and keeps the committed ISR."

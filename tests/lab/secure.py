@@ -68,7 +68,7 @@ def plan(store: Path) -> Plan:
 
 
 def allow(client: KafkaAdminClient, user: str) -> None:
-    """Give a user the rights that docs/lab.md names, and no other."""
+    """Give a user the rights that docs/project/lab.md names, and no other."""
     cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
     topics = ResourcePattern(ResourceType.TOPIC, "*")
     rules = [
