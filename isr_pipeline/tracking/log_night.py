@@ -35,7 +35,7 @@ from isr_pipeline.verdicts.quantities import in_unit
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
     from mlflow import MlflowClient
@@ -266,12 +266,14 @@ def _log_children(
     shared, began_ms = _shared_tags(plan, dag_run_id), _began_ms(plan)
     intervals = _intervals(plan)
     against = {one.config_id: one for one in verdict.against_reference}
+    itself = _itself(against.values())
     for configuration in plan.configurations:
         one = verdict.configuration(configuration.config_id)
+        beside = against.get(one.config_id)
         tags = {
             **shared,
             **names.config_tags(configuration, one),
-            **names.reference_tags(against.get(one.config_id)),
+            **names.reference_tags(beside),
             "kind": "configuration",
             "status": names.WRITING,
             "mlflow.parentRunId": made[0],
@@ -279,7 +281,7 @@ def _log_children(
                 one,
                 trend.page(trends, plan.panel_digest, one.name),
                 plan.reference,
-                against.get(one.config_id),
+                beside,
             ),
         }
         run = client.create_run(
@@ -292,7 +294,7 @@ def _log_children(
             **values[configuration.config_id],
             **intervals.get(configuration.config_id, {}),
             **_verdict_metrics(one),
-            **_reference_metrics(against.get(one.config_id)),
+            **(_reference_metrics(beside) if beside else itself),
         }
         _log_batch(client, run.info.run_id, metrics, _params(configuration))
     return failed
@@ -352,16 +354,27 @@ def _verdict_metrics(one: ConfigVerdict) -> dict[str, float]:
     return metrics
 
 
-def _reference_metrics(one: AgainstReference | None) -> dict[str, float]:
-    """`M.ratio` to the reference, `M.ratio_low` and `M.ratio_high` of its interval, `M.ratio_q`."""
+def _reference_metrics(one: AgainstReference) -> dict[str, float]:
+    """`M.ratio` to the reference, `M.ratio_low` and `M.ratio_high` of its interval, `M.ratio_q`.
+
+    What is the same in every scenario has the ratio 1, so that a column has no hole.
+    """
     metrics: dict[str, float] = {}
-    for each in one.differences if one else ():
+    for each in one.differences:
         found = {"": each.ratio, "_low": each.low, "_high": each.high, "_q": each.q}
+        if not each.differing:
+            found = dict.fromkeys(found, 1.0)
         name = names.metric_name(each.metric)
         metrics |= {
             f"{name}.ratio{key}": value for key, value in found.items() if value is not None
         }
     return metrics
+
+
+def _itself(compared: Iterable[AgainstReference]) -> dict[str, float]:
+    """The reference beside itself, in every metric that another is compared in."""
+    every = [name for one in compared for name in _reference_metrics(one)]
+    return dict.fromkeys(every, 1.0)
 
 
 def _log_batch(

@@ -17,6 +17,7 @@ from isr_pipeline.verdicts.quantities import (
     UNDER_MIN,
 )
 from isr_pipeline.verdicts.stages import decide
+from isr_pipeline.worlds.columns import values_of
 from tests.verdicts.synthetic import NIGHT, Change, World, scaled
 
 NAMES = ("today", "lag-20s", "other")
@@ -29,9 +30,9 @@ def alike_but(*changes: Change) -> Change:
     def change(
         panel: str, name: str, columns: dict[str, np.ndarray], rng: np.random.Generator
     ) -> None:
-        same = world_of(len(columns[FLAPS])).outcome_rows(panel, "today", None)
+        same = values_of(world_of(len(columns[FLAPS])).outcome_rows(panel, "today", None))
         for column in (PRODUCE, OFFLINE, LATENCY, FLAPS, UNDER_MIN):
-            columns[column] = same[column].to_numpy(float)
+            columns[column] = np.asarray(same[column], float)
         for one in changes:
             one(panel, name, columns, rng)
 
