@@ -382,11 +382,16 @@ class TestForeignAirflow:
         assert list(claims.iterdir()) == []
 
     def test_maintenance(self, foreign: Foreign) -> None:
-        """Older nights go, the baseline's stays, and the database is its owner's (D10)."""
+        """Older nights go, the baseline's and the newest stay; the database is its owner's (D10).
+
+        The newest is that of today, which Airflow's schedule ran.
+        """
         foreign.trigger(MAINTENANCE, "week", {"keep_nights": 1})
         assert foreign.end(MAINTENANCE, "week") == "success"
         left = {one.name for one in (foreign.home / "nights" / EXPERIMENT).iterdir()}
-        assert left == {NIGHT}
+        assert NIGHT in left
+        assert len(left) <= 2
+        assert not left & {*BACKFILLED, STOPPED}
         tasks = foreign.rest.task_instances(MAINTENANCE, "week")
         states = {one["task_id"]: one["state"] for one in tasks}
         assert states["clean_airflow"] == "skipped"

@@ -102,7 +102,7 @@ class Driver:
         """Wait until the first task of the simulation has written its rows; its user."""
         while self._process.poll() is None:
             # Folders go while they are looked through; Path.rglob would raise.
-            pattern = f"{self.root}/**/raw/outcomes/part-*.parquet"
+            pattern = f"{self.root}/**/outcomes/part-*.parquet"
             found = glob.glob(pattern, recursive=True)  # noqa: PTH207
             if found:
                 return Path(found[0]).owner()
