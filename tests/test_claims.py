@@ -261,7 +261,9 @@ class TestPlaces:
         for claim in spans():
             name = re.split(r"[=: ]", claim.text)[0].removeprefix("topics.")
             like_a_key = re.fullmatch(r"[a-z]+(\.[a-z]+){2,}", name)
-            ours = name.startswith(("ssl.", "sasl.", "isr_", "benchmarks.", "spark.", "org."))
+            ours = name.startswith(
+                ("ssl.", "sasl.", "isr_", "benchmarks.", "spark.", "org.", "numba.")
+            )
             if like_a_key and not ours and name not in KEYS and name not in OTHER_KEYS:
                 wrong.add(f"{claim.page}: {name}")
         assert sorted(wrong) == []

@@ -289,8 +289,8 @@ SWITCHES: dict[str, Switch] = {
 
 NOT_SWITCHED = {
     "`jit.py`: `_finalize_final_module`, `get_pointer_to_function`, `set_env`": (
-        "a function that is only translated has no machine code to finalise or to point to; they "
-        "go with *functions optimised once*"
+        "what is only translated has no machine code to finalise; they go with "
+        "*functions optimised once*"
     ),
     "`rows.py`: `numba.np.arrayobj`, `cgutils`, `imputils`, `typing.templates`": (
         "they are how numba is told what a row is; without them nothing compiles"

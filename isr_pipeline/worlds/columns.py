@@ -197,7 +197,7 @@ _ROWS = (
         lambda m: m.world.lost_records,
         _a_scenario("records"),
         "acknowledged records lost",
-        "Records acknowledged with acks=all and lost in an election.",
+        "Records acknowledged with acks=all that no replica which could lead has any longer.",
         tested=True,
         never="anywhere",
     ),

@@ -90,13 +90,13 @@ class TestRefused:
         config = () if command == ("night", "show") else ("today",)
         file = home.night_dir(EXPERIMENT, LATER) / "plan.json"
         line = refused(*command, LATER, *config, "--experiment", EXPERIMENT)
-        assert line == f"{file}: format: 1; allowed: 2; run the night again"
+        assert line == f"{file}: format: 1; allowed: 3; run the night again"
 
     def test_a_pair_again(self, home: Home) -> None:
         """So does a pair of it."""
         pair = ("--scenario", "regression-00003", "--config", "solution-2", "--json", "-")
         line = refused("simulate", "--night", LATER, *pair)
-        assert line.endswith("plan.json: format: 1; allowed: 2; run the night again")
+        assert line.endswith("plan.json: format: 1; allowed: 3; run the night again")
 
     def test_a_verdict(self) -> None:
         """With the command."""
@@ -111,7 +111,7 @@ class TestRefused:
     def test_a_baseline(self) -> None:
         """`baseline show` says that one has to be accepted."""
         assert refused("baseline", "show", "--experiment", EXPERIMENT) == (
-            "baseline.json has format 1, this release reads 2: "
+            "baseline.json has format 1, this release reads 3: "
             "a night of today's code has to be accepted"
         )
 

@@ -84,7 +84,7 @@ class TestChanges:
         """Neither is silent."""
         accepted(World())
         names = ("today", "kip-501-s1", "newcomer")
-        judged_later(World(names=names, values={"newcomer": {"replica.lag.time.max.ms": 1}}))
+        judged_later(World(names=names, values={"newcomer": {"replica.lag.time.max.ms": 2}}))
         changes = read_changes("synthetic", LATER)
         assert [one.text for one in changes.shared] == [
             "configuration lag-20s: in the baseline, not in tonight's experiment"
