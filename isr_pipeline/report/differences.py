@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.difference import AgainstReference, Difference
+    from isr_pipeline.verdicts.difference import AgainstReference, Difference, StratumDifference
 
 IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 """Metrics in the order of a sentence: what guards records comes first."""
@@ -27,30 +27,36 @@ def sentence(one: AgainstReference) -> str:
     """Everything that differs: ``worse: ISR flaps 1.9 × (1.4 to 2.6); better: …``."""
     if one.problem:
         return f"not compared: {one.problem}"
+    promised = [promise(one)] if one.weaker else []
+    return "; ".join([*promised, *effects(one)]) or "the same in every scenario"
+
+
+def effects(one: AgainstReference) -> list[str]:
+    """What differs, a part for each word."""
     differing = sorted(
         (each for each in one.differences if each.differing),
         key=lambda each: IN_ORDER.index(each.metric) if each.metric in IN_ORDER else len(IN_ORDER),
     )
-    parts = [promise(one)] if one.weaker else []
+    parts = []
     for word in WORDS:
         told = [f"{label(each.metric)} {size(each)}" for each in differing if each.word is word]
         parts += [f"{word}: {', '.join(told)}"] if told else []
-    return "; ".join(parts) or "the same in every scenario"
+    return parts
 
 
 def size(one: Difference) -> str:
     """``0.61 × (0.52 to 0.7)`` or from none to how much, and the strata that differ from it."""
     ends, means = (one.low, one.high), (one.before, one.after)
-    strata = [
-        f"{each.word} in {sentences.stratum_change(one.metric, each.stratum, each.ratio, means_of)}"
-        for each in one.strata
-        if each.word is not one.word
-        for means_of in ((each.before, each.after),)
-    ]
+    strata = [_in_stratum(one.metric, each) for each in one.strata if each.word is not one.word]
     newly = f"newly in {', '.join(one.newly)}" if one.newly else ""
     beside = "; ".join(filter(None, (newly, _chance(one), *strata)))
     found = sentences.how_much(one.metric, one.ratio, ends, means)
     return f"{found} ({beside})" if beside else found
+
+
+def _in_stratum(metric: str, one: StratumDifference) -> str:
+    means = (one.before, one.after)
+    return f"{one.word} in {sentences.stratum_change(metric, one.stratum, one.ratio, means)}"
 
 
 def _chance(one: Difference) -> str:

@@ -20,19 +20,18 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
-class StratumDifference(_Record):
-    """One metric in one stratum that is better or worse there.
+class _Beside(_Record):
+    """One metric of a configuration, beside the reference's on the same scenarios.
 
     Attributes:
-        stratum: its name.
-        word: `better` or `worse`, by closed testing with all strata of the metric.
-        scenarios: of the panel that are in it.
+        word: what is said of it.
+        scenarios: that both ran.
         before: mean of the reference, in the metric's own unit; ``after``: of the configuration.
-        ratio: of the two; None from zero.
-        low, high: its ends, each one-sided at 5 %.
+        ratio: of the two, of a latency the geometric mean of the scenarios' ratios; None from zero.
+        low: lower end of the ratio's interval, one-sided at 5 %, or at what the correction left if
+            it is called worse; None where there is none. ``high``: likewise, if called better.
     """
 
-    stratum: str
     word: Word
     scenarios: int
     before: float
@@ -42,18 +41,22 @@ class StratumDifference(_Record):
     high: float | None = None
 
 
-class Difference(_Record):
-    """One metric of a configuration, beside the reference's on the same scenarios.
+class StratumDifference(_Beside):
+    """A stratum in which the metric is better or worse, by closed testing with all its strata.
 
     Attributes:
-        metric: outcome column.
-        word: of all scenarios together; strata that differ stand in ``strata``.
-        scenarios: that both ran.
-        differing: in how many of them the two differ.
-        before: mean of the reference, in the metric's own unit; ``after``: of the configuration.
-        ratio: of the two, of a latency the geometric mean of the scenarios' ratios; None from zero.
-        low: lower end of the ratio's interval, one-sided at 5 %, or at what the correction left if
-            it is called worse; None where there is none. ``high``: likewise, if called better.
+        stratum: its name.
+    """
+
+    stratum: str
+
+
+class Difference(_Beside):
+    """All scenarios together.
+
+    Attributes:
+        metric: its name.
+        differing: in how many scenarios the two differ.
         q: p-value of the direction that was found, after Benjamini-Hochberg over all comparisons
             with the reference; None where nothing differs.
         newly: some scenarios in which it happens and under the reference does not, of what must
@@ -64,14 +67,7 @@ class Difference(_Record):
     """
 
     metric: str
-    word: Word
-    scenarios: int
     differing: int
-    before: float
-    after: float
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
     q: float | None = None
     newly: tuple[str, ...] = ()
     decided_by: int | None = None

@@ -58,12 +58,10 @@ def short(data: NightData) -> str:
 
 def _sentence(one: AgainstReference) -> str:
     """The sentence, in red as far as it says that acks=all promises less."""
-    said = differences.sentence(one)
     if not one.weaker or one.problem:
-        return breakable(said)
-    weaker = differences.promise(one)
-    rest = breakable(said.removeprefix(weaker))
-    return f'<strong class="weaker">{breakable(weaker)}</strong>{rest}'
+        return breakable(differences.sentence(one))
+    weaker = f'<strong class="weaker">{breakable(differences.promise(one))}</strong>'
+    return "; ".join([weaker, *map(breakable, differences.effects(one))])
 
 
 def body(page: Page, data: NightData) -> str:
