@@ -138,21 +138,21 @@ def refresh(world: World, rules: Rules, partition: Partition) -> None:
 
 
 @compiled
+def _so_far(world: World, partition: Partition, booked: int, standing: Standing) -> int:
+    """Time in which ``partition`` stood so, up to now: what is booked, and what is not yet."""
+    if partition.flags & standing:
+        return booked + _since(world, partition.flags_since)
+    return booked
+
+
+@compiled
 def _unavailable_so_far(world: World, partition: Partition) -> int:
-    """Booked unavailable time of ``partition``, up to now."""
-    total = partition.unavailable_time
-    if partition.flags & Standing.UNAVAILABLE:
-        total += _since(world, partition.flags_since)
-    return total
+    return _so_far(world, partition, partition.unavailable_time, Standing.UNAVAILABLE)
 
 
 @compiled
 def _unled_so_far(world: World, partition: Partition) -> int:
-    """Booked time without a live leader of ``partition``, up to now."""
-    total = partition.unled_time
-    if partition.flags & Standing.UNLED:
-        total += _since(world, partition.flags_since)
-    return total
+    return _so_far(world, partition, partition.unled_time, Standing.UNLED)
 
 
 @compiled
