@@ -135,6 +135,17 @@ def add_batch(
 
 
 @compiled
+def left_end(replica: Replica) -> int:
+    """Where the log of ``replica`` ends, or will once its broker, which is dead, has recovered it.
+
+    A broker that runs reads from the page cache what a power cut to come will take.
+    """
+    if replica.broker.is_up:
+        return replica.log_end_offset
+    return min(replica.log_end_offset, replica.survives_to)
+
+
+@compiled
 def _held_by_others(partition: Partition, hw: int) -> int:
     """Offset up to which some other log that still exists has what the leader's has.
 
@@ -145,7 +156,7 @@ def _held_by_others(partition: Partition, hw: int) -> int:
     for pos in range(partition.replication_factor):
         other = partition.replicas[pos]
         if pos != leader.position and other.is_online:
-            held = max(held, common_end(other, leader))
+            held = max(held, min(common_end(other, leader), left_end(other)))
             if held >= hw:
                 break
     return held

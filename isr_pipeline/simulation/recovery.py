@@ -11,7 +11,7 @@ from isr_pipeline.kafka.recovery import Lost, exits_over_truncation, recovery_us
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like
 from isr_pipeline.simulation.controller import is_kraft
-from isr_pipeline.simulation.log import cut_log, lose_from
+from isr_pipeline.simulation.log import cut_log, left_end, lose_from
 from isr_pipeline.simulation.shortcuts.depends import may_elect_uncleanly, note
 from isr_pipeline.simulation.state import set_high_watermark
 from isr_pipeline.simulation.world.jit import compiled
@@ -90,9 +90,8 @@ def recovery_time(fault: Fault, broker: Broker) -> int:
     size = 0
     for i in range(broker.hosted_count):
         replica = broker.hosted[i].replica
-        end = min(replica.log_end_offset, replica.survives_to)
         size += fault.recovery_bytes
-        size += (end - replica.recovery_point) * replica.partition.record_bytes
+        size += (left_end(replica) - replica.recovery_point) * replica.partition.record_bytes
     return recovery_us(size, fault.recovery_bytes_per_s)
 
 
@@ -116,7 +115,7 @@ def _longest_left(partition: Partition, candidates: int) -> int:
     for pos in range(partition.replication_factor):
         replica = partition.replicas[pos]
         if (candidates >> pos) & 1 and replica.is_online:
-            longest = max(longest, min(replica.log_end_offset, replica.survives_to))
+            longest = max(longest, left_end(replica))
     return longest
 
 

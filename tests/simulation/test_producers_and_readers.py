@@ -106,11 +106,13 @@ class TestOneReplica:
         ("dies", "alone"),
         [
             (fault("crash", 10_500, broker=2), 0),
+            (fault("crash", 10_500, broker=2, lost="tail", flush_ms=100_000), 1),
+            (fault("crash", 10_500, broker=2, lost="all"), 1),
             (fault("log_dir_failure", 10_500, broker=2, log_dir=0), 1),
         ],
-        ids=["process", "disk"],
+        ids=["process", "power", "new-disk", "disk"],
     )
-    def test_a_dead_followers_log_holds_what_it_has_unless_its_disk_is_dead(
+    def test_a_dead_followers_log_holds_what_is_left_of_it(
         self, dies: dict[str, Any], alone: int
     ) -> None:
         """It appended the one record, and could not say so any more."""
