@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
@@ -27,6 +27,9 @@ from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.verdicts import notify
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""
 
@@ -36,6 +39,8 @@ QUEUED_SECONDS = 15.0
 SILENT_SECONDS_MAX = 120.0
 READ_SECONDS_MAX = 60.0
 """For Airflow to read the DAG files again."""
+MARK_SECONDS_MAX = 20.0
+"""For Airflow to mark a stopped run as failed: its database may still be held by what ended."""
 
 QUIET_TASKS = frozenset({"removed", "scheduled", "queued", "upstream_failed"})
 """States that are not printed."""
@@ -253,8 +258,13 @@ class _Run:
         if self._programs:
             together.stop(self._programs[1:])
             fail = rest.fail_without_scheduler
-        with contextlib.suppress(Refused, Silent):
-            fail(self._dag_id, self._run_id)
+        server = self._programs[:1]
+        why = mark(
+            lambda: fail(self._dag_id, self._run_id),
+            is_there=lambda: all(program.runs() for program in server),
+        )
+        if why:
+            print_line(f"Airflow shows the run as running until the next night: {why}")
         interrupt(self._experiment, self._night, self._run_id)
 
     def _show_task(self, rest: Rest, task: dict[str, Any]) -> None:
@@ -282,6 +292,34 @@ class _Run:
             if why:
                 print_line(f"    {shortened(why, LINE_MAX - 50)}")
             print_line(f"    log: {file}")
+
+
+def mark(
+    fail: Callable[[], None],
+    *,
+    is_there: Callable[[], bool],
+    seconds_max: float = MARK_SECONDS_MAX,
+) -> str:
+    """Mark a run as failed, again and again where Airflow is too busy to do it.
+
+    Args:
+        fail: asks Airflow once.
+        is_there: whether Airflow's server still runs.
+        seconds_max: after which nothing more is tried.
+
+    Returns:
+        Why Airflow did not do it; empty if it did.
+    """
+    limit = time.monotonic() + seconds_max
+    while True:
+        try:
+            fail()
+        except (Refused, Silent) as why:
+            if time.monotonic() > limit or not is_there():
+                return str(why)
+            time.sleep(POLL_SECONDS)
+        else:
+            return ""
 
 
 def end_killed(rest: Rest) -> None:

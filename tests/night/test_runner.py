@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from isr_pipeline.errors import Refused
+from isr_pipeline.host.airflow_rest import Silent
 from isr_pipeline.host.stack import STOP_SIGNALS, stop_on_signals
-from isr_pipeline.night.runner import _Tail, check_airflow
+from isr_pipeline.night.runner import _Tail, check_airflow, mark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +71,40 @@ class TestTail:
         now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
         tail.end(now)
         assert "pairs 1/2" in capsys.readouterr().out
+
+
+class TestMark:
+    """A stopped run is marked as failed, or it is said why not."""
+
+    def test_a_busy_airflow_is_asked_again(self) -> None:
+        """Its database may be locked by what has just been killed."""
+        answers = iter([Refused("Airflow: PATCH: 500 database is locked"), None])
+
+        def fail() -> None:
+            if why := next(answers):
+                raise why
+
+        assert mark(fail, is_there=lambda: True) == ""
+        assert list(answers) == []
+
+    def test_an_airflow_that_never_does_it_is_told(self) -> None:
+        """The reason is Airflow's own."""
+
+        def fail() -> None:
+            raise Refused("Airflow: PATCH: 500 no")
+
+        assert mark(fail, is_there=lambda: True, seconds_max=0.0) == "Airflow: PATCH: 500 no"
+
+    def test_an_airflow_that_has_ended_is_asked_once(self) -> None:
+        """Nothing would answer later."""
+        asked: list[int] = []
+
+        def fail() -> None:
+            asked.append(1)
+            raise Silent("connection refused")
+
+        assert mark(fail, is_there=lambda: False) == "connection refused"
+        assert asked == [1]
 
 
 class TestStop:
