@@ -295,7 +295,7 @@ def _findings() -> Iterable[Claim]:
         "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
     )  # fmt: skip
     for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
-        cluster = _yaml("config/clusters/default.yaml")["cluster"]
+        cluster = _yaml("config/clusters/default.yaml")
         brokers = {6: "six"}[len(cluster["brokers"])]
         yield now(FINDINGS, words, brokers, _partitions("default"))
     for name in ("lag-limit", "stuck-read"):

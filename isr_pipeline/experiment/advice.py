@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.distinct import Asked, laid_over
+from isr_pipeline.experiment.distinct import Asked
 from isr_pipeline.experiment.own_values import everyone
 from isr_pipeline.experiment.reads import why_not
-from isr_pipeline.scenarios.model import TOPICS, Scenario, check
+from isr_pipeline.scenarios.model import TOPICS, Scenario
 
 ADVICE = "published-advice"
 """Group of an experiment that holds what others advise."""
@@ -107,12 +106,7 @@ def followed(published: Sequence[Advice], today: Scenario, overridden: Collectio
             left_out.append(f"{one.name}: {key} is {why}")
             continue
         both = {f"{TOPICS}.{key}": value for key, value in kept.items() if key in overridden}
-        one = replace(one, overrides=kept | both)
-        clash = _clash(one, today)
-        if clash:
-            left_out.append(f"{one.name}: {clash}")
-            continue
-        whole.append(one)
+        whole.append(replace(one, overrides=kept | both))
         in_part += [f"{one.name}: without {key}, {why}" for key, why in idle.items()]
     return Followed(tuple(whole), tuple(in_part), tuple(left_out))
 
@@ -122,12 +116,3 @@ def _idle(key: str, today: Scenario, overridden: Collection[str]) -> str:
     reason = why_not(key, today)
     who = "" if reason or key in overridden else everyone(today, key)
     return f"a key of which every {who} has its own value" if who else reason
-
-
-def _clash(one: Asked, today: Scenario) -> str:
-    """Which value of the cluster the advice does not go with, if any."""
-    try:
-        check(laid_over(today, one), one.name)
-    except InputError as error:
-        return f"does not go with {error.field}={error.given} of this cluster"
-    return ""

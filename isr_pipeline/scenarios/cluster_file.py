@@ -2,8 +2,7 @@
 
 Its fields are those that ``isr-pipeline cluster show --json`` prints, so that what is shown is a
 cluster file as well. A scenario names one (``cluster: {file: FILE}``), an experiment likewise; what
-comes out are the parts of a scenario (:func:`scenario_parts`). A cluster in the words of a scenario
-(``cluster``, ``topics``, ``config``) is read as well: it is the short form, for made-up clusters.
+comes out are the parts of a scenario (:func:`scenario_parts`).
 
 What the simulated world has no place for is said (:func:`not_simulated`), never dropped in silence.
 """
@@ -21,29 +20,25 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Bad, Check, list_of, one_of, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
-from isr_pipeline.files.words import close_or_all, counted, dotted, shown
+from isr_pipeline.files.words import counted, shown
 from isr_pipeline.kafka.broker_config import INT_MAX, KEYS, UNREAD, ConfigKeyError
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
 from isr_pipeline.scenarios.model import (
-    HOURLY,
     LOG_DIR,
     TOPIC_KEYS,
     WEIGHT,
     HourlyLoad,
     KafkaValue,
     RackRoundTrip,
-    Scenario,
     own_service,
-    parse_scenario,
 )
 from isr_pipeline.scenarios.rule_set_files import (
     RELEASE,
     release_named,
     release_names,
-    with_rule_sets,
 )
 
 BYTES_MAX = 64 * 2**20
@@ -305,7 +300,7 @@ class ClusterFile(Strict):
 
 
 def read_cluster(path: Path, where: str) -> dict[str, Any]:
-    """Read a cluster file, either form, as the parts of a scenario.
+    """Read a cluster file as the parts of a scenario.
 
     Args:
         path: the file.
@@ -318,128 +313,23 @@ def read_cluster(path: Path, where: str) -> dict[str, Any]:
     Raises:
         InputError: the first thing in it that cannot be used.
     """
-    raw = _raw(path, where)
-    if "cluster" in raw:
-        return dict(with_rule_sets(raw, path.parent))
-    return scenario_parts(checked_cluster(raw, where), path.parent)
+    return scenario_parts(load_cluster_file(path, where), path.parent)
 
 
 def load_cluster_file(path: Path, where: str) -> ClusterFile:
-    """Read a cluster file, either form, broker by broker and partition by partition.
+    """Read a cluster file, broker by broker and partition by partition.
 
     Raises:
         InputError: the first thing in it that cannot be used.
     """
-    raw = _raw(path, where)
-    if "cluster" not in raw:
-        return checked_cluster(raw, where)
-    parts = with_rule_sets(raw, path.parent)
-    for name in parts:
-        if name not in SHORT_FORM:
-            raise InputError(where, name, "unknown key", close_or_all(name, SHORT_FORM))
-    words = parts.pop("description", "")
-    by_hour = parts.pop("hourly_load", ())
-    frame = {"scenario_id": "healthy", "horizon_ms": 1, **parts}
-    found = _of_scenario(parse_scenario(frame, where))
-    written = raw["cluster"].get("release") if isinstance(raw["cluster"], Mapping) else None
-    if isinstance(written, str):
-        found = found.model_copy(update={"release": written})
-    return found.model_copy(
-        update={"description": str(words or ""), "hourly_load": read_hours(by_hour, where)}
-    )
-
-
-def read_hours(value: Any, where: str) -> tuple[float, ...]:
-    """Read the factors of a day.
-
-    Raises:
-        InputError: not 24 factors.
-    """
     try:
-        found: tuple[float, ...] = HOURLY.read(value)
-    except Bad as bad:
-        at = dotted(("hourly_load", *bad.at))
-        raise InputError(where, at, bad.given or shown(value), bad.allowed) from None
-    return found
-
-
-SHORT_FORM = ("description", "cluster", "topics", "config", "rules", "service", "hourly_load")
-"""Fields of the short form: those of a scenario file."""
-
-
-def _raw(path: Path, where: str) -> dict[str, Any]:
-    try:
-        return read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
+        raw = read_mapping(path, bytes_max=BYTES_MAX, nodes_max=NODES_MAX)
     except InputError as error:
         raise InputError(where, error.field, error.given, error.allowed) from None
-
-
-def _of_scenario(scenario: Scenario) -> ClusterFile:
-    """Write a checked scenario's cluster in the words of a cluster file."""
-    cluster = scenario.cluster
-    named = {
-        broker: cluster.log_dirs.get(broker)
-        or tuple(str(n) for n in range(cluster.log_dirs_per_broker))
-        for broker in cluster.brokers
-    }
-    topics = []
-    for topic in scenario.topics:
-        streams = tuple(
-            StreamEntry(
-                acks=stream.acks,
-                records_per_batch=stream.records_per_batch,
-                record_bytes=stream.record_bytes,
-            )
-            for stream in topic.produce
-        )
-        partitions = []
-        for number, replicas in topic.assignment.items():
-            dirs = topic.log_dirs.get(number)
-            rates = [
-                stream.rates().get(number, stream.records_per_s)
-                for stream in topic.produce
-                if stream.partitions is None or number in stream.partitions
-            ]
-            partitions.append(
-                PartitionEntry(
-                    id=number,
-                    replicas=replicas,
-                    leader=topic.leaders.get(number, replicas[0]),
-                    isr=tuple(b for b in replicas if b not in topic.behind.get(number, {})),
-                    log_dirs=tuple(named[b][d] for b, d in zip(replicas, dirs, strict=True))
-                    if dirs
-                    else None,
-                    records_per_s=sum(rates),
-                    weight=topic.weights.get(number, 1),
-                )
-            )
-        topics.append(
-            TopicEntry(
-                name=topic.name,
-                settings=dict(topic.settings),
-                produce=streams,
-                partitions=tuple(partitions),
-            )
-        )
-    return ClusterFile(
-        release=cluster.release,
-        controller=cluster.controller,
-        settings=dict(scenario.config),
-        service=scenario.service.model_dump(exclude_unset=True),
-        rules=scenario.rules.model_dump(exclude_unset=True),
-        rack_rtt_ms=cluster.rack_rtt_ms,
-        brokers=tuple(
-            BrokerEntry(
-                id=broker,
-                rack=cluster.racks.get(broker),
-                log_dirs=named[broker],
-                settings=cluster.broker_settings.get(broker, {}),
-                service=cluster.broker_service.get(broker, {}),
-            )
-            for broker in cluster.brokers
-        ),
-        topics=tuple(topics),
-    )
+    if "cluster" in raw:
+        allowed = "release, controller, brokers and topics: docs/cluster-file.md"
+        raise InputError(where, "cluster", "the words of a scenario", allowed)
+    return checked_cluster(raw, where)
 
 
 # ---------------------------------------------------------------------------- cross-checks

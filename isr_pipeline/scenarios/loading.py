@@ -56,7 +56,7 @@ def _mapping(path: Path | str) -> dict[str, Any]:
     for key, kind in OTHER_FILES.items():
         if key in raw:
             raise InputError(str(path), "", f"{kind} (it has {key})", SCENARIO)
-    if {"cluster", "topics"} <= raw.keys() and "horizon_ms" not in raw:
+    if {"brokers", "topics"} <= raw.keys():
         raise InputError(str(path), "", "a cluster file (it has no scenario_id)", SCENARIO)
     return raw
 

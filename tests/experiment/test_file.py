@@ -242,8 +242,8 @@ WRONG = [
     ),
     (
         "clusters/tiny.yaml",
-        "brokers: [1001, 1002, 1003]",
-        "brokers: [1001, 1002]",
+        "  - {id: 1003, log_dirs: [data-1]}\n",
+        "",
         "topics[0].replication_factor: 3; allowed: a whole number 1..2 (the brokers)",
     ),
     (

@@ -143,18 +143,16 @@ class TestChecked:
         second = partitions_of(file.topics[0])[1]
         assert (second.leader, second.isr, second.log_dirs) == (2, (2, 3), ("/d1", "/d1"))
 
-    def test_short_form(self, tmp_path: Path) -> None:
-        """A cluster in the words of a scenario says the same things."""
+    def test_words_of_a_scenario(self, tmp_path: Path) -> None:
+        """A cluster as 0.1.0 wrote it is refused in a line that says what a file has."""
         path = tmp_path / "c.yaml"
-        path.write_text(
-            "cluster: {release: '3.7+', controller: kraft, brokers: [1, 2], log_dirs_per_broker: 2}"
-            "\ntopics: [{name: t, partitions: 1, replication_factor: 2, produce: {acks: all}}]"
-            "\nconfig: {min.insync.replicas: 2}\n"
+        path.write_text("cluster: {release: '3.7+', controller: kraft, brokers: [1, 2]}\n")
+        with pytest.raises(InputError) as refused:
+            load_cluster_file(path, "F")
+        assert str(refused.value) == (
+            "F: cluster: the words of a scenario; "
+            "allowed: release, controller, brokers and topics: docs/cluster-file.md"
         )
-        file = load_cluster_file(path, "F")
-        assert file.settings == {"min.insync.replicas": 2}
-        assert file.brokers[1].log_dirs == ("0", "1")
-        assert partitions_of(file.topics[0])[0].records_per_s == 200
 
 
 @pytest.mark.parametrize(

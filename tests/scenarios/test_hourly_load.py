@@ -136,7 +136,7 @@ class TestFiles:
         assert "it follows the hour" not in cost_lines(SMOKE, 5)[0]
 
     def test_what_is_shown_has_it(self, tmp_path: Path) -> None:
-        """In both forms of a cluster file."""
+        """The factors of the file."""
         path = cluster_file(tmp_path, f"[{', '.join(['2'] * 24)}]")
         assert load_cluster_file(path, "F").hourly_load == (2,) * 24
 
