@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from isr_pipeline.errors import InputError
@@ -18,7 +19,7 @@ from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.scenarios.cluster_file import load_cluster_file, partitions_of
 from isr_pipeline.scenarios.rule_set_files import read_rule_set
-from tools import reference
+from tools import reference, schemas
 
 EXAMPLE = re.compile(r"^```yaml file=config/(\S+)\n(.*?)^```$", re.M | re.S)
 
@@ -29,6 +30,10 @@ FILES = {
     "clusters/example.yaml": ("cluster-file.md", reference.CLUSTER),
 }
 """Example -> its page, and the models that it shows."""
+
+SHIPPED_FILES = sorted(
+    [*FILES, *(f"{one.parent.name}/{one.name}" for one in (SHIPPED / "config").glob("*/*.yaml"))]
+)
 
 
 def example(file: str) -> str:
@@ -86,6 +91,42 @@ class TestGenerated:
         assert "| `has_elr` | " in said
         assert "`false`; `true` from 3.7+ |" in said
         assert re.search(r"`message_lag` .*`true`; `false` from 0\.9-0\.10\.1 \|", said)
+
+
+class TestSchemas:
+    """What editors know of the files of ``config``."""
+
+    @pytest.mark.parametrize("folder", sorted(schemas.MODELS))
+    def test_as_the_models_have_it(self, folder: str) -> None:
+        """Writing the schema again changes nothing; if it does: make reference."""
+        assert schemas.text(folder) == schemas.file(folder).read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize("file", SHIPPED_FILES)
+    def test_never_stricter_than_the_model(self, file: str) -> None:
+        """Every shipped file and every example of the docs is one that its schema takes."""
+        text = example(file) if file in FILES else (SHIPPED / "config" / file).read_text()
+        raw = parse_mapping(text, file)
+        Draft202012Validator(schemas.schema(file.partition("/")[0])).validate(raw)
+
+    @pytest.mark.parametrize("file", [one for one in SHIPPED_FILES if one not in FILES])
+    def test_named_in_the_first_line(self, file: str) -> None:
+        """An editor finds it from the file itself."""
+        path = SHIPPED / "config" / file
+        first = path.read_text().partition("\n")[0]
+        named = path.parent / first.removeprefix("# yaml-language-server: $schema=")
+        assert named.resolve() == schemas.file(path.parent.name).resolve()
+
+    def test_marks_an_unknown_key(self) -> None:
+        """A misspelt field is one that no schema takes."""
+        raw = parse_mapping(example("clusters/example.yaml"), "f") | {"relase": "3.9"}
+        assert not Draft202012Validator(schemas.schema("clusters")).is_valid(raw)
+
+    def test_knows_kafkas_keys(self) -> None:
+        """With their meaning, where a configuration sets them."""
+        fields = schemas.schema("experiments")["$defs"]["Candidate"]["properties"]["set"]
+        lag = fields["properties"]["replica.lag.time.max.ms"]
+        assert "removes it from the ISR" in lag["description"]
+        assert lag["default"] == 30000
 
 
 class TestExamples:

@@ -1,4 +1,4 @@
-"""Reference pages from the models: ``make reference``, or ``python -m tools.reference --write``.
+"""Reference pages and schemas from the models: ``make reference``, ``tools.reference --write``.
 
 A page says in its own words what a file is for. Between ``<!-- reference:NAME -->`` and
 ``<!-- reference:end -->`` stands what the models and the code say, and nobody writes it by hand.
@@ -30,6 +30,7 @@ from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.rule_set_files import RuleSetFile
+from tools import schemas
 from tools.anchors import anchor
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -323,8 +324,13 @@ def main(arguments: Sequence[str]) -> int:
     for page in changed if arguments else ():
         (DOCS / page).write_text(rewritten(page, read(page)), encoding="utf-8")
         sys.stdout.write(f"wrote docs/{page}\n")
-    if changed and not arguments:
-        sys.stderr.write(f"not as the models have it: {', '.join(changed)}; run: make reference\n")
+    old = schemas.differing()
+    for folder in old if arguments else ():
+        schemas.write(folder)
+        sys.stdout.write(f"wrote config/schemas/{folder}.json\n")
+    if (changed or old) and not arguments:
+        which = ", ".join((*changed, *(f"the schema of {one}" for one in old)))
+        sys.stderr.write(f"not as the models have it: {which}; run: make reference\n")
         return 1
     return 0
 

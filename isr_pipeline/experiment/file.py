@@ -18,7 +18,7 @@ from pydantic import Field
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.files.checks import Bad, Check, number, text, whole
+from isr_pipeline.files.checks import LIST, MAPPING, TEXT, Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.files.words import close_or_all, shown
@@ -43,7 +43,11 @@ NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most
 Name = Annotated[str, NAME]
 Mapping_ = Annotated[
     dict[str, Any],
-    Check("a mapping", lambda v: v if isinstance(v, dict) else _refuse("a mapping")),
+    Check(
+        "a mapping",
+        lambda v: v if isinstance(v, dict) else _refuse("a mapping"),
+        MAPPING,
+    ),
 ]
 
 
@@ -99,8 +103,8 @@ class Axis(Strict):
     """One key of a grid and its values."""
 
     label: Name = Field(description="How the key is called in the names of the grid's points.")
-    values: Annotated[tuple[Any, ...], Check("a list of at least one value", _values)] = Field(
-        description="Its values, each once."
+    values: Annotated[tuple[Any, ...], Check("a list of at least one value", _values, LIST)] = (
+        Field(description="Its values, each once.")
     )
 
 
@@ -193,7 +197,7 @@ class ExperimentFile(Strict):
     """The file as it is written."""
 
     description: Words = Field(default="", description="What it asks, in a sentence.")
-    schedule: Annotated[str, Check(CRON, _cron)] | None = Field(
+    schedule: Annotated[str, Check(CRON, _cron, TEXT)] | None = Field(
         default=None,
         description="When Airflow runs its nights, in UTC; absent: when somebody triggers them.",
     )

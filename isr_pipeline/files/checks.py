@@ -6,13 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from isr_pipeline.files.words import as_whole, shown
 
 Path_ = tuple[str | int, ...]
 """Where a value is within a file: keys and positions."""
+
+
+TEXT, LIST, MAPPING = ({"type": kind} for kind in ("string", "array", "object"))
+"""JSON Schemas of values of which an editor need not know more."""
 
 
 class Bad(ValueError):
@@ -30,11 +35,19 @@ class Check:
 
     Used as ``Annotated[type, Check(...)]``: pydantic runs nothing else on the field, so that no
     silent conversion (a boolean to a number, a text to a number) can happen.
+
+    Attributes:
+        allowed: what a value must be, in words.
+        read: reads a raw value, or raises :class:`Bad`.
+        schema: what an editor may know of it, as JSON Schema; never stricter than ``read``.
     """
 
-    def __init__(self, allowed: str, read: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, allowed: str, read: Callable[[Any], Any], schema: Mapping[str, Any] | None = None
+    ) -> None:
         self.allowed = allowed
         self.read = read
+        self.schema = dict(schema or {})
 
     def __call__(self, value: Any) -> Any:
         """Read the value or raise pydantic's custom error with what is allowed."""
@@ -48,6 +61,12 @@ class Check:
         """Replace pydantic's own validation of the annotated type."""
         return core_schema.no_info_plain_validator_function(self)
 
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, __: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Say what the field takes, for an editor."""
+        return dict(self.schema)
+
 
 def number(low: float, high: float, allowed: str, *, low_open: bool = False) -> Check:
     """A finite number in a range; whole numbers come out as int, so that 5 and 5.0 are the same."""
@@ -60,7 +79,8 @@ def number(low: float, high: float, allowed: str, *, low_open: bool = False) -> 
         whole = as_whole(value)
         return value if whole is None else whole
 
-    return Check(allowed, read)
+    least = "exclusiveMinimum" if low_open else "minimum"
+    return Check(allowed, read, {"type": "number", least: low, "exclusiveMaximum": high})
 
 
 def whole(low: int, high: int, allowed: str = "") -> Check:
@@ -73,7 +93,7 @@ def whole(low: int, high: int, allowed: str = "") -> Check:
             raise Bad(words)
         return found
 
-    return Check(words, read)
+    return Check(words, read, {"type": "integer", "minimum": low, "maximum": high})
 
 
 def one_of(*names: str | int) -> Check:
@@ -88,7 +108,7 @@ def one_of(*names: str | int) -> Check:
                 return name
         raise Bad(words)
 
-    return Check(words, read)
+    return Check(words, read, {"enum": list(names)})
 
 
 def text(pattern: str, allowed: str) -> Check:
@@ -100,7 +120,7 @@ def text(pattern: str, allowed: str) -> Check:
             raise Bad(allowed)
         return value
 
-    return Check(allowed, read)
+    return Check(allowed, read, TEXT)
 
 
 def _boolean(value: Any) -> bool:
@@ -109,7 +129,7 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-BOOLEAN = Check("true, false", _boolean)
+BOOLEAN = Check("true, false", _boolean, {"type": "boolean"})
 
 
 def list_of(item: Check, allowed: str = "", *, empty: bool = False) -> Check:
@@ -131,7 +151,7 @@ def list_of(item: Check, allowed: str = "", *, empty: bool = False) -> Check:
             found.append(one)
         return tuple(found)
 
-    return Check(words, read)
+    return Check(words, read, {"type": "array", "items": item.schema, "uniqueItems": True})
 
 
 def map_of(key: Check, item: Check, allowed: str, *, empty: bool = False) -> Check:
@@ -156,4 +176,4 @@ def map_of(key: Check, item: Check, allowed: str, *, empty: bool = False) -> Che
                 raise Bad(bad.allowed, (at, *bad.at), bad.given or shown(raw)) from None
         return dict(sorted(found.items()))
 
-    return Check(allowed, read)
+    return Check(allowed, read, {"type": "object", "additionalProperties": item.schema})

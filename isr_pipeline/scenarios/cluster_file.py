@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, list_of, one_of, text, whole
+from isr_pipeline.files.checks import LIST, MAPPING, Bad, Check, list_of, one_of, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import counted, shown
@@ -116,15 +116,19 @@ def _count_or_list(value: Any) -> Any:
 
 
 _COUNT = whole(1, 100_000, "a whole number 1..100000, or a list of partitions")
-_PLACED = Check("a list of log dirs, one a replica", _placed)
+_PLACED = Check("a list of log dirs, one a replica", _placed, LIST)
 _REPLICAS = list_of(BROKER_ID, "a list of brokers, the preferred leader first")
-Settings = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _settings)]
-Plain = Annotated[dict[str, Any], Check("a mapping", _mapping)]
+Settings = Annotated[dict[str, KafkaValue], Check("a mapping of Kafka keys", _settings, MAPPING)]
+Plain = Annotated[dict[str, Any], Check("a mapping", _mapping, MAPPING)]
 
 
 def _or_null(check: Check) -> Check:
     """What a check reads, or null."""
-    return Check(check.allowed, lambda value: None if value is None else check.read(value))
+    return Check(
+        check.allowed,
+        lambda value: None if value is None else check.read(value),
+        {"anyOf": [check.schema, {"type": "null"}]},
+    )
 
 
 class PartitionEntry(Strict):
@@ -192,7 +196,11 @@ class TopicEntry(Strict):
     )
     partitions: Annotated[
         tuple[PartitionEntry, ...] | int,
-        Check("a whole number 1..100000, or a list of partitions", _count_or_list),
+        Check(
+            "a whole number 1..100000, or a list of partitions",
+            _count_or_list,
+            {"type": ["integer", "array"]},
+        ),
     ] = Field(
         description="Each as it stands; or how many there are, with `replication_factor`: "
         "partition p lies on brokers[(p + i) mod n]."
@@ -217,9 +225,9 @@ class BrokerEntry(Strict):
         description="Kafka's keys that it has of its own; what a configuration says of all brokers"
         " leaves them alone, as in Kafka.",
     )
-    service: Annotated[dict[str, float], Check("a mapping of service times", own_service)] = Field(
-        default={}, description="Service times of its own machine."
-    )
+    service: Annotated[
+        dict[str, float], Check("a mapping of service times", own_service, MAPPING)
+    ] = Field(default={}, description="Service times of its own machine.")
 
 
 class Assumed(Strict):
@@ -231,7 +239,8 @@ class Assumed(Strict):
 
 
 Texts = Annotated[
-    tuple[Any, ...], Check("a list", lambda v: tuple(v) if isinstance(v, (list, tuple)) else _no())
+    tuple[Any, ...],
+    Check("a list", lambda v: tuple(v) if isinstance(v, (list, tuple)) else _no(), LIST),
 ]
 
 

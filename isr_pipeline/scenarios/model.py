@@ -20,6 +20,7 @@ from pydantic import Field
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import (
     BOOLEAN,
+    LIST,
     Bad,
     Check,
     list_of,
@@ -264,7 +265,7 @@ def own_service(value: Any) -> dict[str, float]:
 class RackRoundTrip(Strict):
     """How long a packet takes between two racks, there and back."""
 
-    between: Annotated[tuple[str, ...], Check("two racks", _two_racks)] = Field(
+    between: Annotated[tuple[str, ...], Check("two racks", _two_racks, LIST)] = Field(
         description="Two racks, or the same one twice: within it."
     )
     rtt_ms: Ms = Field(description="Round trip between them, there and back.")
@@ -462,7 +463,7 @@ def _by_hour(value: Any) -> tuple[float, ...]:
     return tuple(found)
 
 
-HOURLY = Check(f"a list of {HOURS} factors, or an empty one", _by_hour)
+HOURLY = Check(f"a list of {HOURS} factors, or an empty one", _by_hour, LIST)
 HourlyLoad = Annotated[tuple[float, ...], HOURLY]
 """What every produce rate is multiplied by in each hour of the day; empty: by nothing."""
 

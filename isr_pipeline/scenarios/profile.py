@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, number, text, whole
+from isr_pipeline.files.checks import LIST, Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
@@ -63,20 +63,31 @@ def _patterns(value: Any) -> dict[str, float]:
     return found
 
 
+PATTERN_SHARES = Check(
+    "a mapping of pattern to frequency",
+    _patterns,
+    {
+        "type": "object",
+        "properties": {name: {"description": one.meaning} for name, one in PATTERNS.items()},
+        "additionalProperties": False,
+    },
+)
+
+
 class Distribution(Strict):
     """How one parameter of a fault is drawn; exactly one of the three forms is given."""
 
     log_uniform: Annotated[
         tuple[float, ...] | None,
-        Check("two numbers [low, high], 0 < low <= high", lambda v: _range(v, positive=True)),
+        Check("two numbers [low, high], 0 < low <= high", lambda v: _range(v, positive=True), LIST),
     ] = Field(default=None, description="Of a number whose logarithm is uniform: durations, sizes.")
     uniform: Annotated[
         tuple[float, ...] | None,
-        Check("two numbers [low, high], low <= high", lambda v: _range(v, positive=False)),
+        Check("two numbers [low, high], low <= high", lambda v: _range(v, positive=False), LIST),
     ] = Field(default=None, description="Of a number that is uniform between them.")
     choice: Annotated[
         tuple[tuple[Any, float], ...] | None,
-        Check("a list of [value, frequency]", _choices),
+        Check("a list of [value, frequency]", _choices, LIST),
     ] = Field(default=None, description="Values with their relative frequencies.")
     digits: Annotated[int, whole(0, 3)] = Field(
         default=0, description="Digits after the point that are kept; 0: a whole number."
@@ -113,8 +124,8 @@ class Stratum(Strict):
         description="Share of the panel that is drawn from it, up to a common factor; every "
         "scenario carries the weight that undoes it."
     )
-    patterns: Annotated[dict[str, float], Check("a mapping of pattern to frequency", _patterns)] = (
-        Field(description="Pattern -> relative frequency within the stratum.")
+    patterns: Annotated[dict[str, float], PATTERN_SHARES] = Field(
+        description="Pattern -> relative frequency within the stratum."
     )
     parameters: dict[str, Distribution] = Field(
         default={},

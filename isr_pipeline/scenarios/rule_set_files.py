@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, text
+from isr_pipeline.files.checks import MAPPING, Bad, Check, text
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import close_or_all, shown
@@ -39,7 +39,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value
 
 
-_SWITCHES = Check("a mapping of switches to values", _mapping)
+_SWITCHES = Check("a mapping of switches to values", _mapping, MAPPING)
 _WORDS = text(r"(?s).{0,2000}", "a text of at most 2000 characters")
 
 
