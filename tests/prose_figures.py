@@ -23,6 +23,7 @@ from scipy import stats
 from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
+from benchmarks.speed import record, sizing
 from isr_pipeline.blame import both_ways, case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
@@ -182,6 +183,7 @@ VERDICTS, STATISTICS, DETECTION = (
     "docs/project/statistics.md",
     "docs/project/detection.md",
 )
+SIZING = "docs/project/sizing.md"
 
 
 def claims() -> Iterable[Claim]:
@@ -629,13 +631,24 @@ def _running() -> Iterable[Claim]:
         "took 1.14 times as long", "in three pairs on 2 cores", "made 909 requests",
     )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
-    sizing = "docs/sizing.md"
+    core = sizing.usable(record.read(record.RESULTS))
+    assert core is not None
+    yield now(
+        page, "a core did {} pairs of 120 s on the cluster `default` in a second",
+        f"{core['pairs_per_core_s']:.3g}",
+    )  # fmt: skip
+    stored = core["bytes_per_pair"]
+    yield now(
+        page, "worker took {} MB, Java {} MB, and a pair {} bytes of outcomes and {} of events",
+        f"{core['worker_peak_rss_mb']:.0f}", f"{core['java_peak_rss_mb']:.0f}",
+        f"{stored['outcomes']:.0f}", f"{stored['events']:.0f}",
+    )  # fmt: skip
     for text in (
         "100 brokers, 20000 partitions, replication factor 5 and 4 fetchers fit: 184000 entities",
         "measures 30 x 3000 and 100 x 20000 beside the default's 6 x 60",
         "100000 pairs of 10000 partitions",
     ):
-        yield from dated(sizing, "2026-11-24", "benchmarks/speed/scale.py and large.py", text)
+        yield from dated(SIZING, "2026-11-24", "benchmarks/speed/scale.py and large.py", text)
 
 
 def _files() -> Iterable[Claim]:
@@ -664,8 +677,9 @@ def _files() -> Iterable[Claim]:
     yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
     yield from given(page, "an exit status", "then the exit status is 1.")
     yield now(page, "the exit status is then {}.", Refused.exit_status)
-    yield now("docs/sizing.md", "stayed within {} % of the whole cluster's", _closeness()[0])
-    yield now("docs/sizing.md", "what a limit changes in it within {} %", _closeness()[1])
+    for one in (CLUSTER, SIZING):
+        yield now(one, "stayed within {} % of the whole cluster's", _closeness()[0])
+        yield now(one, "what a limit changes in it within {} %", _closeness()[1])
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")
