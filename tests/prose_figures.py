@@ -301,6 +301,8 @@ def _findings() -> Iterable[Claim]:
         "With a limit of 20 s the follower", "That is why 10 s gains producers no more than 20 s",
         "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
     )  # fmt: skip
+    assert _finding("lag-limit").panels.regression == _finding("stuck-read").panels.regression
+    yield now(FINDINGS, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
         cluster = _yaml("config/clusters/default.yaml")["cluster"]
         brokers = {6: "six"}[len(cluster["brokers"])]
