@@ -505,6 +505,7 @@ def _followed(page: str) -> Iterable[Claim]:
         round(100 * offline["population"]),
     )  # fmt: skip
     yield now(page, "The experiment is `smoke` with {} scenarios.", verdict_example.SIZE)
+    yield from given(page, "no change", "on that side of 1")
 
 
 def _levels(page: str) -> Iterable[Claim]:
