@@ -608,7 +608,7 @@ def _running() -> Iterable[Claim]:
     page = "docs/operations.md"
     yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
     yield from given(page, "dates of the example", "the nights 15, 16 and 17")
-    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    yield from dated("SECURITY.md", "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
     deploy = "docs/deploy.md"
     compose = (ROOT / "docker-compose.yaml").read_text()
     assert '"--cores", "2", "--memory", "3g"' in compose
