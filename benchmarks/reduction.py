@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.reduction`` simulates one panel of faults on 20 brokers with 2 000 partitions
 under three lag limits. It does so with all partitions, and with two draws each of fewer. What comes
-out is noted in ``results/reduction.jsonl`` and filled into docs/sizing.md; ``--fill`` only fills in
-what was noted last. Other options make the cluster or the panel smaller.
+out is noted in ``results/reduction.jsonl`` and filled into docs/project/sizing.md; ``--fill`` only
+fills in what was noted last. Other options make the cluster or the panel smaller.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
 
 
 def block(noted: dict[str, Any]) -> str:
-    """The tables of docs/sizing.md."""
+    """The tables of docs/project/sizing.md."""
     whole, *reduced = (Arm(**one) for one in noted["arms"])
     title = (
         f"Measured {noted['when'][:10]} at {noted['commit']} on {noted['machine']}. "
@@ -219,7 +219,7 @@ def _words(ratio: float | None, *ends: float | None) -> str:
 
 
 def fill() -> None:
-    """Write the newest figures into docs/sizing.md."""
+    """Write the newest figures into docs/project/sizing.md."""
     noted = json.loads(RESULTS.read_text().splitlines()[-1])
     page = sizing.PAGE.read_text()
     before, rest = page.split(BEGIN)

@@ -23,6 +23,7 @@ from scipy import stats
 from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
+from benchmarks.speed import record, sizing
 from isr_pipeline.blame import both_ways, case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
@@ -177,6 +178,12 @@ OPERATIONS, TRUST, CONFORMANCE = (
     "docs/project/conformance.md",
 )
 RULES, CLUSTER = "docs/project/model-rules.md", "docs/your-cluster.md"
+VERDICTS, STATISTICS, DETECTION = (
+    "docs/verdicts.md",
+    "docs/project/statistics.md",
+    "docs/project/detection.md",
+)
+SIZING = "docs/project/sizing.md"
 
 
 def claims() -> Iterable[Claim]:
@@ -294,6 +301,8 @@ def _findings() -> Iterable[Claim]:
         "With a limit of 20 s the follower", "That is why 10 s gains producers no more than 20 s",
         "at a smaller price than 10 s", "keep 30 s, or try 60 s", "Do not set 10 s",
     )  # fmt: skip
+    assert _finding("lag-limit").panels.regression == _finding("stuck-read").panels.regression
+    yield now(FINDINGS, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
         cluster = _yaml("config/clusters/default.yaml")
         brokers = {6: "six"}[len(cluster["brokers"])]
@@ -450,45 +459,41 @@ def _sizes_of_the_model() -> Iterable[Claim]:
 
 
 def _verdicts() -> Iterable[Claim]:
-    page = "docs/verdicts.md"
-    yield now(
-        page, "budget of {} the looks see {}, {} and {} scenarios",
-        load_experiment("operators").budget.scenarios, *_looks(),
-    )  # fmt: skip
     looks = _looks()
+    for page in (VERDICTS, STATISTICS):
+        yield now(
+            page, "budget of {} the looks see {}, {} and {} scenarios",
+            load_experiment("operators").budget.scenarios, *looks,
+        )  # fmt: skip
+        yield now(page, "in {} other phases", redraw.DRAWS)
+        yield now(page, "at a one-sided level of {} %. All else", round(100 * halves.ONE_SIDED))
+        yield now(
+            page, "Each end is one-sided. The upper end is at {} % and decides `ok`.",
+            round(100 * halves.ONE_SIDED),
+        )  # fmt: skip
+        yield now(page, "{} % of the alarms", round(100 * load_settings().confirm_p))
+        yield from given(page, "no change", "may have a lower end below 1:")
+        yield from given(page, "an example", '"in 17 of 20 phase draws, 0 of 20 before"')
+        yield from dated(page, "today", "verdicts/power.py says it", "finds 19 times in 20")
+    page = STATISTICS
     yield now(
         page, "the parts are {} %, {} % and {} % of the error",
         *_parts([_spent(seen / looks[-1]) for seen in looks]),
     )  # fmt: skip
-    yield now(page, "in {} other phases", redraw.DRAWS)
-    yield now(page, "hint at a difference (p up to {}) are of too few", LEANS_P)
-    first, more = redraw.PARTS[1]
-    yield now(
-        page, "Then {} are drawn, of which {} against none are certain", redraw.MORE_DRAWS,
-        _redraws_needed(more * load_settings().confirm_p, redraw.MORE_DRAWS),
-    )  # fmt: skip
-    assert (first, more, *redraw.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
     yield from given(page, "the rule's usual name", '(Poisson; at 5 % the "rule of three")')
-    yield now(page, "one of {} configurations regressed", nights.CONFIGURATIONS)
-    yield now(page, "played once among {} configurations", nights.CONFIGURATIONS_TOGETHER)
-    yield now(page, "(at most {})", case.SCENARIOS_MAX)
-    yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
-    yield from _followed(page)
-    yield from _levels(page)
-    yield from _measured(page)
-    yield from dated(
-        page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
-        "(2026-11-26, 2100 scenarios): seven of its 233 alarms",
-        "raise flaps in 22 of that pool's 462 scenarios and lower them in 14. "
-        "A night drew 635 to 819 times out of these",
-        "28 of 36 nights with a budget of 2000 scenarios. With 4000 it was 88 of 90",
-        "800 scenarios of each stratum",
-    )  # fmt: skip
+    yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
+    yield from given(page, "volumes of a journal", "Biometrika 70")
+    yield from given(page, "steps of the list", "with steps 3 to 5")
     yield now(page, "It is at 1 in {} where that level is finer", load_settings().flips + 1)
     yield from dated(
-        page, "2026-11-23", "benchmarks.coverage, the last line but one",
-        "held in 90.6 % and their lower end in 83.1 %",
+        page, "today", "tests/verdicts/test_stages.py tries it so",
+        "300 null nights", "alarm at most 3 times",
     )  # fmt: skip
+    yield from _levels(page)
+    yield from _followed(VERDICTS)
+    yield from _causes(VERDICTS)
+    yield from _contest(DETECTION)
+    yield from _intervals(DETECTION)
 
 
 def _followed(page: str) -> Iterable[Claim]:
@@ -500,26 +505,32 @@ def _followed(page: str) -> Iterable[Claim]:
         round(100 * offline["population"]),
     )  # fmt: skip
     yield now(page, "The experiment is `smoke` with {} scenarios.", verdict_example.SIZE)
+    yield from given(page, "no change", "on that side of 1")
 
 
 def _levels(page: str) -> Iterable[Claim]:
     """Error rates, and what follows from them."""
     settings = _yaml("config/verdicts.yaml")
     confirm, found = settings["confirm_p"], settings["false_discovery_rate"]
-    yield now(page, "{} % of the alarms (`confirm_p`", round(100 * confirm))
     yield now(
         page, "{} % of the improvements, {} % for each rise that is ruled out",
         round(100 * found), round(100 * halves.ONE_SIDED),
     )  # fmt: skip
-    for text in (
-        "at a one-sided level of {} %. All else",
-        "Each end is one-sided. The upper end is at {} % and decides `ok`.",
-    ):
-        yield now(page, text, round(100 * halves.ONE_SIDED))
+    yield now(page, "hint at a difference (p up to {}) are of too few", LEANS_P)
+    first, more = redraw.PARTS[1]
+    assert (first, more, *redraw.PARTS[2]) == (1 / 2, 1 / 4, 1 / 8, 1 / 8)
     yield now(
         page, "Against none before it takes {} of {} for one scenario.",
-        _redraws_needed(redraw.PARTS[1][0] * confirm, redraw.DRAWS), redraw.DRAWS,
+        _redraws_needed(first * confirm, redraw.DRAWS), redraw.DRAWS,
     )  # fmt: skip
+    yield now(
+        page, "Then {} are drawn, of which {} against none are certain", redraw.MORE_DRAWS,
+        _redraws_needed(more * confirm, redraw.MORE_DRAWS),
+    )  # fmt: skip
+
+
+def _causes(page: str) -> Iterable[Claim]:
+    """What `blame` tries."""
     assert both_ways.HALF == 0.5
     yield from given(
         page, "ends of a scale",
@@ -529,12 +540,6 @@ def _levels(page: str) -> Iterable[Claim]:
     yield now(page, "those of them that differ are among the {}", case.SCENARIOS_MAX)
     yield now(page, "whose share is below {} % is not all", round(100 * culprit.ENOUGH))
     yield from given(page, "the whole of something", "A share above 100 % means")
-    yield from given(page, "a formula", "log(1 + x)", "below 2^-k", "ln(1 + (e - 1) t)")
-    yield from given(page, "volumes of a journal", "Biometrika 70")
-    yield from given(page, "no change", "may have a lower end below 1:", "on that side of 1")
-    yield from given(page, "steps of the list", "with steps 3 to 5")
-    yield from given(page, "an example", '"in 17 of 20 phase draws, 0 of 20 before"')
-    yield from dated(page, "today", "verdicts/power.py says it", "finds 19 times in 20")
 
 
 def _redraws_needed(p_max: float, draws: int) -> int:
@@ -549,8 +554,26 @@ def _redraws_needed(p_max: float, draws: int) -> int:
     )  # fmt: skip
 
 
-def _measured(page: str) -> Iterable[Claim]:
-    """How the contest and the check of intervals are made."""
+def _contest(page: str) -> Iterable[Claim]:
+    """How the contest is made, and what the last one got wrong."""
+    yield now(page, "one of {} configurations regressed", nights.CONFIGURATIONS)
+    yield now(page, "all {} configurations", len(configurations(load_experiment("operators"))))
+    yield now(page, "played once among {} configurations", nights.CONFIGURATIONS_TOGETHER)
+    yield now(page, "puts them back: {}, then", draw.REGRESSION)
+    yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
+    yield now(page, "its own least magnitude of {} %", _otavas_magnitude())
+    yield from dated(
+        page, "2026-11-25", "the contest; on the pool of its tuning seed where it says so",
+        "(2026-11-26, 2100 scenarios): seven of its 233 alarms",
+        "raise flaps in 22 of that pool's 462 scenarios and lower them in 14. "
+        "A night drew 635 to 819 times out of these",
+        "28 of 36 nights with a budget of 2000 scenarios. With 4000 it was 88 of 90",
+        "800 scenarios of each stratum",
+    )  # fmt: skip
+
+
+def _intervals(page: str) -> Iterable[Claim]:
+    """How the check of intervals is made."""
     results = (ROOT / "benchmarks/results/coverage.jsonl").read_text()
     coverage = json.loads(results.splitlines()[-1])
     yield now(
@@ -561,12 +584,9 @@ def _measured(page: str) -> Iterable[Claim]:
     yield now(page, "one-sided at {} %, so {} % should hold", level, 100 - level)
     yield now(page, "(2 cores, {} panels for each comparison", coverage["nights"])
     yield from given(page, "the machine", "Measured on 2026-11-25 (2 cores")
-    yield now(page, "puts them back: {}, then", draw.REGRESSION)
-    yield now(page, "Otava gets {} past nights, each on fresh scenarios", draw.PAST_NIGHTS)
-    yield now(page, "its own least magnitude of {} %", _otavas_magnitude())
     yield from dated(
-        page, "today", "tests/verdicts/test_stages.py tries it so",
-        "300 null nights", "alarm at most 3 times",
+        page, "2026-11-23", "benchmarks.coverage, the last line but one",
+        "held in 90.6 % and their lower end in 83.1 %",
     )  # fmt: skip
 
 
@@ -588,7 +608,7 @@ def _running() -> Iterable[Claim]:
     page = "docs/operations.md"
     yield now(page, "rescheduled every {} s", round(wiring.TURN.total_seconds()))
     yield from given(page, "dates of the example", "the nights 15, 16 and 17")
-    yield from dated(page, "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
+    yield from dated("SECURITY.md", "today", "isr_pipeline/host/stack.py writes it so", "mode 600")
     deploy = "docs/deploy.md"
     compose = (ROOT / "docker-compose.yaml").read_text()
     assert '"--cores", "2", "--memory", "3g"' in compose
@@ -614,13 +634,24 @@ def _running() -> Iterable[Claim]:
         "took 1.14 times as long", "in three pairs on 2 cores", "made 909 requests",
     )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
-    sizing = "docs/sizing.md"
+    core = sizing.usable(record.read(record.RESULTS))
+    assert core is not None
+    yield now(
+        page, "a core did {} pairs of 120 s on the cluster `default` in a second",
+        f"{core['pairs_per_core_s']:.3g}",
+    )  # fmt: skip
+    stored = core["bytes_per_pair"]
+    yield now(
+        page, "worker took {} MB, Java {} MB, and a pair {} bytes of outcomes and {} of events",
+        f"{core['worker_peak_rss_mb']:.0f}", f"{core['java_peak_rss_mb']:.0f}",
+        f"{stored['outcomes']:.0f}", f"{stored['events']:.0f}",
+    )  # fmt: skip
     for text in (
         "100 brokers, 20000 partitions, replication factor 5 and 4 fetchers fit: 184000 entities",
         "measures 30 x 3000 and 100 x 20000 beside the default's 6 x 60",
         "100000 pairs of 10000 partitions",
     ):
-        yield from dated(sizing, "2026-11-24", "benchmarks/speed/scale.py and large.py", text)
+        yield from dated(SIZING, "2026-11-24", "benchmarks/speed/scale.py and large.py", text)
 
 
 def _files() -> Iterable[Claim]:
@@ -649,8 +680,9 @@ def _files() -> Iterable[Claim]:
     yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
     yield from given(page, "an exit status", "then the exit status is 1.")
     yield now(page, "the exit status is then {}.", Refused.exit_status)
-    yield now("docs/sizing.md", "stayed within {} % of the whole cluster's", _closeness()[0])
-    yield now("docs/sizing.md", "what a limit changes in it within {} %", _closeness()[1])
+    for one in (CLUSTER, SIZING):
+        yield now(one, "stayed within {} % of the whole cluster's", _closeness()[0])
+        yield now(one, "what a limit changes in it within {} %", _closeness()[1])
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")

@@ -358,9 +358,9 @@ class TestFigures:
             assert words.format(all=said[0], inside=said[1]) in page
 
     def test_the_intervals_table_is_the_last_measurement(self) -> None:
-        """docs/verdicts.md shows the last line of coverage.jsonl."""
+        """docs/project/detection.md shows the last line of coverage.jsonl."""
         lines = (ROOT / "benchmarks/results/coverage.jsonl").read_text().splitlines()
-        page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/project/detection.md").read_text(encoding="utf-8")
         for metric, found in json.loads(lines[-1])["coverage"].items():
             shares = (found["upper"], found["lower"], found["false_ok"])
             cells = ["–" if one is None else f"{100 * one:.1f} %" for one in shares]

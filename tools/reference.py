@@ -165,11 +165,12 @@ def patterns() -> str:
 
 
 def parameters() -> str:
-    """Every parameter: which values may be drawn."""
-    rows = [
-        (f"`{name}`", unit_of(name), check.allowed) for name, check in sorted(PARAMETERS.items())
-    ]
-    return table(("parameter", "unit", "allowed"), rows)
+    """Which values may be drawn, and of which parameters."""
+    drawn: dict[tuple[str, str], list[str]] = {}
+    for name, check in sorted(PARAMETERS.items()):
+        drawn.setdefault((check.allowed, unit_of(name)), []).append(f"`{name}`")
+    rows = [(allowed, unit, ", ".join(names)) for (allowed, unit), names in drawn.items()]
+    return table(("allowed", "unit", "parameters"), rows)
 
 
 def switches() -> str:

@@ -2,7 +2,7 @@
 
 Plants are kept line by line below the home, by the digest of the kernel, and a run goes on where it
 was cut off; ``--minutes`` ends it early. ``--record`` appends a line of what was played so far, and
-``--write`` puts the last line into docs/verdicts.md.
+``--write`` puts the last line into docs/project/detection.md.
 """
 
 from __future__ import annotations

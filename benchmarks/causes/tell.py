@@ -1,4 +1,4 @@
-"""The last line of ``causes.jsonl`` as words, in docs/verdicts.md between two marks."""
+"""The last line of ``causes.jsonl`` as words, in docs/project/detection.md between two marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from isr_pipeline.home import REPOSITORY
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "causes.jsonl"
-PAGE = REPOSITORY / "docs" / "verdicts.md"
+PAGE = REPOSITORY / "docs" / "project" / "detection.md"
 BEGIN, END = "<!-- causes:begin -->", "<!-- causes:end -->"
 
 WANTED = 40
@@ -66,7 +66,7 @@ def missed(told: Mapping[str, Any]) -> list[str]:
 
 
 def of_docs(told: Mapping[str, Any]) -> str:
-    """The table of docs/verdicts.md."""
+    """The table of docs/project/detection.md."""
     made = f"on {told['date'][:10]}, on {told['machine']}"
     lines = [
         f"Made by `python -m benchmarks.causes` {made}; `{RESULTS.name}` has every plant.",

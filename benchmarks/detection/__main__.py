@@ -1,7 +1,7 @@
 """``python -m benchmarks.detection``: simulate the pool, play the nights, tell, record.
 
 Each stage is kept and resumed where it was cut off: the pool in files of 250 scenarios, the nights
-line by line. ``--write`` puts the last line's tables into docs/trust.md and docs/verdicts.md.
+line by line. ``--write`` puts the last line into docs/trust.md and docs/project/detection.md.
 """
 
 from __future__ import annotations

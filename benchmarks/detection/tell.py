@@ -1,4 +1,4 @@
-"""The contest's last line as tables: in docs/trust.md and docs/verdicts.md, between two marks."""
+"""The contest's last line as words and tables: in docs/trust.md and docs/project/detection.md."""
 
 from __future__ import annotations
 
@@ -46,33 +46,35 @@ def last_line(file: Path = RESULTS) -> dict[str, Any]:
 
 
 def of_trust(told: Mapping[str, Any]) -> str:
-    """The table of docs/trust.md: every contestant, what it found and what was false."""
-    own = told["contestants"][OWN][ANEW]
-    columns = [f"{said} ({own[what]['of']} planted)" for what, said in COLUMNS.items()]
-    head = ["found (`regressed`, or an alarm)", *columns, "alarms that are right"]
+    """What docs/trust.md says of it: what was found, what was false, which bars were missed."""
+    own = told["contestants"][OWN]
+    nights = sum(null["nights"] for null in told["null"].values())
+    alarms = sum(null["alarms"] for null in told["null"].values())
+    planted = (
+        f"`make contest`{_given(told)} planted {told['planted']} regressions on "
+        f"{told['date'][:10]}. Intervals of 95 % stand in brackets.{_budget(told)}"
+    )
     lines = [
-        _made(told),
+        planted,
         "",
-        f"| {' | '.join([*head, 'null nights with an alarm'])} |",
-        f"|---|{'---:|' * (len(COLUMNS) + 2)}",
+        *(
+            f"* Found, {said}: {_percent(own[ANEW][what], counted=True)}."
+            for what, said in COLUMNS.items()
+        ),
+        f"* Alarms that are right: {_percent(own['right'])}.",
+        f"* Nights without a plant that had an alarm: {alarms} of {nights}.",
+        "",
+        _missed(told),
     ]
-    for name, one in told["contestants"].items():
-        cells = [_percent(one[ANEW][what]) for what in COLUMNS]
-        right = f"{_percent(one['right'])}"
-        null = one["null_nights"]
-        alarms = (
-            f"{round((null['share'] or 0) * null['of'])} of {null['of']}" if null["of"] else "–"
-        )
-        shown = f"**{name}**" if name == OWN else name
-        lines.append(f"| {shown} | {' | '.join(cells)} | {right} | {alarms} |")
-    return "\n".join([*lines, "", _missed(told)])
+    return "\n".join(lines)
 
 
 def of_docs(told: Mapping[str, Any]) -> str:
-    """The figures of docs/verdicts.md: bars, curve, null nights, every plant."""
+    """The figures of docs/project/detection.md: contestants, bars, curve, null nights, plants."""
     own = told["contestants"][OWN]
     played = {sort: said for sort, said in SORTS.items() if _was_played(told, sort)}
-    lines = [_made(told), "", f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |"]
+    lines = [_made(told), "", *_contestants(told), ""]
+    lines.append(f"| isr-pipeline, `regressed` | {' | '.join(played.values())} |")
     lines.append(f"|---|{'---:|' * len(played)}")
     for what, said in {**COLUMNS, **MORE}.items():
         cells = [_percent(own[sort][what], counted=True) for sort in played]
@@ -98,6 +100,27 @@ def of_docs(told: Mapping[str, Any]) -> str:
     )
     lines += [f"* {_missed(told)}", "", *_plants(told)]
     return "\n".join(lines)
+
+
+def _contestants(told: Mapping[str, Any]) -> list[str]:
+    """A table: every contestant, what it found and what was false."""
+    own = told["contestants"][OWN][ANEW]
+    columns = [f"{said} ({own[what]['of']} planted)" for what, said in COLUMNS.items()]
+    head = ["found (`regressed`, or an alarm)", *columns, "alarms that are right"]
+    lines = [
+        f"| {' | '.join([*head, 'null nights with an alarm'])} |",
+        f"|---|{'---:|' * (len(COLUMNS) + 2)}",
+    ]
+    for name, one in told["contestants"].items():
+        cells = [_percent(one[ANEW][what]) for what in COLUMNS]
+        right = f"{_percent(one['right'])}"
+        null = one["null_nights"]
+        alarms = (
+            f"{round((null['share'] or 0) * null['of'])} of {null['of']}" if null["of"] else "–"
+        )
+        shown = f"**{name}**" if name == OWN else name
+        lines.append(f"| {shown} | {' | '.join(cells)} | {right} | {alarms} |")
+    return lines
 
 
 def _was_played(told: Mapping[str, Any], sort: str) -> bool:
@@ -126,21 +149,29 @@ def _plants(told: Mapping[str, Any]) -> list[str]:
 
 def _made(told: Mapping[str, Any]) -> str:
     """One paragraph: how much was simulated, where and when."""
-    given = f" with `{' '.join(told['arguments'])}`" if told["arguments"] else ""
     more = told["nights_together"]
     among = f", and {more} more among {CONFIGURATIONS_TOGETHER} configurations"
     together = among if more else ""
-    spent, shipped = told["budget"], told["shipped_budget"]
-    less = f" A night may spend {spent} scenarios here, not the shipped {shipped}."
-    budget = less if spent < shipped else ""
     return (
-        f"Made by `make contest`{given} on {told['date'][:10]}, on {told['machine']}. "
+        f"Made by `make contest`{_given(told)} on {told['date'][:10]}, on {told['machine']}. "
         "The last line of `benchmarks/results/detection.jsonl` has it all. "
         f"{told['planted']} regressions were planted in {told['hosts']} configurations of "
         f"`operators`, {told['nights']} nights each{together}. "
         f"Their true sizes are over {told['pool']['scenarios']} scenarios. "
-        f"Intervals of 95 % take a regression as the unit.{budget}"
+        f"Intervals of 95 % take a regression as the unit.{_budget(told)}"
     )
+
+
+def _given(told: Mapping[str, Any]) -> str:
+    """The command's arguments, if there were any."""
+    return f" with `{' '.join(told['arguments'])}`" if told["arguments"] else ""
+
+
+def _budget(told: Mapping[str, Any]) -> str:
+    """That a night could spend less than a shipped one, if so."""
+    spent, shipped = told["budget"], told["shipped_budget"]
+    less = f" A night may spend {spent} scenarios here, not the shipped {shipped}."
+    return less if spent < shipped else ""
 
 
 def _missed(told: Mapping[str, Any]) -> str:
@@ -180,7 +211,7 @@ def _percent(share: Mapping[str, Any], *, counted: bool = False) -> str:
 
 PAGES = {
     REPOSITORY / "docs" / "trust.md": of_trust,
-    REPOSITORY / "docs" / "verdicts.md": of_docs,
+    REPOSITORY / "docs" / "project" / "detection.md": of_docs,
 }
 """File with marks -> what writes what stands between them."""
 

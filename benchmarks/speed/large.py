@@ -1,8 +1,8 @@
 """A plan on paper: what a hundred thousand pairs of a large cluster need.
 
 ``python -m benchmarks.speed.large`` measures single pairs of 60 brokers with 10 000 partitions (a
-few minutes), notes them in ``results/large.jsonl`` and fills the plan into docs/sizing.md. With
-``--fill`` it only fills in what was noted last.
+few minutes), notes them in ``results/large.jsonl`` and fills the plan into docs/project/sizing.md.
+With ``--fill`` it only fills in what was noted last.
 
 Nobody ran the hundred thousand. Three pairs bound what one of them costs: a healthy one, most of
 which is jumped over; one whose broker crashes and comes back; and one by brute force, the most that

@@ -1,4 +1,4 @@
-"""The figures in docs/sizing.md, from the newest line of results that has what they need.
+"""The figures in docs/project/sizing.md, from the newest line of results that has what they need.
 
 ``python -m benchmarks.speed.sizing`` fills them in again; a full run of the benchmark does it too.
 """
@@ -14,7 +14,7 @@ from isr_pipeline.home import REPOSITORY
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = REPOSITORY / "docs" / "sizing.md"
+PAGE = REPOSITORY / "docs" / "project" / "sizing.md"
 BEGIN, END = "<!-- figures:sizing -->", "<!-- figures:sizing:end -->"
 NIGHTS = ((40, 200), (40, 1_000), (100, 1_000), (100, 5_000))
 CORES = (2, 16, 64)

@@ -529,23 +529,25 @@ class TestTold:
         assert tell.between_marks(file.read_text(encoding="utf-8")) == tell.targets()[file]
 
     def test_a_quick_contest_says_so(self) -> None:
-        """Its last line is marked, and the table says it, with all other arguments."""
+        """Its last line is marked, and both pages say it, with all other arguments."""
         line = {**tell.last_line(), "quick": True, "arguments": ["--quick", "--plants", "40"]}
-        assert "Made by `make contest` with `--quick --plants 40` on" in tell.of_trust(line)
-        assert "Made by `make contest` on" in tell.of_trust({**line, "arguments": []})
+        assert "Made by `make contest` with `--quick --plants 40` on" in tell.of_docs(line)
+        assert "Made by `make contest` on" in tell.of_docs({**line, "arguments": []})
+        assert "`make contest` with `--quick --plants 40` planted" in tell.of_trust(line)
 
     def test_every_contestant_has_a_line(self) -> None:
         """Rivals, and our own parts switched off one by one."""
         line = tell.last_line()
         assert set(CONTESTANTS) <= set(line["contestants"])
         for name in line["contestants"]:
-            assert re.search(rf"^\| (\*\*)?{re.escape(name)}(\*\*)? \|", tell.of_trust(line), re.M)
+            assert re.search(rf"^\| (\*\*)?{re.escape(name)}(\*\*)? \|", tell.of_docs(line), re.M)
 
     def test_missed_bars_are_said(self) -> None:
         """None is left out."""
         line = tell.last_line()
         line["missed"] = ["flaps_1.25: 0.857 of 7, not 0.95", "never: nothing planted is as large"]
-        assert "flaps ≥ × 1.25, 85.7 % of 7 (bar 95 %); never: nothing" in tell.of_trust(line)
+        for said in (tell.of_trust(line), tell.of_docs(line)):
+            assert "flaps ≥ × 1.25, 85.7 % of 7 (bar 95 %); never: nothing" in said
 
     def test_kept_bars_are_those_of_the_line(self) -> None:
         """What the last line calls missed follows from its own figures."""
