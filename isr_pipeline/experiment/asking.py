@@ -355,12 +355,12 @@ def _seconds_a_pair(experiment: Experiment, say: Say) -> float:
         else "the whole cluster"
     )
     say(f"simulating a first scenario, {of_whom}; a new kernel is compiled before")
-    first = scenario_from_json(draw_scenario(source, "regression", "2026-01-01", 0).scenario_json)
+    first = scenario_from_json(draw_scenario(source, "regression", 0).scenario_json)
     run(first)
     begin, done = time.process_time(), 0
     for index in range(SAMPLE):
         say(f"simulating scenario {index + 1} of {SAMPLE}, {of_whom}")
-        row = draw_scenario(source, "regression", "2026-01-01", index * FULL // SAMPLE)
+        row = draw_scenario(source, "regression", index * FULL // SAMPLE)
         run(scenario_from_json(row.scenario_json), events=True)
         done += 1
         if time.process_time() - begin > SAMPLE_S:
@@ -436,7 +436,7 @@ def _text(
         f"faults: {flow(faults)}",
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
-        f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}, fresh: 0}}",
+        f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
         *([_budget(size.scenarios)] if size.scenarios < FULL else []),
         "reference: today",
         "groups:",

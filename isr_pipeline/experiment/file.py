@@ -127,7 +127,6 @@ class Group(Strict):
     grids: tuple[Grid, ...] = Field(default=(), description="Configurations as combinations.")
 
 
-_SIZE = whole(0, 1_000_000)
 _SHARE = number(0, 1e9, "a number > 0", low_open=True)
 
 
@@ -140,9 +139,6 @@ class Panels(Strict):
     )
     confirm: Annotated[int, whole(1, 1_000_000)] = Field(
         description="The first further scenarios, for configurations that look worse."
-    )
-    fresh: Annotated[int, _SIZE] = Field(
-        default=0, description="New ones every night, to see what the fixed panel never shows."
     )
 
     def of(self, panel: str) -> int:
@@ -197,9 +193,7 @@ class ExperimentFile(Strict):
         default=None,
         description="When Airflow runs its nights, in UTC; absent: when somebody triggers them.",
     )
-    seed: Annotated[int, whole(0, LONG_MAX)] = Field(
-        description="Of the fixed panels; with the night's date, of the fresh one."
-    )
+    seed: Annotated[int, whole(0, LONG_MAX)] = Field(description="Of the panels.")
     cluster: Name = Field(description="Name of a [cluster file](cluster-file.md).")
     reduction: ReductionEntry | None = Field(
         default=None, description="Simulate some of its partitions; absent: all of them."
@@ -281,7 +275,7 @@ class Experiment(Strict):
         return hashlib.sha256(line.encode()).hexdigest()
 
     def resized(self, size: int | None) -> Experiment:
-        """Give the experiment with other panel sizes: the fresh one is never made larger.
+        """Give the experiment with panels of another size.
 
         Raises:
             InputError: no scenario, or too few for the strata.
@@ -290,8 +284,7 @@ class Experiment(Strict):
             return self
         if size < 1:
             raise InputError(self.where, "panel size", size, "1 or more")
-        fresh = min(size, self.panels.fresh)
-        panels = Panels(regression=size, confirm=size, fresh=fresh)
+        panels = Panels(regression=size, confirm=size)
         changed = self.model_copy(update={"panels": panels})
         _check_panels(changed, "panel size")
         return changed
@@ -433,9 +426,8 @@ def _check_panels(experiment: Experiment, at: str) -> None:
     least = len(experiment.profile.strata)
     for panel in PANELS:
         size = experiment.panels.of(panel)
-        if size < least and (size or panel != "fresh"):
-            words = " or 0" if panel == "fresh" else ""
-            allowed = f"at least {least} (one scenario of every stratum){words}"
+        if size < least:
+            allowed = f"at least {least} (one scenario of every stratum)"
             raise InputError(experiment.where, at.format(panel), str(size), allowed)
 
 
