@@ -79,7 +79,7 @@ WANTED = FULL // 2
 LEAST_KEPT = 500
 """No fewer partitions are kept than this."""
 BUDGET = 10
-"""A later night may simulate so many times its panel where it cannot decide."""
+"""A night may simulate so many times its panel where it cannot decide."""
 BUDGET_MINUTES = 10
 SEED = 20261123
 SAMPLE = 6
@@ -437,10 +437,11 @@ def _text(
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
         f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
-        *([_budget(size.scenarios)] if size.scenarios < FULL else []),
+        f"budget: {{scenarios: {BUDGET * size.scenarios}, minutes: {BUDGET_MINUTES}}}",
         "reference: today",
         "groups:",
         f"  - name: {ASKED}",
+        "    asked: true",
         "    candidates:",
         "      - {name: today, why: The cluster's settings as they stand.}",
     ]
@@ -453,11 +454,6 @@ def _text(
             why = f", why: {flow(one.why)}" if one.why else ""
             lines.append(f"      - {{name: {flow(one.name)}{why}, set: {flow(one.overrides)}}}")
     return "\n".join(lines) + "\n"
-
-
-def _budget(scenarios: int) -> str:
-    """A budget for later nights that goes with smaller panels."""
-    return f"budget: {{scenarios: {BUDGET * scenarios}, minutes: {BUDGET_MINUTES}}}"
 
 
 def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.files.checks import Bad, Check, number, text, whole
+from isr_pipeline.files.checks import BOOLEAN, Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.files.words import close_or_all, shown
@@ -125,6 +125,11 @@ class Group(Strict):
         default=(), description="Configurations one by one. A group has a candidate or a grid."
     )
     grids: tuple[Grid, ...] = Field(default=(), description="Configurations as combinations.")
+    asked: Annotated[bool, BOOLEAN] = Field(
+        default=False,
+        description="Whether what is undecided against the reference is simulated further, within "
+        "the budget.",
+    )
 
 
 _SHARE = number(0, 1e9, "a number > 0", low_open=True)

@@ -90,6 +90,21 @@ class Plan(Strict):
         """What may be simulated beyond the regression panel, the confirm panel first."""
         return planned_stages(self.panels, self.definition.budget)
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """config_ids of what was asked, to be decided against the reference."""
+        groups = {group.name for group in self.definition.groups if group.asked}
+        return tuple(
+            one.config_id
+            for one in self.configurations
+            if one.group in groups and one.name != self.reference
+        )
+
+    @property
+    def reference_id(self) -> str:
+        """config_id of the reference."""
+        return next(one.config_id for one in self.configurations if one.name == self.reference)
+
     def panel_size(self, panel: str) -> int:
         """Scenarios of a panel, of a stage, or of the baseline's side of one; 0 of another."""
         stages = {stage.panel: stage.scenarios for stage in self.stages}

@@ -104,14 +104,14 @@ class TestRefused:
             load_verdict(EXPERIMENT, LATER)
         assert str(refusal.value) == (
             f"experiment {EXPERIMENT}, night {LATER}: verdict.json has format 1, this release "
-            f"reads 3; run it again: isr-pipeline night run --night {LATER} "
+            f"reads 4; run it again: isr-pipeline night run --night {LATER} "
             f"--experiment {EXPERIMENT}"
         )
 
     def test_a_baseline(self) -> None:
         """`baseline show` says that one has to be accepted."""
         assert refused("baseline", "show", "--experiment", EXPERIMENT) == (
-            "baseline.json has format 1, this release reads 3: "
+            "baseline.json has format 1, this release reads 4: "
             "a night of today's code has to be accepted"
         )
 
