@@ -20,7 +20,7 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 
 PICTURE = REPOSITORY / "docs" / "img" / "verdict-example.png"
-CONFIGURATION, SIZE, NIGHT = "today-without-lock", 48, "2026-11-24"
+CONFIGURATION, SIZE = "today-without-lock", 48
 CHANGE = {"min.insync.replicas": 2}
 METRIC = "produce_unavailable_rate"
 BEFORE, AFTER = "#666666", "#D55E00"
@@ -49,7 +49,7 @@ def pairs(panel: str) -> list[Pair]:
     experiment = load_experiment("smoke").resized(SIZE)
     (arm,) = (one for one in configurations(experiment) if one.name == CONFIGURATION)
     found = []
-    for row in draw_panel(experiment.source, panel, NIGHT):
+    for row in draw_panel(experiment.source, panel):
         scenario = scenario_from_json(row.scenario_json)
         before, after = (
             float(run(apply(scenario, {**arm.overrides, **change})).outcome[METRIC] or 0.0)

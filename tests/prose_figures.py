@@ -273,7 +273,7 @@ def _trust() -> Iterable[Claim]:
 @cache
 def _demo_scenario() -> str:
     experiment = load_experiment("demo-cluster").resized(200)
-    return draw_scenario(experiment.source, "regression", "2026-11-24", 138).scenario_json
+    return draw_scenario(experiment.source, "regression", 138).scenario_json
 
 
 def _largest(finding: str) -> int:

@@ -324,7 +324,7 @@ class TestFigures:
     def test_the_tutorials_scenario_is_as_the_tutorial_tells(self) -> None:
         """The demo cluster's scenario 138: offline at 12 s, not at 60 s; what producers pay."""
         experiment = load_experiment("demo-cluster").resized(200)
-        row = draw_scenario(experiment.source, "regression", "2026-11-24", 138)
+        row = draw_scenario(experiment.source, "regression", 138)
         scenario = scenario_from_json(row.scenario_json)
         page = (ROOT / "docs" / "your-cluster.md").read_text(encoding="utf-8")
         seen = []

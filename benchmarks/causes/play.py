@@ -159,7 +159,7 @@ class Stage:
         plan = self._plan(night, side, host)
         plan.save(home.night_dir(EXPERIMENT, night) / "plan.json")
         drawn = [row for panel in ("regression", "confirm")
-                 for row in draw_panel(plan.definition.source, panel, night)]  # fmt: skip
+                 for row in draw_panel(plan.definition.source, panel)]  # fmt: skip
         scenarios = pd.DataFrame([asdict(row) for row in drawn])
         store.write_table("scenarios", EXPERIMENT, night, scenarios)
         (one,) = plan.configurations

@@ -19,7 +19,7 @@ from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN
 from isr_pipeline.worlds.reuse import Simulations
 
-EXPERIMENT, NIGHT, PANEL = "operators", "2026-11-19", "regression"
+EXPERIMENT, PANEL = "operators", "regression"
 SEED = 777
 STRETCH = 25
 
@@ -39,7 +39,7 @@ Arm = tuple[str, str]
 
 def experiment_of(scenarios: int) -> Experiment:
     """The experiment whose regression panel is the pool."""
-    panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
+    panels = Panels(regression=scenarios, confirm=scenarios)
     update = {"panels": panels, "seed": SEED}
     return load_experiment(EXPERIMENT).model_copy(update=update)
 
@@ -51,7 +51,7 @@ def simulate(task: tuple[int, int, int]) -> list[dict[str, Any]]:
     columns = (EXPOSURE, *METRICS, *OF_THE_RUN)
     rows = []
     for index in range(start, stop):
-        drawn = draw_scenario(source, PANEL, NIGHT, index)
+        drawn = draw_scenario(source, PANEL, index)
         scenario = scenario_from_json(drawn.scenario_json)
         for arm, played in ((AS_DRAWN, scenario), (ANEW, refactored(scenario, "phases-redrawn"))):
             runs = Simulations()

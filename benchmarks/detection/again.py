@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.detection.contest import NOTHING, Arm
 from benchmarks.detection.draw import Night
-from benchmarks.detection.pool import NIGHT, PANEL, another_seed, source_of_mutant
+from benchmarks.detection.pool import PANEL, another_seed, source_of_mutant
 from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.model import MetricVerdict, Status
@@ -51,7 +51,7 @@ def confirmed(
 def _scenario(night: Night, column: int, name: str) -> dict[str, Any]:
     """A scenario of a night with the phases that it has under the baseline."""
     row, swapped = night.place(name, column)
-    text = draw_scenario(night.pool.experiment.source, PANEL, NIGHT, row).scenario_json
+    text = draw_scenario(night.pool.experiment.source, PANEL, row).scenario_json
     scenario: dict[str, Any] = json.loads(text)
     return {**scenario, "seed": another_seed(scenario["seed"])} if swapped else scenario
 

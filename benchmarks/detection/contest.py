@@ -96,7 +96,7 @@ class Contest(Strict):
 
     def drawn_from(self, *, tuning: bool = False) -> Experiment:
         """The experiment that the pool's scenarios are drawn from."""
-        panels = Panels(regression=self.scenarios, confirm=self.scenarios, fresh=0)
+        panels = Panels(regression=self.scenarios, confirm=self.scenarios)
         seed = self.tuning_seed if tuning else self.seed
         return load_experiment(self.experiment).model_copy(update={"seed": seed, "panels": panels})
 

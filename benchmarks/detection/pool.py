@@ -48,7 +48,7 @@ CHUNK = 250
 MADE_BY = "made-by"
 """File of a pool that names the code version which simulated it."""
 
-PANEL, NIGHT = "regression", "2026-11-19"
+PANEL = "regression"
 """What the pool is drawn as; the night does not matter for this panel."""
 
 
@@ -211,7 +211,7 @@ def _simulate(task: _Task) -> int:
         for (start, stop), wanted in chunks.items():
             rows: dict[Path, list[dict[str, Any]]] = {path: [] for _, path in wanted}
             for index in range(start, stop):
-                drawn = draw_scenario(source, PANEL, NIGHT, index).scenario_json
+                drawn = draw_scenario(source, PANEL, index).scenario_json
                 for path, outcome in _each(scenario_from_json(drawn), wanted, outcomes_of):
                     rows[path].append(outcome)
             for path, some in rows.items():

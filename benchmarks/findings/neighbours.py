@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from multiprocessing import get_context
 from typing import Any
 
-from benchmarks.findings.panel import NIGHT, PANEL
+from benchmarks.findings.panel import PANEL
 from benchmarks.findings.question import question
 from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.experiment.plan import code_version
@@ -57,7 +57,7 @@ def counted(start: int) -> Counter[tuple[str, str, str]]:
     source = question("stuck-read").experiment.resized(SCENARIOS).source
     counts: Counter[tuple[str, str, str]] = Counter()
     for index in range(start, start + STRETCH):
-        row = draw_scenario(source, PANEL, NIGHT, index)
+        row = draw_scenario(source, PANEL, index)
         scenario = scenario_from_json(row.scenario_json)
         fault = stuck_read(scenario)
         if fault is None:

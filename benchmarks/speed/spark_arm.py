@@ -125,7 +125,6 @@ def plan_of(root: Path, rows: list[ScenarioRow]) -> Plan:
         experiment_digest=experiment.digest,
         panel_digest=reference.digest(),
         confirm_digest="",
-        fresh_digest="",
         panels={PANEL: len(rows)},
         configurations=every,
         shards=(Shard(name=parts.WHOLE, config_ids=tuple(one.config_id for one in every)),),

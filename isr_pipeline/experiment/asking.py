@@ -79,7 +79,7 @@ WANTED = FULL // 2
 LEAST_KEPT = 500
 """No fewer partitions are kept than this."""
 BUDGET = 10
-"""A later night may simulate so many times its panel where it cannot decide."""
+"""A night may simulate so many times its panel where it cannot decide."""
 BUDGET_MINUTES = 10
 SEED = 20261123
 SAMPLE = 6
@@ -355,12 +355,12 @@ def _seconds_a_pair(experiment: Experiment, say: Say) -> float:
         else "the whole cluster"
     )
     say(f"simulating a first scenario, {of_whom}; a new kernel is compiled before")
-    first = scenario_from_json(draw_scenario(source, "regression", "2026-01-01", 0).scenario_json)
+    first = scenario_from_json(draw_scenario(source, "regression", 0).scenario_json)
     run(first)
     begin, done = time.process_time(), 0
     for index in range(SAMPLE):
         say(f"simulating scenario {index + 1} of {SAMPLE}, {of_whom}")
-        row = draw_scenario(source, "regression", "2026-01-01", index * FULL // SAMPLE)
+        row = draw_scenario(source, "regression", index * FULL // SAMPLE)
         run(scenario_from_json(row.scenario_json), events=True)
         done += 1
         if time.process_time() - begin > SAMPLE_S:
@@ -436,11 +436,12 @@ def _text(
         f"faults: {flow(faults)}",
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
-        f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}, fresh: 0}}",
-        *([_budget(size.scenarios)] if size.scenarios < FULL else []),
+        f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
+        f"budget: {{scenarios: {BUDGET * size.scenarios}, minutes: {BUDGET_MINUTES}}}",
         "reference: today",
         "groups:",
         f"  - name: {ASKED}",
+        "    asked: true",
         "    candidates:",
         "      - {name: today, why: The cluster's settings as they stand.}",
     ]
@@ -453,11 +454,6 @@ def _text(
             why = f", why: {flow(one.why)}" if one.why else ""
             lines.append(f"      - {{name: {flow(one.name)}{why}, set: {flow(one.overrides)}}}")
     return "\n".join(lines) + "\n"
-
-
-def _budget(scenarios: int) -> str:
-    """A budget for later nights that goes with smaller panels."""
-    return f"budget: {{scenarios: {BUDGET * scenarios}, minutes: {BUDGET_MINUTES}}}"
 
 
 def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked]) -> Iterator[str]:

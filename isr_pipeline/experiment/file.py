@@ -18,7 +18,17 @@ from pydantic import Field
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.stages import Budget
-from isr_pipeline.files.checks import LIST, MAPPING, TEXT, Bad, Check, number, text, whole
+from isr_pipeline.files.checks import (
+    BOOLEAN,
+    LIST,
+    MAPPING,
+    TEXT,
+    Bad,
+    Check,
+    number,
+    text,
+    whole,
+)
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.files.words import close_or_all, shown
@@ -129,9 +139,13 @@ class Group(Strict):
         default=(), description="Configurations one by one. A group has a candidate or a grid."
     )
     grids: tuple[Grid, ...] = Field(default=(), description="Configurations as combinations.")
+    asked: Annotated[bool, BOOLEAN] = Field(
+        default=False,
+        description="Whether what is undecided against the reference is simulated further, within "
+        "the budget.",
+    )
 
 
-_SIZE = whole(0, 1_000_000)
 _SHARE = number(0, 1e9, "a number > 0", low_open=True)
 
 
@@ -144,9 +158,6 @@ class Panels(Strict):
     )
     confirm: Annotated[int, whole(1, 1_000_000)] = Field(
         description="The first further scenarios, for configurations that look worse."
-    )
-    fresh: Annotated[int, _SIZE] = Field(
-        default=0, description="New ones every night, to see what the fixed panel never shows."
     )
 
     def of(self, panel: str) -> int:
@@ -201,9 +212,7 @@ class ExperimentFile(Strict):
         default=None,
         description="When Airflow runs its nights, in UTC; absent: when somebody triggers them.",
     )
-    seed: Annotated[int, whole(0, LONG_MAX)] = Field(
-        description="Of the fixed panels; with the night's date, of the fresh one."
-    )
+    seed: Annotated[int, whole(0, LONG_MAX)] = Field(description="Of the panels.")
     cluster: Name = Field(description="Name of a [cluster file](cluster-file.md).")
     reduction: ReductionEntry | None = Field(
         default=None, description="Simulate some of its partitions; absent: all of them."
@@ -285,7 +294,7 @@ class Experiment(Strict):
         return hashlib.sha256(line.encode()).hexdigest()
 
     def resized(self, size: int | None) -> Experiment:
-        """Give the experiment with other panel sizes: the fresh one is never made larger.
+        """Give the experiment with panels of another size.
 
         Raises:
             InputError: no scenario, or too few for the strata.
@@ -294,8 +303,7 @@ class Experiment(Strict):
             return self
         if size < 1:
             raise InputError(self.where, "panel size", size, "1 or more")
-        fresh = min(size, self.panels.fresh)
-        panels = Panels(regression=size, confirm=size, fresh=fresh)
+        panels = Panels(regression=size, confirm=size)
         changed = self.model_copy(update={"panels": panels})
         _check_panels(changed, "panel size")
         return changed
@@ -437,9 +445,8 @@ def _check_panels(experiment: Experiment, at: str) -> None:
     least = len(experiment.profile.strata)
     for panel in PANELS:
         size = experiment.panels.of(panel)
-        if size < least and (size or panel != "fresh"):
-            words = " or 0" if panel == "fresh" else ""
-            allowed = f"at least {least} (one scenario of every stratum){words}"
+        if size < least:
+            allowed = f"at least {least} (one scenario of every stratum)"
             raise InputError(experiment.where, at.format(panel), str(size), allowed)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
 from collections import Counter
@@ -19,7 +20,7 @@ from isr_pipeline.files.reading import parse_mapping as _parse
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
-from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, night_number
+from isr_pipeline.scenarios.generator import draw_panel, draw_scenario
 from isr_pipeline.scenarios.panels import (
     PANELS,
     ScenarioRow,
@@ -31,7 +32,7 @@ from isr_pipeline.scenarios.panels import (
 from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.version import commit, version
 
-FORMAT = 3
+FORMAT = 4
 """Number of the format of plan.json: one more when an older one cannot be read any more."""
 
 SHARDS_MAX = 3
@@ -58,7 +59,7 @@ class Plan(Strict):
     Attributes:
         experiment: name; ``night``: YYYY-MM-DD.
         experiment_digest: of everything in the experiment that decides tables.
-        panel_digest: of the regression panel; ``confirm_digest`` and ``fresh_digest`` likewise.
+        panel_digest: of the regression panel; ``confirm_digest``: likewise.
         panels: panel -> number of scenarios.
         configurations: all, in the experiment's order; ``shards``: the same, divided.
         reference: name of the configuration that the others are compared with.
@@ -74,7 +75,6 @@ class Plan(Strict):
     experiment_digest: str
     panel_digest: str
     confirm_digest: str
-    fresh_digest: str
     panels: dict[str, int]
     configurations: tuple[Configuration, ...]
     shards: tuple[Shard, ...]
@@ -89,6 +89,21 @@ class Plan(Strict):
     def stages(self) -> tuple[Stage, ...]:
         """What may be simulated beyond the regression panel, the confirm panel first."""
         return planned_stages(self.panels, self.definition.budget)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """config_ids of what was asked, to be decided against the reference."""
+        groups = {group.name for group in self.definition.groups if group.asked}
+        return tuple(
+            one.config_id
+            for one in self.configurations
+            if one.group in groups and one.name != self.reference
+        )
+
+    @property
+    def reference_id(self) -> str:
+        """config_id of the reference."""
+        return next(one.config_id for one in self.configurations if one.name == self.reference)
 
     def panel_size(self, panel: str) -> int:
         """Scenarios of a panel, of a stage, or of the baseline's side of one; 0 of another."""
@@ -113,7 +128,7 @@ class Plan(Strict):
         source = self.definition.source
         source = replace(source, sizes={**source.sizes, CONFIRM: places[-1] + 1})
         for index in places:
-            row = draw_scenario(source, CONFIRM, self.night, index)
+            row = draw_scenario(source, CONFIRM, index)
             yield replace(row, panel=stage.panel, weight=weights[row.stratum])
 
     def save(self, path: Place | str) -> Place:
@@ -162,17 +177,16 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
     Raises:
         InputError: anything in the files, or the night, that cannot be used.
     """
-    night_number(night)
+    _check_night(night)
     experiment = load_experiment(experiment_name).resized(panel_size)
     every = configurations(experiment)
-    digests = {panel: panel_digest(draw_panel(experiment.source, panel, night)) for panel in PANELS}
+    digests = {panel: panel_digest(draw_panel(experiment.source, panel)) for panel in PANELS}
     return Plan(
         experiment=experiment.name,
         night=night,
         experiment_digest=experiment.digest,
         panel_digest=digests["regression"],
         confirm_digest=digests["confirm"],
-        fresh_digest=digests["fresh"],
         panels={panel: experiment.panels.of(panel) for panel in PANELS},
         configurations=every,
         shards=_shards(every),
@@ -182,6 +196,20 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
         root=Home.from_environment().root,
         definition=experiment,
     )
+
+
+def _check_night(night: str) -> None:
+    """A night is a date.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        if len(night) != len("2026-11-19"):
+            raise ValueError(night)
+        datetime.date.fromisoformat(night)
+    except ValueError:
+        raise InputError("night", "", night, "a date YYYY-MM-DD") from None
 
 
 def _shards(every: tuple[Configuration, ...]) -> tuple[Shard, ...]:

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from isr_pipeline.verdicts.baseline_side import BaselineSide
+    from isr_pipeline.verdicts.model import NightVerdict
+
+
+ASKED = "asked"
+"""Name of the part of what was asked, beside that of what is open against the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +79,15 @@ def parse(arguments: list[str] | None = None) -> ExtendConfig:
 def run(spark: SparkSession, config: ExtendConfig) -> None:
     """Simulate the stage for every configuration that is not decided.
 
-    If the time limit ends on the way, or the baseline's code cannot be run where this job runs, the
+    What is open against the baseline comes first, then what was asked, with the reference. If the
+    time limit ends on the way, or the baseline's code cannot be run where this job runs, the
     stage leaves no rows, and the verdict says so.
     """
     plan, stage = config.plan, config.stage
-    ids = load_verdict(plan.experiment, plan.night).awaits_confirm
+    verdict = load_verdict(plan.experiment, plan.night)
+    ids = verdict.awaits_confirm
     try:
-        sides = baseline_sides(plan, ids) if stage.panel != CONFIRM else ()
+        sides = baseline_sides(plan, ids) if ids and stage.panel != CONFIRM else ()
     except Refused as refusal:
         print_line(str(refusal))
         stages.stop(plan, str(refusal))
@@ -89,10 +96,17 @@ def run(spark: SparkSession, config: ExtendConfig) -> None:
         if stage.panel != CONFIRM:
             print_line(f"{stage.panel}: {_said(plan_stage(plan, stage))}")
             _add_scenarios(plan, stage)
-        _simulate(spark, config, ids, sides)
+        if ids:
+            _simulate(spark, config, ids, sides)
     except OutOfTime as late:
         print_line(str(late))
         stages.stop(plan, stages.time_is_over(plan))
+        return
+    try:
+        _simulate_asked(spark, config, verdict)
+    except OutOfTime as late:
+        print_line(str(late))
+        (stages.stop_asked if ids else stages.stop)(plan, stages.time_is_over(plan))
 
 
 def _said(counts: Mapping[str, int]) -> str:
@@ -125,6 +139,17 @@ def _simulate(
     parts.assemble(plan, stage.panel, [parts.WHOLE])
     if sides:
         parts.assemble(plan, panel, [side.name for side in sides])
+
+
+def _simulate_asked(spark: SparkSession, config: ExtendConfig, verdict: NightVerdict) -> None:
+    """Simulate what was asked and the reference, as far as they were not simulated before."""
+    plan, stage = config.plan, config.stage
+    wanted = {plan.reference_id, *verdict.awaits_reference} - {*verdict.awaits_confirm}
+    if not verdict.awaits_reference or not wanted:
+        return
+    those = [one for one in plan.configurations if one.config_id in wanted]
+    simulate_part(spark, plan, stage.panel, ASKED, those, until_s=stages.until_s(plan))
+    parts.assemble(plan, stage.panel, [ASKED], beside=bool(verdict.awaits_confirm))
 
 
 def _add_scenarios(plan: Plan, stage: Stage) -> None:

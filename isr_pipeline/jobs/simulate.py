@@ -74,7 +74,7 @@ class SimulateConfig:
 
     Attributes:
         plan: the night's plan.
-        panel: regression, confirm or fresh.
+        panel: regression or confirm.
         shard: a shard's name: write its part only. None: the configurations below, at once.
         configs: names or config_ids; None for all of the plan.
     """
@@ -93,7 +93,7 @@ def parse(arguments: list[str] | None = None) -> SimulateConfig:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--plan", required=True, help="plan.json of the night")
-    parser.add_argument("--panel", default="regression", help="regression, confirm or fresh")
+    parser.add_argument("--panel", default="regression", help="regression or confirm")
     parser.add_argument("--shard", help="simulate this shard's configurations, write its part")
     parser.add_argument("--configs", help="names or config_ids, with commas between")
     options = parser.parse_args(arguments)
@@ -116,18 +116,10 @@ def _allowed(option: str, given: Iterable[str], allowed: list[str]) -> None:
 def run(spark: SparkSession, config: SimulateConfig) -> None:
     """Simulate, and write the shard's part or the table."""
     part = config.shard or parts.WHOLE
-    configurations = chosen(config)
-    panels = {config.panel: configurations}
-    fresh = parts.fresh_shard(config.plan)
-    whole = config.panel == "regression" and config.configs is None
-    if fresh and whole and config.shard in (None, fresh):
-        # It shows drift: the reference alone, whose meaning does not change.
-        panels["fresh"] = [c for c in configurations if c.name == config.plan.reference]
-    for panel, these in panels.items():
-        simulate_part(spark, config.plan, panel, part, these)
-        if config.shard is None:
-            # who asks for some configurations does not ask for the others to go
-            parts.assemble(config.plan, panel, [part], beside=config.configs is not None)
+    simulate_part(spark, config.plan, config.panel, part, chosen(config))
+    if config.shard is None:
+        # who asks for some configurations does not ask for the others to go
+        parts.assemble(config.plan, config.panel, [part], beside=config.configs is not None)
 
 
 def chosen(config: SimulateConfig) -> list[Configuration]:

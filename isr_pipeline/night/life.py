@@ -114,7 +114,7 @@ def _verdict(experiment: str, night: str, broken: list[str]) -> NightVerdict:
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
     verdict = load_verdict(experiment, night)
-    if verdict.awaits_confirm:
+    if verdict.awaiting:
         raise Refused(f"night {night} of {experiment}: further scenarios were never looked at")
     return verdict
 

@@ -42,9 +42,9 @@ def validate_scenarios(plan: Plan) -> None:
 
 def validate_outcomes(plan: Plan) -> None:
     """Put the shards together; refuse them unless every pair is there once and consistent."""
-    from isr_pipeline.outcomes.parts import assemble_night  # noqa: PLC0415
+    from isr_pipeline.outcomes.parts import assemble  # noqa: PLC0415
 
-    assemble_night(plan)
+    assemble(plan)
     _check("outcomes", plan)
 
 

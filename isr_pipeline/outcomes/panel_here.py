@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
 
-REGRESSION, ANY_NIGHT = "regression", "2026-01-01"
+REGRESSION = "regression"
 """The panel that baselines are compared on; it is the same every night."""
 
 
@@ -37,7 +37,7 @@ def simulate_panel(
         RuntimeError: a simulation broke; names the pair.
     """
     for index in range(experiment.panels.regression):
-        drawn = draw_scenario(experiment.source, REGRESSION, ANY_NIGHT, index)
+        drawn = draw_scenario(experiment.source, REGRESSION, index)
         scenario = scenario_from_json(drawn.scenario_json)
         configured = [(apply(scenario, one.overrides), one) for one in configurations]
         runs = Simulations()

@@ -50,7 +50,6 @@ def plan_key(plan: Plan) -> str:
         "night": plan.night,
         "panel_digest": plan.panel_digest,
         "confirm_digest": plan.confirm_digest,
-        "fresh_digest": plan.fresh_digest,
         "experiment_digest": plan.experiment_digest,
         "panels": dict(plan.panels),
         "configurations": [c.config_id for c in plan.configurations],
@@ -67,26 +66,6 @@ def part_path(plan: Plan, panel: str, shard: str) -> Place:
 def part_lineage(plan: Plan, panel: str, config_ids: Sequence[str]) -> dict[str, Any]:
     """What is noted with a part."""
     return {"plan": plan_key(plan), "panel": panel, "config_ids": list(config_ids)}
-
-
-def fresh_shard(plan: Plan) -> str | None:
-    """Name of the shard that simulates the fresh panel too: the reference's; None without one."""
-    if not plan.panels.get("fresh"):
-        return None
-    reference = next(c.config_id for c in plan.configurations if c.name == plan.reference)
-    return next(shard.name for shard in plan.shards if reference in shard.config_ids)
-
-
-def assemble_night(plan: Plan) -> None:
-    """Make the night's outcomes whole: the regression panel, and the fresh one if there is one.
-
-    Raises:
-        Refused: a shard has no part of this plan.
-    """
-    assemble(plan)
-    fresh = fresh_shard(plan)
-    if fresh is not None:
-        assemble(plan, "fresh", [fresh])
 
 
 def assemble(

@@ -1,6 +1,6 @@
 """Draw the night's panels: one row per scenario in the scenarios table.
 
-A scenario is a pure function of (experiment, panel, night, index). A thousand take a second.
+A scenario is a pure function of (experiment, panel, index). A thousand take a second.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def generate_scenarios(plan: Plan) -> None:
             with store.writing_file(draft.own, f"drawn-{panel}.parquet", schema) as writer:
                 for first in range(0, size, SCENARIOS_AT_ONCE):
                     places = range(first, min(first + SCENARIOS_AT_ONCE, size))
-                    drawn = (draw_scenario(source, panel, plan.night, one) for one in places)
+                    drawn = (draw_scenario(source, panel, one) for one in places)
                     rows = [dataclasses.asdict(one) for one in drawn]
                     writer.write_table(pa.Table.from_pylist(rows, schema=schema))
         store.write_lineage(draft.own, {"plan": parts.plan_key(plan)})

@@ -337,7 +337,7 @@ def _band(fault: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None:
-    """A metric over the nights: chosen configurations, and the reference on the fresh panel."""
+    """A metric of chosen configurations over the nights."""
     rows = data.trend
     if rows["night"].nunique() < 2:
         return None
@@ -347,16 +347,8 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
     short = shortened(config_names, WIDE)
     for index, name in enumerate(config_names):
         lines.append(
-            _line(
-                rows[(rows["config_name"] == name) & (rows["panel"] == "regression")],
-                short[name],
-                LINES[index % len(LINES)],
-                "solid",
-            )
+            _line(rows[rows["config_name"] == name], short[name], LINES[index % len(LINES)])
         )
-    fresh = rows[(rows["config_name"] == data.plan.reference) & (rows["panel"] == "fresh")]
-    if len(fresh):
-        lines.append(_line(fresh, f"{data.plan.reference}, fresh panel", MUTED, "dot"))
     return {
         "data": lines,
         "layout": {
@@ -372,14 +364,14 @@ def trend(data: NightData, metric: str, config_names: list[str]) -> Chart | None
     }
 
 
-def _line(rows: Any, name: str, colour: str, dash: str) -> dict[str, Any]:
+def _line(rows: Any, name: str, colour: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": name,
         "x": list(rows["night"]),
         "y": numbers(rows["value"].to_numpy(float)),
-        "line": {"color": colour, "dash": dash, "width": 2},
+        "line": {"color": colour, "width": 2},
         "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>",
     }
 

@@ -20,7 +20,6 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.deciding import Sides, deciding, on_all
-from isr_pipeline.verdicts.drift import ChangePoint, change_points
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
@@ -303,18 +302,19 @@ class NightData:
 
     @cached_property
     def trend(self) -> pd.DataFrame:
-        """Columns night, panel, config_name, metric, value: whole-panel values, oldest first."""
+        """Columns night, config_name, metric, value: of the regression panel, oldest first."""
         nights = store.list_nights(self.plan.experiment, table="summary")
         nights = [night for night in nights if night <= self.plan.night][-NIGHTS_SHOWN:]
         parts = []
         for night in nights:
+            if not self._same_panel(night):
+                continue
             rows = store.read_table("summary", self.plan.experiment, night)
             rows = rows[(rows["stratum"] == "all") & rows["metric"].isin(MAIN)]
-            if not self._same_panel(night):
-                rows = rows[rows["panel"] != "regression"]
-            parts.append(rows[["panel", "config_name", "metric", "value"]].assign(night=night))
+            rows = rows[rows["panel"] == "regression"]
+            parts.append(rows[["config_name", "metric", "value"]].assign(night=night))
         if not parts:
-            return pd.DataFrame(columns=["panel", "config_name", "metric", "value", "night"])
+            return pd.DataFrame(columns=["config_name", "metric", "value", "night"])
         return pd.concat(parts, ignore_index=True)
 
     def _same_panel(self, night: str) -> bool:
@@ -324,21 +324,6 @@ class NightData:
             return bool(json.loads(file.read_text())["panel_digest"] == self.plan.panel_digest)
         except (OSError, ValueError, KeyError, TypeError):
             return False
-
-    @cached_property
-    def _fresh(self) -> pd.DataFrame:
-        """The trend of the fresh panel."""
-        return self.trend[self.trend["panel"] == "fresh"]
-
-    @property
-    def fresh_nights(self) -> int:
-        """How many nights have a fresh panel."""
-        return int(self._fresh["night"].nunique())
-
-    @cached_property
-    def drift(self) -> list[ChangePoint]:
-        """Series of the fresh panel that changed their level."""
-        return change_points(self._fresh, self.settings.false_discovery_rate)
 
 
 def _kernel(version: str) -> str:

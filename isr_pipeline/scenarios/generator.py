@@ -1,15 +1,14 @@
-"""Drawing scenarios: a pure function of (source, panel, night, index).
+"""Drawing scenarios: a pure function of (source, panel, index).
 
-Every scenario has a generator of its own (numpy's Philox, keyed by the experiment's seed, the
-panel, for the fresh panel the night, and the index), so that any worker can draw any scenario and
-none depends on how many are drawn: a longer panel begins with the shorter one. Within a stratum
-the patterns come as evenly as their frequencies allow, wherever the panel ends: rank r takes the
-pattern at frac(start + r * golden ratio) of their shares, from one random start per panel.
+Every scenario has a generator of its own (numpy's Philox, keyed by the experiment's seed, the panel
+and the index), so that any worker can draw any scenario and none depends on how many are drawn: a
+longer panel begins with the shorter one. Within a stratum the patterns come as evenly as their
+frequencies allow, wherever the panel ends: rank r takes the pattern at frac(start + r * golden
+ratio) of their shares, from one random start per panel.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from isr_pipeline.errors import InputError
 from isr_pipeline.scenarios.cost import expected_cost
 from isr_pipeline.scenarios.model import HOURS, canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
@@ -41,7 +39,7 @@ class DrawSource:
 
     Attributes:
         where: file to name in error lines.
-        seed: of the fixed panels, and with the night of the fresh one.
+        seed: of the panels.
         frame: what all scenarios share (cluster, topics, load), as in a scenario file.
         profile: which faults, how often.
         sizes: panel -> number of scenarios, which decides what each weighs.
@@ -56,30 +54,28 @@ class DrawSource:
     hourly_load: tuple[float, ...] = ()
 
 
-def draw_panel(source: DrawSource, panel: str, night: str) -> Iterator[ScenarioRow]:
+def draw_panel(source: DrawSource, panel: str) -> Iterator[ScenarioRow]:
     """Draw a whole panel in order.
 
     Args:
         source: with the panel's size.
-        panel: ``regression``, ``confirm`` or ``fresh``.
-        night: YYYY-MM-DD; matters for the fresh panel only.
+        panel: ``regression`` or ``confirm``.
     """
     for index in range(source.sizes[panel]):
-        yield draw_scenario(source, panel, night, index)
+        yield draw_scenario(source, panel, index)
 
 
-def draw_scenario(source: DrawSource, panel: str, night: str, index: int) -> ScenarioRow:
+def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
     """Draw one scenario of a panel.
 
     Args:
         source: with the panel's size, which decides the weight and nothing else.
-        panel: ``regression``, ``confirm`` or ``fresh``.
-        night: YYYY-MM-DD; matters for the fresh panel only.
+        panel: ``regression`` or ``confirm``.
         index: from 0 to the panel's size, exclusive.
     """
     frame = _Frame.of(source, panel)
     place = frame.places[index]
-    words = _key(source, panel, night)
+    words = _key(source, panel)
     entropy = np.random.SeedSequence([*words, index])
     random = np.random.Generator(np.random.Philox(entropy))
     stratum = source.profile.strata[place.stratum]
@@ -142,24 +138,9 @@ class _Frame:
 _kept: dict[str, Any] = {}
 
 
-def night_number(night: str) -> int:
-    """Read a night as a day's number.
-
-    Raises:
-        InputError: not a date.
-    """
-    try:
-        if len(night) != len("2026-11-19"):
-            raise ValueError(night)
-        return datetime.date.fromisoformat(night).toordinal()
-    except (ValueError, TypeError):
-        raise InputError("night", "", night, "a date YYYY-MM-DD") from None
-
-
-def _key(source: DrawSource, panel: str, night: str) -> list[int]:
-    """Words that every generator of a panel is keyed by."""
-    number = night_number(night) if panel == "fresh" else 0
-    return [source.seed, PANELS.index(panel), number]
+def _key(source: DrawSource, panel: str) -> list[int]:
+    """Words that every generator of a panel is keyed by: with another last one all would move."""
+    return [source.seed, PANELS.index(panel), 0]
 
 
 def _hour(words: list[int], index: int) -> int:

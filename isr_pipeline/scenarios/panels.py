@@ -1,7 +1,7 @@
 """Panels: which stratum each scenario of a panel comes from, and what it weighs.
 
-The *regression* and *confirm* panels are fixed by the experiment, the *fresh* one by the night.
-A panel is the beginning of an endless sequence: the stratum of place i depends on the profile and i
+The experiment fixes the *regression* and the *confirm* panel, so that every night has the same. A
+panel is the beginning of an endless sequence: the stratum of place i depends on the profile and i
 alone, so that a longer panel begins with the shorter one. Every stratum comes once, then each as
 often as its sample share says (Sainte-Laguë's order). What a scenario weighs depends on where the
 sequence is cut: with n_h of n scenarios from stratum h it is ``(population share of h) / (n_h /
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from isr_pipeline.scenarios.profile import Stratum
 
-PANELS = ("regression", "confirm", "fresh")
+PANELS = ("regression", "confirm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ScenarioRow:
     """One row of the scenarios table.
 
     Attributes:
-        panel: ``regression``, ``confirm`` or ``fresh``.
+        panel: ``regression`` or ``confirm``.
         scenario_id: unique within a night.
         index: place in its panel, from 0.
         stratum: of the fault profile.

@@ -169,7 +169,6 @@ def _panels(plan: Plan) -> Iterator[dict[str, Any]]:
     digests = {
         "regression": plan.panel_digest,
         "confirm": plan.confirm_digest,
-        "fresh": plan.fresh_digest,
     }
     for panel, size in plan.panels.items():
         if size:

@@ -29,11 +29,13 @@ from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.scenarios.panels import allocation as panel_allocation
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.comparison import sides_of
+from isr_pipeline.verdicts.difference import Word
 from isr_pipeline.verdicts.halves import ONE_SIDED
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
 from isr_pipeline.verdicts.materiality import is_latency
-from isr_pipeline.verdicts.model import OPEN, ConfigVerdict, load_verdict
+from isr_pipeline.verdicts.model import OPEN, ConfigVerdict, NightVerdict, load_verdict
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.reference import held_alike
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 
 if TYPE_CHECKING:
@@ -187,9 +189,14 @@ def plan_stage(plan: Plan, stage: Stage, settings: VerdictSettings | None = None
 
 
 def _needs(plan: Plan, settings: VerdictSettings, strata: list[str]) -> Floats:
-    """:func:`variances` of what is open in a night, by its regression panel."""
+    """:func:`variances` of what is open in a night, by its regression panel.
+
+    What is open against the baseline decides, where something is; else what was asked.
+    """
     verdict = load_verdict(plan.experiment, plan.night)
     asked = open_questions(verdict.configurations)
+    if not asked:
+        return _needs_of_asked(plan, verdict, settings, strata)
     partners = {
         one.config_id: one.baseline_config_id
         for one in verdict.configurations
@@ -198,10 +205,31 @@ def _needs(plan: Plan, settings: VerdictSettings, strata: list[str]) -> Floats:
     ids = tuple(dict.fromkeys(config_id for _, config_id in asked))
     baseline = baselines.load(plan.experiment)
     assert baseline is not None, "something was compared, so there was a baseline"
+    new = _regression(plan, ids)
+    old = baseline_panel(baseline, "regression", tuple(partners[one] for one in ids))
+    return variances(new, old, settings, asked, strata)
+
+
+def _needs_of_asked(
+    plan: Plan, verdict: NightVerdict, settings: VerdictSettings, strata: list[str]
+) -> Floats:
+    """:func:`variances` of what was asked and is undecided against the reference."""
+    asked = [
+        (difference.metric, one.config_id)
+        for one in verdict.against_reference
+        if one.config_id in verdict.awaits_reference
+        for difference in one.differences
+        if difference.word is Word.UNDECIDED
+    ]
+    ids = verdict.awaits_reference
+    old = _regression(plan, (plan.reference_id,)).select((plan.reference_id,) * len(ids))
+    return variances(_regression(plan, ids), old, held_alike(settings), asked, strata)
+
+
+def _regression(plan: Plan, ids: tuple[str, ...]) -> PanelOutcomes:
+    """Tonight's outcomes of the regression panel."""
     scenarios, outcomes = (
         panel_rows(table, plan.experiment, plan.night, "regression")
         for table in ("scenarios", "outcomes")
     )
-    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
-    old = baseline_panel(baseline, "regression", tuple(partners[one] for one in ids))
-    return variances(new, old, settings, asked, strata)
+    return PanelOutcomes.from_frames(outcomes, scenarios, ids)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.storage.places import Place
 
-FORMAT = 3
+FORMAT = 4
 """Number of the format of baseline.json: one more when an older one cannot be read any more."""
 
 WHOLE_SOURCE = "source"
@@ -43,7 +43,7 @@ RECORD = "baseline.json"
 """File that says what was accepted, by whom, and the digests of the other files."""
 
 PANELS = ("regression", "confirm")
-"""Panels whose outcomes a baseline keeps; the fresh panel is another one every night."""
+"""Panels whose outcomes a baseline keeps; further scenarios are simulated again."""
 
 
 class BaselineDamaged(Refused):

@@ -92,6 +92,11 @@ class AgainstReference(_Record):
     problem: str = ""
     differences: tuple[Difference, ...] = ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a metric is undecided."""
+        return any(one.word is Word.UNDECIDED for one in self.differences)
+
     def difference(self, metric: str) -> Difference | None:
         """The difference in one metric; None if it was not compared."""
         return next((one for one in self.differences if one.metric == metric), None)

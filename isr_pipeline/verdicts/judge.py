@@ -30,7 +30,7 @@ from isr_pipeline.verdicts.model import (
     worst,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes
-from isr_pipeline.verdicts.reference import against_reference
+from isr_pipeline.verdicts.reference import against_reference, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import METRICS
@@ -90,7 +90,9 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         pending=True,
     )
     against = against_reference(plan, tonight, settings)
-    verdict = verdict.model_copy(update={"against_reference": against})
+    verdict = verdict.model_copy(
+        update={"against_reference": against, "awaits_reference": undecided(plan, against)}
+    )
     write(verdict)
     write_changes(plan)
     return verdict

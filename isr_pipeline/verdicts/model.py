@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-FORMAT = 3
+FORMAT = 4
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""
 
 
@@ -382,7 +382,10 @@ class StageVerdict(_Record):
         panel: of its rows in the tables.
         scenarios: of this stage; ``scenarios_together``: of all stages up to it.
         level: error that this look may make of what all looks may.
-        configurations: how many were open; ``decided``: how many were not, after it.
+        configurations: how many were open against the baseline; ``decided``: how many were not,
+            after it.
+        asked: how many were undecided against the reference; ``answered``: how many were not, after
+            it.
     """
 
     panel: str
@@ -391,6 +394,8 @@ class StageVerdict(_Record):
     level: float
     configurations: int
     decided: int
+    asked: int = 0
+    answered: int = 0
 
 
 class BaselineNote(_Record):
@@ -419,13 +424,15 @@ class NightVerdict(_Record):
             once: those that the correction counts.
         discordant_needed: fewest differing scenarios that could ever be significant.
         awaits_confirm: config_ids with an open metric and a stage that was not yet looked at.
+        awaits_reference: those that were asked about, are undecided against the reference, and
+            await such a stage.
         baseline: what was compared with; None if nothing was ever accepted.
         outcomes_digest: digest of the regression outcomes that were judged.
         scenarios: of the regression panel.
         stages: of further scenarios, in order; none if nothing was open.
         stopped: why there are no more though something is open; empty if the budget says so.
-        against_reference: every other configuration against the experiment's reference, on the
-            regression panel, in the experiment's order.
+        against_reference: every other configuration against the experiment's reference, in the
+            experiment's order.
         format: `FORMAT`.
     """
 
@@ -445,7 +452,13 @@ class NightVerdict(_Record):
     stages: tuple[StageVerdict, ...] = ()
     stopped: str = ""
     against_reference: tuple[AgainstReference, ...] = ()
+    awaits_reference: tuple[str, ...] = ()
     format: int = FORMAT
+
+    @property
+    def awaiting(self) -> tuple[str, ...]:
+        """config_ids that await further scenarios, against the baseline or the reference."""
+        return tuple(dict.fromkeys((*self.awaits_confirm, *self.awaits_reference)))
 
     @property
     def scenarios_used(self) -> int:

@@ -19,7 +19,7 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.outcomes.panel_here import ANY_NIGHT, REGRESSION, simulate_panel
+from isr_pipeline.outcomes.panel_here import REGRESSION, simulate_panel
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 from isr_pipeline.verdicts import baseline as baselines
@@ -189,7 +189,7 @@ def _kept_outcomes(experiment: str) -> Iterator[tuple[str, str, Callable[[], pd.
 
 def _panel_of(experiment: Experiment) -> str:
     """The digest of an experiment's regression panel."""
-    return panel_digest(draw_panel(experiment.source, REGRESSION, ANY_NIGHT))
+    return panel_digest(draw_panel(experiment.source, REGRESSION))
 
 
 def simulated_outcomes(

@@ -2,8 +2,10 @@
 
 The look is the one that compares tonight with the baseline (:mod:`isr_pipeline.verdicts.look`): the
 same paired tests, intervals, strata, correction and sizes that matter. One arm is the reference,
-the other each configuration. No further scenarios follow, so what is called worse is held to the
-rate and the size of what is called better.
+the other each configuration. What is called worse is held to the rate and the size of what is
+called better. What was asked and stays undecided is looked at again on the night's further
+scenarios, by the looks of the baseline's arm (:mod:`isr_pipeline.verdicts.looks`): they divide one
+error among them.
 
 Nothing is ranked and nothing is chosen. Records that one replica alone held when they were
 acknowledged are compared like everything else: who lowers what acks=all promises sees it in them.
@@ -12,6 +14,7 @@ acknowledged are compared like everything else: who lowers what acks=all promise
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.file import healthy_scenario
@@ -27,6 +30,7 @@ from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.verdicts.looks import Look
     from isr_pipeline.verdicts.panel import PanelOutcomes
 
 OF_STRATA = {Status.SUSPECT: Word.WORSE, Status.IMPROVED: Word.BETTER}
@@ -48,7 +52,7 @@ def against_reference(
         reference has a failed or missing pair.
     """
     reference = next(one for one in plan.configurations if one.name == plan.reference)
-    usable = [one for at, one in enumerate(panel.config_ids) if not panel.unusable[:, at].any()]
+    usable = _usable(panel)
     if reference.config_id not in usable:
         return ()
     healthy = healthy_scenario(plan.definition, plan.definition.where)
@@ -76,23 +80,106 @@ def against_reference(
     return tuple(found)
 
 
+def _usable(panel: PanelOutcomes) -> list[str]:
+    """config_ids without a failed or missing pair."""
+    return [one for at, one in enumerate(panel.config_ids) if not panel.unusable[:, at].any()]
+
+
+def undecided(plan: Plan, against: tuple[AgainstReference, ...]) -> tuple[str, ...]:
+    """config_ids of what was asked and is undecided in a metric."""
+    return tuple(one.config_id for one in against if one.is_open and one.config_id in plan.asked)
+
+
+def called_again(
+    plan: Plan,
+    against: tuple[AgainstReference, ...],
+    panel: PanelOutcomes,
+    settings: VerdictSettings,
+    *,
+    look: Look,
+    kept: float,
+) -> tuple[AgainstReference, ...]:
+    """Call every undecided metric of some configurations again by what a look sees.
+
+    Args:
+        plan: of the night.
+        against: what was said so far.
+        panel: outcomes of these configurations and of the reference on the look's scenarios.
+        settings: of the night.
+        look: which one.
+        kept: share of the configurations of the first look that are still undecided; the others
+            were chosen by what was seen, and still count in the correction.
+    """
+    usable = _usable(panel)
+    ids = tuple(one for one in usable if one != plan.reference_id)
+    if plan.reference_id not in usable:
+        return against
+    here = look.settings(settings, kept)
+    seen = _compared(panel, ids, plan.reference_id, here, look.share)
+    return tuple(
+        one.model_copy(update={"differences": _again(one, seen[one.config_id])})
+        if one.config_id in seen
+        else one
+        for one in against
+    )
+
+
+def _again(before: AgainstReference, seen: tuple[Difference, ...]) -> tuple[Difference, ...]:
+    looked = {one.metric: one for one in seen}
+    return tuple(_called_again(one, looked[one.metric]) for one in before.differences)
+
+
+def _called_again(before: Difference, seen: Difference) -> Difference:
+    """One metric after a look: what is decided stays.
+
+    That no further scenario differs bounds how often one does, not how much: then the numbers of
+    the regression panel stay. So do strata that it found, and scenarios in which newly happened
+    what must never happen, which no look undoes.
+    """
+    if before.word is not Word.UNDECIDED or not seen.differing:
+        return before
+    newly = tuple(dict.fromkeys((*before.newly, *seen.newly)))
+    strata = {one.stratum: one for one in (*before.strata, *seen.strata)}
+    word = Word.UNDECIDED if newly and seen.word is Word.NONE else seen.word
+    return seen.model_copy(update={"word": word, "newly": newly, "strata": tuple(strata.values())})
+
+
 def _compared(
-    panel: PanelOutcomes, ids: tuple[str, ...], reference: str, settings: VerdictSettings
+    panel: PanelOutcomes,
+    ids: tuple[str, ...],
+    reference: str,
+    settings: VerdictSettings,
+    share: float = 1.0,
 ) -> dict[str, tuple[Difference, ...]]:
-    """config_id -> its differences."""
+    """config_id -> its differences, by a look that may make such a share of all errors."""
     if not ids:
         return {}
-    settings = _held_alike(settings)
+    settings = held_alike(settings)
     new, old = panel.select(ids), panel.select((reference,) * len(ids))
-    called, _ = call(new, old, settings)
-    scenarios = len(panel.scenario_ids)
+    called, _ = call(new, old, settings, share=share)
+    by = _By(len(panel.scenario_ids), share * settings.false_discovery_rate, settings)
     return {
-        config_id: tuple(_difference(one, scenarios, settings) for one in metrics)
+        config_id: tuple(_difference(one, by) for one in metrics)
         for config_id, metrics in zip(ids, called, strict=True)
     }
 
 
-def _held_alike(settings: VerdictSettings) -> VerdictSettings:
+@dataclass(frozen=True)
+class _By:
+    """What metrics are called by.
+
+    Attributes:
+        scenarios: that were compared.
+        level: that a q may have at most.
+        settings: what matters.
+    """
+
+    scenarios: int
+    level: float
+    settings: VerdictSettings
+
+
+def held_alike(settings: VerdictSettings) -> VerdictSettings:
     """Settings under which a rise is called as a fall is, and one replica's records are tested."""
     return settings.model_copy(
         update={
@@ -103,13 +190,13 @@ def _held_alike(settings: VerdictSettings) -> VerdictSettings:
     )
 
 
-def _difference(one: MetricVerdict, scenarios: int, settings: VerdictSettings) -> Difference:
+def _difference(one: MetricVerdict, by: _By) -> Difference:
     size = size_of(one, one.metric)
-    word = _word(one, size, settings)
+    word = _word(one, size, by)
     return Difference(
         metric=one.metric,
         word=word,
-        scenarios=scenarios,
+        scenarios=by.scenarios,
         differing=one.discordant or 0,
         before=size.before,
         after=size.value,
@@ -118,7 +205,7 @@ def _difference(one: MetricVerdict, scenarios: int, settings: VerdictSettings) -
         high=one.ratio_high,
         q=one.q,
         newly=one.newly,
-        decided_by=decided_by(one, scenarios, settings) if word is Word.UNDECIDED else None,
+        decided_by=decided_by(one, by.scenarios, by.settings) if word is Word.UNDECIDED else None,
         strata=tuple(_in_stratum(each) for each in one.strata if each.status in OF_STRATA),
     )
 
@@ -136,15 +223,16 @@ def _in_stratum(one: StratumVerdict) -> StratumDifference:
     )
 
 
-def _word(one: MetricVerdict, size: Size, settings: VerdictSettings) -> Word:
+def _word(one: MetricVerdict, size: Size, by: _By) -> Word:
     """The word of all scenarios together.
 
     A small q may be that of one stratum, or of the ranks: the interval that is printed has to say
     the same.
     """
+    settings = by.settings
     if one.status is Status.UNCHANGED or not one.discordant:
         return Word.NONE
-    if one.q is not None and one.q <= settings.false_discovery_rate:
+    if one.q is not None and one.q <= by.level:
         above = one.ratio is None or (one.ratio_low or 0.0) > 1.0
         below = one.ratio_high is not None and one.ratio_high < 1.0
         if above and rise_matters(size, settings):

@@ -15,7 +15,7 @@ import pandas as pd
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts import baseline_side, judge
+from isr_pipeline.verdicts import baseline_side, judge, reference
 from isr_pipeline.verdicts.changes import judged_at_s
 from isr_pipeline.verdicts.look import Power
 from isr_pipeline.verdicts.looks import Look, call_open, looks
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.baseline import Baseline
+    from isr_pipeline.verdicts.difference import AgainstReference
 
 ACCEPTED = ("regression", CONFIRM)
 """Panels whose outcomes a baseline has of its own."""
@@ -57,18 +58,13 @@ def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None)
     """
     settings = settings or load_settings()
     verdict = load_verdict(plan.experiment, plan.night)
-    ids = verdict.awaits_confirm
-    if not ids or len(verdict.stages) >= number:
+    ids, asked = verdict.awaits_confirm, verdict.awaits_reference
+    if not verdict.awaiting or len(verdict.stages) >= number:
         return verdict
     look = looks(plan.stages)[number - 1]
-    new, old = _both_sides(plan, verdict, ids, look)
-    decided = _decided(plan, verdict, (new, old), settings, look)
-    configurations = _redrawn(
-        plan,
-        tuple(decided.get(one.config_id, one) for one in verdict.configurations),
-        look,
-        settings,
-    )
+    configurations = _against_baseline(plan, verdict, settings, look)
+    against = _against_reference(plan, verdict, settings, look)
+    still = reference.undecided(plan, against)
     stage = StageVerdict(
         panel=look.panels[-1],
         scenarios=plan.stages[number - 1].scenarios,
@@ -76,9 +72,48 @@ def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None)
         level=settings.confirm_p * look.share,
         configurations=len(ids),
         decided=sum(not one.is_open for one in configurations if one.config_id in ids),
+        asked=len(asked),
+        answered=len(set(asked) - set(still)),
     )
-    return _rewritten(
-        plan, verdict, configurations, stages=(*verdict.stages, stage), final=look.is_last
+    known = verdict.model_copy(
+        update={
+            "stages": (*verdict.stages, stage),
+            "against_reference": against,
+            "awaits_reference": still if asked else (),
+        }
+    )
+    return _rewritten(plan, known, configurations, final=look.is_last)
+
+
+def _against_baseline(
+    plan: Plan, verdict: NightVerdict, settings: VerdictSettings, look: Look
+) -> tuple[ConfigVerdict, ...]:
+    """All configurations, those that are open against the baseline called again."""
+    if not verdict.awaits_confirm:
+        return verdict.configurations
+    sides = _both_sides(plan, verdict, verdict.awaits_confirm, look)
+    decided = _decided(plan, verdict, sides, settings, look)
+    called = tuple(decided.get(one.config_id, one) for one in verdict.configurations)
+    return _redrawn(plan, called, look, settings)
+
+
+def _against_reference(
+    plan: Plan, verdict: NightVerdict, settings: VerdictSettings, look: Look
+) -> tuple[AgainstReference, ...]:
+    """All configurations, what was asked and is undecided called again.
+
+    Raises:
+        Refused: outcomes are not all there.
+    """
+    asked = verdict.awaits_reference
+    if not asked:
+        return verdict.against_reference
+    scenarios, outcomes = _together(plan, look.panels)
+    panel = PanelOutcomes.from_frames(outcomes, scenarios, (plan.reference_id, *asked))
+    _all_there(plan, panel, look)
+    first = verdict.stages[0].asked if verdict.stages else len(asked)
+    return reference.called_again(
+        plan, verdict.against_reference, panel, settings, look=look, kept=len(asked) / first
     )
 
 
@@ -99,9 +134,16 @@ def _redrawn(
 def stop(plan: Plan, why: str) -> NightVerdict:
     """Note why no further scenarios are simulated; what is open stays so."""
     verdict = load_verdict(plan.experiment, plan.night)
-    return _rewritten(
-        plan, verdict, verdict.configurations, stages=verdict.stages, final=True, stopped=why
-    )
+    known = verdict.model_copy(update={"stopped": why})
+    return _rewritten(plan, known, verdict.configurations, final=True)
+
+
+def stop_asked(plan: Plan, why: str) -> NightVerdict:
+    """Note why what was asked gets no further scenarios; what got worse may get them still."""
+    verdict = load_verdict(plan.experiment, plan.night)
+    known = verdict.model_copy(update={"stopped": why, "awaits_reference": ()})
+    known.save()
+    return known
 
 
 def until_s(plan: Plan) -> float:
@@ -119,15 +161,15 @@ def why_not(plan: Plan, panel: str) -> str:
         panel: of the stage.
     """
     verdict = load_verdict(plan.experiment, plan.night)
-    if not verdict.awaits_confirm:
+    if not verdict.awaiting:
         return verdict.stopped or "nothing is open that further scenarios could decide"
     if panel not in {stage.panel for stage in plan.stages}:
         return "the budget has no such stage"
     if time.time() >= until_s(plan):
         return stop(plan, time_is_over(plan)).stopped
-    if panel != CONFIRM:
+    if panel != CONFIRM and verdict.awaits_confirm:
         without = baseline_side.without_code(plan, verdict.awaits_confirm)
-        if without and not _given_up(plan, verdict, without).awaits_confirm:
+        if without and not _given_up(plan, verdict, without).awaiting:
             return next(iter(without.values()))
     return ""
 
@@ -140,7 +182,7 @@ def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> Nig
         else one
         for one in verdict.configurations
     )
-    return _rewritten(plan, verdict, configurations, stages=verdict.stages, final=False)
+    return _rewritten(plan, verdict, configurations, final=False)
 
 
 def time_is_over(plan: Plan) -> str:
@@ -155,11 +197,11 @@ def decide(plan: Plan) -> NightVerdict:
         Refused: something still awaits a stage that the budget allows.
     """
     verdict = load_verdict(plan.experiment, plan.night)
-    if verdict.awaits_confirm:
+    if verdict.awaiting:
         missing = plan.stages[len(verdict.stages)].panel
         raise Refused(
             f"night {plan.night} of {plan.experiment}: panel {missing} of "
-            f"{len(verdict.awaits_confirm)} undecided configurations was never looked at"
+            f"{len(verdict.awaiting)} undecided configurations was never looked at"
         )
     return verdict
 
@@ -169,10 +211,9 @@ def _rewritten(
     verdict: NightVerdict,
     configurations: tuple[ConfigVerdict, ...],
     *,
-    stages: tuple[StageVerdict, ...],
     final: bool,
-    stopped: str = "",
 ) -> NightVerdict:
+    """Write a verdict with its configurations as they are now; nothing awaits a final one."""
     written = judge.assemble(
         plan,
         configurations,
@@ -183,9 +224,10 @@ def _rewritten(
     )
     written = written.model_copy(
         update={
-            "stages": stages,
-            "stopped": stopped,
+            "stages": verdict.stages,
+            "stopped": verdict.stopped,
             "against_reference": verdict.against_reference,
+            "awaits_reference": () if final else verdict.awaits_reference,
         }
     )
     judge.write(written)
@@ -208,13 +250,18 @@ def _both_sides(
     partners = {one.config_id: one.baseline_config_id or "" for one in verdict.configurations}
     asked = {config_id: partners[config_id] for config_id in ids}
     _, new, old = both_sides(plan, baseline, asked, look.panels)
-    if new.missing.any():
+    _all_there(plan, new, look)
+    return new, old
+
+
+def _all_there(plan: Plan, panel: PanelOutcomes, look: Look) -> None:
+    """Refuse outcomes of a look with a pair that nobody ran."""
+    if panel.missing.any():
         raise Refused(
             f"night {plan.night} of {plan.experiment}: outcomes of panel {look.panels[-1]} are "
-            f"missing for {int(new.missing.any(axis=0).sum())} undecided configurations; "
+            f"missing for {int(panel.missing.any(axis=0).sum())} undecided configurations; "
             "simulate it first"
         )
-    return new, old
 
 
 def both_sides(
@@ -231,9 +278,7 @@ def both_sides(
     Returns:
         rows of the scenarios table; tonight; the baseline. Pairs that nobody ran are missing.
     """
-    both = {panel: _panel(plan, panel) for panel in panels}
-    scenarios = as_one_panel(pd.concat([rows for rows, _ in both.values()], ignore_index=True))
-    outcomes = pd.concat([rows for _, rows in both.values()], ignore_index=True)
+    scenarios, outcomes = _together(plan, panels)
     accepted = baseline.outcomes[baseline.outcomes["panel"].isin([*panels])]
     before = [
         accepted[accepted["config_id"] == partner].assign(config_id=config_id)
@@ -250,13 +295,16 @@ def both_sides(
     return scenarios, new, old
 
 
-def _panel(plan: Plan, panel: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scenarios and tonight's outcomes of a panel."""
+def _together(plan: Plan, panels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scenarios of some panels as one, and tonight's outcomes of them."""
     scenarios, outcomes = (
-        judge.panel_rows(table, plan.experiment, plan.night, panel)
+        pd.concat(
+            [judge.panel_rows(table, plan.experiment, plan.night, panel) for panel in panels],
+            ignore_index=True,
+        )
         for table in ("scenarios", "outcomes")
     )
-    return scenarios, outcomes
+    return as_one_panel(scenarios), outcomes
 
 
 def as_one_panel(scenarios: pd.DataFrame) -> pd.DataFrame:

@@ -45,7 +45,7 @@ from benchmarks.detection.nights import (
     read_kept,
     told,
 )
-from benchmarks.detection.pool import NIGHT, PANEL, Pool, refactored, source_of_mutant
+from benchmarks.detection.pool import PANEL, Pool, refactored, source_of_mutant
 from benchmarks.detection.score import (
     ANEW,
     missed,
@@ -174,7 +174,7 @@ class TestFile:
 
     def test_phases_drawn_anew_keep_the_faults(self) -> None:
         """Only the seed is another."""
-        text = draw_scenario(load_contest().drawn_from().source, "regression", "2026-11-19", 3)
+        text = draw_scenario(load_contest().drawn_from().source, "regression", 3)
         scenario = scenario_from_json(text.scenario_json)
         other = refactored(scenario, "phases-redrawn")
         assert other.seed != scenario.seed
@@ -343,7 +343,7 @@ class TestAgain:
         """The first scenario of the pool that loses records by unclean elections alone."""
         source = pool.experiment.source
         for row in pool.strata["offline"]:
-            text = draw_scenario(source, PANEL, NIGHT, int(row)).scenario_json
+            text = draw_scenario(source, PANEL, int(row)).scenario_json
             clean, unclean = (
                 Simulations().result_for(apply(scenario_from_json(text), {UNCLEAN: given}))[0]
                 for given in (False, True)

@@ -68,7 +68,7 @@ def simulated(night: str) -> Plan:
     """Plan a night with today's code and simulate its regression panel, without Spark."""
     plan = make_plan(EXPERIMENT, night)
     schemas = {name: SCHEMAS[name] for name in ("outcomes", "events")}
-    drawn = [asdict(row) for row in draw_panel(plan.definition.source, "regression", night)]
+    drawn = [asdict(row) for row in draw_panel(plan.definition.source, "regression")]
     schema = SCHEMAS["scenarios"]
     scenarios = pa.Table.from_pylist(drawn, schema=schema)
     store.write_table("scenarios", EXPERIMENT, night, scenarios.to_pandas(), schema=schema)
@@ -90,13 +90,13 @@ class TestRefused:
         config = () if command == ("night", "show") else ("today",)
         file = home.night_dir(EXPERIMENT, LATER) / "plan.json"
         line = refused(*command, LATER, *config, "--experiment", EXPERIMENT)
-        assert line == f"{file}: format: 1; allowed: 3; run the night again"
+        assert line == f"{file}: format: 1; allowed: 4; run the night again"
 
     def test_a_pair_again(self, home: Home) -> None:
         """So does a pair of it."""
         pair = ("--scenario", "regression-00003", "--config", "solution-2", "--json", "-")
         line = refused("simulate", "--night", LATER, *pair)
-        assert line.endswith("plan.json: format: 1; allowed: 3; run the night again")
+        assert line.endswith("plan.json: format: 1; allowed: 4; run the night again")
 
     def test_a_verdict(self) -> None:
         """With the command."""
@@ -104,14 +104,14 @@ class TestRefused:
             load_verdict(EXPERIMENT, LATER)
         assert str(refusal.value) == (
             f"experiment {EXPERIMENT}, night {LATER}: verdict.json has format 1, this release "
-            f"reads 3; run it again: isr-pipeline night run --night {LATER} "
+            f"reads 4; run it again: isr-pipeline night run --night {LATER} "
             f"--experiment {EXPERIMENT}"
         )
 
     def test_a_baseline(self) -> None:
         """`baseline show` says that one has to be accepted."""
         assert refused("baseline", "show", "--experiment", EXPERIMENT) == (
-            "baseline.json has format 1, this release reads 3: "
+            "baseline.json has format 1, this release reads 4: "
             "a night of today's code has to be accepted"
         )
 

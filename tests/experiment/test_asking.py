@@ -17,6 +17,7 @@ from isr_pipeline.experiment.advice import PUBLISHED, Advice
 from isr_pipeline.experiment.asking import Answer, new_experiment
 from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
 from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import apply
@@ -218,11 +219,22 @@ class TestSuccess:
         count = len(configurations(load_experiment("q")))
         size = int(480 * 2 / (2.0 * count))
         assert load_experiment("q").panels.regression == size
+        assert load_experiment("q").budget == Budget(scenarios=10 * size, minutes=10)
         full = round((2.0 * count * 200 / 2 + 120) / 60)
         assert answer.lines[-2] == (
             f"{size} scenarios instead of 200 for the first answer (about 10 minutes); the full "
             f"one takes about {full} minutes: panels in the file"
         )
+
+    def test_what_was_asked_may_get_further_scenarios(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Published advice stays with the panel."""
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 0.1)
+        ask("replica.lag.time.max.ms=5000")
+        experiment = load_experiment("q")
+        assert [one.asked for one in experiment.groups] == [True, False]
+        assert experiment.budget == Budget(scenarios=2_000, minutes=10)
 
     def test_what_does_not_fit_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Then the published advice is left out first, and that is said."""

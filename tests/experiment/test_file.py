@@ -93,12 +93,6 @@ WRONG = [
     ),
     (
         SMOKE,
-        "fresh: 4",
-        "fresh: 2",
-        "panels.fresh: 2; allowed: at least 4 (one scenario of every stratum) or 0",
-    ),
-    (
-        SMOKE,
         "reference: today",
         "reference: todays",
         (

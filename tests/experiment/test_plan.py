@@ -33,7 +33,7 @@ def test_round_trip(plan: Plan, tmp_path: Path) -> None:
     """A saved plan is read back as it was, and draws the same panels."""
     read = Plan.load(plan.save(tmp_path / "a" / "plan.json"))
     assert read == plan
-    drawn = draw_panel(read.definition.source, "regression", NIGHT)
+    drawn = draw_panel(read.definition.source, "regression")
     assert panel_digest(drawn) == plan.panel_digest
     assert read.definition.digest == plan.experiment_digest
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["plan.json"]
@@ -83,12 +83,12 @@ def test_a_shard_of_many_long_names() -> None:
 
 
 def test_panel_size() -> None:
-    """Another panel size changes both fixed panels, and makes the fresh one no larger."""
+    """Another panel size changes both panels."""
     small, large = make_plan("smoke", NIGHT, 6), make_plan("smoke", NIGHT, 20)
-    assert small.panels == {"regression": 6, "confirm": 6, "fresh": 4}
-    assert large.panels == {"regression": 20, "confirm": 20, "fresh": 4}
+    assert small.panels == {"regression": 6, "confirm": 6}
+    assert large.panels == {"regression": 20, "confirm": 20}
     assert small.panel_digest != large.panel_digest
-    assert len(list(draw_panel(large.definition.source, "regression", NIGHT))) == 20
+    assert len(list(draw_panel(large.definition.source, "regression"))) == 20
 
 
 def test_wrong_panel_size() -> None:
@@ -108,11 +108,10 @@ def test_wrong_night(night: str) -> None:
     assert str(caught.value) == f"night: {night}; allowed: a date YYYY-MM-DD"
 
 
-def test_nights_share_the_fixed_panels(plan: Plan) -> None:
-    """Two nights have the same regression and confirm panels, and different fresh ones."""
+def test_nights_share_their_panels(plan: Plan) -> None:
+    """Two nights have the same regression and confirm panels."""
     other = make_plan("smoke", "2026-11-20")
     assert (other.panel_digest, other.confirm_digest) == (plan.panel_digest, plan.confirm_digest)
-    assert other.fresh_digest != plan.fresh_digest
 
 
 def test_load_missing(tmp_path: Path) -> None:

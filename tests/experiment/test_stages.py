@@ -31,7 +31,7 @@ NIGHT = "2026-11-19"
 
 def ends(regression: int, confirm: int, scenarios: int) -> list[int]:
     """Where the stages of a budget end."""
-    panels = {"regression": regression, "confirm": confirm, "fresh": 0}
+    panels = {"regression": regression, "confirm": confirm}
     return [stage.end for stage in planned_stages(panels, Budget(scenarios=scenarios))]
 
 
@@ -51,7 +51,7 @@ def test_a_small_budget_has_fewer_stages() -> None:
 @given(st.integers(1, 2_000), st.integers(1, 2_000), st.integers(1, 100_000))
 def test_a_budget_is_never_overdrawn(regression: int, confirm: int, scenarios: int) -> None:
     """Stages join without gaps, begin with the confirm panel and end within the budget."""
-    panels = {"regression": regression, "confirm": confirm, "fresh": 0}
+    panels = {"regression": regression, "confirm": confirm}
     stages = planned_stages(panels, Budget(scenarios=scenarios))
     assert (stages[0].panel, stages[0].first, stages[0].end) == ("confirm", 0, confirm)
     assert [stage.panel for stage in stages] == list((CONFIRM, *FURTHER)[: len(stages)])
@@ -70,13 +70,13 @@ def as_the_panel(plan: Plan, stage: Stage) -> dict[str, int]:
 def test_stages_go_on_with_the_confirm_panel() -> None:
     """In the panel's own proportions, confirm panel and stages begin one sequence."""
     plan = make_plan("smoke", NIGHT)
-    drawn = list(draw_panel(plan.definition.source, "confirm", NIGHT))
+    drawn = list(draw_panel(plan.definition.source, "confirm"))
     strata = []
     for stage in plan.stages[1:]:
         strata.append(as_the_panel(plan, stage))
         drawn += plan.draw_stage(stage, strata)
     longer = plan.definition.resized(plan.stages[-1].end)
-    for row, same in zip(drawn, draw_panel(longer.source, "confirm", NIGHT), strict=True):
+    for row, same in zip(drawn, draw_panel(longer.source, "confirm"), strict=True):
         assert dataclasses.replace(row, panel="confirm", weight=same.weight) == same
     assert {row.panel for row in drawn} == {CONFIRM, *FURTHER}
 
@@ -86,8 +86,8 @@ def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> Non
     """A stage may take any strata: scenarios of the same sequence, none of them twice."""
     plan = make_plan("smoke", NIGHT)
     names = list(plan.definition.profile.strata)
-    confirm = list(draw_panel(plan.definition.source, "confirm", NIGHT))
-    sequence = list(draw_panel(plan.definition.resized(400).source, "confirm", NIGHT))
+    confirm = list(draw_panel(plan.definition.source, "confirm"))
+    sequence = list(draw_panel(plan.definition.resized(400).source, "confirm"))
     strata: list[dict[str, int]] = []
     seen = list(confirm)
     for stage in plan.stages[1:]:

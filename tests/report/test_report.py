@@ -29,7 +29,7 @@ from isr_pipeline.report.sections import answer
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
-from isr_pipeline.worlds.columns import METRICS, values_of
+from isr_pipeline.worlds.columns import values_of
 from tests.blame.cases import LAG, SESSION, case
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -70,26 +70,6 @@ def regressed(home: Path) -> World:
     return world
 
 
-def write_fresh_nights(world: World, level: float) -> None:
-    """Twelve nights of the fresh panel; from the seventh on lag-20s flaps at another level."""
-    rng = np.random.default_rng(11)
-    for night in range(1, 13):
-        rows = [
-            {
-                "panel": "fresh",
-                "config_id": f"id-{name}",
-                "config_name": name,
-                "metric": metric,
-                "stratum": "all",
-                "value": rng.lognormal(0.0, 0.1)
-                * (level if name == "lag-20s" and metric == FLAPS and night > 6 else 1.0),
-            }
-            for name in NAMES
-            for metric in METRICS
-        ]
-        store.write_table("summary", world.experiment, f"2026-10-{night:02d}", pd.DataFrame(rows))
-
-
 def single_scenario(name: str) -> None:
     """Say of the later night that one scenario alone got much worse."""
     file = Home.from_environment().night_dir("synthetic", LATER) / "verdict.json"
@@ -99,31 +79,8 @@ def single_scenario(name: str) -> None:
     file.write_text(json.dumps(verdict))
 
 
-class TestDriftAndPower:
+class TestPower:
     """What the page says beside the verdicts."""
-
-    def test_drift_of_the_fresh_panel_is_told_with_its_night(self, regressed: World) -> None:
-        """The series, since when, and from which level to which; no verdict changes."""
-        write_fresh_nights(regressed, 3.0)
-        text = render(read_night(regressed.plan(LATER)))
-        assert "Drift in 12 nights of the fresh panel" in text
-        (row,) = re.findall(
-            r"<tr><th scope=\"row\">[^<]*</th><td>[\w ]+</td><td>2026-10-\d\d</td>", text
-        )
-        assert "lag-20s" in row
-        assert "<td>ISR flaps</td><td>2026-10-07</td>" in row
-
-    def test_nights_that_only_vary_show_no_drift(self, regressed: World) -> None:
-        """Twelve nights at one level."""
-        write_fresh_nights(regressed, 1.0)
-        assert "No drift in 12 nights of the fresh panel." in render(
-            read_night(regressed.plan(LATER))
-        )
-
-    def test_too_few_nights_are_said(self, regressed: World) -> None:
-        """Two nights without a fresh panel: the page says what it waits for."""
-        text = render(read_night(regressed.plan(LATER)))
-        assert "Drift is looked for once there are 8 nights of the fresh panel (now 0)." in text
 
     def test_the_smallest_ratio_that_would_be_found_is_told(self, regressed: World) -> None:
         """It stands beside how many scenarios have any, as `experiment check` says it."""
@@ -420,17 +377,14 @@ class TestData:
         assert list(dict.fromkeys(trend["night"])) == [NIGHT, LATER]
 
     def test_nights_of_another_panel_are_no_part_of_the_curve(self, regressed: World) -> None:
-        """Only the fresh panel, drawn anew each night, goes on."""
+        """Values of two panels are no curve."""
         other = replace(regressed, panel_digest="e" * 64)
         other.plan(NIGHT)
-        write_fresh_nights(regressed, 1.0)
         trend = read_night(regressed.plan(LATER)).trend
-        assert set(trend[trend["panel"] == "regression"]["night"]) == {LATER}
-        assert trend[trend["panel"] == "fresh"]["night"].nunique() == 12
+        assert set(trend["night"]) == {LATER}
 
     def test_nights_stand_in_order(self, regressed: World) -> None:
         """A curve that begins later than another does not stand before it."""
-        write_fresh_nights(regressed, 1.0)
         data = read_night(regressed.plan(LATER))
         drawn = charts.trend(data, FLAPS, list(NAMES))
         assert drawn is not None

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import REPOSITORY
@@ -27,7 +26,6 @@ from isr_pipeline.scenarios.panels import (
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import load_profile
 
-NIGHT = "2026-11-19"
 SHIPPED = {name: load_experiment(name) for name in ("operators", "smoke")}
 _RACKS_FILE = REPOSITORY / "config" / "faults" / "racks.yaml"
 RACKS = load_profile(read_mapping(_RACKS_FILE), str(_RACKS_FILE))
@@ -46,10 +44,8 @@ class TestPurity:
     @pytest.mark.parametrize("panel", PANELS)
     def test_same_again(self, operators: Experiment, panel: str) -> None:
         """Drawing a scenario alone gives what drawing the panel gives."""
-        rows = list(draw_panel(operators.source, panel, NIGHT))
-        again = [
-            draw_scenario(operators.source, panel, NIGHT, i) for i in reversed(range(len(rows)))
-        ]
+        rows = list(draw_panel(operators.source, panel))
+        again = [draw_scenario(operators.source, panel, i) for i in reversed(range(len(rows)))]
         assert again[::-1] == rows
 
     def test_another_process(self) -> None:
@@ -59,7 +55,7 @@ class TestPurity:
             "from isr_pipeline.scenarios.generator import draw_panel\n"
             "from isr_pipeline.scenarios.panels import panel_digest\n"
             "e = load_experiment('operators')\n"
-            f"print(panel_digest(draw_panel(e.source, 'fresh', '{NIGHT}')))\n"
+            "print(panel_digest(draw_panel(e.source, 'regression')))\n"
         )
         digests = {
             subprocess.run(
@@ -72,29 +68,14 @@ class TestPurity:
             for seed in ("1", "2")
         }
         experiment = load_experiment("operators")
-        assert digests == {panel_digest(draw_panel(experiment.source, "fresh", NIGHT))}
-
-    def test_night(self, operators: Experiment) -> None:
-        """The night moves the fresh panel and no other."""
-        digests = {
-            panel: {
-                panel_digest(draw_panel(operators.source, panel, night))
-                for night in (NIGHT, "2026-11-20")
-            }
-            for panel in PANELS
-        }
-        assert {panel: len(found) for panel, found in digests.items()} == {
-            "regression": 1,
-            "confirm": 1,
-            "fresh": 2,
-        }
+        assert digests == {panel_digest(draw_panel(experiment.source, "regression"))}
 
     def test_panels_differ(self, operators: Experiment) -> None:
         """The panels share no scenario."""
         drawn = [
             scenario_from_json(row.scenario_json).seed
             for panel in PANELS
-            for row in draw_panel(operators.source, panel, NIGHT)
+            for row in draw_panel(operators.source, panel)
         ]
         assert len(set(drawn)) == len(drawn)
 
@@ -112,7 +93,7 @@ class TestPurity:
         short, long = (
             [
                 dataclasses.replace(row, weight=0.0)
-                for row in draw_panel(experiment.resized(size).source, panel, NIGHT)
+                for row in draw_panel(experiment.resized(size).source, panel)
             ]
             for size in sorted(sizes)
         )
@@ -121,15 +102,9 @@ class TestPurity:
     def test_seed(self, operators: Experiment) -> None:
         """Another seed of the experiment draws other panels."""
         other = operators.model_copy(update={"seed": operators.seed + 1})
-        assert panel_digest(draw_panel(other.source, "confirm", NIGHT)) != panel_digest(
-            draw_panel(operators.source, "confirm", NIGHT)
+        assert panel_digest(draw_panel(other.source, "confirm")) != panel_digest(
+            draw_panel(operators.source, "confirm")
         )
-
-    def test_wrong_night(self, operators: Experiment) -> None:
-        """A night is a date."""
-        with pytest.raises(InputError) as caught:
-            draw_scenario(operators.source, "fresh", "2026-02-30", 0)
-        assert str(caught.value) == "night: 2026-02-30; allowed: a date YYYY-MM-DD"
 
 
 class TestContent:
@@ -146,7 +121,7 @@ class TestContent:
         """Whatever the seed, a drawn scenario is a right scenario file, in canonical form."""
         experiment = SHIPPED[name].model_copy(update={"seed": seed})
         index = int(place * experiment.panels.of(panel))
-        row = draw_scenario(experiment.source, panel, NIGHT, index)
+        row = draw_scenario(experiment.source, panel, index)
         scenario = scenario_from_json(row.scenario_json)
         raw = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
         assert parse_scenario(raw, "F") == scenario
@@ -161,13 +136,13 @@ class TestContent:
         changed = {"strata": {"only": only}, "parameters": parameters}
         profile = operators.profile.model_copy(update=changed)
         experiment = operators.model_copy(update={"profile": profile})
-        rows = [draw_scenario(experiment.source, "regression", NIGHT, i) for i in range(40)]
+        rows = [draw_scenario(experiment.source, "regression", i) for i in range(40)]
         drawn = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
         assert drawn == set(PATTERNS[pattern].kinds) - {"none"}
 
     def test_every_kind(self, operators: Experiment) -> None:
         """The shipped profile draws every fault kind; the death of a node is two of the others."""
-        rows = draw_panel(operators.source, "regression", NIGHT)
+        rows = draw_panel(operators.source, "regression")
         drawn = {kind for row in rows for kind in row.fault_kinds.split(",") if kind}
         assert drawn == set(KINDS) - {"node_death"}
 
@@ -190,7 +165,7 @@ class TestContent:
         experiment = operators.model_copy(update={"profile": profile, "cluster": cluster})
         seen = set()
         for i in range(20):
-            row = draw_scenario(experiment.source, "regression", NIGHT, i)
+            row = draw_scenario(experiment.source, "regression", i)
             faults = scenario_from_json(row.scenario_json).faults
             hit = {getattr(one, "broker", None) or getattr(one, "from_", None) for one in faults}
             assert len({racks[str(broker)] for broker in hit}) == 1
@@ -201,13 +176,13 @@ class TestContent:
 
     def test_faults_begin_after_the_warm_up(self, operators: Experiment) -> None:
         """What is counted begins healthy."""
-        for row in draw_panel(operators.source, "regression", NIGHT):
+        for row in draw_panel(operators.source, "regression"):
             scenario = scenario_from_json(row.scenario_json)
             assert all(fault.start_ms > scenario.warmup_ms for fault in scenario.faults)
 
     def test_ids(self, operators: Experiment) -> None:
         """A scenario is named by its panel and place, and rows say what the scenario says."""
-        rows = list(draw_panel(operators.source, "confirm", NIGHT))
+        rows = list(draw_panel(operators.source, "confirm"))
         assert [row.scenario_id for row in rows[:2]] == ["confirm-00000", "confirm-00001"]
         assert all(scenario_from_json(r.scenario_json).scenario_id == r.scenario_id for r in rows)
         assert all(row.expected_cost > 0 for row in rows)
@@ -229,7 +204,7 @@ class TestStrata:
     def test_a_stratum_with_a_part_of_a_range(self, operators: Experiment) -> None:
         """A stratum's own parameters are drawn in it, the profile's everywhere else."""
         seen: dict[str, list[float]] = {}
-        for row in draw_panel(operators.source, "regression", NIGHT):
+        for row in draw_panel(operators.source, "regression"):
             for fault in scenario_from_json(row.scenario_json).faults:
                 if fault.kind == "read_stall":
                     seen.setdefault(row.stratum, []).append(fault.duration_ms)
@@ -255,7 +230,7 @@ class TestStrata:
         experiment = load_experiment(name)
         strata = experiment.profile.strata
         population = sum(stratum.population for stratum in strata.values())
-        rows = list(draw_panel(experiment.source, "regression", NIGHT))
+        rows = list(draw_panel(experiment.source, "regression"))
         assert sum(row.weight for row in rows) == pytest.approx(len(rows))
         for key, stratum in strata.items():
             share = sum(row.weight for row in rows if row.stratum == key) / len(rows)
@@ -263,7 +238,7 @@ class TestStrata:
 
     def test_rare_strata_are_not_starved(self, operators: Experiment) -> None:
         """The offline stratum, one scenario of 200 in the population, is a fifth and more here."""
-        counts = Counter(row.stratum for row in draw_panel(operators.source, "regression", NIGHT))
+        counts = Counter(row.stratum for row in draw_panel(operators.source, "regression"))
         assert counts["offline"] == 88
         assert counts["quiet"] == 12
 
@@ -298,11 +273,7 @@ class TestStrata:
 
     def test_patterns_are_sampled_systematically(self, operators: Experiment) -> None:
         """Within a stratum the patterns come as their frequencies say, wherever the panel ends."""
-        rows = [
-            r
-            for r in draw_panel(operators.source, "regression", NIGHT)
-            if r.stratum == "operations"
-        ]
+        rows = [r for r in draw_panel(operators.source, "regression") if r.stratum == "operations"]
         elections = [row.fault_kinds == "preferred_election" for row in rows]
         assert len(elections) == 16
         for end in range(1, len(elections) + 1):

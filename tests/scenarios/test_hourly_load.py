@@ -19,7 +19,6 @@ from isr_pipeline.scenarios.generator import DrawSource, draw_panel, draw_scenar
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.run import run
 
-NIGHT = "2026-11-19"
 SMOKE = load_experiment("smoke")
 HOURS = tuple(1 + hour / 24 for hour in range(24))
 
@@ -30,9 +29,9 @@ def source(hourly_load: tuple[float, ...], size: int = 16, **more: Any) -> DrawS
     return dataclasses.replace(SMOKE.source, sizes=sizes, hourly_load=hourly_load, **more)
 
 
-def factors(of: DrawSource, panel: str = "regression", night: str = NIGHT) -> list[float]:
-    """Give the factor of each scenario of a panel."""
-    lines = [json.loads(row.scenario_json) for row in draw_panel(of, panel, night)]
+def factors(of: DrawSource) -> list[float]:
+    """Give the factor of each scenario of the regression panel."""
+    lines = [json.loads(row.scenario_json) for row in draw_panel(of, "regression")]
     return [line["load_factor"] for line in lines]
 
 
@@ -44,20 +43,14 @@ class TestDraws:
         short, long = factors(source(HOURS)), factors(source(HOURS, 32))
         assert long[:16] == short
         assert factors(source(HOURS, seed=7)) != short
-        alone = json.loads(draw_scenario(source(HOURS, 32), "regression", NIGHT, 20).scenario_json)
+        alone = json.loads(draw_scenario(source(HOURS, 32), "regression", 20).scenario_json)
         assert alone["load_factor"] == long[20]
-
-    def test_the_night_moves_the_fresh_panel_alone(self) -> None:
-        """As it moves its faults."""
-        other = "2026-11-20"
-        assert factors(source(HOURS), night=other) == factors(source(HOURS))
-        assert factors(source(HOURS), "fresh", other) != factors(source(HOURS), "fresh")
 
     def test_no_other_draw_moves(self) -> None:
         """Faults and phases are those of the same panel without a day."""
         for plain, daily in zip(
-            draw_panel(source(()), "regression", NIGHT),
-            draw_panel(source(HOURS), "regression", NIGHT),
+            draw_panel(source(()), "regression"),
+            draw_panel(source(HOURS), "regression"),
             strict=True,
         ):
             line = json.loads(daily.scenario_json)

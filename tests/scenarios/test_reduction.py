@@ -243,7 +243,7 @@ class TestAlone:
         """Every scenario stands for the whole; the partition of a partition's fault for itself."""
         source = reduced_source()
         hit = 0
-        for row in draw_panel(source, "regression", "2026-01-01"):
+        for row in draw_panel(source, "regression"):
             read = json.loads(row.scenario_json)
             weights = {t["name"]: t.get("weights", {}) for t in read["topics"]}
             assert (

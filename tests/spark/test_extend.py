@@ -36,9 +36,7 @@ STAGE = "further-1"
 def experiment(folder: Path, lag_ms: int) -> Path:
     """A file of two configurations and a budget of few scenarios."""
     text = SMOKE.read_text()
-    text = text.replace(
-        "regression: 8, confirm: 8, fresh: 4", "regression: 5, confirm: 4, fresh: 0"
-    )
+    text = text.replace("regression: 8, confirm: 8", "regression: 5, confirm: 4")
     text = text.replace("scenarios: 400", "scenarios: 20")
     text = text[: text.index("  - name: kip-501")]
     changed = "in which no read holds the partition's lock.\n        set: {rules.isr_lock: none"
@@ -150,7 +148,7 @@ def test_a_baseline_that_does_not_run_where_the_job_does(
 def test_a_summary_has_no_further_rows(spark: SparkSession, night: Plan) -> None:
     """The tables know the panels of a stage; the night's own panels are the plan's."""
     assert set(parts.assembled(night)) > {"regression", "confirm"}
-    assert set(night.panels) == {"regression", "confirm", "fresh"}
+    assert set(night.panels) == {"regression", "confirm"}
     summarize_night(night, resamples=10)
     summary = store.read_table("summary", night.experiment, night.night, root=night.root)
     assert set(summary["panel"]) <= set(night.panels)

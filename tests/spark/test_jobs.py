@@ -65,7 +65,7 @@ def make_night(spark: SparkSession, folder: Path) -> Made:
     for shard in made.plan.shards:
         options = ["--plan", str(made.file), "--shard", shard.name]
         simulate.run(spark, simulate.parse(options))
-    parts.assemble_night(made.plan)
+    parts.assemble(made.plan)
     summarize_night(made.plan)
     return made
 
@@ -104,16 +104,6 @@ class TestNight:
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
         for table in ("scenarios", "outcomes", "summary"):
             check(table, night.plan)
-
-    def test_fresh_panel(self, night: Made) -> None:
-        """The reference alone meets the night's own fresh panel."""
-        plan = night.plan
-        where = pc.field("panel") == "fresh"
-        rows = store.read_table(
-            "outcomes", plan.experiment, plan.night, where=where, root=plan.root
-        )
-        assert set(rows["config_name"]) == {plan.reference}
-        assert len(rows) == plan.panels["fresh"]
 
     def test_panel_as_planned(self, night: Made) -> None:
         """Scenarios that are drawn are those whose digest the plan has."""

@@ -50,7 +50,7 @@ workers = [(one.user, one.home) for one in ask_workers(spark, plan.root)]
 generate_scenarios(plan)
 for shard in plan.shards:
     simulate.run(spark, simulate.parse([*file, "--shard", shard.name]))
-parts.assemble_night(plan)
+parts.assemble(plan)
 summarize_night(plan)
 spark.stop()
 of_night = plan.experiment, plan.night

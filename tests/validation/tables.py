@@ -45,7 +45,6 @@ class TinyPlan:
     panels: dict[str, int]
     panel_digest: str
     confirm_digest: str = ""
-    fresh_digest: str = ""
     experiment: str = EXPERIMENT
     night: str = NIGHT
     experiment_digest: str = "e"

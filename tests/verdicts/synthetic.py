@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isr_pipeline.experiment.file import Experiment, load_experiment
+from isr_pipeline.experiment.file import Experiment, Group, load_experiment
 from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
@@ -64,7 +64,7 @@ class World:
     """An experiment of ``scenarios`` scenarios per panel and some configurations.
 
     A budget of 0 is spent by the regression and the confirm panel. All scenarios have the text of
-    ``scenario``, whatever their outcomes.
+    ``scenario``, whatever their outcomes. All configurations are of one group, which may be asked.
     """
 
     scenarios: int = 120
@@ -76,6 +76,7 @@ class World:
     confirm_digest: str = "b" * 64
     code_version: str = "1234abc"
     budget: int = 0
+    asked: bool = False
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     scenario: dict[str, Any] = field(default_factory=lambda: SCENARIO)
 
@@ -109,8 +110,7 @@ class World:
             experiment_digest="c" * 64,
             panel_digest=self.panel_digest,
             confirm_digest=self.confirm_digest,
-            fresh_digest="d" * 64,
-            panels={"regression": self.scenarios, "confirm": self.scenarios, "fresh": 0},
+            panels={"regression": self.scenarios, "confirm": self.scenarios},
             configurations=configurations,
             shards=(Shard(name="all", config_ids=tuple(one.config_id for one in configurations)),),
             reference=self.names[0],
@@ -118,7 +118,10 @@ class World:
             version="0.2.0",
             root=Home.from_environment().root,
             definition=_definition().model_copy(
-                update={"budget": Budget(scenarios=self.budget or 2 * self.scenarios)}
+                update={
+                    "budget": Budget(scenarios=self.budget or 2 * self.scenarios),
+                    "groups": (Group(name="all", asked=self.asked),),
+                }
             ),
         )
         plan.save(Home.from_environment().night_dir(self.experiment, night) / "plan.json")

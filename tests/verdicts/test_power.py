@@ -69,7 +69,7 @@ def test_a_short_latency_must_rise_by_more() -> None:
 
 def _of_size(scenarios: int) -> Experiment:
     """The smoke experiment with panels of so many scenarios."""
-    panels = Panels(regression=scenarios, confirm=scenarios, fresh=0)
+    panels = Panels(regression=scenarios, confirm=scenarios)
     return load_experiment("smoke").model_copy(update={"panels": panels})
 
 
@@ -81,7 +81,7 @@ def _as_synthetic(experiment: Experiment) -> list[Configuration]:
 
 def _panel_of(experiment: Experiment) -> str:
     """The digest of its regression panel."""
-    return panel_digest(draw_panel(experiment.source, "regression", NIGHT))
+    return panel_digest(draw_panel(experiment.source, "regression"))
 
 
 @pytest.mark.usefixtures("home")
@@ -115,7 +115,7 @@ class TestLines:
     def test_a_panel_that_can_decide_nothing(self) -> None:
         """Six scenarios beyond the regression panel confirm nothing; a larger budget does."""
         experiment = load_experiment("smoke")
-        panels = Panels(regression=5, confirm=6, fresh=0)
+        panels = Panels(regression=5, confirm=6)
         spent = {"panels": panels, "budget": Budget(scenarios=11)}
         small = experiment.model_copy(update=spent)
         lines = findable(small, list(configurations(small)), SETTINGS)

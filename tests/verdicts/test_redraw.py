@@ -273,7 +273,7 @@ def smoke(
         confirm_digest=plan.confirm_digest, configurations=(kept,), digests={},
     )  # fmt: skip
     changed = one.model_copy(update={"overrides": {**one.overrides, **tonight}})
-    row = draw_scenario(plan.definition.source, "regression", LATER, PLACE)
+    row = draw_scenario(plan.definition.source, "regression", PLACE)
     plan = plan.model_copy(update={"configurations": (changed, *plan.configurations[1:])})
     return plan, record, row.scenario_id, row.scenario_json
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,9 +18,13 @@ from isr_pipeline.verdicts.quantities import (
     PRODUCE,
     UNDER_MIN,
 )
-from isr_pipeline.verdicts.stages import decide
-from isr_pipeline.worlds.columns import values_of
-from tests.verdicts.synthetic import NIGHT, Change, World, scaled
+from isr_pipeline.verdicts.reference import called_again
+from isr_pipeline.verdicts.settings import MetricSettings, load_settings
+from isr_pipeline.verdicts.stages import decide, stop_asked, why_not
+from isr_pipeline.worlds.columns import METRICS, values_of
+from tests.verdicts.synthetic import LATER, NIGHT, Change, World, scaled
+from tests.verdicts.test_stages import TestError as NullNights
+from tests.verdicts.test_stages import accepted, first, staged
 
 NAMES = ("today", "lag-20s", "other")
 LOST = "records_lost"
@@ -294,3 +300,101 @@ class TestDecidedBy:
     def test_nobody_can_tell_from_zero(self) -> None:
         """One scenario of 120: there is no ratio that could stay."""
         assert difference(LOST, some_of(LOST, 3.0, 1)).decided_by is None
+
+
+FALLS = noisy(PRODUCE, 0.8, 1.0)
+"""Too little for 40 scenarios."""
+
+
+@pytest.mark.usefixtures("home")
+class TestFurther:
+    """What was asked and is undecided gets the night's further scenarios."""
+
+    WORLD = World(names=NAMES, scenarios=40, budget=840, asked=True)
+
+    def test_what_was_asked_is_decided(self) -> None:
+        """A first night, without any baseline: 40 scenarios leave it undecided, more do not."""
+        plan = self.WORLD.write(LATER, alike_but(FALLS))
+        before = judge_night(plan).against_reference[0].difference(PRODUCE)
+        assert before is not None
+        assert before.word is Word.UNDECIDED
+        verdict = staged(self.WORLD, alike_but(FALLS))
+        found = verdict.against_reference[0].difference(PRODUCE)
+        assert found is not None
+        assert found.word is Word.BETTER
+        assert found.scenarios == verdict.stages[-1].scenarios_together > 40
+        assert [stage.asked for stage in verdict.stages] == [1] * len(verdict.stages)
+        assert verdict.stages[-1].answered == 1
+        assert verdict.status is Status.BASELINE
+
+    def test_what_was_not_asked_gets_none(self) -> None:
+        """Published rows and the shipped grids stay with the regression panel."""
+        world = World(names=NAMES, scenarios=40, budget=840)
+        assert staged(world, alike_but(FALLS)).stages == ()
+
+    def test_what_is_decided_gets_none(self) -> None:
+        """Half in every scenario needs no more."""
+        change = alike_but(scaled(PRODUCE, 0.5, "lag-20s"))
+        assert staged(self.WORLD, change).stages == ()
+
+    def test_what_no_budget_decides_stays_undecided(self) -> None:
+        """All stages are looked at, and nothing awaits another."""
+        verdict = staged(self.WORLD, alike_but(noisy(PRODUCE, 1.0, 0.05)))
+        found = verdict.against_reference[0].difference(PRODUCE)
+        assert found is not None
+        assert found.word is Word.UNDECIDED
+        assert found.scenarios == 800
+        assert len(verdict.stages) == 3
+        assert verdict.awaiting == ()
+
+    def test_a_decided_metric_stays_as_it_was(self) -> None:
+        """A look is about what is undecided; numbers of the others are of the regression panel."""
+        change = alike_but(FALLS, scaled(FLAPS, 2.0, "lag-20s"))
+        verdict = staged(self.WORLD, change)
+        found = verdict.against_reference[0].difference(FLAPS)
+        assert found is not None
+        assert (found.word, found.scenarios) == (Word.WORSE, 40)
+
+    def test_what_got_worse_goes_on_where_time_ends_for_what_was_asked(self) -> None:
+        """The baseline's arm keeps what it awaits; the verdict says why the other has no more."""
+        world = accepted(World(names=NAMES, scenarios=40, budget=840, asked=True))
+        plan = world.write(LATER, alike_but(FALLS))
+        judged = judge_night(plan)
+        assert judged.awaits_confirm
+        assert judged.awaits_reference == ("id-lag-20s",)
+        stopped = stop_asked(plan, "time is over")
+        assert (stopped.awaits_reference, stopped.stopped) == ((), "time is over")
+        assert load_verdict("synthetic", LATER).awaits_confirm == judged.awaits_confirm
+        assert why_not(plan, "confirm") == ""
+
+    def test_looks_err_as_seldom_as_one_would(self) -> None:
+        """Each direction may be called in one of twenty null nights, by all looks together."""
+        world = World(names=("today", "lag-20s"))
+        plan, night = world.plan(NIGHT), NullNights()
+        floors = {FLAPS: MetricSettings(floor=0.0)}
+        tuned = load_settings().model_copy(
+            update={"metrics": floors, "ratio_min": 1.0 + 1e-9, "flips": 999, "flips_max": 999}
+        )
+        random = np.random.default_rng(46)
+        asked = Difference(
+            metric=FLAPS, word=Word.UNDECIDED, scenarios=25, differing=1, before=1.0, after=1.0
+        )
+        beside = AgainstReference(
+            name="lag-20s", config_id="id-lag-20s", weaker=(), differences=(asked,)
+        )
+        called = 0
+        for _ in range(60):
+            new, old = night.night(random, 1)
+            both = replace(
+                new,
+                config_ids=("id-today", "id-lag-20s"),
+                values={name: np.hstack([old.values[name], new.values[name]]) for name in METRICS},
+                missing=np.zeros((len(new.scenario_ids), 2), dtype=bool),
+                failed=np.zeros((len(new.scenario_ids), 2), dtype=bool),
+            )
+            found = (beside,)
+            for look in night.LOOKS:
+                here = first(both, look.scenarios)
+                found = called_again(plan, found, here, tuned, look=look, kept=1.0)
+            called += found[0].differences[0].word in (Word.BETTER, Word.WORSE)
+        assert called <= 2 * 0.05 * 60

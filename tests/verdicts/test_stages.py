@@ -208,12 +208,17 @@ def add(world: World, plan: Plan, name: str, change: Change | None) -> None:
     scenarios = store.read_table("scenarios", plan.experiment, plan.night)
     stage = next(one for one in plan.stages if one.panel == name)
     larger = replace(world, scenarios=stage.scenarios)
-    ids = load_verdict(plan.experiment, plan.night).awaits_confirm
+    verdict = load_verdict(plan.experiment, plan.night)
+    asked = {plan.reference_id, *verdict.awaits_reference} if verdict.awaits_reference else {}
+    wanted = {
+        name: ({*verdict.awaits_confirm, *asked}, change),
+        name + BASELINE_SIDE: (verdict.awaits_confirm, None),
+    }
     sides = [
         larger.outcome_rows(name, one, how).assign(panel=panel)
         for one in world.names
+        for panel, (ids, how) in wanted.items()
         if f"id-{one}" in ids
-        for panel, how in ((name, change), (name + BASELINE_SIDE, None))
     ]
     rows = larger.scenario_rows(name)
     store.write_table("outcomes", plan.experiment, plan.night, pd.concat([outcomes, *sides]))
@@ -232,12 +237,12 @@ def rising(factor: float, *panels: str, every: int = 6) -> Change:
     return change
 
 
-def staged(world: World, change: Change) -> NightVerdict:
+def staged(world: World, change: Change | None) -> NightVerdict:
     """Judge a night with as many stages as it asks for."""
     plan = world.write(LATER, change)
     judge_night(plan)
     for number, stage in enumerate(plan.stages, start=1):
-        if not load_verdict(plan.experiment, plan.night).awaits_confirm:
+        if not load_verdict(plan.experiment, plan.night).awaiting:
             break
         if number > 1:
             add(world, plan, stage.panel, change)

@@ -24,7 +24,7 @@ from isr_pipeline.worlds.run import advance
 def configured(index: int) -> list[Scenario]:
     """One scenario of the default experiment under all configurations of the experiment."""
     experiment = load_experiment("operators")
-    row = draw_scenario(experiment.source, "regression", "2026-11-19", index)
+    row = draw_scenario(experiment.source, "regression", index)
     drawn = scenario_from_json(row.scenario_json)
     return [apply(drawn, one.overrides) for one in configurations(experiment)]
 

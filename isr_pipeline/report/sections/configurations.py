@@ -132,15 +132,18 @@ def _stages(data: NightData) -> str:
     rows = [
         f'<tr><th scope="row">{escape(one.panel)}</th><td class="n">{one.scenarios}</td>'
         f'<td class="n">{one.scenarios_together}</td><td class="n">{one.configurations}</td>'
-        f'<td class="n">{one.decided}</td></tr>'
+        f'<td class="n">{one.decided}</td><td class="n">{one.asked}</td>'
+        f'<td class="n">{one.answered}</td></tr>'
         for one in verdict.stages
     ]
     head = [
         ("panel", ""),
         ("scenarios", "n"),
         ("looked at together", "n"),
-        ("configurations", "n"),
+        ("open against the baseline", "n"),
         ("decided", "n"),
+        ("asked", "n"),
+        ("answered", "n"),
     ]
     caption = f"Simulated for what was not decided: {verdict.scenarios_used} scenarios in all"
     stopped = f"<p>{escape(verdict.stopped)}</p>" if verdict.stopped else ""
