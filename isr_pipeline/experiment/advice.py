@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.distinct import Asked, laid_over
+from isr_pipeline.experiment.distinct import Asked, clash
 from isr_pipeline.experiment.own_values import everyone
 from isr_pipeline.experiment.reads import why_not
-from isr_pipeline.scenarios.model import TOPICS, Scenario, check
+from isr_pipeline.scenarios.model import TOPICS, Scenario
 
 ADVICE = "published-advice"
 """Group of an experiment that holds what others advise."""
@@ -108,9 +107,8 @@ def followed(published: Sequence[Advice], today: Scenario, overridden: Collectio
             continue
         both = {f"{TOPICS}.{key}": value for key, value in kept.items() if key in overridden}
         one = replace(one, overrides=kept | both)
-        clash = _clash(one, today)
-        if clash:
-            left_out.append(f"{one.name}: {clash}")
+        if reason := clash(one, today):
+            left_out.append(f"{one.name}: {reason}")
             continue
         whole.append(one)
         in_part += [f"{one.name}: without {key}, {why}" for key, why in idle.items()]
@@ -122,12 +120,3 @@ def _idle(key: str, today: Scenario, overridden: Collection[str]) -> str:
     reason = why_not(key, today)
     who = "" if reason or key in overridden else everyone(today, key)
     return f"a key of which every {who} has its own value" if who else reason
-
-
-def _clash(one: Asked, today: Scenario) -> str:
-    """Which value of the cluster the advice does not go with, if any."""
-    try:
-        check(laid_over(today, one), one.name)
-    except InputError as error:
-        return f"does not go with {error.field}={error.given} of this cluster"
-    return ""
