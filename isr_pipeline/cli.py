@@ -38,6 +38,9 @@ RUN, ASK, TRY, KAFKA, HERE = (
 """Headings of ``--help``: what a person wants."""
 
 
+DEFAULT_FAULTS = "nightly"
+"""Of a question that names none."""
+
 COMMANDS = (
     *("night", "why", "blame", "baseline", "cluster", "experiment", "keys", "simulate", "conform"),
     *("sources", "doctor", "ui", "airflow"),
@@ -500,40 +503,47 @@ def _check_reduction(
 
 @experiment_app.command("new")
 def experiment_new(
-    name: Annotated[str, typer.Argument(help="Of the experiment.")],
     cluster: Annotated[
         str,
-        typer.Option(
-            "--cluster", help="A file of config/clusters.", autocompletion=completing.clusters
-        ),
+        typer.Argument(help="A file of config/clusters.", autocompletion=completing.clusters),
     ],
+    name: Annotated[
+        str | None, typer.Option("--name", help="Of the experiment; else the cluster's.")
+    ] = None,
     asks: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--ask",
             metavar="KEY=V1,V2",
-            help="Values to compare; several: all of them.",
+            help="Values to compare with today's; several: every combination of them.",
             autocompletion=_key_and_value,
         ),
-    ],
+    ] = None,
     faults: Annotated[
         str,
         typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
-    ] = "nightly",
+    ] = DEFAULT_FAULTS,
     *,
     override_topics: Annotated[
         bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write an experiment that asks for settings of a cluster."""
+    """Write an experiment that asks for settings of a cluster; without --ask, propose some."""
+    if not asks:
+        for option, given in (("--name", name), ("--override-topics", override_topics or None)):
+            if given is not None:
+                raise InputError("experiment new", option, given, "only together with --ask")
+        _propose(cluster, faults, as_json=as_json)
+        return
     _check_home()
     from isr_pipeline.experiment.asking import new_experiment  # noqa: PLC0415
     from isr_pipeline.host.progress import stages  # noqa: PLC0415
 
+    name = cluster if name is None else name
     with stages(f"experiment {name}") as say:
         answer = new_experiment(
-            name, cluster, faults, asks, override_topics=override_topics, say=say
+            cluster, name, faults, asks, override_topics=override_topics, say=say
         )
     if as_json:
         _print_json(
@@ -548,6 +558,23 @@ def experiment_new(
     for line in answer.lines:
         _say(line)
     _say(f"written to {answer.file}")
+
+
+def _propose(cluster: str, faults: str, *, as_json: bool) -> None:
+    """Print the commands that a cluster's own values suggest, each with its reason."""
+    from isr_pipeline.experiment.file import find_named  # noqa: PLC0415
+    from isr_pipeline.experiment.questions import questions, standing_cluster  # noqa: PLC0415
+
+    found = questions(standing_cluster(cluster))
+    find_named("experiment new", "--faults", "faults", faults)
+    named = "" if faults == DEFAULT_FAULTS else faults
+    commands = [(one.why, one.command(cluster, named)) for one in found]
+    if as_json:
+        _print_json([{"why": why, "command": command} for why, command in commands])
+        return
+    for why, command in commands:
+        _say(f"# {why}")
+        _say(command)
 
 
 # -- clusters ---------------------------------------------------------------------------------

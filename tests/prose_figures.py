@@ -29,7 +29,7 @@ from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
 from isr_pipeline.errors import BudgetSpent, Refused
-from isr_pipeline.experiment import asking
+from isr_pipeline.experiment import asking, combinations
 from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import planned_stages
@@ -671,6 +671,7 @@ def _files() -> Iterable[Claim]:
         live.ANSWER_S_MAX, live.CONNECT_S_MAX,
     )  # fmt: skip
     yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
+    yield now(page, "More than {} combinations", combinations.CONFIGURATIONS_MAX)
     yield now(page, "{} scenarios at most", asking.FULL)
     yield from given(
         page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"

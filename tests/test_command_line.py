@@ -258,7 +258,7 @@ class TestShell:
             ("night show 2026-11-19 --experiment h", ["history"]),
             ("why 2026-11-19 sol", ["solution-1"]),
             ("cluster show dem", ["demo"]),
-            ("experiment new q --cluster tiny --ask min.ins", ["min.insync.replicas="]),
+            ("experiment new tiny --ask min.ins", ["min.insync.replicas="]),
         ],
     )
     def test_bash(self, home: Path, words: str, offered: list[str]) -> None:

@@ -2,8 +2,8 @@
 
 A night of each, without Airflow, in the home of the shell. What it says is kept in
 benchmarks/results/answers.jsonl, a line for each night; docs/project/experiments/NAME.md shows the
-newest line. `python -m tools.answers --write` writes the pages from what was kept, and runs
-nothing.
+newest line, unless the experiment has changed since. `python -m tools.answers --write` writes the
+pages from what was kept, and runs nothing.
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "project" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
 COLUMNS = (*MAIN, LOST)
-NOTHING = "\nNo answer is kept yet: `make answers` asks for it.\n\n"
+NOTHING = "\nThe experiment was not asked since it last changed: `make answers` asks it.\n\n"
 
 
 def keep(shown: dict[str, Any]) -> None:
     """Add what `night show --json` says of a night to what is kept."""
+    asked = load_experiment(shown["experiment"])
     line = {
         "experiment": shown["experiment"],
+        "experiment_digest": asked.digest,
         "night": shown["night"],
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "scenarios": load_experiment(shown["experiment"]).panels.regression,
+        "scenarios": asked.panels.regression,
         "panel_digest": shown["panel_digest"],
         "against_reference": shown["against_reference"],
         "metrics": {
@@ -56,11 +58,12 @@ def keep(shown: dict[str, Any]) -> None:
 
 
 def newest(experiment: str) -> dict[str, Any] | None:
-    """The newest line of an experiment; None if it was never asked."""
+    """The newest line of an experiment; None if it was not asked since it last changed."""
     if not KEPT.is_file():
         return None
     lines = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
-    return next((one for one in reversed(lines) if one["experiment"] == experiment), None)
+    digest = load_experiment(experiment).digest
+    return next((one for one in reversed(lines) if one.get("experiment_digest") == digest), None)
 
 
 def block(experiment: str) -> str:

@@ -43,7 +43,7 @@ PAIRS: tuple[tuple[Arm, Arm], ...] = (
     (("lag-20s", AS_DRAWN), ("today", AS_DRAWN)),
     (("lag-10s", ANEW), ("today", AS_DRAWN)),
     (("today", ANEW), ("today", AS_DRAWN)),
-    (("min-isr-2", ANEW), ("min-isr-2", AS_DRAWN)),
+    (("min-isr-1", ANEW), ("min-isr-1", AS_DRAWN)),
     (("fetchers-4", ANEW), ("today", AS_DRAWN)),
     (("slow-append-3ms", ANEW), ("today", AS_DRAWN)),
     (("lock-dropped", ANEW), ("lag-10s", AS_DRAWN)),

@@ -27,7 +27,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "today": {},
     "lag-10s": {"replica.lag.time.max.ms": 10_000},
     "lag-20s": {"replica.lag.time.max.ms": 20_000},
-    "min-isr-2": {"min.insync.replicas": 2},
+    "min-isr-1": {"min.insync.replicas": 1},
     "fetchers-4": {"num.replica.fetchers": 4},
     "slow-append-3ms": {"service.append_us": 3_000},
     "lock-dropped": {"replica.lag.time.max.ms": 10_000, "rules.isr_lock": "none"},

@@ -64,10 +64,10 @@ QUESTIONS: dict[str, Question] = {
             name="stuck-read",
             asks="A leader's read hangs: what helps the partitions of that broker?",
             labels={
-                "today": "Kafka 3.7 and later, defaults",
+                "without-elr": "3.7 to 4.0, or upgraded",
                 "solution-1": "KIP-501, Solution 1",
                 "lag-60s": "lag limit 60 s",
-                "elr": "ELR, min ISR 2",
+                "elr": "ELR",
             },
             panel=4000,
         ),

@@ -1,7 +1,7 @@
 """The reference panel: the same scenarios and configurations for every measurement of speed.
 
 The panel was drawn by the project's own generator and is kept beside this file, so that a change of
-a fault profile or of the generator does not silently change what is measured. `draw` and
+a cluster, a fault profile or the generator does not silently change what is measured. `draw` and
 `write` make it anew; figures from before are then of another series, which the digest in every line
 of results tells.
 """
@@ -14,9 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.file import ClusterFile, load_experiment
 from isr_pipeline.experiment.grid import configurations as resolve
 from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.scenarios.profile import load_profile
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 FILE = FOLDER / "reference.yaml"
+CLUSTER = FOLDER / "cluster.yaml"
 FAULTS = FOLDER / "faults.yaml"
 PANEL = FOLDER / "panel.jsonl.xz"
 DIGEST = FOLDER / "panel.sha256"
@@ -41,9 +43,12 @@ class PanelChanged(RuntimeError):
 
 
 def experiment() -> Experiment:
-    """Read the reference experiment, with a fault profile of its own."""
-    profile = load_profile(read_mapping(FAULTS), str(FAULTS))
-    return load_experiment(FILE).model_copy(update={"profile": profile})
+    """Read the reference experiment, with a cluster and a fault profile of its own."""
+    own = {
+        "cluster": ClusterFile.model_validate(read_cluster(CLUSTER, str(CLUSTER))),
+        "profile": load_profile(read_mapping(FAULTS), str(FAULTS)),
+    }
+    return load_experiment(FILE).model_copy(update=own)
 
 
 def configurations() -> tuple[Configuration, ...]:

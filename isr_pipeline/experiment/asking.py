@@ -1,7 +1,7 @@
 """``isr-pipeline experiment new``: an operator's question, written as an experiment.
 
-Today's settings of a cluster are the reference; what is asked is the product of some values; the
-published advice of others comes along. What fits into ten minutes on two cores is
+Today's settings of a cluster are the reference; what is asked is every combination of some values
+with them; the published advice of others comes along. What fits into ten minutes on two cores is
 measured with a few scenarios of this very panel on this machine. Of a large cluster only some
 partitions are kept, as few as leave room for half of the full panel; then the panels are made as
 large as fits.
@@ -9,64 +9,39 @@ large as fits.
 
 from __future__ import annotations
 
-import itertools
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED, followed
-from isr_pipeline.experiment.distinct import (
-    RELEASE,
-    TODAY,
-    Asked,
-    distinct,
-    laid_over,
-    settings_of,
-    todays,
-)
+from isr_pipeline.experiment.combinations import combined
+from isr_pipeline.experiment.distinct import TODAY, Asked, distinct, settings_of, todays
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
     ReductionEntry,
     find_named,
-    healthy_scenario,
     load_experiment,
 )
-from isr_pipeline.experiment.grid import SWITCHED_BY, configurations
-from isr_pipeline.experiment.keys import PROPOSALS
-from isr_pipeline.experiment.own_values import everyone, own_values
-from isr_pipeline.experiment.reads import switched_off, why_not
-from isr_pipeline.experiment.replicas import KEY as MIN_ISR
-from isr_pipeline.experiment.replicas import check_replicas, short_of_replicas
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.questions import standing_cluster
+from isr_pipeline.experiment.replicas import short_of_replicas
 from isr_pipeline.files.checks import Bad
-from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.whole import write_whole
-from isr_pipeline.files.words import close_or_all, shown, with_list
+from isr_pipeline.files.words import shown
 from isr_pipeline.home import config_dir
-from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import (
-    KEYS_COMMAND,
-    TOPIC_KEYS,
-    TOPICS,
-    Scenario,
-    check,
-    check_overrides,
-    scenario_from_json,
-)
+from isr_pipeline.scenarios.model import TOPICS, Scenario, scenario_from_json
 from isr_pipeline.scenarios.reduction import fewest_kept
-from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 from isr_pipeline.worlds.run import run
 
 Say = Callable[[str], object]
 """Told what is being done."""
 
-ASKED_RELEASE = "release"
 FIRST_ANSWER_S = 480
 """Of ten minutes, what is left for simulating: Airflow, Spark, checks and the report take two."""
 CORES = 2
@@ -84,7 +59,7 @@ BUDGET_MINUTES = 10
 SEED = 20261123
 SAMPLE = 6
 SAMPLE_S = 25.0
-CONFIGURATIONS_MAX = 200
+AS_TODAY = "; a name below says only what it sets"
 REASONS_SHOWN = 3
 """Reasons that a refusal gives why there is nothing to compare."""
 
@@ -107,8 +82,8 @@ class Answer:
 
 
 def new_experiment(
-    name: str,
     cluster: str,
+    name: str,
     faults: str,
     asks: Sequence[str],
     *,
@@ -118,8 +93,8 @@ def new_experiment(
     """Write an experiment that asks for settings of a cluster.
 
     Args:
-        name: of the experiment.
         cluster: name of a file in ``config/clusters``.
+        name: of the experiment.
         faults: name of a file in ``config/faults``.
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
         override_topics: ask a key also of topics that set it for themselves.
@@ -132,21 +107,18 @@ def new_experiment(
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    find_named("experiment new", "--cluster", "clusters", cluster)
     find_named("experiment new", "--faults", "faults", faults)
+    say("reading the cluster")
+    today = standing_cluster(cluster)
+    say("telling configurations apart")
+    wanted = combined(asks, today, override_topics=override_topics)
+    advice = followed(PUBLISHED, today, _of_topics(wanted))
+    found = distinct(wanted, advice.configurations, today)
+    asked, advised = found.asked, found.advised
+    if not asked:
+        raise Refused(_nothing(found.left_out))
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
-        say("reading the cluster")
-        write_whole(draft, _text(cluster, faults, [Asked(TODAY, {})], [], _Size(FULL)))
-        today = healthy_scenario(load_experiment(draft), str(path))
-        say("telling configurations apart")
-        wanted = list(_product(asks, today, override_topics=override_topics))
-        overridden = _of_topics(wanted)
-        advice = followed(PUBLISHED, today, overridden)
-        found = distinct(wanted, advice.configurations, today)
-        asked, advised = found.asked, found.advised
-        if not asked:
-            raise Refused(_nothing(found.left_out[: len(wanted)]))
         write_whole(draft, _text(cluster, faults, asked, advised, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
@@ -164,9 +136,10 @@ def new_experiment(
         draft.unlink(missing_ok=True)
     write_whole(path, text)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
+    left_out = (*found.left_out, *found.advice_left_out, *advice.left_out)
     lines = [
         *_compared(today, asked, advised),
-        *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
+        *(f"{one}; left out" for one in left_out),
         *(one for one in advice.in_part if one.partition(":")[0] in names),
         *own_values(today, [one.overrides for one in (*asked, *advised)]),
         *short_of_replicas(today, [one.overrides for one in asked]),
@@ -177,75 +150,6 @@ def new_experiment(
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
-def _place(name: str) -> Path:
-    try:
-        NAME.read(name)
-    except Bad as bad:
-        raise InputError("experiment new", "NAME", shown(name), bad.allowed) from None
-    path = config_dir() / "experiments" / f"{name}.yaml"
-    if path.exists():
-        raise InputError("experiment new", "NAME", name, f"a name that {path.parent} does not have")
-    return path
-
-
-# ---------------------------------------------------------------------------- what is asked
-
-
-def _product(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> Iterator[Asked]:
-    """Every combination of the asked values."""
-    read_by = [today, *_under_what_is_asked(asks, today)]
-    axes = [_axis(one, read_by, override_topics=override_topics) for one in asks]
-    keys = [key for key, _ in axes]
-    if not axes:
-        raise InputError("experiment new", "--ask", "nothing", "KEY=V1,V2 at least once")
-    for key in keys:
-        if keys.count(key) > 1:
-            raise InputError("--ask", key, "asked twice", "each key once, with all its values")
-    total = 1
-    for _, values in axes:
-        total *= len(values)
-    if total > CONFIGURATIONS_MAX:
-        raise InputError("--ask", "", f"{total} combinations", f"at most {CONFIGURATIONS_MAX}")
-    for point in itertools.product(*(values for _, values in axes)):
-        overrides: dict[str, Any] = {}
-        for key, value in zip(keys, point, strict=True):
-            overrides[RELEASE if key == ASKED_RELEASE else key] = value
-        name = _named(overrides)
-        if override_topics:
-            both = {f"{TOPICS}.{key}": v for key, v in overrides.items() if key in TOPIC_KEYS}
-            overrides |= both
-        asked = Asked(name, overrides)
-        try:
-            check(laid_over(today, asked), "--ask")
-        except InputError as error:
-            raise InputError("--ask", error.field, error.given, error.allowed) from None
-        yield asked
-
-
-def _under_what_is_asked(asks: Sequence[str], today: Scenario) -> Iterator[Scenario]:
-    """The cluster under each asked release and switch: a key may decide something only there.
-
-    A release that this cluster cannot have is left out here; its combinations say why.
-    """
-    axes = [_deciding(ask) for ask in asks]
-    for point in itertools.product(*(axis for axis in axes if axis)):
-        under = laid_over(today, Asked("asked", dict(point)))
-        try:
-            check(under, "--ask")
-        except InputError:
-            continue
-        yield under
-
-
-def _deciding(ask: str) -> list[tuple[str, Any]]:
-    """What of a question decides whether other keys are read: releases, or a switch that is on."""
-    key, _, values = ask.partition("=")
-    parts = [part.strip() for part in values.split(",")]
-    if key == ASKED_RELEASE:
-        return [(RELEASE, _release(part)) for part in parts]
-    return [(key, True)] if key in SWITCHED_BY.values() and "true" in parts else []
-
-
 def _of_topics(wanted: Sequence[Asked]) -> set[str]:
     """Keys that are also asked of topics that set them for themselves."""
     prefix = f"{TOPICS}."
@@ -253,91 +157,16 @@ def _of_topics(wanted: Sequence[Asked]) -> set[str]:
     return {key.removeprefix(prefix) for key in named if key.startswith(prefix)}
 
 
-def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tuple[str, list[Any]]:
-    """One question's key, and its values, read and checked.
-
-    Args:
-        ask: ``KEY=V1,V2``.
-        read_by: the cluster today, then under each asked release and switch.
-        override_topics: whether topics that set the key take the values too.
-    """
-    key, equals, values = ask.partition("=")
-    if not equals or not values:
-        raise InputError("--ask", "", shown(ask), "KEY=V1,V2")
-    parts = [part.strip() for part in values.split(",")]
-    if len(set(parts)) < len(parts):
-        raise InputError("--ask", key, values, "each value once")
-    if key == ASKED_RELEASE:
-        return key, [_release(part) for part in parts]
-    _check_key(key, read_by)
-    _check_takers(key, read_by[0], override_topics=override_topics)
-    read = [parse_value(part, f"--ask {key}") for part in parts]
-    checked = [check_overrides({key: one}, "--ask", "")[key] for one in read]
-    if key == MIN_ISR:
-        check_replicas(checked, read_by[0], override_topics=override_topics)
-    return key, checked
-
-
-def _release(text: str) -> str:
-    named = release_named(text, Path())
+def _place(name: str) -> Path:
     try:
-        check_overrides({RELEASE: named}, "--ask", "")
-    except InputError:
-        allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
-        raise InputError("--ask", ASKED_RELEASE, shown(text), allowed) from None
-    return text
-
-
-def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
-    """Refuse a key that no broker can be given, or that decides nothing.
-
-    Args:
-        key: of Kafka.
-        read_by: the cluster today, then under each asked release and switch: one that reads it
-            suffices.
-    """
-    readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
-    if key not in KEYS:
-        allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
-        raise InputError("--ask", key, "unknown key", allowed)
-    reasons = [why_not(key, one) for one in read_by]
-    if all(reasons):
-        switch = switched_off(key, read_by[0])
-        also = f", or --ask {switch}=true as well" if switch else ""
-        allowed = f"a key that decides something in this cluster{also}"
-        raise InputError("--ask", key, reasons[0], allowed)
-
-
-def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
-    """Refuse a key that nobody takes from the cluster: no value of the cluster changes anything."""
-    who = everyone(today, key)
-    if who == "topic" and override_topics:
-        return
-    instead = {
-        "topic": "--override-topics, which asks it of the topics too",
-        "broker": "a key that some broker takes from the cluster's settings",
-    }
-    if who:
-        given = f"every {who} has its own value, and keeps it"
-        raise InputError("--ask", key, given, instead[who])
-
-
-def _named(overrides: Mapping[str, Any]) -> str:
-    """Name a configuration by its values: ``lag.time.max.ms-5000``."""
-    parts = []
-    for key, value in overrides.items():
-        short = re.sub(r"^(replica|broker|leader|cluster|zookeeper)\.", "", key)
-        parts.append(f"{short}-{str(value).lower()}")
-    name = re.sub(r"[^a-z0-9._+-]", "-", "_".join(parts))
-    return name if len(name) <= 60 else f"{name[:51]}-{abs(hash_of(name)):08x}"
-
-
-def hash_of(text: str) -> int:
-    """A number of eight hexadecimal digits that stands for a text."""
-    value = 0
-    for letter in text:
-        value = (31 * value + ord(letter)) & 0xFFFFFFFF
-    return value
+        NAME.read(name)
+    except Bad as bad:
+        raise InputError("experiment new", "--name", shown(name), bad.allowed) from None
+    path = config_dir() / "experiments" / f"{name}.yaml"
+    if path.exists():
+        allowed = f"a name that {path.parent} does not have"
+        raise InputError("experiment new", "--name", name, allowed)
+    return path
 
 
 # ---------------------------------------------------------------------------- how much of it
@@ -461,7 +290,9 @@ def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked])
     count = 1 + len(asked) + len(advised)
     yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
     keys = dict.fromkeys(key for one in asked for key in one.overrides)
-    yield f"  {TODAY}: {settings_of(todays([*keys], today))}"
+    values = settings_of(todays([*keys], today))
+    several = any(len(one.overrides) < len(keys) for one in asked)
+    yield f"  {TODAY}: {values}{AS_TODAY if several else ''}"
     for one in asked:
         yield f"  {one.name}"
     for one in advised:

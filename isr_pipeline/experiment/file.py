@@ -324,12 +324,10 @@ def load_experiment(
     path = _find("experiments", str(name_or_path))
     where = said_path(path)
     written = read_experiment_file(path)
-    cluster_path = find_named(where, "cluster", "clusters", written.cluster)
     faults_path = find_named(where, "faults", "faults", written.faults)
     profile = load_profile(_raw(faults_path, said_path(faults_path)), said_path(faults_path))
     profile = reshared(profile, written.shares, f"{where}: shares")
-    cluster_where = said_path(cluster_path)
-    cluster = validated(ClusterFile, read_cluster(cluster_path, cluster_where), cluster_where)
+    cluster, cluster_where = named_cluster(where, "cluster", written.cluster)
     experiment = Experiment(
         name=path.stem,
         where=where,
@@ -348,7 +346,7 @@ def load_experiment(
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy = healthy_scenario(experiment, said_path(cluster_path))
+    healthy = healthy_scenario(experiment, cluster_where)
     kept = reduction or written.reduction
     if kept is not None:
         experiment = _reduced(experiment, healthy, kept)
@@ -356,6 +354,22 @@ def load_experiment(
     if written.budget is not None:
         _check_budget(experiment)
     return experiment
+
+
+def named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
+    """Read a cluster of the configuration; also gives the path of its file, for error lines.
+
+    Args:
+        where: who names it, for the error line.
+        field: likewise.
+        name: without the ending.
+
+    Raises:
+        InputError: no such file, or the first thing in it that cannot be used.
+    """
+    path = find_named(where, field, "clusters", name)
+    file = said_path(path)
+    return validated(ClusterFile, read_cluster(path, file), file), file
 
 
 def written_reduction(name_or_path: str | Path) -> ReductionEntry | None:

@@ -114,7 +114,7 @@ class TestPanel:
         rows = panel.simulated_stretch(experiment, 0, 2)
         assert len(rows) == 2 * len(arms)
         found = panel.ratios(panel.summaries(rows, arms, experiment.reference))
-        assert list(found) == [arm.name for arm in arms if arm.name != "today"]
+        assert list(found) == [arm.name for arm in arms if arm.name != experiment.reference]
         assert found["solution-1"]["produce_unavailable_rate"].value > 0
 
     @pytest.mark.slow

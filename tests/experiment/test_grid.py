@@ -83,7 +83,7 @@ class TestShipped:
         ("name", "key", "values"),
         [
             ("operators", "replica.lag.time.max.ms", {10000, 15000, 20000, 26000, 30000, 60000}),
-            ("operators", "min.insync.replicas", {1, 2}),
+            ("operators", "min.insync.replicas", {1, 2, 3}),
             ("operators", "num.replica.fetchers", {1, 2, 4}),
             ("operators", "broker.session.timeout.ms", {6000, 9000, 12000, 18000}),
             ("operators", "eligible.leader.replicas.version", {0, 1}),
@@ -102,10 +102,11 @@ class TestShipped:
 
     @pytest.mark.parametrize("name", ["operators", "proposals", "history"])
     def test_reference(self, shipped: Shipped, name: str) -> None:
-        """The reference is today's Kafka with its defaults."""
+        """The reference is the cluster as it stands: today's Kafka, and min ISR 2."""
         reference = next(one for one in shipped[name] if one.name == "today")
         assert reference.overrides == {}
         assert reference.params["replica.lag.time.max.ms"] == 30000
+        assert reference.params["min.insync.replicas"] == 2
 
     def test_params_are_filled(self, shipped: Shipped) -> None:
         """All configurations have the same parameters, the main ones first."""

@@ -55,7 +55,7 @@ def test_many_groups_share_shards() -> None:
     """Seven groups are three shards of neighbours, about as large as one another."""
     plan = make_plan("operators", NIGHT, 20)
     assert [shard.name for shard in plan.shards] == [
-        "defaults+published-advice+lag-limit",
+        "reference+published-advice+lag-limit",
         "min-isr+upgraded+unclean",
         "session+fetchers",
     ]

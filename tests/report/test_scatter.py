@@ -31,7 +31,7 @@ class TestPlaced:
 
     def test_two_names_without_room_are_one_and_a_number(self) -> None:
         """What is at one place is not left out because both names do not fit."""
-        told = placed([(5, 10)] * 2, ["unclean", "unclean-min-isr-2"], [5, 5], (150, 20), 20)
+        told = placed([(5, 10)] * 2, ["unclean", "unclean-min-isr-1"], [5, 5], (150, 20), 20)
         assert told[0][0] == "unclean and 1 more"
 
     def test_a_name_without_room_is_left_out(self) -> None:
