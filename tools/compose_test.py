@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "isr-rehearsal"
 HEALTHY_SECONDS_MAX = 900
 NIGHT_SECONDS_MAX = 1800
+ANSWER_SECONDS_MAX = 300
+"""For a service on a machine that does much else."""
 NIGHTS = ("2026-11-18", "2026-11-19")
 NIGHTLY = "isr_nightly_smoke"
 
@@ -472,8 +474,12 @@ def fetch(
     headers = {"Content-Type": "application/json"} | ({"Authorization": login} if login else {})
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - the loopback's http
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        content: dict[str, Any] = json.load(answer)
+    try:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX) as answer:  # noqa: S310
+            content: dict[str, Any] = json.load(answer)
+    except TimeoutError:
+        given = f"no answer within {ANSWER_SECONDS_MAX} s"
+        raise RehearsalError(f"{request.get_method()} {address}: {given}") from None
     return content
 
 
