@@ -44,7 +44,6 @@ from isr_pipeline.files.words import counted, shown
 from isr_pipeline.host.progress import Progress
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.outcomes.panel_here import (
-    ANY_NIGHT,
     REGRESSION,
     processes,
     simulate_scenario,
@@ -82,6 +81,9 @@ FORMAT = 1
 
 SCENARIOS = 1000
 """Scenarios unless somebody says otherwise: a first answer in about three minutes on two cores."""
+
+NIGHT = "2026-01-01"
+"""Of the plan; no scenario of a regression panel depends on it."""
 
 ANSWERED = (LOST, ONE_REPLICA, PRODUCE, OFFLINE)
 """Metrics that have a line of their own: records first, then what producers feel."""
@@ -231,7 +233,7 @@ def _plan(a: str, b: str, cluster: str, faults: str, scenarios: int) -> Plan:
         _check_differ(asked["a"], asked["b"], b, today)
         file.write_text(_experiment(cluster, faults, asked), encoding="utf-8")
         try:
-            return make_plan(file, ANY_NIGHT, scenarios)
+            return make_plan(file, NIGHT, scenarios)
         except InputError as error:  # all but the panel's size was checked before
             raise InputError("compare", "--budget", error.given, error.allowed) from None
 
@@ -305,7 +307,7 @@ def _panels(
     experiments: Sequence[Experiment], plan: Plan, simulate: Simulate, what: str
 ) -> list[PanelOutcomes]:
     """Simulate the regression panel of each experiment under A and B."""
-    drawn = [list(draw_panel(one.source, REGRESSION, ANY_NIGHT)) for one in experiments]
+    drawn = [list(draw_panel(one.source, REGRESSION, NIGHT)) for one in experiments]
     every = [(row, plan.configurations) for rows in drawn for row in rows]
     ids = [one.config_id for one in plan.configurations]
     panels = []
