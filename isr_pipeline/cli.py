@@ -684,8 +684,10 @@ def compare(
     if as_json:
         _print_json(found.as_json())
         return
-    for line in (*comparing.lines(found), "", *comparing.table(found)):
-        _say(line)
+    for line in comparing.lines(found):
+        is_mark = line == found.mark
+        typer.secho(line, fg="red" if is_mark else None, bold=is_mark)
+    _say("\n".join(["", *comparing.table(found)]))
 
 
 @app.command(rich_help_panel=ASK)

@@ -163,6 +163,11 @@ class Compared:
     notes: tuple[str, ...]
     code_version: str
 
+    @property
+    def mark(self) -> str:
+        """What B promises less of acks=all than A, and what that does to records; often empty."""
+        return differences.promise(self.against) if self.against.weaker else ""
+
     def as_json(self) -> dict[str, Any]:
         """The same for other programs."""
         told = asdict(self) | {"against": self.against.model_dump(mode="json")}
@@ -414,7 +419,7 @@ def lines(found: Compared) -> list[str]:
     told = {one.metric: one for one in found.against.differences}
     scenarios = counted(found.scenarios, "scenario")
     said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
-    said += [differences.promise(found.against)] if found.against.weaker else []
+    said += [found.mark] if found.mark else []
     said += [f"{label(name)}: {_answer(told[name])}" for name in ANSWERED if name in told]
     undecided = [one for one in told.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
@@ -445,8 +450,8 @@ def table(found: Compared) -> list[str]:
         for one in ordered
     ]
     head = ("", f"A: {found.a}", f"B: {found.b}", "B to A", "", "most of it with")
-    weaker = [f"**{differences.promise(found.against)}**", ""] if found.against.weaker else []
-    return [*weaker, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
+    mark = [f"**{found.mark}**", ""] if found.mark else []
+    return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
 
 
 def _when(mostly: Mostly | None) -> str:
