@@ -42,8 +42,8 @@ DEFAULT_FAULTS = "nightly"
 """Of a question that names none."""
 
 COMMANDS = (
-    *("night", "why", "blame", "baseline", "cluster", "experiment", "keys", "simulate", "conform"),
-    *("sources", "doctor", "ui", "airflow"),
+    *("night", "why", "blame", "baseline", "cluster", "experiment", "compare", "keys"),
+    *("simulate", "conform", "sources", "doctor", "ui", "airflow"),
 )
 """First words of the command line, most wanted first."""
 
@@ -673,6 +673,48 @@ def cluster_show(
         return
     for line in lines(seen, Path(cluster).stem):
         _say(line)
+
+
+@app.command(rich_help_panel=ASK)
+def compare(
+    a: Annotated[
+        str, typer.Argument(help="The reference: KEY=VALUE,…, release=3.9, rules=NAME, or today.")
+    ],
+    b: Annotated[str, typer.Argument(help="What is compared with it, likewise.")],
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster", help="A file of config/clusters.", autocompletion=completing.clusters
+        ),
+    ] = "default",
+    faults: Annotated[
+        str,
+        typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
+    ] = "nightly",
+    budget: Annotated[
+        int | None, typer.Option("--budget", metavar="SCENARIOS", help="How many to simulate.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write table.md and compare.json.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two configurations over the same faults: an answer, and a table to paste."""
+    _check_home()
+    from isr_pipeline.report import compare as comparing  # noqa: PLC0415
+
+    scenarios = comparing.SCENARIOS if budget is None else budget
+    found = comparing.compare(a, b, cluster=cluster, faults=faults, scenarios=scenarios)
+    if out is not None:
+        comparing.write(found, out)
+    if as_json:
+        _print_json(found.as_json())
+        return
+    for line in comparing.lines(found):
+        is_mark = line == found.mark
+        typer.secho(line, fg="red" if is_mark else None, bold=is_mark)
+    _say("\n".join(["", *comparing.table(found)]))
 
 
 @app.command(rich_help_panel=ASK)

@@ -57,7 +57,6 @@ OTHER_KEYS = {
 
 MADE_LATER = {
     "config/clusters/mine.yaml",
-    "config/experiments/joins-in-time.yaml",
     "config/experiments/lag.yaml",
     "config/experiments/tutorial-lag.yaml",
     "isr_pipeline/shipped",

@@ -154,7 +154,7 @@ class TestExamples:
     def test_rule_set(self, config: Path) -> None:
         """It is the newest release with one switch changed."""
         text = read_rule_set(config / "rule-sets" / "example.yaml", "f")
-        assert text == "example (3.7+ with expand_needs_lag=true)"
+        assert text == "example (3.7+ with expand_needs_lag=under_min_isr)"
 
     @pytest.mark.parametrize("file", sorted(FILES))
     def test_has_every_field(self, file: str) -> None:

@@ -20,6 +20,7 @@ from isr_pipeline.kafka.releases import (
     RELEASES,
     RULE_SETS,
     Clock,
+    ExpandNeedsLag,
     RegistrationRetry,
     Reset,
     RuleSet,
@@ -33,6 +34,7 @@ _BOOLEANS = {"true": True, "false": False}
 _ENUMS: dict[str, Mapping[str, Any]] = {
     "clock": {one.name.lower(): one for one in Clock},
     "reset": {one.name.lower(): one for one in Reset},
+    "expand_needs_lag": {one.name.lower(): one for one in ExpandNeedsLag},
     "registration_retry": {one.name.lower(): one for one in RegistrationRetry},
     "isr_lock": LOCKS,
     "fetcher": FETCHERS,

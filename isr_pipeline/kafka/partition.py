@@ -12,8 +12,8 @@ from enum import IntEnum
 
 from isr_pipeline.kafka.compiling import rule
 from isr_pipeline.kafka.record import Leader, Pending
-from isr_pipeline.kafka.releases import Rules
-from isr_pipeline.kafka.replica import holds_high_watermark, in_time, is_out_of_sync
+from isr_pipeline.kafka.releases import ExpandNeedsLag, Rules
+from isr_pipeline.kafka.replica import holds_high_watermark, is_caught_up, is_out_of_sync
 
 
 class Produce(IntEnum):
@@ -149,13 +149,10 @@ def out_of_sync_mask(
 
 
 @rule
-def may_expand(
-    rules: Rules, leader: Leader, position: int, eligible: int, now: int, lag_max: int
-) -> bool:
-    """Whether a follower that has just fetched joins the ISR.
+def may_expand(rules: Rules, leader: Leader, position: int, eligible: int) -> bool:
+    """Whether a follower that has just fetched joins the ISR, if its lag allows it.
 
-    In no release is its lag tested, only in KAFKA-4485's text; the next tick may take it out
-    again. Partition.maybeExpandIsr @ 0.8.2.2, 2.2.2, needsExpandIsr @ 1eb7644349.
+    Partition.maybeExpandIsr @ 0.8.2.2, 2.2.2, needsExpandIsr @ 1eb7644349.
     """
     if leader.pending != Pending.NONE or (leader.isr >> position) & 1:
         return False
@@ -164,11 +161,25 @@ def may_expand(
         return False
     if rules.expand_needs_epoch_start and follower.log_end_offset < leader.epoch_start:
         return False
-    if rules.expand_needs_eligible and not (eligible >> position) & 1:
-        return False
-    if rules.expand_needs_lag:
-        return in_time(rules, follower, now, lag_max)
-    return True
+    return not rules.expand_needs_eligible or bool((eligible >> position) & 1)
+
+
+@rule
+def lag_lets_join(
+    rules: Rules, leader: Leader, position: int, min_isr_eff: int, now: int, lag_max: int
+) -> bool:
+    """Whether a follower that has just fetched is near enough to join the ISR.
+
+    In every release it is; the next tick may take it out again. KAFKA-4485's text and
+    apache/kafka#23024 ask as the tick does.
+    """
+    if rules.expand_needs_lag == ExpandNeedsLag.NEVER:
+        return True
+    met = size_of(leader.isr) >= min_isr_eff
+    if rules.expand_needs_lag == ExpandNeedsLag.UNDER_MIN_ISR and met:
+        return True
+    follower = leader.followers[position]
+    return is_caught_up(rules, follower, leader.log_end_offset, now, lag_max)
 
 
 @rule

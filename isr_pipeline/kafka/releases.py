@@ -58,6 +58,17 @@ class Reset(IntEnum):
     """3.3 and later: on a new leader epoch only."""
 
 
+class ExpandNeedsLag(IntEnum):
+    """When a follower's lag is tested before it joins the ISR."""
+
+    NEVER = 0
+    """Every release."""
+    ALWAYS = 1
+    """KAFKA-4485 as worded."""
+    UNDER_MIN_ISR = 2
+    """While the ISR is below min.insync.replicas (apache/kafka#23024, open)."""
+
+
 class Lock(IntEnum):
     """What holds the partition's lock against the isr-expiration tick."""
 
@@ -158,7 +169,8 @@ class ReleaseRules:
         min_isr_capped: min.insync.replicas is at most the replication factor (KAFKA-15583).
         expand_needs_epoch_start: joining asks for an offset in the leader's own epoch (KAFKA-7128).
         expand_needs_eligible: joining asks for a broker neither fenced nor stopping (KIP-841).
-        expand_needs_lag: joining asks for a lag within the limit (the text of KAFKA-4485 only).
+        expand_needs_lag: when joining asks for a lag within the limit: always in the text of
+            KAFKA-4485 only; under_min_isr is what apache/kafka#23024 proposes.
         async_isr: ISR changes are proposed and answered later (KIP-497).
         answer_raises_hw: the answer to an ISR change raises the high watermark at once; without
             it the next append or fetch does (KAFKA-13091, 3.1).
@@ -216,7 +228,7 @@ class ReleaseRules:
     min_isr_capped: bool
     expand_needs_epoch_start: bool
     expand_needs_eligible: bool
-    expand_needs_lag: bool
+    expand_needs_lag: ExpandNeedsLag
     async_isr: bool
     answer_raises_hw: bool
     alter_reverts: bool
@@ -315,7 +327,7 @@ _V082: Final = RuleSet(
     min_isr_capped=False,
     expand_needs_epoch_start=False,
     expand_needs_eligible=False,
-    expand_needs_lag=False,
+    expand_needs_lag=ExpandNeedsLag.NEVER,
     async_isr=False,
     answer_raises_hw=True,
     alter_reverts=False,
@@ -376,7 +388,7 @@ _V4485_DOC: Final = replace(
     clock=Clock.ISSUE_TEXT,
     reset=Reset.EVERY_CALL_SENTINEL,
     hw_waits_for_caught_up=True,
-    expand_needs_lag=True,
+    expand_needs_lag=ExpandNeedsLag.ALWAYS,
     tick_divisor=2,
     isr_lock=Lock.NONE,
 )
@@ -388,7 +400,7 @@ _V0102: Final = replace(
     name="0.10.2-2.0",
     key_defaults="0.10.2-2.0",
     clock=Clock.FETCH_TIME,
-    expand_needs_lag=False,
+    expand_needs_lag=ExpandNeedsLag.NEVER,
     isr_lock=Lock.COMPLETION,
 )
 

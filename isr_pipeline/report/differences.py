@@ -34,14 +34,18 @@ def sentence(one: AgainstReference) -> str:
 def effects(one: AgainstReference) -> list[str]:
     """What differs, a part for each word."""
     differing = sorted(
-        (each for each in one.differences if each.differing),
-        key=lambda each: IN_ORDER.index(each.metric) if each.metric in IN_ORDER else len(IN_ORDER),
+        (each for each in one.differences if each.differing), key=lambda each: place(each.metric)
     )
     parts = []
     for word in WORDS:
         told = [f"{label(each.metric)} {size(each)}" for each in differing if each.word is word]
         parts += [f"{word}: {', '.join(told)}"] if told else []
     return parts
+
+
+def place(metric: str) -> int:
+    """Where a metric stands in a sentence or a table."""
+    return IN_ORDER.index(metric) if metric in IN_ORDER else len(IN_ORDER)
 
 
 def size(one: Difference) -> str:

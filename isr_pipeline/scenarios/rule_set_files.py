@@ -2,9 +2,9 @@
 
 A file says a release to start from and the switches that differ::
 
-    description: What if a replica could join only while its lag is within the limit?
+    description: What if a replica below min ISR could join only while its lag is within the limit?
     base: 3.7+
-    switches: {expand_needs_lag: true}
+    switches: {expand_needs_lag: under_min_isr}
 
 ``cluster.release: 3.9.1``, a release of Kafka, is the rule set that it has
 (`isr_pipeline.kafka.release_numbers`). ``cluster.release: joins-in-time`` finds

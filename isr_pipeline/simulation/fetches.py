@@ -123,7 +123,7 @@ def _record_fetch(
         handler.locked = leader
         cancel(world, handler.slot)
         return True
-    if outside and wants_expand(rules, leader, fetched.follower.position, rule_time):
+    if outside and wants_expand(world, rules, leader, fetched.follower.position, rule_time):
         propose(world, rules, leader, Pending.EXPAND, leader.isr | bit, bit)
         if asynchronous:
             submit(world, leader)

@@ -15,6 +15,7 @@ from isr_pipeline.kafka.partition import (
     alter_error,
     alter_response,
     answer_raises_hw,
+    lag_lets_join,
     maximal_isr,
     may_expand,
     next_high_watermark,
@@ -469,7 +470,7 @@ def resign(world: World, rules: Rules, leader: Replica, exclude_self: bool) -> N
 
 
 @compiled
-def wants_expand(rules: Rules, leader: Replica, pos: int, rule_time: int) -> bool:
+def wants_expand(world: World, rules: Rules, leader: Replica, pos: int, rule_time: int) -> bool:
     """Whether the follower at ``pos``, which has just fetched from ``leader``, may join the ISR."""
     if (
         (leader.isr >> pos) & 1
@@ -478,8 +479,11 @@ def wants_expand(rules: Rules, leader: Replica, pos: int, rule_time: int) -> boo
     ):
         return False
     broker = leader.broker
-    eligible = leader.partition.eligible
-    return may_expand(rules, leader, pos, eligible, rule_time, broker.lag_time_max_us)
+    partition = leader.partition
+    if not may_expand(rules, leader, pos, partition.eligible):
+        return False
+    fewest = min_isr(world, rules, partition)
+    return lag_lets_join(rules, leader, pos, fewest, rule_time, broker.lag_time_max_us)
 
 
 @compiled

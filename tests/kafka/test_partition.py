@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from isr_pipeline.kafka import partition
 from isr_pipeline.kafka.partition import Alter, AlterError, Produce, answer_raises_hw
 from isr_pipeline.kafka.record import Pending
-from isr_pipeline.kafka.releases import NEVER, UNKNOWN
+from isr_pipeline.kafka.releases import NEVER, UNKNOWN, ExpandNeedsLag
 from tests.kafka.records import MERGED, NAMES, TIMED, Follower, rules_of
 
 LAG = 10
+IN_TIME = {"expand_needs_lag": ExpandNeedsLag.UNDER_MIN_ISR}
+"""What apache/kafka#23024 changes."""
 
 
 def partition_of(name: str, *followers: tuple[int, int], **options: Any) -> Follower:
@@ -171,12 +174,19 @@ class TestExpand:
             "hw": 5,
             "epoch_start": 0,
             "eligible": 0b10,
+            "leader_leo": 12,
+            "min_isr": 1,
         } | changed
         built = partition_of(name, (leo, given["caught_up_at"]))
         leader = built.leader
         leader.isr, leader.high_watermark = given["isr"], given["hw"]
         leader.epoch_start, leader.pending = given["epoch_start"], given["pending"]
-        return partition.may_expand(built.rules, leader, 1, given["eligible"], 100, LAG)
+        leader.log_end_offset = given["leader_leo"]
+        rules = replace(built.rules, **given.get("rules", {}))
+        eligible, min_isr = given["eligible"], given["min_isr"]
+        return partition.may_expand(rules, leader, 1, eligible) and partition.lag_lets_join(
+            rules, leader, 1, min_isr, 100, LAG
+        )
 
     @pytest.mark.parametrize("name", [n for n in NAMES if n != "4485-doc"])
     def test_at_the_hw(self, name: str) -> None:
@@ -217,6 +227,20 @@ class TestExpand:
         """KAFKA-4485's text asks for a lag within the limit, inclusive."""
         assert self._joins("4485-doc", 5, caught_up_at=90)
         assert not self._joins("4485-doc", 5, caught_up_at=89)
+
+    @pytest.mark.parametrize(("caught_up_at", "joins"), [(90, True), (89, False)])
+    def test_lag_under_min_isr(self, caught_up_at: int, joins: bool) -> None:
+        """apache/kafka#23024: below min ISR the same is asked."""
+        found = self._joins("4.1+", 5, rules=IN_TIME, caught_up_at=caught_up_at, min_isr=2)
+        assert found is joins
+
+    def test_lag_at_min_isr(self) -> None:
+        """At min ISR it is not."""
+        assert self._joins("4.1+", 5, rules=IN_TIME, isr=0b101, caught_up_at=89, min_isr=2)
+
+    def test_log_end_under_min_isr(self) -> None:
+        """Who has the whole log joins, however long it was behind."""
+        assert self._joins("4.1+", 12, rules=IN_TIME, caught_up_at=89, min_isr=2)
 
 
 class TestAcksAll:

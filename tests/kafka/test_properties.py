@@ -209,6 +209,6 @@ def test_only_the_outside_joins(name: str, leo: int, hw: int, isr: int, eligible
     built = Follower.of(name, n=4)
     built.record[2].log_end_offset = leo
     built.leader.isr, built.leader.high_watermark = isr, hw
-    if partition.may_expand(built.rules, built.leader, 2, eligible, 0, LAG):
+    if partition.may_expand(built.rules, built.leader, 2, eligible):
         assert not isr >> 2 & 1
         assert leo >= hw

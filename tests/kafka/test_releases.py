@@ -49,7 +49,6 @@ OFF_FROM = {
     "start_waits_for_session": "0.9-0.10.1",
 }
 ONLY_IN = {
-    "expand_needs_lag": {"4485-doc"},
     "kraft_shrink_bumps": {"2.7-3.2"},
     "check_from_imbalance": {"2.7-3.2", "3.3-3.6", "3.7+"},
     "fenced_get_sessions": {"4.0"},
@@ -118,6 +117,12 @@ class TestRuleSets:
         """KIP-461 is in every rule set from 2.7 on."""
         kip461 = [r.RULE_SETS[name].fetcher is r.Fetcher.KIP_461 for name in NAMES]
         assert kip461 == [False] * 5 + [True] * 5
+
+    def test_expand_needs_lag(self) -> None:
+        """Lag is tested at joining in the text of KAFKA-4485 alone."""
+        tested = [name for name in NAMES if r.RULE_SETS[name].expand_needs_lag]
+        assert tested == ["4485-doc"]
+        assert r.RULE_SETS["4485-doc"].expand_needs_lag is r.ExpandNeedsLag.ALWAYS
 
     def test_registration_retry(self) -> None:
         """When a refused registration is tried again under KRaft."""

@@ -444,7 +444,10 @@ class Leader(Machine):
         if not self._is_leader:
             return
         at, lag = self._position(broker), self.settings.lag_ms
-        if partition.may_expand(self.rules, self._leader, at, self._eligible_mask(), now, lag):
+        rules, leader = self.rules, self._leader
+        if partition.may_expand(
+            rules, leader, at, self._eligible_mask()
+        ) and partition.lag_lets_join(rules, leader, at, self._min_isr, now, lag):
             self._propose(Pending.EXPAND, self._isr | {broker})
 
     def _propose(self, kind: Pending, isr: frozenset[int]) -> None:

@@ -14,7 +14,7 @@ from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, scenario_from_json
 from isr_pipeline.scenarios.rule_set_files import read_rule_set, with_rule_sets
 
-JOINS = "joins-in-time (4.1+ with expand_needs_lag=true)"
+JOINS = "joins-in-time (4.1+ with expand_needs_lag=under_min_isr)"
 SCENARIO = {
     "scenario_id": "s",
     "horizon_ms": 1000,

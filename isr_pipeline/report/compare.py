@@ -1,0 +1,505 @@
+"""``isr-pipeline compare A B``: two configurations over the same faults, as a table to paste.
+
+A is the reference, B is compared with it as a night compares its configurations with theirs
+(:mod:`isr_pipeline.verdicts.reference`): the same panel, tests, sizes that matter and words. What
+guards records is told first. Of the incident that makes most of the largest difference a curve
+follows, over its length.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import math
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.asking import HORIZON_MS, SEED, WARMUP_MS
+from isr_pipeline.experiment.distinct import RELEASE, TODAY
+from isr_pipeline.experiment.effects import effects_of
+from isr_pipeline.experiment.file import (
+    Panels,
+    find_named,
+    healthy_scenario,
+    load_experiment,
+)
+from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.experiment.reads import why_not
+from isr_pipeline.experiment.replicas import short_of_replicas
+from isr_pipeline.files.reading import parse_value
+from isr_pipeline.files.words import counted, shown
+from isr_pipeline.host.progress import Progress
+from isr_pipeline.kafka.broker_config import KEYS
+from isr_pipeline.outcomes.panel_here import (
+    REGRESSION,
+    processes,
+    simulate_scenario,
+)
+from isr_pipeline.report import differences
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
+from isr_pipeline.scenarios.patterns import PATTERNS
+from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
+from isr_pipeline.scenarios.rule_set_files import release_named, release_names
+from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.model import LOST
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.quantities import (
+    OFFLINE,
+    ONE_REPLICA,
+    PRODUCE,
+    amount,
+    label,
+    plain,
+    quantity,
+    unit,
+)
+from isr_pipeline.verdicts.reference import against_reference
+from isr_pipeline.verdicts.settings import load_settings
+from isr_pipeline.worlds import ready
+from isr_pipeline.worlds.columns import METRICS
+
+if TYPE_CHECKING:
+    from isr_pipeline.experiment.file import Experiment
+    from isr_pipeline.outcomes.panel_here import Simulate
+
+FORMAT = 1
+"""Number of the format of compare.json."""
+
+SCENARIOS = 1000
+"""Scenarios unless somebody says otherwise: a first answer in about three minutes on two cores."""
+
+NIGHT = "2026-01-01"
+"""Of the plan; no scenario of a regression panel depends on it."""
+
+ANSWERED = (LOST, ONE_REPLICA, PRODUCE, OFFLINE)
+"""Metrics that have a line of their own: records first, then what producers feel."""
+
+LENGTHS = ("duration_ms", "slow_ms", "downtime_ms", "restart_after_ms")
+"""Parameters of a pattern that say how long it lasts."""
+
+POINTS = 8
+"""Lengths of a curve."""
+
+PER_POINT = 24
+"""Scenarios of each length, the same but for it."""
+
+WRITTEN = "KEY=VALUE, release=NUMBER or rules=NAME, with commas between several; or today"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One length of a curve: what an incident costs under A and under B, in the total's unit."""
+
+    length_ms: int
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A metric over the length of an incident.
+
+    Attributes:
+        metric: its name; ``incident``: the pattern's.
+    """
+
+    metric: str
+    incident: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mostly:
+    """Where most of a metric's difference comes from.
+
+    Attributes:
+        faults: kinds of faults that came together, with commas between them.
+        share: of all that differs in the same direction.
+        stratum: the one that most of it was drawn from.
+    """
+
+    faults: str
+    share: float
+    stratum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is found.
+
+    Attributes:
+        a, b: as they were asked.
+        cluster, faults: names of their files.
+        scenarios: that both ran.
+        against: B against A.
+        mostly: metric -> where its difference comes from, where there is one.
+        curve: of the metric that differs most; None where its incident has no length.
+        notes: what else a reader has to know, a sentence each.
+        code_version: of the code that compared.
+    """
+
+    a: str
+    b: str
+    cluster: str
+    faults: str
+    scenarios: int
+    against: AgainstReference
+    mostly: dict[str, Mostly]
+    curve: Curve | None
+    notes: tuple[str, ...]
+    code_version: str
+
+    @property
+    def mark(self) -> str:
+        """What B promises less of acks=all than A, and what that does to records; often empty."""
+        return differences.promise(self.against) if self.against.weaker else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for other programs."""
+        told = asdict(self) | {"against": self.against.model_dump(mode="json")}
+        return {"format": FORMAT, "seed": SEED, **told}
+
+
+def compare(
+    a: str,
+    b: str,
+    *,
+    cluster: str = "default",
+    faults: str = "nightly",
+    scenarios: int = SCENARIOS,
+    cores: int | None = None,
+) -> Compared:
+    """Compare two configurations of a cluster.
+
+    Args:
+        a: the reference: ``KEY=VALUE,…``, with ``release=`` and ``rules=`` among the keys, or
+            ``today``: the cluster as its file has it.
+        b: the other one, likewise.
+        cluster: name of a file in ``config/clusters``.
+        faults: name of a file in ``config/faults``.
+        scenarios: how many to draw; a larger number begins with those of a smaller one.
+        cores: processes that simulate at once; None: as many as this one has cores.
+
+    Raises:
+        InputError: something in the question cannot be used, or both do the same.
+        Refused: a pair spent its event budget.
+    """
+    plan = _plan(a, b, cluster, faults, scenarios)
+    use_kernel_cache()
+    with contextlib.redirect_stdout(sys.stderr):
+        ready.compile_kernel()
+    with processes(cores or len(os.sched_getaffinity(0))) as simulate:
+        (panel,) = _panels([plan.definition], plan, simulate, "scenarios")
+        against = _against(plan, panel)
+        mostly = {
+            one.metric: _mostly(panel, one.metric) for one in against.differences if one.differing
+        }
+        curve = _curve(plan, against, mostly, simulate)
+    return Compared(
+        a=a,
+        b=b,
+        cluster=cluster,
+        faults=faults,
+        scenarios=scenarios,
+        against=against,
+        mostly=mostly,
+        curve=curve,
+        notes=_notes(plan),
+        code_version=plan.code_version,
+    )
+
+
+# ---------------------------------------------------------------------------- the question
+
+
+def _plan(a: str, b: str, cluster: str, faults: str, scenarios: int) -> Plan:
+    """Plan it as a night would: an experiment of A, the reference, and B."""
+    for option, kind, name in (("cluster", "clusters", cluster), ("faults", "faults", faults)):
+        find_named("compare", f"--{option}", kind, name)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "compare.yaml"
+        file.write_text(_experiment(cluster, faults, {"a": {}}), encoding="utf-8")
+        today = healthy_scenario(load_experiment(file), "compare")
+        asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
+        _check_differ(asked["a"], asked["b"], b, today)
+        file.write_text(_experiment(cluster, faults, asked), encoding="utf-8")
+        try:
+            return make_plan(file, NIGHT, scenarios)
+        except InputError as error:  # all but the panel's size was checked before
+            raise InputError("compare", "--budget", error.given, error.allowed) from None
+
+
+def _experiment(cluster: str, faults: str, asked: dict[str, dict[str, Any]]) -> str:
+    """The experiment file of the question; its panel is that of ``experiment new``."""
+    candidates = [{"name": name, "set": overrides} for name, overrides in asked.items()]
+    written = {
+        "seed": SEED,
+        "cluster": cluster,
+        "faults": faults,
+        "horizon_ms": HORIZON_MS,
+        "warmup_ms": WARMUP_MS,
+        "panels": {"regression": SCENARIOS, "confirm": SCENARIOS},
+        "reference": "a",
+        "groups": [{"name": "compare", "candidates": candidates}],
+    }
+    return json.dumps(written)
+
+
+def _asked(text: str, which: str, today: Scenario) -> dict[str, Any]:
+    """What one side sets, read and checked."""
+    overrides: dict[str, Any] = {}
+    where = f"compare {which}"
+    for part in () if text.strip() == TODAY else text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals or not value:
+            raise InputError(where, "", shown(part.strip() or text), WRITTEN)
+        name = RELEASE if key in ("release", "rules") else key
+        if name in overrides:
+            raise InputError(where, key, "given twice", "each key once")
+        if name == RELEASE:
+            overrides[name] = _release(key, value, where)
+        else:
+            overrides |= check_overrides({name: parse_value(value, f"{where} {key}")}, where, "")
+    check(apply(today, overrides), where)
+    return overrides
+
+
+def _release(key: str, value: str, where: str) -> str:
+    named = release_named(value, Path())
+    try:
+        return str(check_overrides({RELEASE: named}, where, "")[RELEASE])
+    except InputError:
+        allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
+        raise InputError(where, key, shown(value), allowed) from None
+
+
+def _check_differ(a: dict[str, Any], b: dict[str, Any], asked: str, today: Scenario) -> None:
+    """Refuse two sides that every rule takes for the same, with the reason where one is known."""
+    both = [apply(today, one) for one in (a, b)]
+    if effects_of(both[0]) != effects_of(both[1]):
+        return
+    differing = [key for key in {**a, **b} if a.get(key) != b.get(key) and key in KEYS]
+    reasons = [f" ({key} is {why})" for key in differing if (why := why_not(key, both[1]))]
+    given = f"{asked} does the same as A{reasons[0] if reasons else ''}"
+    raise InputError("compare", "B", given, "what changes something in this cluster")
+
+
+def _notes(plan: Plan) -> tuple[str, ...]:
+    """Which topics and brokers do not take what was asked."""
+    today = healthy_scenario(plan.definition, "compare")
+    overrides = [one.overrides for one in plan.configurations]
+    return (*own_values(today, overrides), *short_of_replicas(today, overrides))
+
+
+# ---------------------------------------------------------------------------- the answer
+
+
+def _panels(
+    experiments: Sequence[Experiment], plan: Plan, simulate: Simulate, what: str
+) -> list[PanelOutcomes]:
+    """Simulate the regression panel of each experiment under A and B."""
+    drawn = [list(draw_panel(one.source, REGRESSION, NIGHT)) for one in experiments]
+    every = [(row, plan.configurations) for rows in drawn for row in rows]
+    ids = [one.config_id for one in plan.configurations]
+    panels = []
+    with Progress(what, len(every)) as progress:
+        found = simulate(simulate_scenario, every)
+        for rows in drawn:
+            outcomes: list[dict[str, Any]] = []
+            for of_scenario in itertools.islice(found, len(rows)):
+                outcomes += of_scenario
+                progress.step()
+            scenarios = pd.DataFrame([asdict(row) for row in rows])
+            panels.append(PanelOutcomes.from_frames(pd.DataFrame(outcomes), scenarios, ids))
+    return panels
+
+
+def _against(plan: Plan, panel: PanelOutcomes) -> AgainstReference:
+    found = against_reference(plan, panel, load_settings())
+    if not found or found[0].problem:
+        scenario = panel.scenario_ids[int(panel.unusable.any(axis=1).argmax())]
+        msg = f"compare: {scenario} spent its event budget; a smaller cluster may fit"
+        raise Refused(msg)
+    return found[0]
+
+
+def _mostly(panel: PanelOutcomes, metric: str) -> Mostly:
+    """The faults that make most of a metric's difference, and the stratum of most of them."""
+    a, b = panel.natural(metric).T
+    differs = panel.weights * (b - a)
+    same_way = np.maximum(differs * (np.sign(differs.sum()) or 1.0), 0.0)
+    of_faults: Counter[str] = Counter()
+    of_strata: Counter[tuple[str, str]] = Counter()
+    for faults, stratum, part in zip(panel.fault_kinds, panel.strata, same_way, strict=True):
+        of_faults[faults] += part
+        of_strata[faults, stratum] += part
+    faults = max(of_faults, key=lambda one: (of_faults[one], one))
+    strata = [one for one in of_strata if one[0] == faults]
+    _, stratum = max(strata, key=lambda one: (of_strata[one], one))
+    return Mostly(faults, float(of_faults[faults] / same_way.sum()), stratum)
+
+
+def _curve(
+    plan: Plan, against: AgainstReference, mostly: dict[str, Mostly], simulate: Simulate
+) -> Curve | None:
+    """The metric that differs most, over the length of the incident that makes most of it."""
+    metric = max(filter(_differs, against.differences), key=_how_far, default=None)
+    if metric is None:
+        return None
+    name, stratum = metric.metric, mostly[metric.metric].stratum
+    incident, parameter = _with_length(plan.definition.profile, mostly[name])
+    if not parameter:
+        return None
+    lengths = _lengths(plan.definition, parameter, stratum)
+    alone = [_alone(plan.definition, stratum, incident, {parameter: one}) for one in lengths]
+    panels = _panels(alone, plan, simulate, "lengths")
+    means = [panel.natural(name).mean(axis=0) for panel in panels]
+    points = (Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
+    return Curve(name, incident, tuple(points))
+
+
+def _differs(one: Difference) -> bool:
+    return one.word in (Word.WORSE, Word.BETTER)
+
+
+def _how_far(one: Difference) -> tuple[float, str]:
+    """How far a ratio is from 1 in either direction; from none, or to none, farthest."""
+    return (abs(math.log(one.ratio)) if one.ratio else math.inf), one.metric
+
+
+def _with_length(profile: FaultProfile, mostly: Mostly) -> tuple[str, str]:
+    """The pattern that drew these faults, and its parameter of length; empty without one."""
+    kinds = set(mostly.faults.split(","))
+    patterns = profile.strata[mostly.stratum].patterns
+    drew = (one for one in patterns if kinds <= {*PATTERNS[one].kinds})
+    pattern = min(drew, key=lambda one: len(PATTERNS[one].kinds))
+    names = (f"{pattern}.{ending}" for ending in LENGTHS)
+    return pattern, next((one for one in names if one in PATTERNS[pattern].parameters), "")
+
+
+def _lengths(experiment: Experiment, parameter: str, stratum: str) -> list[int]:
+    """Lengths over the whole range that the profile draws from, as far as a scenario shows them."""
+    profile = experiment.profile
+    drawn = profile.parameters.get(parameter) or profile.parameters_in(stratum)[parameter]
+    ends = drawn.log_uniform or drawn.uniform or [float(value) for value, _ in drawn.choice or ()]
+    low, high = max(min(ends), 1.0), min(max(ends), experiment.horizon_ms)
+    return sorted({round(one) for one in np.geomspace(low, max(low, high), POINTS)})
+
+
+def _alone(experiment: Experiment, stratum: str, pattern: str, fixed: dict[str, int]) -> Experiment:
+    """The experiment with one incident alone, drawn as in its stratum but for what is fixed."""
+    values = {name: Distribution(choice=((value, 1.0),)) for name, value in fixed.items()}
+    profile = FaultProfile(
+        strata={stratum: Stratum(population=1.0, sample=1.0, patterns={pattern: 1.0})},
+        parameters={**experiment.profile.parameters_in(stratum), **values},
+    )
+    panels = Panels(regression=PER_POINT, confirm=PER_POINT)
+    return experiment.model_copy(update={"profile": profile, "panels": panels})
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+def lines(found: Compared) -> list[str]:
+    """The answer: what becomes of records, then of producers, then what is still open."""
+    told = {one.metric: one for one in found.against.differences}
+    scenarios = counted(found.scenarios, "scenario")
+    said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
+    said += [found.mark] if found.mark else []
+    said += [f"{label(name)}: {_answer(told[name])}" for name in ANSWERED if name in told]
+    undecided = [one for one in told.values() if one.word is Word.UNDECIDED]
+    decided_by = [one.decided_by for one in undecided if one.decided_by]
+    if undecided:
+        more = f"; --budget {max(decided_by)} would decide {len(decided_by)}" if decided_by else ""
+        said.append(f"{len(undecided)} of {counted(len(told), 'metric')} undecided{more}")
+    return [*said, *found.notes]
+
+
+def _answer(one: Difference) -> str:
+    if not one.differing:
+        return f"the same in every scenario, {quantity(one.metric, one.after)}"
+    return f"{one.word}, {differences.size(one)}"
+
+
+def table(found: Compared) -> list[str]:
+    """Every metric as Markdown, what guards records first; then the curve."""
+    ordered = sorted(found.against.differences, key=lambda one: differences.place(one.metric))
+    rows = [
+        (
+            f"{label(one.metric)}, {unit(one.metric)}",
+            amount(one.metric, one.before),
+            amount(one.metric, one.after),
+            differences.size(one) if one.differing else "the same",
+            f"**{one.word}**" if _differs(one) else str(one.word),
+            _when(found.mostly.get(one.metric)),
+        )
+        for one in ordered
+    ]
+    head = ("", f"A: {found.a}", f"B: {found.b}", "B to A", "", "most of it with")
+    mark = [f"**{found.mark}**", ""] if found.mark else []
+    return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
+
+
+def _when(mostly: Mostly | None) -> str:
+    return f"{_in_words(mostly.faults)} ({100 * mostly.share:.0f} %)" if mostly else ""
+
+
+def _in_words(names: str) -> str:
+    return names.replace("_", " ").replace(",", ", ") or "nothing"
+
+
+def _how(found: Compared) -> str:
+    return (
+        f"{found.scenarios} scenarios of cluster `{found.cluster}`, faults `{found.faults}`, seed "
+        f"{SEED}; each end of an interval is one-sided at 5 %. Simulated with isr-pipeline "
+        f"{found.code_version}; how often faults come is an estimate."
+    )
+
+
+def _curve_lines(found: Compared) -> list[str]:
+    curve = found.curve
+    if curve is None:
+        return []
+    incident = _in_words(curve.incident)
+    title = (
+        f"{label(curve.metric).capitalize()} over the length of a {incident}: "
+        f"{METRICS[curve.metric].unit.total} for each, means of {PER_POINT}."
+    )
+    rows = [(f"{one.length_ms / 1000:.3g} s", plain(one.a), plain(one.b)) for one in curve.points]
+    head = (incident, f"A: {found.a}", f"B: {found.b}")
+    return ["", title, "", *_markdown(head, rows)]
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a name, A's and B's number, and words."""
+    ruled = "|---|---:|---:|" + "---|" * (len(head) - 3)
+    return [f"| {' | '.join(head)} |", ruled, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def write(found: Compared, folder: Path) -> None:
+    """Write ``table.md`` and ``compare.json`` into a folder, which is made.
+
+    Raises:
+        InputError: they cannot be written there.
+    """
+    text = json.dumps(found.as_json(), indent=1, allow_nan=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "table.md").write_text("\n".join(table(found)) + "\n", encoding="utf-8")
+        (folder / "compare.json").write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError("compare", "--out", f"{folder} ({error.strerror})", "a folder") from None

@@ -1,0 +1,224 @@
+"""`isr-pipeline compare`: the night's own answer for two configurations, told in a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from isr_pipeline.cli import app
+from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.plan import make_plan
+from isr_pipeline.outcomes.panel_here import simulate_panel
+from isr_pipeline.report import compare as comparing
+from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.model import scenario_from_json
+from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.quantities import LATENCY, OFFLINE, ONE_REPLICA, PRODUCE, UNDER_MIN
+from isr_pipeline.verdicts.reference import against_reference
+from isr_pipeline.verdicts.settings import load_settings
+
+LAG = "replica.lag.time.max.ms"
+SHORT, LONG = f"{LAG}=3000", f"{LAG}=9000"
+SCENARIOS = 15
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scenarios of half a minute, and curves of two points: what is asked is how it is told."""
+    monkeypatch.setattr(comparing, "HORIZON_MS", 30_000)
+    monkeypatch.setattr(comparing, "POINTS", 2)
+    monkeypatch.setattr(comparing, "PER_POINT", 2)
+
+
+@pytest.fixture
+def asked(short: None) -> Compared:
+    """A lag limit of 9 s against one of 3 s, on the smallest cluster."""
+    return compare(SHORT, LONG, cluster="tiny", faults="smoke", scenarios=SCENARIOS, cores=1)
+
+
+def difference(metric: str, word: Word, **more: object) -> Difference:
+    """What is found in one metric."""
+    given: dict[str, object] = {
+        "metric": metric, "word": word, "scenarios": 200, "differing": 40, "before": 0.01,
+        "after": 0.02, "ratio": 2.0, "low": 1.8, "high": 2.2,
+    }  # fmt: skip
+    return Difference.model_validate(given | more)
+
+
+def found(*those: Difference, weaker: tuple[str, ...] = (), curve: Curve | None = None) -> Compared:
+    """A comparison with these differences."""
+    against = AgainstReference(name="b", config_id="c", weaker=weaker, differences=those)
+    mostly = {one.metric: Mostly("read_stall,crash", 0.8, "offline") for one in those}
+    return Compared("today", LONG, "tiny", "smoke", 200, against, mostly, curve, (), "abc")
+
+
+class TestAsANight:
+    """The answer is that of a night of the same panel."""
+
+    def test_equal_to_the_reports(self, asked: Compared, tmp_path: Path) -> None:
+        """Every metric has the word, the ratio and the interval that the report would have."""
+        file = tmp_path / "same.yaml"
+        sides = {"a": {LAG: 3000}, "b": {LAG: 9000}}
+        file.write_text(comparing._experiment("tiny", "smoke", sides))
+        plan = make_plan(file, "2026-11-26", SCENARIOS)
+        rows = pd.DataFrame(list(simulate_panel(plan.definition, plan.configurations)))
+        scenarios = pd.DataFrame(
+            map(asdict, draw_panel(plan.definition.source, "regression", "2026-11-26"))
+        )
+        ids = [one.config_id for one in plan.configurations]
+        panel = PanelOutcomes.from_frames(rows, scenarios, ids)
+        assert (asked.against,) == against_reference(plan, panel, load_settings())
+        assert any(one.differing for one in asked.against.differences)
+
+    def test_cores_change_nothing(self, asked: Compared) -> None:
+        """The same question has the same answer, however many processes simulate."""
+        again = compare(SHORT, LONG, cluster="tiny", faults="smoke", scenarios=SCENARIOS, cores=2)
+        assert again == asked
+
+    def test_weaker_promise(self, short: None) -> None:
+        """Who needs fewer replicas than the reference is marked, with what it does to records."""
+        two, one = "min.insync.replicas=2", "min.insync.replicas=1"
+        asked = compare(two, one, cluster="tiny", faults="smoke", scenarios=SCENARIOS, cores=1)
+        assert asked.against.weaker == ("min.insync.replicas",)
+        assert table(asked)[0].startswith("**weaker min.insync.replicas, a scenario acknowledges ")
+        assert UNDER_MIN not in {each.metric for each in asked.against.differences}
+
+
+class TestCurve:
+    """A metric over the length of its incident."""
+
+    def test_only_the_length_differs(self, short: None) -> None:
+        """All points draw the same scenarios but for the length."""
+        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS)
+        drawn = []
+        for length in (2000, 4000):
+            fixed = {"read_stall.duration_ms": length}
+            alone = comparing._alone(plan.definition, "leader-read", "read_stall", fixed)
+            rows = draw_panel(alone.source, "regression", "2026-11-26")
+            scenarios = [scenario_from_json(row.scenario_json) for row in rows]
+            faults = [fault.model_dump() for one in scenarios for fault in one.faults]
+            assert [fault.pop("duration_ms") for fault in faults] == [length, length]
+            drawn.append(faults)
+        assert drawn[0] == drawn[1]
+
+    def test_whole_range(self, short: None) -> None:
+        """From the shortest to the longest of the profile, or of what a scenario has room for."""
+        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS)
+        ends = comparing._lengths(plan.definition, "read_stall.duration_ms", "read-stall-24s")
+        assert ends == [1000, 30_000]
+
+    def test_told_in_the_total(self) -> None:
+        """Each length has what one incident costs."""
+        curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))
+        said = table(found(difference(PRODUCE, Word.WORSE), curve=curve))
+        assert said[-6].startswith("Produce unavailable over the length of a read stall: ")
+        assert "partition-seconds for each" in said[-6]
+        assert said[-2:] == ["| 1 s | 0 | 0.5 |", "| 24 s | 12 | 30.2 |"]
+
+
+class TestWords:
+    """The answer and the table."""
+
+    def test_records_first(self) -> None:
+        """What guards records has the first lines, also where producers feel more."""
+        said = lines(
+            found(
+                difference(PRODUCE, Word.BETTER, ratio=0.5, low=0.4, high=0.6),
+                difference(ONE_REPLICA, Word.WORSE, before=10.0, after=20.0),
+                difference("records_lost", Word.NONE, differing=0, before=0.0, after=0.0),
+            )
+        )
+        assert said == [
+            f"B ({LONG}) against A (today), 200 scenarios of the cluster tiny:",
+            "acknowledged records lost: the same in every scenario, 0 records a scenario",
+            "records acknowledged by one replica: worse, 2 × (1.8 to 2.2)",
+            "produce unavailable: better, 0.5 × (0.4 to 0.6)",
+        ]
+
+    def test_undecided(self) -> None:
+        """How many more scenarios would decide it, where that is known."""
+        said = lines(
+            found(
+                difference(PRODUCE, Word.UNDECIDED, decided_by=2600),
+                difference(LATENCY, Word.UNDECIDED),
+            )
+        )
+        assert said[-1] == "2 of 2 metrics undecided; --budget 2600 would decide 1"
+
+    def test_row(self) -> None:
+        """Values in the metric's unit, ratio, word, and the faults that most of it comes with."""
+        said = table(found(difference(OFFLINE, Word.WORSE)))
+        assert said[2] == (
+            "| offline (no leader), % of time | 1 | 2 | 2 × (1.8 to 2.2) | **worse** | "
+            "read stall, crash (80 %) |"
+        )
+
+    def test_every_row_has_every_column(self, asked: Compared) -> None:
+        """It is Markdown: each table's rows have as many cells as its heading."""
+        rows = [re.split(r"(?<!\\)\|", line) for line in table(asked) if line.startswith("|")]
+        assert len({len(row) for row in rows}) <= 2
+
+
+class TestCommand:
+    """`isr-pipeline compare`."""
+
+    def test_files(self, short: None, tmp_path: Path) -> None:
+        """The table in the file is the one that is printed; the JSON has its numbers."""
+        options = ["--cluster", "tiny", "--faults", "smoke", "--budget", str(SCENARIOS)]
+        arguments = ["compare", SHORT, LONG, *options, "--out", str(tmp_path / "new")]
+        done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert (tmp_path / "new" / "table.md").read_text() in done.stdout
+        kept = json.loads((tmp_path / "new" / "compare.json").read_text())
+        assert (kept["a"], kept["b"], kept["scenarios"]) == (SHORT, LONG, SCENARIOS)
+
+    @pytest.mark.parametrize(
+        ("a", "b", "line"),
+        [
+            ("today", "today", "compare: B: today does the same as A; allowed: what changes "),
+            (
+                "today",
+                "background.threads=5",
+                "compare: B: background.threads=5 does the same as A (background.threads is a ",
+            ),
+            ("lag=3", "today", "compare A: lag: unknown key; allowed: "),
+            ("today", f"{LAG}=abc", f"compare B: {LAG}: abc; allowed: a whole number 2.."),
+            ("today", f"{LAG}=3,{LAG}=4", f"compare B: {LAG}: given twice; allowed: each key once"),
+            ("today", f"{LAG}=3,oops", "compare B: oops; allowed: KEY=VALUE, release=NUMBER or "),
+            ("release=9.9", "today", 'compare A: release: "9.9"; allowed: a release of Kafka, '),
+            ("rules=nope", "today", "compare A: rules: nope; allowed: a release of Kafka, "),
+        ],
+    )
+    def test_refused(self, a: str, b: str, line: str) -> None:
+        """One line, before anything is simulated."""
+        with pytest.raises(InputError) as refused:
+            compare(a, b, cluster="tiny", faults="smoke")
+        assert str(refused.value).startswith(line)
+
+    @pytest.mark.parametrize(
+        ("more", "line"),
+        [
+            ({"cluster": "none"}, "compare: --cluster: none; allowed: default, demo, small, tiny"),
+            ({"faults": "none"}, "compare: --faults: none; allowed: nightly, "),
+            ({"scenarios": 2}, "compare: --budget: 2; allowed: at least "),
+        ],
+    )
+    def test_options_refused(self, more: dict[str, object], line: str) -> None:
+        """Files that are not there, and too few scenarios for the strata."""
+        given = {"cluster": "tiny", "faults": "nightly", **more}
+        with pytest.raises(InputError) as refused:
+            compare(SHORT, LONG, **given)  # type: ignore[arg-type]
+        assert str(refused.value).startswith(line)
+
+    def test_no_folder(self, tmp_path: Path) -> None:
+        """A file stands where the folder would be."""
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InputError, match=r"compare: --out: .*; allowed: a folder"):
+            comparing.write(found(difference(PRODUCE, Word.WORSE)), tmp_path / "file")
