@@ -520,6 +520,14 @@ def experiment_new(
         str,
         typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
     ] = "nightly",
+    incidents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--incidents",
+            metavar="KIND=N,...",
+            help="How many a year you counted, such as crash=4; the others stay estimates.",
+        ),
+    ] = None,
     *,
     override_topics: Annotated[
         bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
@@ -533,7 +541,13 @@ def experiment_new(
 
     with stages(f"experiment {name}") as say:
         answer = new_experiment(
-            name, cluster, faults, asks, override_topics=override_topics, say=say
+            name,
+            cluster,
+            faults,
+            asks,
+            incidents=incidents or (),
+            override_topics=override_topics,
+            say=say,
         )
     if as_json:
         _print_json(

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
 from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.incidents import Incident, check_kinds, counts_of, told
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
     TOPIC_KEYS,
@@ -112,6 +114,7 @@ def new_experiment(
     faults: str,
     asks: Sequence[str],
     *,
+    incidents: Sequence[str] = (),
     override_topics: bool = False,
     say: Say = lambda _: None,
 ) -> Answer:
@@ -122,32 +125,32 @@ def new_experiment(
         cluster: name of a file in ``config/clusters``.
         faults: name of a file in ``config/faults``.
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
+        incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
         override_topics: ask a key also of topics that set it for themselves.
         say: told what is being done, in a few words.
 
     Raises:
-        InputError: a name or key that is none, a value that the key cannot have or that no
-            partition has replicas for, or a key that brokers of the release do not have, that
-            nothing reads here or that nobody here takes from the cluster.
+        InputError: a name, key or kind of incident that is none, a value that the key cannot have
+            or that no partition has replicas for, or a key that brokers of the release do not have,
+            that nothing reads here or that nobody here takes from the cluster.
         Refused: everything that is asked does the same as today; the text says why.
     """
-    path = _place(name)
-    find_named("experiment new", "--cluster", "clusters", cluster)
-    find_named("experiment new", "--faults", "faults", faults)
+    path = _place(name, cluster, faults)
+    counts = counts_of(incidents, "--incidents")
+    text = partial(_text, cluster, faults, counts)
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
         say("reading the cluster")
-        write_whole(draft, _text(cluster, faults, [Asked(TODAY, {})], [], _Size(FULL)))
-        today = healthy_scenario(load_experiment(draft), str(path))
+        write_whole(draft, _text(cluster, faults, {}, [Asked(TODAY, {})], [], _Size(FULL)))
+        today = _today(draft, counts, str(path))
         say("telling configurations apart")
         wanted = list(_product(asks, today, override_topics=override_topics))
-        overridden = _of_topics(wanted)
-        advice = followed(PUBLISHED, today, overridden)
+        advice = followed(PUBLISHED, today, _of_topics(wanted))
         found = distinct(wanted, advice.configurations, today)
         asked, advised = found.asked, found.advised
         if not asked:
             raise Refused(_nothing(found.left_out[: len(wanted)]))
-        write_whole(draft, _text(cluster, faults, asked, advised, _Size(FULL)))
+        write_whole(draft, text(asked, advised, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
         whole_s = _seconds_a_pair(experiment, say)
@@ -159,13 +162,13 @@ def new_experiment(
             advised, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
         size = _Size(scenarios, kept.partitions)
-        text = _text(cluster, faults, asked, advised, size)
+        written = text(asked, advised, size)
     finally:
         draft.unlink(missing_ok=True)
-    write_whole(path, text)
+    write_whole(path, written)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
     lines = [
-        *_compared(today, asked, advised),
+        *_compared(today, asked, advised, experiment.profile.incidents, counts),
         *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
         *(one for one in advice.in_part if one.partition(":")[0] in names),
         *own_values(today, [one.overrides for one in (*asked, *advised)]),
@@ -177,7 +180,15 @@ def new_experiment(
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
-def _place(name: str) -> Path:
+def _today(draft: Path, counts: Mapping[str, float], where: str) -> Scenario:
+    """The cluster as it stands, whose incidents may be counted so."""
+    experiment = load_experiment(draft)
+    check_kinds(counts, experiment.profile.incidents, "--incidents")
+    return healthy_scenario(experiment, where)
+
+
+def _place(name: str, cluster: str, faults: str) -> Path:
+    """Where the experiment goes, if there is everything that it names."""
     try:
         NAME.read(name)
     except Bad as bad:
@@ -185,6 +196,8 @@ def _place(name: str) -> Path:
     path = config_dir() / "experiments" / f"{name}.yaml"
     if path.exists():
         raise InputError("experiment new", "NAME", name, f"a name that {path.parent} does not have")
+    find_named("experiment new", "--cluster", "clusters", cluster)
+    find_named("experiment new", "--faults", "faults", faults)
     return path
 
 
@@ -426,7 +439,12 @@ def _minutes(pair_s: float, count: int, size: int) -> str:
 
 
 def _text(
-    cluster: str, faults: str, asked: Sequence[Asked], advised: Sequence[Asked], size: _Size
+    cluster: str,
+    faults: str,
+    counts: Mapping[str, float],
+    asked: Sequence[Asked],
+    advised: Sequence[Asked],
+    size: _Size,
 ) -> str:
     lines = [
         f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
@@ -434,6 +452,7 @@ def _text(
         f"cluster: {flow(cluster)}",
         *([f"reduction: {{partitions: {size.partitions}}}"] if size.partitions else []),
         f"faults: {flow(faults)}",
+        *([f"incidents: {flow(counts)}"] if counts else []),
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
         f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}, fresh: 0}}",
@@ -460,8 +479,14 @@ def _budget(scenarios: int) -> str:
     return f"budget: {{scenarios: {BUDGET * scenarios}, minutes: {BUDGET_MINUTES}}}"
 
 
-def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked]) -> Iterator[str]:
-    """Say what will be compared: what was asked by its name, and what sets what."""
+def _compared(
+    today: Scenario,
+    asked: Sequence[Asked],
+    advised: Sequence[Asked],
+    incidents: Mapping[str, Incident],
+    counts: Mapping[str, float],
+) -> Iterator[str]:
+    """Say what will be compared: what was asked by its name, what sets what, in which year."""
     count = 1 + len(asked) + len(advised)
     yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
     keys = dict.fromkeys(key for one in asked for key in one.overrides)
@@ -470,6 +495,8 @@ def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked])
         yield f"  {one.name}"
     for one in advised:
         yield f"  {one.name}: {settings_of(one.overrides)}"
+    if incidents:
+        yield f"incidents a year: {told(incidents, counts)}"
 
 
 def _nothing(left_out: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
+from isr_pipeline.scenarios.incidents import COUNTS, Counts
 from isr_pipeline.scenarios.model import (
     HOURLY,
     LOG_DIR,
@@ -285,6 +286,12 @@ class ClusterFile(Strict):
         description="24 factors, of the hours from 0 to 23: a night's scenarios draw their hour,"
         " and all produce rates are multiplied by its factor. Empty: rates are always the same.",
     )
+    incidents: Counts = Field(
+        default={},
+        description="Kind of incident -> how many a year were counted in the whole cluster, "
+        "instead of the [fault profile](fault-profile.md#incidents)'s estimate; kinds that are not "
+        "here keep it.",
+    )
     brokers: tuple[BrokerEntry, ...] = Field(description="At least one.")
     topics: tuple[TopicEntry, ...] = Field(description="At least one.")
     values_from: Plain = Field(
@@ -313,7 +320,7 @@ def read_cluster(path: Path, where: str) -> dict[str, Any]:
 
     Returns:
         ``description``, ``cluster``, ``topics``, ``config``, ``rules``, ``service``,
-        and ``hourly_load`` if the file has it.
+        and ``hourly_load`` and ``incidents`` if the file has them.
 
     Raises:
         InputError: the first thing in it that cannot be used.
@@ -339,32 +346,45 @@ def load_cluster_file(path: Path, where: str) -> ClusterFile:
             raise InputError(where, name, "unknown key", close_or_all(name, SHORT_FORM))
     words = parts.pop("description", "")
     by_hour = parts.pop("hourly_load", ())
+    counts = parts.pop("incidents", {})
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **parts}
     found = _of_scenario(parse_scenario(frame, where))
     written = raw["cluster"].get("release") if isinstance(raw["cluster"], Mapping) else None
     if isinstance(written, str):
         found = found.model_copy(update={"release": written})
     return found.model_copy(
-        update={"description": str(words or ""), "hourly_load": read_hours(by_hour, where)}
+        update={
+            "description": str(words or ""),
+            "hourly_load": _read(HOURLY, by_hour, where, "hourly_load"),
+            "incidents": _read(COUNTS, counts, where, "incidents"),
+        }
     )
 
 
-def read_hours(value: Any, where: str) -> tuple[float, ...]:
-    """Read the factors of a day.
+def _read(check: Check, value: Any, where: str, field: str) -> Any:
+    """Read a field that a scenario does not have.
 
     Raises:
-        InputError: not 24 factors.
+        InputError: what the check refuses.
     """
     try:
-        found: tuple[float, ...] = HOURLY.read(value)
+        return check.read(value)
     except Bad as bad:
-        at = dotted(("hourly_load", *bad.at))
-        raise InputError(where, at, bad.given or shown(value), bad.allowed) from None
-    return found
+        at, allowed = dotted((field, *bad.at)), bad.allowed or check.allowed
+        raise InputError(where, at, bad.given or shown(value), allowed) from None
 
 
-SHORT_FORM = ("description", "cluster", "topics", "config", "rules", "service", "hourly_load")
-"""Fields of the short form: those of a scenario file."""
+SHORT_FORM = (
+    "description",
+    "cluster",
+    "topics",
+    "config",
+    "rules",
+    "service",
+    "hourly_load",
+    "incidents",
+)
+"""Fields of the short form: those of a scenario file, and two of a night's scenarios."""
 
 
 def _raw(path: Path, where: str) -> dict[str, Any]:
@@ -594,6 +614,7 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         "rules": _rules(file),
         "service": dict(file.service),
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
+        **({"incidents": dict(file.incidents)} if file.incidents else {}),
     }
 
 
