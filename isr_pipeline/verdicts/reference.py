@@ -24,9 +24,11 @@ from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, ri
 from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNDER_MIN
 from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
+from isr_pipeline.verdicts.year import years
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.verdicts.panel import PanelOutcomes
 
 OF_STRATA = {Status.SUSPECT: Word.WORSE, Status.IMPROVED: Word.BETTER}
@@ -54,7 +56,7 @@ def against_reference(
     healthy = healthy_scenario(plan.definition, plan.definition.where)
     today = apply(healthy, reference.overrides)
     ids = tuple(one for one in usable if one != reference.config_id)
-    compared = _compared(panel, ids, reference.config_id, settings)
+    compared = _compared(panel, ids, reference.config_id, settings, plan.definition.profile)
     found = []
     for one in plan.configurations:
         if one is reference:
@@ -77,7 +79,11 @@ def against_reference(
 
 
 def _compared(
-    panel: PanelOutcomes, ids: tuple[str, ...], reference: str, settings: VerdictSettings
+    panel: PanelOutcomes,
+    ids: tuple[str, ...],
+    reference: str,
+    settings: VerdictSettings,
+    profile: FaultProfile,
 ) -> dict[str, tuple[Difference, ...]]:
     """config_id -> its differences."""
     if not ids:
@@ -86,8 +92,17 @@ def _compared(
     new, old = panel.select(ids), panel.select((reference,) * len(ids))
     called, _ = call(new, old, settings)
     scenarios = len(panel.scenario_ids)
+    found = years(panel.select((reference, *ids)), tuple(settings.metrics), profile)
     return {
-        config_id: tuple(_difference(one, scenarios, settings) for one in metrics)
+        config_id: tuple(
+            _difference(one, scenarios, settings).model_copy(
+                update={
+                    "year_before": found.get((one.metric, reference)),
+                    "year_after": found.get((one.metric, config_id)),
+                }
+            )
+            for one in metrics
+        )
         for config_id, metrics in zip(ids, called, strict=True)
     }
 
