@@ -523,6 +523,14 @@ def experiment_new(
         str,
         typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
     ] = DEFAULT_FAULTS,
+    incidents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--incidents",
+            metavar="KIND=N,...",
+            help="How many a year you counted, such as crash=4; the others stay estimates.",
+        ),
+    ] = None,
     *,
     override_topics: Annotated[
         bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
@@ -543,7 +551,13 @@ def experiment_new(
     name = cluster if name is None else name
     with stages(f"experiment {name}") as say:
         answer = new_experiment(
-            cluster, name, faults, asks, override_topics=override_topics, say=say
+            cluster,
+            name,
+            faults,
+            asks,
+            incidents=incidents or (),
+            override_topics=override_topics,
+            say=say,
         )
     if as_json:
         _print_json(

@@ -498,11 +498,11 @@ def _verdicts() -> Iterable[Claim]:
 
 def _followed(page: str) -> Iterable[Claim]:
     """The regression that the page follows; tests/test_claims.py compares its table."""
-    offline = _yaml("config/faults/smoke.yaml")["strata"]["offline"]
-    assert offline["sample"] == 0.5
+    offline = load_experiment("smoke").profile.strata["offline"]
+    assert offline.sample == 0.5
     yield now(
         page, "`offline` has half of the panel and {} % of the population",
-        round(100 * offline["population"]),
+        round(100 * offline.share),
     )  # fmt: skip
     yield now(page, "The experiment is `smoke` with {} scenarios.", verdict_example.SIZE)
     yield from given(page, "no change", "on that side of 1")

@@ -26,6 +26,7 @@ from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.own_rules import CHANGEABLE, allowed_for, word_in
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS, ReleaseRules, RuleSet
 from isr_pipeline.scenarios import cluster_file
+from isr_pipeline.scenarios.incidents import Incident
 from isr_pipeline.scenarios.model import RackRoundTrip
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
@@ -53,6 +54,7 @@ EXPERIMENT: tuple[tuple[str, Model], ...] = (
 )
 PROFILE: tuple[tuple[str, Model], ...] = (
     ("the file", FaultProfile),
+    ("incident", Incident),
     ("stratum", Stratum),
     ("distribution", Distribution),
 )

@@ -74,6 +74,7 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
         "settings": dict(file.settings),
         "service": dict(file.service),
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
+        **({"incidents": dict(file.incidents)} if file.incidents else {}),
         "rules": dict(file.rules),
         "rack_rtt_ms": [
             {"between": list(pair.between), "rtt_ms": pair.rtt_ms} for pair in file.rack_rtt_ms

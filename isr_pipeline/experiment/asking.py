@@ -10,8 +10,9 @@ large as fits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from isr_pipeline.clusters.write import flow
@@ -31,11 +32,14 @@ from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.experiment.questions import standing_cluster
 from isr_pipeline.experiment.replicas import short_of_replicas
 from isr_pipeline.files.checks import Bad
+from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.files.words import shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.generator import draw_scenario
+from isr_pipeline.scenarios.incidents import Incident, check_kinds, counts_of, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, scenario_from_json
+from isr_pipeline.scenarios.profile import load_profile
 from isr_pipeline.scenarios.reduction import fewest_kept
 from isr_pipeline.worlds.run import run
 
@@ -87,6 +91,7 @@ def new_experiment(
     faults: str,
     asks: Sequence[str],
     *,
+    incidents: Sequence[str] = (),
     override_topics: bool = False,
     say: Say = lambda _: None,
 ) -> Answer:
@@ -97,17 +102,22 @@ def new_experiment(
         name: of the experiment.
         faults: name of a file in ``config/faults``.
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
+        incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
         override_topics: ask a key also of topics that set it for themselves.
         say: told what is being done, in a few words.
 
     Raises:
-        InputError: a name or key that is none, a value that the key cannot have or that no
-            partition has replicas for, or a key that brokers of the release do not have, that
-            nothing reads here or that nobody here takes from the cluster.
+        InputError: a name, key or kind of incident that is none, a value that the key cannot have
+            or that no partition has replicas for, or a key that brokers of the release do not have,
+            that nothing reads here or that nobody here takes from the cluster.
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    find_named("experiment new", "--faults", "faults", faults)
+    profile = find_named("experiment new", "--faults", "faults", faults)
+    counts = counts_of(incidents, "--incidents")
+    kinds = load_profile(read_mapping(profile), str(profile)).incidents
+    check_kinds(counts, kinds, "--incidents")
+    text = partial(_text, cluster, faults, counts)
     say("reading the cluster")
     today = standing_cluster(cluster)
     say("telling configurations apart")
@@ -119,7 +129,7 @@ def new_experiment(
         raise Refused(_nothing(found.left_out))
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
-        write_whole(draft, _text(cluster, faults, asked, advised, _Size(FULL)))
+        write_whole(draft, text(asked, advised, _Size(FULL)))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
         whole_s = _seconds_a_pair(experiment, say)
@@ -131,14 +141,14 @@ def new_experiment(
             advised, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
         size = _Size(scenarios, kept.partitions)
-        text = _text(cluster, faults, asked, advised, size)
+        written = text(asked, advised, size)
     finally:
         draft.unlink(missing_ok=True)
-    write_whole(path, text)
+    write_whole(path, written)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
     left_out = (*found.left_out, *found.advice_left_out, *advice.left_out)
     lines = [
-        *_compared(today, asked, advised),
+        *_compared(today, asked, advised, kinds, counts),
         *(f"{one}; left out" for one in left_out),
         *(one for one in advice.in_part if one.partition(":")[0] in names),
         *own_values(today, [one.overrides for one in (*asked, *advised)]),
@@ -255,7 +265,12 @@ def _minutes(pair_s: float, count: int, size: int) -> str:
 
 
 def _text(
-    cluster: str, faults: str, asked: Sequence[Asked], advised: Sequence[Asked], size: _Size
+    cluster: str,
+    faults: str,
+    counts: Mapping[str, float],
+    asked: Sequence[Asked],
+    advised: Sequence[Asked],
+    size: _Size,
 ) -> str:
     lines = [
         f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
@@ -263,6 +278,7 @@ def _text(
         f"cluster: {flow(cluster)}",
         *([f"reduction: {{partitions: {size.partitions}}}"] if size.partitions else []),
         f"faults: {flow(faults)}",
+        *([f"incidents: {flow(counts)}"] if counts else []),
         f"horizon_ms: {HORIZON_MS}",
         f"warmup_ms: {WARMUP_MS}",
         f"panels: {{regression: {size.scenarios}, confirm: {size.scenarios}}}",
@@ -285,8 +301,14 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked]) -> Iterator[str]:
-    """Say what will be compared: what was asked by its name, and what sets what."""
+def _compared(
+    today: Scenario,
+    asked: Sequence[Asked],
+    advised: Sequence[Asked],
+    incidents: Mapping[str, Incident],
+    counts: Mapping[str, float],
+) -> Iterator[str]:
+    """Say what will be compared: what was asked by its name, what sets what, in which year."""
     count = 1 + len(asked) + len(advised)
     yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
     keys = dict.fromkeys(key for one in asked for key in one.overrides)
@@ -297,6 +319,8 @@ def _compared(today: Scenario, asked: Sequence[Asked], advised: Sequence[Asked])
         yield f"  {one.name}"
     for one in advised:
         yield f"  {one.name}: {settings_of(one.overrides)}"
+    if incidents:
+        yield f"incidents a year: {told(incidents, counts)}"
 
 
 def _nothing(left_out: Sequence[str]) -> str:

@@ -37,6 +37,7 @@ from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
+from isr_pipeline.scenarios.incidents import Counts, check_kinds
 from isr_pipeline.scenarios.model import (
     HORIZON,
     HourlyLoad,
@@ -45,7 +46,7 @@ from isr_pipeline.scenarios.model import (
     parse_scenario,
 )
 from isr_pipeline.scenarios.panels import PANELS
-from isr_pipeline.scenarios.profile import FaultProfile, Words, load_profile
+from isr_pipeline.scenarios.profile import FaultProfile, Words, counted, load_profile
 from isr_pipeline.scenarios.reduction import reduce, reduced_parts
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 
@@ -74,6 +75,7 @@ class ClusterFile(Strict):
     Attributes:
         cluster: as in a scenario; ``topics``, ``config``, ``rules``, ``service`` likewise.
         hourly_load: factors of all produce rates by the hour of the day.
+        incidents: kind -> how many a year were counted in it, here or by the experiment.
     """
 
     description: Words = ""
@@ -85,6 +87,7 @@ class ClusterFile(Strict):
     rules: Mapping_ = Field(default={})
     service: Mapping_ = Field(default={})
     hourly_load: HourlyLoad = ()
+    incidents: Counts = Field(default={})
 
 
 class Candidate(Strict):
@@ -231,6 +234,11 @@ class ExperimentFile(Strict):
         default={},
         description="Stratum -> share of the panels, instead of the fault profile's `sample`.",
     )
+    incidents: Counts = Field(
+        default={},
+        description="Kind of incident -> how many a year in the whole cluster, instead of the "
+        "[cluster file](cluster-file.md)'s and the fault profile's.",
+    )
     reference: Name = Field(
         description="Name of the configuration that the others are compared with in the report."
     )
@@ -283,6 +291,7 @@ class Experiment(Strict):
     def digest(self) -> str:
         """SHA-256 of all that decides the tables: not the description, not the place."""
         data = self.model_dump(mode="json", exclude={"where", "description"})
+        del data["cluster"]["incidents"]  # the profile has them
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
         for stratum in data["profile"]["strata"].values():
@@ -347,6 +356,15 @@ def load_experiment(
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
     healthy = healthy_scenario(experiment, cluster_where)
+    check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
+    check_kinds(written.incidents, profile.incidents, where, "incidents")
+    counts = {**cluster.incidents, **written.incidents}
+    experiment = experiment.model_copy(
+        update={
+            "profile": counted(profile, healthy, counts),
+            "cluster": cluster.model_copy(update={"incidents": counts}),
+        }
+    )
     kept = reduction or written.reduction
     if kept is not None:
         experiment = _reduced(experiment, healthy, kept)

@@ -20,7 +20,7 @@ from isr_pipeline.files.reading import parse_mapping as _parse
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
-from isr_pipeline.scenarios.generator import draw_panel, draw_scenario
+from isr_pipeline.scenarios.generator import draw_panel, draw_scenario, relative_weights
 from isr_pipeline.scenarios.panels import (
     PANELS,
     ScenarioRow,
@@ -127,9 +127,15 @@ class Plan(Strict):
         places = indices(known, before, strata[-1])
         source = self.definition.source
         source = replace(source, sizes={**source.sizes, CONFIRM: places[-1] + 1})
+        relative = {
+            name: relative_weights(source, CONFIRM, name, range(before[name], before[name] + more))
+            for name, more in strata[-1].items()
+            if more
+        }
         for index in places:
             row = draw_scenario(source, CONFIRM, index)
-            yield replace(row, panel=stage.panel, weight=weights[row.stratum])
+            weight = weights[row.stratum] * relative[row.stratum][row.pattern]
+            yield replace(row, panel=stage.panel, weight=weight)
 
     def save(self, path: Place | str) -> Place:
         """Write the plan as JSON, whole or not at all."""

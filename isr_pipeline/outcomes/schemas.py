@@ -32,6 +32,7 @@ SCENARIOS = pa.schema(
         _text("scenario_id"),
         _whole("index"),
         _text("stratum"),
+        _text("pattern"),
         _number("weight"),
         _text("fault_kinds"),
         _number("expected_cost"),

@@ -312,7 +312,7 @@ def _panels(
     experiments: Sequence[Experiment], plan: Plan, simulate: Simulate, what: str
 ) -> list[PanelOutcomes]:
     """Simulate the regression panel of each experiment under A and B."""
-    drawn = [list(draw_panel(one.source, REGRESSION, NIGHT)) for one in experiments]
+    drawn = [list(draw_panel(one.source, REGRESSION)) for one in experiments]
     every = [(row, plan.configurations) for rows in drawn for row in rows]
     ids = [one.config_id for one in plan.configurations]
     panels = []

@@ -26,6 +26,7 @@ from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.release_numbers import NUMBERS
 from isr_pipeline.scenarios.faults import COUNT, RACK, RATE, Count
 from isr_pipeline.scenarios.faults import Topic as TopicName
+from isr_pipeline.scenarios.incidents import Counts
 from isr_pipeline.scenarios.model import (
     LOG_DIR,
     TOPIC_KEYS,
@@ -289,6 +290,12 @@ class ClusterFile(Strict):
         description="24 factors, of the hours from 0 to 23: a night's scenarios draw their hour,"
         " and all produce rates are multiplied by its factor. Empty: rates are always the same.",
     )
+    incidents: Counts = Field(
+        default={},
+        description="Kind of incident -> how many a year were counted in the whole cluster, "
+        "instead of the [fault profile](fault-profile.md#incidents)'s estimate; kinds that are not "
+        "here keep it.",
+    )
     brokers: tuple[BrokerEntry, ...] = Field(description="At least one.")
     topics: tuple[TopicEntry, ...] = Field(description="At least one.")
     values_from: Plain = Field(
@@ -317,7 +324,7 @@ def read_cluster(path: Path, where: str) -> dict[str, Any]:
 
     Returns:
         ``description``, ``cluster``, ``topics``, ``config``, ``rules``, ``service``,
-        and ``hourly_load`` if the file has it.
+        and ``hourly_load`` and ``incidents`` if the file has them.
 
     Raises:
         InputError: the first thing in it that cannot be used.
@@ -493,6 +500,7 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         "rules": _rules(file),
         "service": dict(file.service),
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
+        **({"incidents": dict(file.incidents)} if file.incidents else {}),
     }
 
 

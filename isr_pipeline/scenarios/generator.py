@@ -4,7 +4,8 @@ Every scenario has a generator of its own (numpy's Philox, keyed by the experime
 and the index), so that any worker can draw any scenario and none depends on how many are drawn: a
 longer panel begins with the shorter one. Within a stratum the patterns come as evenly as their
 frequencies allow, wherever the panel ends: rank r takes the pattern at frac(start + r * golden
-ratio) of their shares, from one random start per panel.
+ratio) of their shares, from one random start per panel. Where they happen more or less often than
+they are drawn, a scenario weighs so much more or less.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
     entropy = np.random.SeedSequence([*words, index])
     random = np.random.Generator(np.random.Philox(entropy))
     stratum = source.profile.strata[place.stratum]
-    name = _pattern(stratum, place, _start(words, place.stratum, source))
+    name = _pattern(stratum, place.rank, _start(words, place.stratum, source))
     draw = Draw(frame.healthy, frame.parameters[place.stratum], random)
     faults = sorted(PATTERNS[name].draw(draw), key=lambda fault: fault["start_ms"])
     scenario_id = f"{panel}-{index:05d}"
@@ -99,7 +100,8 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         scenario_id=scenario_id,
         index=index,
         stratum=place.stratum,
-        weight=place.weight,
+        pattern=name,
+        weight=place.weight * frame.relative(words, place, source)[name],
         fault_kinds=",".join(sorted({fault.kind for fault in scenario.faults})),
         expected_cost=expected_cost(scenario),
         scenario_json=canonical_json(scenario),
@@ -122,6 +124,14 @@ class _Frame:
         self.places = places(source.profile.strata, source.sizes[panel])
         profile = source.profile
         self.parameters = {name: profile.parameters_in(name) for name in profile.strata}
+        self._relative: dict[str, dict[str, float]] = {}
+
+    def relative(self, words: list[int], place: Place, source: DrawSource) -> dict[str, float]:
+        """What the patterns of a place's stratum weigh, against its mean in the panel."""
+        name = place.stratum
+        if name not in self._relative:
+            self._relative[name] = _relative(source, words, name, range(place.count))
+        return self._relative[name]
 
     @staticmethod
     def of(source: DrawSource, panel: str) -> _Frame:
@@ -161,9 +171,34 @@ def pattern_position(rank: int, start: float) -> float:
     return math.fmod(start + rank * _GOLDEN, 1.0)
 
 
-def _pattern(stratum: Stratum, place: Place, start: float) -> str:
+def relative_weights(
+    source: DrawSource, panel: str, stratum: str, ranks: range
+) -> dict[str, float]:
+    """What the patterns of a stratum weigh, against the mean of some of its scenarios.
+
+    Args:
+        source: what is drawn from.
+        panel: whose sequence.
+        stratum: its name.
+        ranks: of the scenarios in the stratum.
+
+    Returns:
+        pattern -> weight; 1 of each as long as they are drawn as they happen.
+    """
+    return _relative(source, _key(source, panel), stratum, ranks)
+
+
+def _relative(source: DrawSource, words: list[int], stratum: str, ranks: range) -> dict[str, float]:
+    odds = source.profile.odds(stratum)
+    start = _start(words, stratum, source)
+    drawn = [_pattern(source.profile.strata[stratum], rank, start) for rank in ranks]
+    mean = math.fsum(odds[name] for name in drawn) / len(drawn)
+    return {name: one / mean for name, one in odds.items()}
+
+
+def _pattern(stratum: Stratum, rank: int, start: float) -> str:
     """Choose the pattern of a place."""
-    position = pattern_position(place.rank, start) * sum(stratum.patterns.values())
+    position = pattern_position(rank, start) * sum(stratum.patterns.values())
     for name, share in stratum.patterns.items():
         position -= share
         if position < 0:

@@ -91,6 +91,7 @@ def with_cluster_file(raw: dict[str, Any], folder: Path, where: str) -> dict[str
     parts = read_cluster(path, str(path))
     parts.pop("description", None)
     parts.pop("hourly_load", None)  # a single scenario has the rates that are written
+    parts.pop("incidents", None)  # and happens once
     for group in ("config", "rules", "service"):
         over, under = raw.get(group, {}), parts.get(group, {})
         for mapping, place in ((over, where), (under, str(path))):

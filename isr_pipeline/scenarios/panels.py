@@ -32,6 +32,7 @@ class ScenarioRow:
         scenario_id: unique within a night.
         index: place in its panel, from 0.
         stratum: of the fault profile.
+        pattern: that drew its faults.
         weight: population share over sample share; the panel's sum to its size.
         fault_kinds: sorted, separated by commas; empty if nothing happens.
         expected_cost: kernel work in rough proportion, to cut tasks of alike length.
@@ -42,6 +43,7 @@ class ScenarioRow:
     scenario_id: str
     index: int
     stratum: str
+    pattern: str
     weight: float
     fault_kinds: str
     expected_cost: float
@@ -56,7 +58,7 @@ class Place:
         stratum: its name.
         rank: how many scenarios of the stratum stand before it.
         count: how many the stratum has in the panel.
-        weight: of each of them.
+        weight: of each of them, as a mean over their patterns.
     """
 
     stratum: str
@@ -134,16 +136,18 @@ def _sequence(strata: Mapping[str, Stratum], size: int) -> list[tuple[str, int]]
 
 
 def stratum_weights(strata: Mapping[str, Stratum], counts: Mapping[str, int]) -> dict[str, float]:
-    """What a scenario of each stratum weighs in a panel: population share over sample share.
+    """What a scenario of each stratum weighs in a panel, as a mean over the stratum's patterns.
+
+    It is the population share over the sample share.
 
     Args:
         strata: name -> stratum.
         counts: stratum -> scenarios of it in the panel, all of them.
     """
-    population = math.fsum(stratum.population for stratum in strata.values())
+    population = math.fsum(stratum.share for stratum in strata.values())
     size = sum(counts.values())
     return {
-        name: strata[name].population / population * size / count
+        name: strata[name].share / population * size / count
         for name, count in counts.items()
         if count
     }

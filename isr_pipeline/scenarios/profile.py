@@ -1,15 +1,15 @@
 """A fault profile: what happens to clusters, how often, how long, and for what reason.
 
-``config/faults/NAME.yaml`` divides all stretches of time of a population of clusters into strata.
-Rare strata are drawn more often than they happen, and weighed down by what is known: a scenario
-weighs (share of the population) / (share of the sample).
+``config/faults/NAME.yaml`` says how often a year each kind of incident happens, and which strata
+stand for it. Rare strata are drawn more often than they happen, and weighed down by what is known:
+a scenario weighs (share of the population) / (share of the sample).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -17,7 +17,11 @@ from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import LIST, Bad, Check, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import close_or_all, shown
+from isr_pipeline.scenarios.incidents import Incident, Place, in_cluster, place_of
 from isr_pipeline.scenarios.patterns import PARAMETERS, PATTERNS
+
+if TYPE_CHECKING:
+    from isr_pipeline.scenarios.model import Scenario
 
 Words = Annotated[str, text(r"[^\x00-\x08]{0,2000}", "a text")]
 
@@ -117,8 +121,10 @@ class Distribution(Strict):
 class Stratum(Strict):
     """A kind of scenario whose share of the population and of the sample differ."""
 
-    population: Annotated[float, _SHARE] = Field(
-        description="Share of such stretches of time among all, up to a common factor."
+    population: Annotated[float | None, _SHARE] = Field(
+        default=None,
+        description="Share of what verdicts weigh, up to a common factor where every stratum has "
+        "one. Absent: it follows from the [incidents](#incident) that its scenarios stand for.",
     )
     sample: Annotated[float, _SHARE] = Field(
         description="Share of the panel that is drawn from it, up to a common factor; every "
@@ -134,11 +140,22 @@ class Stratum(Strict):
     )
     why: Words = Field(default="", description="Where the share comes from.")
 
+    @property
+    def share(self) -> float:
+        """The population, written or counted."""
+        assert self.population is not None, "a profile is counted before it is drawn from"
+        return self.population
+
 
 class FaultProfile(Strict):
     """What happens to clusters, how often, and how long."""
 
     description: Words = Field(default="", description="What it stands for, in a sentence or two.")
+    incidents: dict[str, Incident] = Field(
+        default={},
+        description="Kind -> how often a year it happens. Where none is counted, populations are "
+        "written, and no number of a year can be told.",
+    )
     strata: dict[str, Stratum] = Field(
         description="Name -> stratum, at least one, in the order of the report."
     )
@@ -150,6 +167,61 @@ class FaultProfile(Strict):
     def parameters_in(self, stratum: str) -> dict[str, Distribution]:
         """How the parameters are drawn in a stratum."""
         return {**self.parameters, **self.strata[stratum].parameters}
+
+    @property
+    def per_year(self) -> dict[Place, float]:
+        """How many incidents a year the scenarios of a stratum and a pattern stand for."""
+        return {
+            place: count for one in self.incidents.values() for place, count in one.at().items()
+        }
+
+    @property
+    def kinds(self) -> dict[Place, str]:
+        """The kind of incident that they stand for."""
+        return {place: kind for kind, one in self.incidents.items() for place in one.at()}
+
+    def odds(self, stratum: str) -> dict[str, float]:
+        """How much more often a stratum's patterns happen than they are drawn in it.
+
+        Returns:
+            pattern -> frequency among the stratum's incidents over frequency among its scenarios;
+            1 of each where the stratum's incidents are not counted.
+        """
+        drawn = self.strata[stratum].patterns
+        counted = {name: self.per_year.get((stratum, name), 0.0) for name in drawn}
+        happen, all_drawn = math.fsum(counted.values()), math.fsum(drawn.values())
+        if not happen:
+            return dict.fromkeys(drawn, 1.0)
+        return {name: counted[name] / happen / (drawn[name] / all_drawn) for name in drawn}
+
+
+def counted(profile: FaultProfile, healthy: Scenario, counts: Mapping[str, float]) -> FaultProfile:
+    """A profile in a cluster: incidents of the whole cluster, and the populations that follow.
+
+    Strata whose population is written keep it. The others share the rest, each as many incidents as
+    it stands for.
+
+    Args:
+        profile: as it is written.
+        healthy: the cluster.
+        counts: kind -> how many a year somebody counted in it, instead of the profile's number.
+    """
+    incidents = in_cluster(profile.incidents, healthy, counts)
+    known = profile.model_copy(update={"incidents": incidents})
+    if not incidents:
+        return known
+    found = dict.fromkeys(profile.strata, 0.0)
+    for (stratum, _), count in known.per_year.items():
+        found[stratum] += count
+    left = 1.0 - math.fsum(one.population or 0.0 for one in profile.strata.values())
+    every = math.fsum(found.values())
+    strata = {
+        name: one
+        if one.population is not None
+        else one.model_copy(update={"population": left * found[name] / every})
+        for name, one in profile.strata.items()
+    }
+    return known.model_copy(update={"strata": strata})
 
 
 def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:
@@ -171,7 +243,39 @@ def load_profile(raw: Mapping[str, Any], where: str) -> FaultProfile:
                     words = f"missing (pattern {pattern} draws it)"
                     allowed = "a distribution: log_uniform, uniform or choice"
                     raise InputError(where, f"parameters.{needed}", words, allowed)
+    _check_incidents(profile, where)
     return profile
+
+
+def _check_incidents(profile: FaultProfile, where: str) -> None:
+    """Every pattern of every stratum stands for one kind, or its stratum says its population."""
+    seen: dict[Place, str] = {}
+    for kind, one in profile.incidents.items():
+        for name in one.scenarios:
+            at, place = f"incidents.{kind}.scenarios.{name}", place_of(name)
+            stratum, pattern = place
+            known = profile.strata.get(stratum)
+            if known is None:
+                raise InputError(
+                    where, at, "unknown stratum", close_or_all(stratum, profile.strata)
+                )
+            if pattern not in known.patterns:
+                allowed = close_or_all(pattern, known.patterns)
+                raise InputError(where, at, "no pattern of the stratum", allowed)
+            if known.population is not None:
+                raise InputError(where, at, "its stratum has a population", "a stratum without one")
+            if place in seen:
+                raise InputError(where, at, f"counted as {seen[place]} too", "one kind of each")
+            seen[place] = kind
+    for name, stratum_ in profile.strata.items():
+        missing = [p for p in stratum_.patterns if (name, p) not in seen]
+        if stratum_.population is None and missing:
+            allowed = f"a number > 0, or {name}.{missing[0]} among the scenarios of an incident"
+            raise InputError(where, f"strata.{name}.population", "missing", allowed)
+    written = math.fsum(one.population or 0.0 for one in profile.strata.values())
+    if seen and written >= 1.0:
+        allowed = "less than 1: the rest is what incidents have"
+        raise InputError(where, "strata", f"populations that sum to {written:g}", allowed)
 
 
 def _check_parameters(

@@ -156,7 +156,8 @@ def _scenarios(plan: Plan, table: pa.Table) -> Frame:
     rows = rows.merge(places.assign(place_planned=True), on=["panel", "index"], how="left")
     rows["place_planned"] = rows["place_planned"].notna()
     weights = rows["weight"]
-    rows["stratum_weight"] = weights.groupby([rows["panel"], rows["stratum"]]).transform("min")
+    alike = [rows["panel"], rows["stratum"], rows["pattern"]]
+    rows["pattern_weight"] = weights.groupby(alike).transform("min")
     rows["panel_weight"] = weights.groupby(rows["panel"]).transform("sum")
     digests = {panel: _digest(members) for panel, members in rows.groupby("panel")}
     rows["digest"] = rows["panel"].map(digests)

@@ -51,6 +51,27 @@ class StratumDifference(_Beside):
     stratum: str
 
 
+class Year(_Record):
+    """One metric of one configuration in a year of the cluster.
+
+    Attributes:
+        incidents: that the year has.
+        value: the year's total, in the metric's unit of a year.
+        low, high: ends of its interval, one-sided at 5 % each, as far as scenarios go: how often
+            incidents come is taken as it is.
+    """
+
+    incidents: float
+    value: float
+    low: float
+    high: float
+
+    @property
+    def per_incident(self) -> float:
+        """What an incident costs in the mean."""
+        return self.value / self.incidents
+
+
 class Difference(_Beside):
     """All scenarios together.
 
@@ -64,6 +85,8 @@ class Difference(_Beside):
         decided_by: about how many scenarios would decide it; None if it is decided, or nobody can
             tell.
         strata: those in which it is better or worse.
+        year_before: a year of the reference; None where nobody counts incidents, or a sum of the
+            metric means nothing. ``year_after``: of the configuration.
     """
 
     metric: str
@@ -72,6 +95,8 @@ class Difference(_Beside):
     newly: tuple[str, ...] = ()
     decided_by: int | None = None
     strata: tuple[StratumDifference, ...] = ()
+    year_before: Year | None = None
+    year_after: Year | None = None
 
 
 class AgainstReference(_Record):

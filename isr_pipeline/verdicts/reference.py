@@ -27,9 +27,11 @@ from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, ri
 from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNDER_MIN
 from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
+from isr_pipeline.verdicts.year import years
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.verdicts.looks import Look
     from isr_pipeline.verdicts.panel import PanelOutcomes
 
@@ -58,7 +60,7 @@ def against_reference(
     healthy = healthy_scenario(plan.definition, plan.definition.where)
     today = apply(healthy, reference.overrides)
     ids = tuple(one for one in usable if one != reference.config_id)
-    compared = _compared(panel, ids, reference.config_id, settings)
+    compared = _compared(panel, ids, reference.config_id, settings, plan.definition.profile)
     found = []
     for one in plan.configurations:
         if one is reference:
@@ -115,7 +117,7 @@ def called_again(
     if plan.reference_id not in usable:
         return against
     here = look.settings(settings, kept)
-    seen = _compared(panel, ids, plan.reference_id, here, look.share)
+    seen = _compared(panel, ids, plan.reference_id, here, plan.definition.profile, look.share)
     return tuple(
         one.model_copy(update={"differences": _again(one, seen[one.config_id])})
         if one.config_id in seen
@@ -149,6 +151,7 @@ def _compared(
     ids: tuple[str, ...],
     reference: str,
     settings: VerdictSettings,
+    profile: FaultProfile,
     share: float = 1.0,
 ) -> dict[str, tuple[Difference, ...]]:
     """config_id -> its differences, by a look that may make such a share of all errors."""
@@ -158,8 +161,17 @@ def _compared(
     new, old = panel.select(ids), panel.select((reference,) * len(ids))
     called, _ = call(new, old, settings, share=share)
     by = _By(len(panel.scenario_ids), share * settings.false_discovery_rate, settings)
+    found = years(panel.select((reference, *ids)), tuple(settings.metrics), profile)
     return {
-        config_id: tuple(_difference(one, by) for one in metrics)
+        config_id: tuple(
+            _difference(one, by).model_copy(
+                update={
+                    "year_before": found.get((one.metric, reference)),
+                    "year_after": found.get((one.metric, config_id)),
+                }
+            )
+            for one in metrics
+        )
         for config_id, metrics in zip(ids, called, strict=True)
     }
 

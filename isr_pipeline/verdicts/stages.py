@@ -311,12 +311,15 @@ def as_one_panel(scenarios: pd.DataFrame) -> pd.DataFrame:
     """Scenarios of several panels with the weights that they have as one panel.
 
     The confirm panel, which is the first and has every stratum, says what share of the population
-    each has; all of them together, how many scenarios stand for it.
+    each has; all of them together, how many scenarios stand for it. Within a stratum they weigh as
+    in the panel that each is of.
     """
     confirm = scenarios[scenarios["panel"] == CONFIRM]
     population = confirm.groupby("stratum")["weight"].sum() / confirm["weight"].sum()
     counts = scenarios["stratum"].map(scenarios["stratum"].value_counts())
+    within = scenarios.groupby(["panel", "stratum"])["weight"].transform("mean")
     weights = scenarios["stratum"].map(population) * len(scenarios) / counts
+    weights *= scenarios["weight"] / within
     return scenarios.assign(weight=np.asarray(weights, dtype=float))
 
 

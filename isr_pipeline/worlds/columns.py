@@ -57,6 +57,8 @@ class Unit:
         exposure_us: partition-time that a metric is counted by; None if it is by scenarios.
         total_in: how much of the column makes one unit of the total.
         type: of the column.
+        year: unit of a year's total, in words; empty where a sum means nothing.
+        year_in: how many units of the total make one of a year's.
     """
 
     name: str
@@ -67,9 +69,21 @@ class Unit:
     exposure_us: int | None = None
     total_in: int = 1
     type: Type = "int"
+    year: str = ""
+    year_in: int = 1
 
 
-SHARE = Unit("share", "% of time", "partition-seconds", "_percent_of_time", 100.0, 1, US_PER_SECOND)
+SHARE = Unit(
+    "share",
+    "% of time",
+    "partition-seconds",
+    "_percent_of_time",
+    100.0,
+    1,
+    US_PER_SECOND,
+    year="partition-minutes",
+    year_in=60,
+)
 SHARE_OF_REPLICAS = Unit(
     "replica-time/partition-time",
     "% of time, summed over replicas",
@@ -78,10 +92,14 @@ SHARE_OF_REPLICAS = Unit(
     100.0,
     1,
     US_PER_SECOND,
+    year="replica-minutes",
+    year_in=60,
 )
 """Every follower adds to it, so that it may exceed 1."""
 
-PER_HOUR = Unit("1/partition-h", "a partition and hour", "events", exposure_us=US_PER_HOUR)
+PER_HOUR = Unit(
+    "1/partition-h", "a partition and hour", "events", exposure_us=US_PER_HOUR, year="events"
+)
 SHARE_OF_SCENARIOS = Unit(
     "share of scenarios", "% of scenarios", "scenarios", "_percent_of_scenarios", 100.0
 )
@@ -92,7 +110,7 @@ REPLICA_MS = Unit("replica-ms", "replica-ms", "replica-ms", type="float")
 
 
 def _a_scenario(things: str) -> Unit:
-    return Unit(f"{things}/scenario", f"{things} a scenario", things, "_per_scenario")
+    return Unit(f"{things}/scenario", f"{things} a scenario", things, "_per_scenario", year=things)
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,13 +190,13 @@ class TestDraws:
         counts = allocation(pool.panel_strata, REGRESSION)
         assert night.confirm == counts
         counts = {name: 3 * count for name, count in counts.items()} | {"offline": 700}
-        population = sum(one.population for one in pool.panel_strata.values())
+        population = sum(one.share for one in pool.panel_strata.values())
         for new, old in (night.further(counts),):
             assert new.strata == old.strata
             assert {name: new.strata.count(name) for name in counts} == counts
             for name, one in pool.panel_strata.items():
                 share = new.weights[[at == name for at in new.strata]].sum() / new.weights.sum()
-                assert share == pytest.approx(one.population / population)
+                assert share == pytest.approx(one.share / population)
 
     def test_further_scenarios_are_added(self, pool: Pool) -> None:
         """More of one stratum leaves the scenarios of all that were there."""

@@ -106,9 +106,9 @@ def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> Non
     for name, stratum in plan.definition.profile.strata.items():
         of_stage = [row.weight for row in rows if row.stratum == name]
         if of_stage:
-            population = sum(one.population for one in plan.definition.profile.strata.values())
+            population = sum(one.share for one in plan.definition.profile.strata.values())
             share = of_stage[0] * together[name] / len(seen)
-            assert share == pytest.approx(stratum.population / population)
+            assert share == pytest.approx(stratum.share / population)
 
 
 def test_sizes() -> None:

@@ -70,9 +70,7 @@ class TestAsANight:
         file.write_text(comparing._experiment("tiny", "smoke", sides))
         plan = make_plan(file, "2026-11-26", SCENARIOS)
         rows = pd.DataFrame(list(simulate_panel(plan.definition, plan.configurations)))
-        scenarios = pd.DataFrame(
-            map(asdict, draw_panel(plan.definition.source, "regression", "2026-11-26"))
-        )
+        scenarios = pd.DataFrame(map(asdict, draw_panel(plan.definition.source, "regression")))
         ids = [one.config_id for one in plan.configurations]
         panel = PanelOutcomes.from_frames(rows, scenarios, ids)
         assert (asked.against,) == against_reference(plan, panel, load_settings())
@@ -102,7 +100,7 @@ class TestCurve:
         for length in (2000, 4000):
             fixed = {"read_stall.duration_ms": length}
             alone = comparing._alone(plan.definition, "leader-read", "read_stall", fixed)
-            rows = draw_panel(alone.source, "regression", "2026-11-26")
+            rows = draw_panel(alone.source, "regression")
             scenarios = [scenario_from_json(row.scenario_json) for row in rows]
             faults = [fault.model_dump() for one in scenarios for fault in one.faults]
             assert [fault.pop("duration_ms") for fault in faults] == [length, length]

@@ -12,6 +12,7 @@ from isr_pipeline.report import differences
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.report.terminal import print_night
+from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.tracking import names
 from isr_pipeline.verdicts.difference import (
     AgainstReference,
@@ -21,9 +22,10 @@ from isr_pipeline.verdicts.difference import (
 )
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
 from tests.verdicts.synthetic import NIGHT, World, scaled
 from tests.verdicts.test_reference import alike_but, noisy, some_of, world_of
+from tests.verdicts.test_year import counted
 
 LOST = "records_lost"
 
@@ -199,3 +201,50 @@ class TestShown:
         assert tags["reference.weaker"] == "min.insync.replicas"
         note = names.config_note(verdict.configurations[2], "x", "today", other)
         assert f"Against today: {differences.sentence(other)}" in note
+
+
+@pytest.mark.usefixtures("home")
+class TestYears:
+    """Numbers of a year on the page, and the rates where nobody counts incidents."""
+
+    def reference_section(self, profile: FaultProfile | None) -> str:
+        """Of a night in which lag-20s halves the time of producers."""
+        world = world_of()
+        world.profile = profile
+        plan = world.write(NIGHT, alike_but(scaled(PRODUCE, 0.5, "lag-20s")))
+        judge_night(plan)
+        page = render(read_night(plan)).replace("<wbr>", "")
+        return page.split('<section id="reference"')[1].split("</section>")[0]
+
+    def test_a_cell_has_a_year_with_its_interval_and_what_an_incident_costs(self) -> None:
+        """Of the reference and of the others; verdict.json has the same numbers."""
+        section = self.reference_section(counted())
+        found = load_verdict("synthetic", NIGHT).against_reference[0].difference(PRODUCE)
+        assert found is not None
+        for year in (found.year_before, found.year_after):
+            assert year is not None
+            assert (
+                f"{plain(year.value)}<small class=limit>({plain(year.low)} to {plain(year.high)})"
+                f"</small><small class=limit>{plain(year.value / 12)} an incident</small>"
+            ) in section
+        assert "produce unavailable<br><small>partition-minutes a year</small>" in section
+        assert "what 12 incidents cost" in section
+        assert "% of time" not in section.split("</table>")[0]
+
+    def test_a_latency_stays_what_it_is(self) -> None:
+        """Nobody adds up percentiles."""
+        assert "commit latency p99<br><small>ms</small>" in self.reference_section(counted())
+
+    def test_every_kind_has_a_row(self) -> None:
+        """How often a year it comes, who says so, and what it costs."""
+        section = self.reference_section(counted())
+        kinds = section.split("What an incident costs under today")[2].split("</table>")[0]
+        assert '<th scope="row">crash</th><td class="n">4</td><td>estimate</td>' in kinds
+        assert '<th scope="row">pause</th><td class="n">8</td><td>estimate</td>' in kinds
+        assert "partition-minutes an incident" in kinds
+
+    def test_without_counts_rates_are_told(self) -> None:
+        """The strata of this night are none that the profile counts."""
+        section = self.reference_section(None)
+        assert "produce unavailable<br><small>% of time</small>" in section
+        assert "a year" not in section

@@ -160,7 +160,7 @@ class TestContent:
         cluster = operators.cluster.model_copy(
             update={"cluster": {**operators.cluster.cluster, "racks": racks}}
         )
-        only = RACKS.strata["rack"]
+        only = RACKS.strata["rack"].model_copy(update={"population": 1.0})
         profile = RACKS.model_copy(update={"strata": {"only": only}})
         experiment = operators.model_copy(update={"profile": profile, "cluster": cluster})
         seen = set()
@@ -191,6 +191,7 @@ class TestContent:
             "scenario_id",
             "index",
             "stratum",
+            "pattern",
             "weight",
             "fault_kinds",
             "expected_cost",
@@ -213,28 +214,26 @@ class TestStrata:
         assert max(seen["isr-churn"]) < 24_000, "alternating stalls have a range of their own"
 
     def test_parts_of_a_range_are_what_they_were_together(self) -> None:
-        """Read stalls of 1 s to 60 s, cut in three, have the shares that one stratum had."""
+        """Stalled reads of 1 s to 60 s, cut in three, come as often as one range has them."""
         whole = math.log(60)
-        stalls = {
-            name: STRATA[name].population / (1.0 if name != "leader-read" else 2.016 / 1.016)
-            for name in ("leader-read", "read-stall-8s", "read-stall-24s")
-        }
-        assert sum(stalls.values()) == pytest.approx(0.10 * 2 / 3, abs=1e-4)
+        stalls = SHIPPED["operators"].profile.incidents["stalled_reads"].scenarios
+        alone = {name: share for name, share in stalls.items() if name.endswith(".read_stall")}
         for name, low, high in (("leader-read", 1, 8), ("read-stall-8s", 8, 24)):
             share = math.log(high / low) / whole
-            assert stalls[name] == pytest.approx(0.10 * 2 / 3 * share, abs=1e-4)
+            found = alone[f"{name}.read_stall"] / sum(alone.values())
+            assert found == pytest.approx(share, abs=1e-3)
 
     @pytest.mark.parametrize("name", ["operators", "smoke"])
     def test_weights_sum_to_the_population(self, name: str) -> None:
         """The weights of a panel sum to its size, those of a stratum to its population share."""
         experiment = load_experiment(name)
         strata = experiment.profile.strata
-        population = sum(stratum.population for stratum in strata.values())
+        population = sum(stratum.share for stratum in strata.values())
         rows = list(draw_panel(experiment.source, "regression"))
         assert sum(row.weight for row in rows) == pytest.approx(len(rows))
         for key, stratum in strata.items():
             share = sum(row.weight for row in rows if row.stratum == key) / len(rows)
-            assert share == pytest.approx(stratum.population / population)
+            assert share == pytest.approx(stratum.share / population)
 
     def test_rare_strata_are_not_starved(self, operators: Experiment) -> None:
         """The offline stratum, one scenario of 200 in the population, is a fifth and more here."""

@@ -95,6 +95,7 @@ def scenarios(panel: str = "regression") -> pd.DataFrame:
                 "scenario_id": scenario_id,
                 "index": index,
                 "stratum": "calm" if calm else "faulty",
+                "pattern": "quiet" if calm else "pause",
                 "weight": 2.0 if calm else 0.5,
                 "fault_kinds": "" if calm else "pause",
                 "expected_cost": 1.0 + index,

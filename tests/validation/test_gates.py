@@ -140,9 +140,9 @@ SCENARIO_CORRUPTIONS: dict[str, tuple[Corruption, set[str]]] = {
     "stratum": ({"stratum": ""}, {"stratum_empty"}),
     "weight": (
         {"weight": -1.0},
-        {"weight_not_positive", "weight_unlike_stratum"} | {"weights_amiss"},
+        {"weight_not_positive", "weight_unlike_pattern"} | {"weights_amiss"},
     ),
-    "weights": ({"weight": 0.6}, {"weight_unlike_stratum", "weights_amiss"}),
+    "weights": ({"weight": 0.6}, {"weight_unlike_pattern", "weights_amiss"}),
     "cost": ({"expected_cost": 0.0}, {"cost_not_positive"}),
     "content": (
         {"scenario_json": '{"scenario_id":"x"}'},

@@ -19,6 +19,7 @@ from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
+from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.verdicts import stages
 from isr_pipeline.verdicts.model import NightVerdict
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
@@ -79,6 +80,7 @@ class World:
     asked: bool = False
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
     scenario: dict[str, Any] = field(default_factory=lambda: SCENARIO)
+    profile: FaultProfile | None = None
 
     def overrides(self, name: str) -> dict[str, Any]:
         """Kafka keys of a configuration."""
@@ -121,6 +123,7 @@ class World:
                 update={
                     "budget": Budget(scenarios=self.budget or 2 * self.scenarios),
                     "groups": (Group(name="all", asked=self.asked),),
+                    "profile": self.profile or _definition().profile,
                 }
             ),
         )
@@ -138,6 +141,7 @@ class World:
                 "scenario_id": [f"{panel}-{index:04d}" for index in range(self.scenarios)],
                 "index": range(self.scenarios),
                 "stratum": [f"stratum-{kind % 2}" for kind in kinds],
+                "pattern": [KINDS[kind] for kind in kinds],
                 "weight": np.where(kinds % 2, 1.5, 0.5),
                 "fault_kinds": [KINDS[kind] for kind in kinds],
                 "expected_cost": 1.0,

@@ -392,7 +392,7 @@ class TestFurther:
                 missing=np.zeros((len(new.scenario_ids), 2), dtype=bool),
                 failed=np.zeros((len(new.scenario_ids), 2), dtype=bool),
             )
-            found = (beside,)
+            found: tuple[AgainstReference, ...] = (beside,)
             for look in night.LOOKS:
                 here = first(both, look.scenarios)
                 found = called_again(plan, found, here, tuned, look=look, kept=1.0)

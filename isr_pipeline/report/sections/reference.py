@@ -13,7 +13,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, command, table
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
 from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
@@ -23,9 +23,11 @@ from isr_pipeline.verdicts.quantities import (
     PRODUCE,
     amount,
     label,
+    plain,
     unit,
 )
-from isr_pipeline.worlds.columns import MAIN
+from isr_pipeline.verdicts.year import years_of_kinds
+from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
@@ -34,6 +36,7 @@ TITLE = "Against the reference"
 ORDER = 30
 
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
+KINDS_COLUMNS = tuple(name for name in COLUMNS if METRICS[name].unit.year)
 CHARTS = (PRODUCE, OFFLINE, FLAPS, LATENCY)
 
 COLOURS = {Word.BETTER: "improved", Word.WORSE: "regressed", Word.UNDECIDED: "undecided"}
@@ -74,29 +77,53 @@ def body(page: Page, data: NightData) -> str:
         f"as <strong>{reference}</strong>, and is compared with it as tonight is with the "
         "baseline. Rows keep the experiment's order: none is ranked. A cell has the value, its "
         f"ratio to {reference} with its interval, each end one-sided at 5 %, and what the tests "
-        "say.</p>"
+        f"say.{_of_a_year(data)}</p>"
     )
     said, how = differences.longer(data.plan, against)
     forests = "".join(
         page.figure(charts.forest(data, name), f"<strong>{label(name)}</strong>") for name in CHARTS
     )
     return (
-        f"{lead}{_table(data)}{_kept(data)}"
+        f"{lead}{_table(data)}{_kinds(data)}{_kept(data)}"
         + (f"<p>{said}.</p>" if said else "")
         + (command(how) if how else "")
         + f'<div class="pair">{forests}</div>'
     )
 
 
+def _of_a_year(data: NightData) -> str:
+    """How a number of a year comes about; nothing where no incidents are counted."""
+    for one in _years(data).values():
+        return (
+            f" A number of a year is what {plain(one.incidents)} incidents cost, as many as this "
+            "cluster has in one, counted or estimated (below). Its interval is of the scenarios."
+        )
+    return ""
+
+
+def _years(data: NightData) -> dict[str, Year]:
+    """The reference's year, metric by metric; none where no incidents are counted."""
+    return {
+        each.metric: each.year_before
+        for one in data.verdict.against_reference
+        for each in one.differences
+        if each.year_before is not None
+    }
+
+
 def _table(data: NightData) -> str:
+    years = _years(data)
+    units = {
+        name: f"{METRICS[name].unit.year} a year" if name in years else unit(name)
+        for name in COLUMNS
+    }
     head = [("configuration", "")]
-    head += [(f"{label(name)}<br><small>{unit(name)}</small>", "n") for name in COLUMNS]
-    values = [float(data.panel.means(name)[data.panel.column(data.reference.config_id)])
-              for name in COLUMNS]  # fmt: skip
-    cells = "".join(
-        f'<td class="n">{amount(name, value)}</td>'
-        for name, value in zip(COLUMNS, values, strict=True)
-    )
+    head += [(f"{label(name)}<br><small>{units[name]}</small>", "n") for name in COLUMNS]
+    column = data.panel.column(data.reference.config_id)
+    values = [
+        _value(name, float(data.panel.means(name)[column]), years.get(name)) for name in COLUMNS
+    ]
+    cells = "".join(f'<td class="n">{value}</td>' for value in values)
     rows = [f'<tr><th scope="row">{breakable(data.plan.reference)}</th>{cells}</tr>']
     found = data.against
     for heading, members in data.headings.items():
@@ -125,7 +152,7 @@ def _cell(one: AgainstReference, metric: str) -> str:
     found = one.difference(metric)
     if found is None:
         return '<td class="n"><small>min ISR is another</small></td>'
-    value = amount(metric, found.after)
+    value = _value(metric, found.after, found.year_after)
     if one.weaker and metric in (ONE_REPLICA, LOST):
         value = f'<strong class="weaker">{value}</strong>'
     if not found.differing:
@@ -135,6 +162,55 @@ def _cell(one: AgainstReference, metric: str) -> str:
         f'<td class="n">{value}<small class=limit>{escape(differences.size(found))}</small>'
         f"<small class=limit>{said}</small></td>"
     )
+
+
+def _value(metric: str, rate: float, year: Year | None) -> str:
+    """A year with its interval and what an incident costs, or the rate where there is none."""
+    if year is None:
+        return amount(metric, rate)
+    if not year.value:
+        return "0"
+    return (
+        f"{plain(year.value)}<small class=limit>({plain(year.low)} to {plain(year.high)})</small>"
+        f"<small class=limit>{plain(year.per_incident)} an incident</small>"
+    )
+
+
+def _kinds(data: NightData) -> str:
+    """What an incident of each kind costs under the reference, and how many a year has."""
+    if not _years(data):
+        return ""
+    definition, panel = data.plan.definition, data.panel.select((data.reference.config_id,))
+    patterns = dict(zip(data.scenarios["scenario_id"], data.scenarios["pattern"], strict=True))
+    found = years_of_kinds(panel, KINDS_COLUMNS, definition.profile, patterns)
+    head = [("incident", ""), ("a year", "n"), ("from", "")]
+    head += [
+        (f"{label(name)}<br><small>{METRICS[name].unit.year} an incident</small>", "n")
+        for name in KINDS_COLUMNS
+    ]
+    rows = []
+    for kind, of in found.items():
+        counted = kind in definition.cluster.incidents
+        cells = "".join(
+            _per_incident(of.get((name, data.reference.config_id))) for name in KINDS_COLUMNS
+        )
+        rows.append(
+            f'<tr><th scope="row">{breakable(kind.replace("_", " "))}</th>'
+            f'<td class="n">{plain(definition.profile.incidents[kind].per_year)}</td>'
+            f"<td>{'counted' if counted else 'estimate'}</td>{cells}</tr>"
+        )
+    caption = f"What an incident costs under {data.plan.reference}"
+    return f"<h3>Incidents of a year</h3>{table(caption, head, rows)}"
+
+
+def _per_incident(year: Year | None) -> str:
+    """A cell; a dash where no scenario of the panel is of that kind."""
+    if year is None:
+        return '<td class="n">–</td>'
+    if not year.value:
+        return '<td class="n">0</td>'
+    ends = f"{plain(year.low / year.incidents)} to {plain(year.high / year.incidents)}"
+    return f'<td class="n">{plain(year.per_incident)}<small class=limit>({ends})</small></td>'
 
 
 def _more(one: Difference) -> str:

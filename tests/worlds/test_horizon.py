@@ -1,0 +1,39 @@
+"""What has healed costs nothing more, however long the simulated world goes on."""
+
+from isr_pipeline.experiment.file import load_experiment
+from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
+from isr_pipeline.scenarios.panels import ScenarioRow
+from isr_pipeline.worlds.columns import METRICS, TESTED
+from isr_pipeline.worlds.run import run
+
+SMOKE = load_experiment("smoke")
+TODAY = configurations(SMOKE)[0]
+ROWS = list(draw_panel(SMOKE.source, "regression"))
+TOTALS = [METRICS[name].top for name in TESTED if METRICS[name].unit.year]
+
+
+def drawn(pattern: str) -> Scenario:
+    """The first scenario of smoke's regression panel that a pattern drew."""
+    row: ScenarioRow = next(one for one in ROWS if one.pattern == pattern)
+    return apply(scenario_from_json(row.scenario_json), TODAY.overrides)
+
+
+def test_twice_the_horizon_has_the_same_totals() -> None:
+    """So has a year, which is made of totals; a share of time is half."""
+    scenario = drawn("pause")
+    longer = scenario.model_copy(update={"horizon_ms": 2 * scenario.horizon_ms})
+    once, twice = (run(one).outcome for one in (scenario, longer))
+    assert [once[name] for name in TOTALS] == [twice[name] for name in TOTALS]
+    assert once["produce_unavailable_us"] > 0
+    assert once["isr_flaps"] > 0
+    assert twice["exposure_us"] > 2 * once["exposure_us"]
+
+
+def test_what_has_not_healed_goes_on() -> None:
+    """A broker that dies and returns after the horizon costs more in a longer world."""
+    scenario = drawn("stall_then_death")
+    longer = scenario.model_copy(update={"horizon_ms": 2 * scenario.horizon_ms})
+    once, twice = (run(one).outcome["produce_unavailable_us"] for one in (scenario, longer))
+    assert 0 < once < twice
