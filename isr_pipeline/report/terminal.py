@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +15,9 @@ from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.difference import AgainstReference
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
+
+if TYPE_CHECKING:
+    from isr_pipeline.report.story import Story
 
 COLOURS = {
     "regressed": "bold red",
@@ -46,6 +49,9 @@ NAME_CHARACTERS = 11
 CHANGES_MAX = 12
 AGAINST_MAX = 24
 NAMES_MAX = 3
+
+UNITS = {"simulated_ms": "ms"}
+"""Of what an outcome says beside its metrics: all else are counts."""
 
 
 def print_night(shown: dict[str, Any]) -> None:
@@ -193,14 +199,19 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
     return table
 
 
-def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, Any]]) -> None:
-    """Print the outcome and the events of one scenario."""
+def print_run(story: Story, outcome: dict[str, Any]) -> None:
+    """Print what happened in a scenario, the outcome and the events of its last run."""
     console = _console()
-    console.print(Text(f"scenario {scenario_id}", "bold"))
-    numbers = Table(box=None, pad_edge=False, show_header=False)
+    console.print(Text(f"scenario {story.scenario.scenario_id}", "bold"))
+    for line in story.lines():
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    numbers = Table(box=None, pad_edge=False, title_justify="left", title="outcome")
+    for heading in ("measure", "value", "unit", "name in tables"):
+        numbers.add_column(heading, justify="right" if heading == "value" else "left")
     for name in (*METRICS, *OF_THE_RUN):
-        numbers.add_row(name, "-" if outcome[name] is None else f"{outcome[name]:g}")
+        numbers.add_row(*_measure(name, outcome[name]))
     console.print(numbers)
+    events = story.runs[-1].events
     happened = Table(box=None, pad_edge=False, title=f"{len(events)} events", title_justify="left")
     for heading in ("t ms", "kind", "partition", "broker", "leader", "epoch", "ISR"):
         happened.add_column(heading, no_wrap=True)
@@ -209,6 +220,14 @@ def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, 
     console.print(happened)
     if len(events) > EVENTS_MAX:
         console.print(Text(f"… and {len(events) - EVENTS_MAX} more: --json - lists them all"))
+
+
+def _measure(name: str, value: float | None) -> tuple[str, str, str, str]:
+    """A number of an outcome: in words, in its unit, and as tables and ``--json`` call it."""
+    if name in METRICS:
+        said = quantities.amount(name, value)
+        return quantities.label(name), said, quantities.unit(name), name
+    return name.replace("_", " "), quantities.plain(value), UNITS.get(name, ""), name
 
 
 def _event(one: dict[str, Any]) -> list[str]:

@@ -315,8 +315,8 @@ class TestPage:
         assert f"<p>{said} {command} names the cause.</p>" in text[8_500]
         assert ">Why</a>" not in text[9_000] + text[8_500]
 
-    def test_kept_events_become_a_timeline(self, regressed: World) -> None:
-        """Events of a deciding pair are drawn over its partitions."""
+    def test_kept_events_are_told_again(self, regressed: World) -> None:
+        """Events of a deciding pair are as a run lists them, though no code makes them again."""
         plan = regressed.plan(LATER)
         data = read_night(plan)
         one = data.flagged[0]
@@ -329,9 +329,13 @@ class TestPage:
         }  # fmt: skip
         store.write_table("events", "synthetic", LATER, pd.DataFrame([event]))
         (again, *_) = read_night(plan).deciding(one, "isr_flaps_per_partition_hour")
-        (trace,) = charts.timeline(again)["data"]
-        assert (trace["name"], trace["x"], trace["y"]) == ("isr_shrink", [31.001], ["t-4"])
-        assert trace["text"] == ["isr_shrink leader 1 isr [1, 2]"]
+        (run,) = again.runs
+        assert (run.title, run.events[0]["isr"], run.events[0]["partition"]) == (
+            "tonight", [1, 2], 4,
+        )  # fmt: skip
+        assert run.sentence() == (
+            "t-4 loses replicas from the ISR, the first at 31 s; every partition keeps a leader"
+        )
 
     def test_events_that_were_not_kept_are_had_again(self, regressed: World) -> None:
         """The pair is simulated once more if the kernel is the night's; else the page says so."""
@@ -340,9 +344,7 @@ class TestPage:
         again = replace(regressed, code_version=code_version()).plan(LATER)
         found = read_night(again).deciding(read_night(again).flagged[0], FLAPS)
         assert len(found) == 3
-        assert all(event["kind"] for one in found for event in one.events)
-        assert all(one.events for one in found)
-        assert charts.timeline(found[0])["data"]
+        assert all(run.events for one in found for run in one.runs)
         assert "were not kept" not in render(read_night(again))
 
     def test_thousands_have_no_exponent(self, regressed: World) -> None:
