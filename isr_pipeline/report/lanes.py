@@ -38,6 +38,7 @@ COLOURS = {
 """Told apart by every kind of eye (Okabe and Ito), and by their lightness in print."""
 
 PATTERNS = {LEADER: "", IN_ISR: "", OUT: "/", FAILED: "x", DEAD: "."}
+OFFLINE = "offline: no leader"
 OFFLINE_COLOUR = "#d5350e"
 MOMENT_SYMBOLS = {SESSION_OVER: "x", SHUT_DOWN: "square", UNFENCED: "circle"}
 DARK, LIGHT = "#111111", "#ffffff"
@@ -52,6 +53,12 @@ LANE_PX = 26
 
 LABEL_PX, LABELS_HIGH = 13, 6
 """Names of faults stand above the first lane, so many on top of each other."""
+
+TITLE_PX = 40
+"""Between two runs, where the lower one's title stands."""
+
+AROUND_PX = 140
+"""Above the first title and below the last axis."""
 
 CURVE_PX = 190
 MAX_LANES = 60
@@ -165,20 +172,21 @@ def draw(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES)
         cols=1,
         shared_xaxes=True,
         row_heights=heights,
-        vertical_spacing=min(0.06, 0.12 / len(heights)),
+        vertical_spacing=TITLE_PX / (sum(heights) + TITLE_PX * len(heights)),
         subplot_titles=titles,
     )
+    named: set[str] = set()
     for row, run in enumerate(story.runs, 1):
         lanes, offline = drawn[run.title]
         room = above_px if row == 1 else 0
-        _draw_lanes(figure, row, lanes, offline, legend=row == 1, above_px=room)
-        _draw_moments(figure, row, lanes, moments(run.scenario, run.events), legend=row == 1)
+        _draw_lanes(figure, row, lanes, offline, named=named, above_px=room)
+        _draw_moments(figure, row, lanes, moments(run.scenario, run.events), named=named)
         _draw_ticks(figure, row, run.scenario, lanes)
     if samples is not None:
         _draw_curves(figure, len(drawn) + 1, samples, shown)
     _shade_faults(figure, story.scenario)
     figure.update_layout(
-        height=sum(heights) + 140,
+        height=sum(heights) + TITLE_PX * (len(heights) - 1) + AROUND_PX,
         barmode="overlay",
         margin={"l": 150, "r": 20, "t": 90, "b": 40},
         legend={"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "x": 0},
@@ -198,7 +206,7 @@ def _draw_lanes(
     lanes: dict[Lane, list[Segment]],
     offline: dict[Partition, list[tuple[float, float]]],
     *,
-    legend: bool,
+    named: set[str],
     above_px: int,
 ) -> None:
     """One bar a segment, one lane a replica; offline periods in red across their partition."""
@@ -218,7 +226,7 @@ def _draw_lanes(
                 orientation="h",
                 name=state,
                 legendgroup=state,
-                showlegend=legend,
+                showlegend=_first(state, named, rows),
                 marker=_marker(state, colour),
                 hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
             ),
@@ -236,9 +244,9 @@ def _draw_lanes(
             base=[begin / 1000 for _, begin, _ in red],
             x=[(end - begin) / 1000 for _, begin, end in red],
             orientation="h",
-            name="offline: no leader",
-            legendgroup="offline",
-            showlegend=legend,
+            name=OFFLINE,
+            legendgroup=OFFLINE,
+            showlegend=_first(OFFLINE, named, red),
             width=0.5,
             marker={"color": OFFLINE_COLOUR},
             hovertemplate="%{y}: partition offline from %{base:.3f} s<extra></extra>",
@@ -254,6 +262,14 @@ def _draw_lanes(
         row=row,
         col=1,
     )
+
+
+def _first(name: str, named: set[str], drawn: Sequence[Any]) -> bool:
+    """Whether the legend names it here: where it is first drawn, in whichever run that is."""
+    is_first = bool(drawn) and name not in named
+    if is_first:
+        named.add(name)
+    return is_first
 
 
 def _marker(state: str, colour: str) -> dict[str, Any]:
@@ -277,7 +293,7 @@ def _draw_moments(
     lanes: dict[Lane, list[Segment]],
     told: list[Moment],
     *,
-    legend: bool,
+    named: set[str],
 ) -> None:
     """A sign on every lane of a broker where its session ends, or it is fenced or unfenced."""
     for what, symbol in MOMENT_SYMBOLS.items():
@@ -292,7 +308,7 @@ def _draw_moments(
             fill, edge = MOMENT_COLOURS[what]
             line = {"width": 1, "color": edge}
             look = {"symbol": symbol, "size": 9, "color": fill, "line": line}
-            _draw_signs(figure, row, what, places, look, legend=legend)
+            _draw_signs(figure, row, what, places, look, legend=_first(what, named, places))
 
 
 def _draw_ticks(

@@ -13,6 +13,7 @@ from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.difference import AgainstReference
+from isr_pipeline.verdicts.model import WORST_FIRST
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
@@ -36,7 +37,7 @@ HEADING_CHARACTERS = 12
 """Width of a column whose heading is broken at its words."""
 
 FOUND = ("regressed", "suspect", "improved")
-"""Statuses of a metric that are listed below the table, in this order."""
+"""Statuses of a metric that are listed above the table, in this order."""
 
 FOUND_MAX = 12
 FOUND_WIDTH = 100
@@ -49,6 +50,9 @@ NAME_CHARACTERS = 11
 CHANGES_MAX = 12
 AGAINST_MAX = 24
 NAMES_MAX = 3
+
+VALUE_CHARACTERS = 10
+"""Width of the numbers of an outcome: of as many events as a kernel may count."""
 
 UNITS = {"simulated_ms": "ms"}
 """Of what an outcome says beside its metrics: all else are counts."""
@@ -68,10 +72,10 @@ def print_night(shown: dict[str, Any]) -> None:
         console.print(Text(line))
     for line in _changes(shown):
         console.print(Text(line))
+    for line in _found(shown["configs"]):
+        console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
     if shown["configs"]:
-        console.print(_configurations(shown["configs"], _weaker(shown)))
-        for line in _found(shown["configs"]):
-            console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
+        console.print(_configurations(_worst_first(shown["configs"]), _weaker(shown)))
     for line in _against_reference(shown):
         console.print(line, soft_wrap=True)
     if shown["tables"]:
@@ -182,6 +186,17 @@ def _weaker(shown: dict[str, Any]) -> dict[str, str]:
     return {one.name: differences.promise(one) for one in _differences(shown) if one.weaker}
 
 
+def _worst_first(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the table: the worst verdict first, those of one verdict as the experiment has them.
+
+    One without a verdict is not judged yet, and stands last.
+    """
+    return sorted(
+        configs,
+        key=lambda one: WORST_FIRST.index(one["verdict"]) if one["verdict"] else len(WORST_FIRST),
+    )
+
+
 def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
@@ -206,8 +221,10 @@ def print_run(story: Story, outcome: dict[str, Any]) -> None:
     for line in story.lines():
         console.print(Text(f"  {line}"), soft_wrap=True)
     numbers = Table(box=None, pad_edge=False, title_justify="left", title="outcome")
-    for heading in ("measure", "value", "unit", "name in tables"):
-        numbers.add_column(heading, justify="right" if heading == "value" else "left")
+    numbers.add_column("measure")
+    numbers.add_column("value", justify="right", min_width=VALUE_CHARACTERS)
+    numbers.add_column("unit")
+    numbers.add_column("name in tables")
     for name in (*METRICS, *OF_THE_RUN):
         numbers.add_row(*_measure(name, outcome[name]))
     console.print(numbers)

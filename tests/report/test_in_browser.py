@@ -178,6 +178,15 @@ class TestReport:
                 assert box
                 assert 0 <= box["x"] <= box["x"] + box["width"] <= size["width"]
 
+    def test_the_answers_table_is_seen_on_a_phone(self, browser: Browser, report: Path) -> None:
+        """Metric, before, tonight, ratio and verdict: only where it changed most is scrolled to."""
+        with opened(browser, report, PHONE) as page:
+            box = page.locator("#answer .scroll").first.bounding_box()
+            badge = page.locator("#answer td .status").first.bounding_box()
+            assert box
+            assert badge
+            assert badge["x"] + badge["width"] <= box["x"] + box["width"]
+
     def test_goes_by_keyboard(self, browser: Browser, report: Path) -> None:
         """The first stop skips to the answer; stops go on to the page's end, each to be seen."""
         with opened(browser, report) as page:
@@ -200,9 +209,9 @@ class TestReport:
     def test_a_link_opens_what_is_folded(self, browser: Browser, report: Path) -> None:
         """The navigation's link to a folded section shows its table."""
         with opened(browser, report) as page:
-            assert not page.locator("#power table").first.is_visible()
-            page.locator('nav a[href="#power"]').click()
-            page.wait_for_selector("#power table", state="visible")
+            assert not page.locator("#configurations table").first.is_visible()
+            page.locator('nav a[href="#configurations"]').click()
+            page.wait_for_selector("#configurations table", state="visible")
 
     def test_is_whole_on_paper(self, browser: Browser, report: Path) -> None:
         """Printing unfolds everything, in the light scheme's colours, and folds it again."""

@@ -290,15 +290,28 @@ class TestPage:
         for command in ("why", "blame"):
             assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
 
-    def test_the_answer_says_which_stratum_is_hurt(self, regressed: World) -> None:
-        """The stratum stands beside the metric and its scenarios, with its own ratio and sizes."""
+    def test_the_answer_is_a_table_of_what_changed(self, regressed: World) -> None:
+        """Before, tonight, ratio, verdict, in how many scenarios, and where it changed most."""
         page = render(read_night(regressed.plan(LATER)))
         told = page.split('<section id="answer"')[1].split("</section>")[0]
+        row = told.split('<th scope="row">ISR flaps<br>')[1].split("</tr>")[0]
+        badge = '<span class="status regressed">regressed</span>'
+        assert re.search(rf'<td class="n">2 × \([\d.]+ to [\d.]+\)<br>{badge}</td>', row)
+        assert re.search(r"worse in \d+, better in 0 of \d+", row)
         assert re.search(
-            r"ISR flaps 2 × \([\d.]+ to [\d.]+\), \d+ scenarios; in the strata stratum-0 2 ×, from "
-            r"[\d.]+ to [\d.]+ a partition and hour and stratum-1 2 ×",
-            told,
+            r"<td>stratum-[01] 2 ×, from [\d.]+ to [\d.]+ a partition and hour</td>", row
         )
+
+    def test_what_is_not_about_the_change_is_folded(self, regressed: World) -> None:
+        """Five links stand on top; the sections that lead further show their headings."""
+        page = render(read_night(regressed.plan(LATER)))
+        nav = page.split("<nav")[1].split("</nav>")[0]
+        assert re.findall(r'href="#(\w+)"', nav) == [
+            "answer", "who", "why", "configurations", "data",
+        ]  # fmt: skip
+        folded = re.findall(r'<section id="(\w+)"[^>]*><details>', page)
+        assert {"reference", "configurations", "nights"} <= set(folded)
+        assert not {"answer", "who", "why", "regressions"} & set(folded)
 
     def test_the_answer_says_what_decided_the_first_event(self, regressed: World) -> None:
         """It calls that no cause; where several keys changed, it has the command that names it."""

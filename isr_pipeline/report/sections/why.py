@@ -9,7 +9,7 @@ from isr_pipeline.blame.why import Explanation, explain
 from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page
+from isr_pipeline.report.page import Page, fold
 from isr_pipeline.report.scenario import told
 from isr_pipeline.report.story import story_of
 from isr_pipeline.report.trace import LEGEND
@@ -17,13 +17,20 @@ from isr_pipeline.report.trace import LEGEND
 TITLE = "Why"
 ORDER = 22
 WORST = 3
-LANES = 24
-"""Lanes of a run: of eight partitions with three replicas."""
+LANES = 12
+"""Lanes of a run: of four partitions with three replicas."""
 
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    return "".join(_explained(page, data, one.name) for one in data.flagged[:WORST])
+    told = [_explained(page, data, one.name) for one in data.flagged[:WORST]]
+    rest = "".join(told[1:])
+    return "".join(told[:1]) + (fold(f"Why {_others(data)}", rest) if rest else "")
+
+
+def _others(data: NightData) -> str:
+    """Those that are explained beside the worst."""
+    return breakable(" and ".join(one.name for one in data.flagged[1:WORST]))
 
 
 def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
