@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +104,15 @@ ConfigArgument = Annotated[
     str,
     typer.Argument(
         metavar="CONFIG", help="Name of a configuration.", autocompletion=_configurations
+    ),
+]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="METRIC",
+        help="Default: the one that the night's page leads with.",
+        autocompletion=completing.metrics,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
@@ -789,16 +799,20 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
+    from isr_pipeline.report.story import Run, Story  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415
 
-    if night is None:
-        if scenario is None:
-            raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
-        chosen = load_scenario(scenario, settings or ())
-    else:
-        chosen = _night_pair(night, experiment, scenario_id, config, settings or [])
-    sample_ms = 0.0
+    if night is None and scenario is None:
+        raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
+
+    def read(settings: list[str]) -> Any:
+        if night is not None:
+            return _night_pair(night, experiment, scenario_id, config, settings)
+        from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
+
+        return load_scenario(scenario, settings)
+
+    chosen, sample_ms = read(settings or []), 0.0
     if trace is not None:
         from isr_pipeline.report.trace import sample_period_ms  # noqa: PLC0415
 
@@ -809,15 +823,31 @@ def simulate(
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     if json_out is not None:
         _write_json({"outcome": done.outcome, "events": done.events}, json_out)
+    if json_out is not None and trace is None:
+        return
+    after = Run(f"with {', '.join(settings)}" if settings else "run", chosen, done.events)
+    before = _run_before(lambda: read([]), event_budget) if settings else None
     if trace is not None:
         from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
 
-        write_trace(chosen, done, trace)
+        write_trace(after, done, trace, before=before)
         _note(f"drawn: {trace}")
     if json_out is None:
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
-        print_run(chosen.scenario_id, done.outcome, done.events)
+        print_run(Story((after,) if before is None else (before, after)), done.outcome)
+
+
+def _run_before(read: Callable[[], Any], budget: int | None) -> Any:
+    """Return the run without ``--set``; None if what is left is no scenario, or takes too long."""
+    from isr_pipeline.report.story import Run  # noqa: PLC0415
+    from isr_pipeline.worlds.run import run  # noqa: PLC0415
+
+    try:
+        plain = read()
+        return Run("without --set", plain, run(plain, events=True, budget=budget).events)
+    except (InputError, BudgetSpent):
+        return None
 
 
 def _night_pair(
@@ -845,16 +875,28 @@ def why(
     config: ConfigArgument,
     experiment: Experiment = None,
     *,
+    metric: MetricOption = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="OUT.html", help="Draw the runs before and after."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say where a configuration first does something else than in the baseline, and why."""
     from isr_pipeline.blame.why import explain  # noqa: PLC0415
+    from isr_pipeline.report.story import story_of  # noqa: PLC0415
 
-    found = explain(_case(night, config, experiment))
+    found = explain(_case(night, config, experiment, metric))
+    story = story_of(found)
+    if trace is not None:
+        from isr_pipeline.report.trace import write_page  # noqa: PLC0415
+
+        write_page(story, trace)
+        _note(f"drawn: {trace}")
     if as_json:
-        _print_json(found.as_json())
+        _print_json({**found.as_json(), "story": story.lines()})
         return
-    _say("\n".join(found.lines()))
+    _say("\n".join(found.lines(story.lines())))
 
 
 @app.command(rich_help_panel=RUN)
@@ -863,6 +905,7 @@ def blame(
     config: ConfigArgument,
     experiment: Experiment = None,
     *,
+    metric: MetricOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the key or commit that makes a configuration differ from the baseline."""
@@ -870,23 +913,23 @@ def blame(
     from isr_pipeline.blame.telling import of_causes  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
 
-    case = _case(night, config, experiment)
+    case = _case(night, config, experiment, metric)
     with Progress(f"trials of {case.config}") as progress:
         search = Search(case, say=progress.step, expect=progress.expect)
         found = search.blame()
     if as_json:
         _print_json(found)
         return
-    _say("\n".join(of_causes(found, case.status)))
+    _say("\n".join(of_causes(found, case.status, case.change)))
 
 
-def _case(night: str, config: str, experiment: str | None) -> Any:
+def _case(night: str, config: str, experiment: str | None, metric: str | None) -> Any:
     """Return what is asked about."""
     from isr_pipeline.blame.case import read_case  # noqa: PLC0415
     from isr_pipeline.night.status import check_night, find_experiment  # noqa: PLC0415
 
     date = check_night(night, "NIGHT")
-    return read_case(find_experiment(date, experiment), date, config)
+    return read_case(find_experiment(date, experiment), date, config, metric)
 
 
 @app.command(rich_help_panel=KAFKA)
@@ -903,9 +946,9 @@ def conform(
     """Compare the simulator with what real brokers were seen to do."""
     _check_home()
     from isr_pipeline.conformance.conform import conform as run_conform  # noqa: PLC0415
-    from isr_pipeline.report.trace import write_page  # noqa: PLC0415
+    from isr_pipeline.report.trace import write_runs  # noqa: PLC0415
 
-    raise typer.Exit(run_conform(file, json_out, trace, draw=write_page, record=record))
+    raise typer.Exit(run_conform(file, json_out, trace, draw=write_runs, record=record))
 
 
 @app.command(rich_help_panel=KAFKA)

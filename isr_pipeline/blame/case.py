@@ -28,15 +28,13 @@ from isr_pipeline.verdicts.model import (
     load_verdict,
     run_again,
 )
-from isr_pipeline.verdicts.sentences import reason
+from isr_pipeline.verdicts.quantities import label
+from isr_pipeline.verdicts.sentences import change, reason, worst_first
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import Baseline
-
-WORST_FIRST = ("regressed", "suspect", "undecided", "traded", "improved", "ok")
-"""The metric that is asked about has the first of these."""
 
 SCENARIOS_MAX = 100
 """Differing scenarios that are run again to compare totals."""
@@ -80,11 +78,12 @@ class Case:
     """What is asked about.
 
     Attributes:
-        config: name of the configuration; ``metric``: the one that differs worst.
-        status: of that metric.
+        config: name of the configuration; ``metric``: the one that is asked about.
+        status: of that metric; ``change``: how much it changed, as the night's page says it.
         deciding: scenarios that carry most of its change, the first most; at least one.
         differing: scenarios in which it differs, `SCENARIOS_MAX` and the deciding ones at most,
             evenly chosen; of the further scenarios too where these decided.
+        is_named: whether the metric was asked for by its name.
     """
 
     experiment: str
@@ -92,10 +91,12 @@ class Case:
     config: str
     metric: str
     status: str
+    change: str
     before: Side
     after: Side
     deciding: tuple[Drawn, ...]
     differing: tuple[Drawn, ...]
+    is_named: bool = False
 
     @property
     def same_code(self) -> bool:
@@ -134,16 +135,18 @@ class Case:
         return moved / full if full else 0.0
 
 
-def read_case(experiment: str, night: str, config: str) -> Case:
+def read_case(experiment: str, night: str, config: str, metric: str | None = None) -> Case:
     """Read what a night and its baseline have of a configuration.
 
     Args:
         experiment: name.
         night: YYYY-MM-DD.
         config: name or config_id.
+        metric: which is asked about, by its name or in words; None: the one that the night's page
+            leads with.
 
     Raises:
-        InputError: no such configuration.
+        InputError: no such configuration, or no such metric that differs.
         Refused: nothing to compare with or nothing that differs, or a side's code is nowhere.
     """
     where = f"night {night} of {experiment}"
@@ -158,7 +161,7 @@ def read_case(experiment: str, night: str, config: str) -> Case:
     judged = load_verdict(experiment, night)
     verdict = judged.configuration(chosen[0].config_id)
     baseline = _baseline(plan, judged, verdict)
-    metric = _metric(verdict, where)
+    asked = _metric(verdict, where, metric)
     record, partner = baseline.record, verdict.baseline_config_id
     assert partner is not None, "checked by _baseline"
     before = Side(
@@ -174,10 +177,10 @@ def read_case(experiment: str, night: str, config: str) -> Case:
             f"{run_again(experiment, night)}"
         )
     after = Side("the night's code", source, plan.code_version, dict(chosen[0].overrides))
-    first, differing = _scenarios(plan, baseline, judged, verdict, metric)
+    first, differing = _scenarios(plan, baseline, judged, verdict, asked)
     return Case(
-        experiment, night, chosen[0].name, metric.metric, str(metric.status), before, after,
-        first, differing,
+        experiment, night, chosen[0].name, asked.metric, str(asked.status), change(asked), before,
+        after, first, differing, metric is not None,
     )  # fmt: skip
 
 
@@ -242,19 +245,18 @@ def _itself(plan: Plan) -> str:
     )
 
 
-def _metric(verdict: ConfigVerdict, where: str) -> MetricVerdict:
-    """The metric that is asked about: worst status, then largest change."""
-    differing = [one for one in verdict.metrics if one.discordant and one.delta]
+def _metric(verdict: ConfigVerdict, where: str, named: str | None) -> MetricVerdict:
+    """The metric that is asked about: the one named, else the worst of those that differ."""
+    differing = worst_first([one for one in verdict.metrics if one.discordant and one.delta])
     if not differing:
         raise Refused(f"{where}: {verdict.name} differs from the baseline in no tested metric")
-
-    def rank(one: MetricVerdict) -> tuple[int, float]:
-        status = str(one.status)
-        place = WORST_FIRST.index(status) if status in WORST_FIRST else len(WORST_FIRST)
-        size = abs(math.log(one.ratio)) if one.ratio else math.inf
-        return place, -size
-
-    return min(differing, key=rank)
+    if named is None:
+        return differing[0]
+    for one in differing:
+        if named in (one.metric, label(one.metric)):
+            return one
+    allowed = ", ".join(one.metric for one in differing)
+    raise InputError(where, "--metric", named, f"what differs under {verdict.name}: {allowed}")
 
 
 def _scenarios(

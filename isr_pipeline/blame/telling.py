@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.verdicts.quantities import label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,15 +34,16 @@ def of_trial(trial: Mapping[str, Any]) -> str:
     return f"{trial['what']}: {_percent(share)} of it, like {trial['like']}"
 
 
-def of_causes(found: Mapping[str, Any], status: str) -> list[str]:
+def of_causes(found: Mapping[str, Any], status: str, change: str) -> list[str]:
     """What was found, in lines: the cause with its files, and what else makes part of the change.
 
     Args:
         found: as `Search.blame` returns it.
         status: of the metric.
+        change: how much it changed, as the night's page says it.
     """
-    said = f"{found['config']}: {label(found['metric'])} {status}; cause: {found['cause']['text']}"
-    lines = [said, *_files(found["cause"])]
+    lines = [f"{found['config']}: {status}: {change}", f"cause: {found['cause']['text']}"]
+    lines += _files(found["cause"])
     for other in found["also"]:
         lines += [f"  and also: {other['text']}", *_files(other)]
     return lines

@@ -17,7 +17,7 @@ from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
 from isr_pipeline.verdicts.quantities import amount, label, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from isr_pipeline.blame.case import Case, Drawn, Side
     from isr_pipeline.scenarios.model import Scenario
@@ -74,7 +74,7 @@ class Explanation:
         if case.changed_things <= 1:
             return ""
         of = f"{case.night} {shlex.quote(case.config)} --experiment {case.experiment}"
-        return f"isr-pipeline blame {of}"
+        return f"isr-pipeline blame {of}" + (f" --metric {case.metric}" if case.is_named else "")
 
     def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -84,6 +84,7 @@ class Explanation:
             "config": self.case.config,
             "metric": self.case.metric,
             "scenario": self.drawn.scenario_id,
+            "change": self.case.change,
             "values": {"before": self.drawn.before, "after": self.drawn.after},
             "first_difference": self.first,
             "decided_by": self.decided_by,
@@ -91,13 +92,18 @@ class Explanation:
             "libraries": self.libraries,
         }
 
-    def lines(self) -> list[str]:
-        """For people."""
+    def lines(self, story: Sequence[str] = ()) -> list[str]:
+        """For people: what the night's page leads with, the scenario, where the runs part.
+
+        Args:
+            story: what happened in the scenario, a line each.
+        """
         case, drawn = self.case, self.drawn
         before, after = amount(case.metric, drawn.before), quantity(case.metric, drawn.after)
-        values = f"scenario {drawn.scenario_id}: {before} to {after}"
         lines = [
-            f"{case.config}: {label(case.metric)} is {case.status}; {values}",
+            f"{case.config}: {case.status}: {case.change}",
+            f"scenario {drawn.scenario_id}: {label(case.metric)} {before} to {after}",
+            *(f"    {line}" for line in story),
             _first_line(self.first),
             f"first differing {self.part} decided by {self.decided_by['text']}",
         ]

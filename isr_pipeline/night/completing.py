@@ -64,6 +64,13 @@ def keys(ending: str = "") -> list[str]:
     return [f"{name}{ending}" for name in KEYS]
 
 
+def metrics() -> list[str]:
+    """Names of the metrics."""
+    from isr_pipeline.worlds.columns import METRICS  # noqa: PLC0415 - reads numpy
+
+    return list(METRICS)
+
+
 def _stems(kind: str) -> list[str]:
     return sorted(one.stem for one in (config_dir() / kind).glob("*.yaml"))
 

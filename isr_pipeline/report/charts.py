@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from isr_pipeline.report.data import Deciding, NightData
+from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import WIDE, shortened
 from isr_pipeline.verdicts.model import ConfigVerdict
 from isr_pipeline.verdicts.quantities import in_unit, unit
@@ -32,20 +32,6 @@ RATIO_TICKS = (0.001, 0.01, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 100.0
 WIDE_RATIO = 20.0
 WIDE_TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Ticks where the axis reaches further than that: more would stand one over another."""
-
-MARKERS = {
-    "isr_shrink": "triangle-down",
-    "isr_expand": "triangle-up",
-    "controller_isr_remove": "triangle-down-open",
-    "leader_elected": "star",
-    "leader_resigned": "star-open",
-    "unclean_election": "star-diamond",
-    "partition_offline": "x",
-    "partition_online": "circle",
-    "broker_fenced": "square",
-    "broker_unfenced": "square-open",
-    "records_lost": "hexagon",
-}
 
 
 def heat(data: NightData, metric: str) -> Chart | None:
@@ -258,81 +244,6 @@ def causes(data: NightData, metric: str, by: str) -> Chart | None:
             },
             "height": 130 + ROW_HEIGHT * len(names),
         },
-    }
-
-
-def timeline(one: Deciding) -> Chart:
-    """Events of one scenario over its partitions, the faults as bands."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for event in one.events:
-        groups.setdefault(str(event["kind"]), []).append(event)
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": kind,
-                "x": [round(float(event["t_ms"]) / 1000.0, 3) for event in events],
-                "y": [_place(event) for event in events],
-                "text": [_description(event) for event in events],
-                "marker": {
-                    "symbol": MARKERS.get(kind, "diamond"),
-                    "size": 10,
-                    "color": LINES[index % len(LINES)],
-                },
-                "hovertemplate": "%{x} s %{text}<extra></extra>",
-            }
-            for index, (kind, events) in enumerate(groups.items())
-        ],
-        "layout": {
-            "xaxis": {
-                "title": {"text": "seconds"},
-                "range": [0, float(one.scenario["horizon_ms"]) / 1000.0],
-            },
-            "yaxis": {"type": "category", "automargin": True},
-            "shapes": [_band(fault, one.scenario) for fault in one.scenario.get("faults", ())],
-            "height": 200 + 20 * len({_place(event) for event in one.events}),
-        },
-    }
-
-
-def _place(event: dict[str, Any]) -> str:
-    if isinstance(event.get("topic"), str):
-        return f"{event['topic']}-{int(event['partition'])}"
-    return f"broker {int(event['broker'])}" if _is_number(event.get("broker")) else "cluster"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _description(event: dict[str, Any]) -> str:
-    words = [str(event["kind"])]
-    if _is_number(event.get("leader")):
-        words.append(f"leader {int(event['leader'])}")
-    if isinstance(event.get("isr"), str):
-        words.append(f"isr {event['isr']}")
-    return " ".join(words)
-
-
-def _band(fault: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
-    start = float(fault["start_ms"])
-    length = fault.get("duration_ms") or fault.get("restart_after_ms") or fault.get("downtime_ms")
-    if length:
-        end = start + float(length)
-    else:
-        end = float(scenario["horizon_ms"]) if fault["kind"] == "crash" else start + 200.0
-    return {
-        "type": "rect",
-        "x0": start / 1000.0,
-        "x1": min(end, float(scenario["horizon_ms"])) / 1000.0,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "fillcolor": WARM,
-        "opacity": 0.14,
-        "line": {"width": 0},
-        "layer": "below",
     }
 
 

@@ -16,8 +16,11 @@ import pandas as pd
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.outcomes import store
+from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
+from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.deciding import Sides, deciding, on_all
 from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
@@ -27,8 +30,11 @@ from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.verdicts.difference import AgainstReference
 
 SPURIOUS = "spurious_shrinks_per_partition_hour"
@@ -59,8 +65,8 @@ class Deciding:
         metric: the metric that got worse.
         scenario_id: the scenario.
         before, after: natural units, the baseline and tonight.
-        scenario: the scenario itself, as its file has it.
-        events: what happened tonight; empty if they were not kept and cannot be had again.
+        runs: the baseline's and tonight's; tonight's alone if the baseline is of other code; none
+            if its events were not kept and cannot be had again.
     """
 
     config_id: str
@@ -68,8 +74,7 @@ class Deciding:
     scenario_id: str
     before: float
     after: float
-    scenario: dict[str, Any]
-    events: list[dict[str, Any]]
+    runs: tuple[Run, ...]
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,6 @@ class NightData:
             row = sides.new.scenario_ids.index(scenario_id)
             if not np.isfinite([before[row], after[row]]).all():
                 continue
-            text = sides.text(scenario_id)
             found.append(
                 Deciding(
                     config_id=one.config_id,
@@ -173,8 +177,7 @@ class NightData:
                     scenario_id=scenario_id,
                     before=float(before[row]),
                     after=float(after[row]),
-                    scenario=json.loads(text),
-                    events=self._events_of(scenario_id, one.config_id, text),
+                    runs=self._runs(one, scenario_id, sides.text(scenario_id)),
                 )
             )
         return tuple(found)
@@ -198,28 +201,38 @@ class NightData:
         values = float(old.values[metric][row, 0]), float(new.values[metric][row, 0])
         return values if np.isfinite(values).all() else None
 
-    def _events_of(self, scenario_id: str, config_id: str, text: str) -> list[dict[str, Any]]:
-        """Events of a pair, in order: as kept, else by simulating it again, from the JSON.
-
-        Empty if they were not kept and another kernel made the night.
-        """
-        events = self._events
-        if events is not None:
-            mine = (events["scenario_id"] == scenario_id) & (events["config_id"] == config_id)
-            rows = events[mine].sort_values("seq").to_dict("records")
-            if rows:
-                return [{str(name): value for name, value in row.items()} for row in rows]
-        return self._again(text, config_id)
-
-    def _again(self, text: str, config_id: str) -> list[dict[str, Any]]:
-        """Events of a pair, simulated again; empty if another kernel made the night."""
-        if _kernel(self.plan.code_version) != _kernel(code_version()):
-            return []
-        from isr_pipeline.scenarios.model import apply, scenario_from_json  # noqa: PLC0415
-        from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
-
+    def _runs(self, one: ConfigVerdict, scenario_id: str, text: str) -> tuple[Run, ...]:
+        """The baseline's run of a scenario and tonight's, as far as they can be had."""
         scenario = scenario_from_json(text)
-        return run(apply(scenario, self.configuration(config_id).overrides), events=True).events
+        tonight = apply(scenario, self.configuration(one.config_id).overrides)
+        events = self._kept(scenario_id, one.config_id)
+        if not events and kernel_of(self.plan.code_version) == kernel_of(code_version()):
+            events = _again(tonight)
+        if not events:
+            return ()
+        runs = (Run("tonight", tonight, events),)
+        before = self._before(one)
+        if before is None:
+            return runs
+        partner = apply(scenario, before)
+        return (Run("baseline", partner, _again(partner)), *runs)
+
+    def _before(self, one: ConfigVerdict) -> dict[str, Any] | None:
+        """The baseline's settings of a configuration, if the kernel that runs now is its own."""
+        if self.baseline is None or one.baseline_config_id is None:
+            return None
+        record, partner = self.baseline.record, one.baseline_config_id
+        if kernel_of(record.acceptance(partner).code_version) != kernel_of(code_version()):
+            return None
+        return dict(record.configuration(partner).overrides)
+
+    def _kept(self, scenario_id: str, config_id: str) -> list[dict[str, Any]]:
+        """Events of a pair, in order, as the night kept them; none if it did not."""
+        events = self._events
+        if events is None:
+            return []
+        mine = (events["scenario_id"] == scenario_id) & (events["config_id"] == config_id)
+        return [_listed(row) for row in events[mine].sort_values("seq").to_dict("records")]
 
     @cached_property
     def _events(self) -> pd.DataFrame | None:
@@ -326,9 +339,18 @@ class NightData:
             return False
 
 
-def _kernel(version: str) -> str:
-    """The part of a code version that decides outcomes."""
-    return version.rpartition("+kernel.")[2]
+def _again(scenario: Scenario) -> list[dict[str, Any]]:
+    from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
+
+    return run(scenario, events=True).events
+
+
+def _listed(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """An event of the table as a run lists it: nothing is None, an ISR is a list of brokers."""
+    event = {str(name): None if pd.isna(value) else value for name, value in row.items()}
+    for name in ("partition", "broker", "leader", "leader_epoch"):
+        event[name] = None if event[name] is None else int(event[name])
+    return event | {"isr": None if event["isr"] is None else json.loads(event["isr"])}
 
 
 def ordered(values: set[Any]) -> list[str]:

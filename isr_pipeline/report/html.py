@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,12 @@ from isr_pipeline.report.page import Page, badge, fold
 from isr_pipeline.report.sections import Section, answer, sections
 from isr_pipeline.verdicts.model import WORST_FIRST, Status
 from isr_pipeline.verdicts.sentences import headline
+
+LINKED = ("answer", "who", "why", "configurations", "data")
+"""Sections that the top of a page links to where something got worse; else it links to all."""
+
+OF_THE_CHANGE = ("answer", "changed", "who", "regressions", "single", "why", "improvements")
+"""Sections that stay open where something got worse."""
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -34,9 +41,13 @@ def write_report(plan: Plan) -> Place:
 def render(data: NightData) -> str:
     """The whole page as text."""
     page = Page()
-    drawn = [(one, text) for one in sections() if (text := one.body(page, data))]
+    drawn = [(_folded(one, data), text) for one in sections() if (text := one.body(page, data))]
     bodies = "\n".join(_section(one, text) for one, text in drawn)
-    links = "".join(f'<li><a href="#{one.name}">{one.title}</a></li>' for one, _ in drawn)
+    links = "".join(
+        f'<li><a href="#{one.name}">{one.title}</a></li>'
+        for one, _ in drawn
+        if one.name in LINKED or not data.flagged
+    )
     title = escape(f"{data.plan.experiment} {data.plan.night}: {headline(data.verdict)}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -49,6 +60,12 @@ def render(data: NightData) -> str:
         f'<main id="main" tabindex="-1">{bodies}</main>{_footer(data)}'
         f"{drawing(page.charts)}</body></html>\n"
     )
+
+
+def _folded(one: Section, data: NightData) -> Section:
+    """A section; of a night with something worse folded if it is not about that."""
+    beside = bool(data.flagged) and one.name not in OF_THE_CHANGE
+    return replace(one, folded=one.folded or beside)
 
 
 def _section(one: Section, text: str) -> str:

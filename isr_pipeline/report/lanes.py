@@ -16,11 +16,14 @@ from isr_pipeline.report.broken import (
     dead_times,
     moments,
 )
+from isr_pipeline.report.faults import fault_label
+from isr_pipeline.report.story import NOBODY
 from isr_pipeline.worlds.ticks import planned_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Sequence
 
+    from isr_pipeline.report.story import Partition, Run, Standing, Story
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.results import Samples
 
@@ -35,6 +38,7 @@ COLOURS = {
 """Told apart by every kind of eye (Okabe and Ito), and by their lightness in print."""
 
 PATTERNS = {LEADER: "", IN_ISR: "", OUT: "/", FAILED: "x", DEAD: "."}
+OFFLINE = "offline: no leader"
 OFFLINE_COLOUR = "#d5350e"
 MOMENT_SYMBOLS = {SESSION_OVER: "x", SHUT_DOWN: "square", UNFENCED: "circle"}
 DARK, LIGHT = "#111111", "#ffffff"
@@ -49,6 +53,12 @@ LANE_PX = 26
 
 LABEL_PX, LABELS_HIGH = 13, 6
 """Names of faults stand above the first lane, so many on top of each other."""
+
+TITLE_PX = 40
+"""Between two runs, where the lower one's title stands."""
+
+AROUND_PX = 140
+"""Above the first title and below the last axis."""
 
 CURVE_PX = 190
 MAX_LANES = 60
@@ -68,78 +78,60 @@ Lane = tuple[str, int, int]
 """(topic, partition, broker)."""
 
 
-def _state(broker: int, leader: int, isr: frozenset[int], failed: set[int]) -> str:
-    """What a replica is, given its partition's leader, ISR and failed followers."""
-    if broker == leader:
-        return LEADER
-    if broker in failed:
-        return FAILED
-    return IN_ISR if broker in isr else OUT
-
-
 def lanes_of(
-    scenario: Scenario, events: Iterable[Mapping[str, Any]]
-) -> tuple[dict[Lane, list[Segment]], dict[tuple[str, int], list[tuple[float, float]]]]:
+    run: Run, partitions: Iterable[Partition]
+) -> tuple[dict[Lane, list[Segment]], dict[Partition, list[tuple[float, float]]]]:
     """Segments of every replica, and the offline periods of every partition.
 
     Args:
-        scenario: what was run.
-        events: its events, in order of time.
+        run: what happened.
+        partitions: those that are wanted.
 
     Returns:
         Lanes by (topic, partition, broker); periods by (topic, partition).
     """
-    ordered = sorted(events, key=lambda event: float(event["t_ms"]))
-    dead = dead_times(scenario, ordered)
+    dead = dead_times(run.scenario, run.events)
     lanes: dict[Lane, list[Segment]] = {}
-    offline: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for topic in scenario.topics:
-        for number, replicas in sorted(topic.assignment.items()):
-            mine = [
-                e for e in ordered if (e.get("topic"), e.get("partition")) == (topic.name, number)
-            ]
-            segments, periods = _partition_lanes(replicas, mine, float(scenario.horizon_ms))
-            for broker, found in segments.items():
-                lanes[topic.name, number, broker] = _dead_in(found, dead.get(broker, []))
-            offline[topic.name, number] = periods
+    offline: dict[Partition, list[tuple[float, float]]] = {}
+    for place in partitions:
+        stood = run.standings[place]
+        for broker in run.replicas[place]:
+            lanes[*place, broker] = _dead_in(_lane(broker, stood), dead.get(broker, []))
+        offline[place] = _offline(stood)
     return lanes, offline
 
 
-def _partition_lanes(
-    replicas: tuple[int, ...], events: list[Mapping[str, Any]], horizon_ms: float
-) -> tuple[dict[int, list[Segment]], list[tuple[float, float]]]:
-    """Lanes and offline periods of one partition."""
-    leader, isr, failed = replicas[0], frozenset(replicas), set[int]()
-    since = dict.fromkeys(replicas, 0.0)
-    now = {b: _state(b, leader, isr, failed) for b in replicas}
-    segments: dict[int, list[Segment]] = {b: [] for b in replicas}
-    periods: list[tuple[float, float]] = []
-    down_since: float | None = None
-    for event in events:
-        t, kind = float(event["t_ms"]), event["kind"]
-        if event.get("isr") is not None:
-            isr = frozenset(event["isr"])
-        if kind == "partition_offline":
-            leader, down_since = -1, t
-        elif kind in ("leader_elected", "unclean_election", "partition_online"):
-            leader = event["leader"]
-            if down_since is not None:
-                periods.append((down_since, t))
-                down_since = None
-        elif kind == "partition_failed":
-            failed.add(event["broker"])
-        elif kind == "partition_unfailed":
-            failed.discard(event["broker"])
-        for broker in replicas:
-            state = _state(broker, leader, isr, failed)
-            if state != now[broker]:
-                segments[broker].append(Segment(since[broker], t, now[broker]))
-                since[broker], now[broker] = t, state
-    for broker in replicas:
-        segments[broker].append(Segment(since[broker], horizon_ms, now[broker]))
-    if down_since is not None:
-        periods.append((down_since, horizon_ms))
-    return segments, periods
+def _lane(broker: int, stood: Iterable[Standing]) -> list[Segment]:
+    """What a replica is, stretch after stretch; neighbours of one state are one."""
+    found: list[Segment] = []
+    for one in stood:
+        state = _state(broker, one)
+        if found and found[-1].state == state:
+            found[-1] = Segment(found[-1].begin_ms, one.end_ms, state)
+        else:
+            found.append(Segment(one.begin_ms, one.end_ms, state))
+    return found
+
+
+def _state(broker: int, stood: Standing) -> str:
+    if broker == stood.leader:
+        return LEADER
+    if broker in stood.failed:
+        return FAILED
+    return IN_ISR if broker in stood.isr else OUT
+
+
+def _offline(stood: Iterable[Standing]) -> list[tuple[float, float]]:
+    """Periods without a leader; what follows without a gap is one."""
+    found: list[tuple[float, float]] = []
+    for one in stood:
+        if one.leader != NOBODY:
+            continue
+        if found and found[-1][1] == one.begin_ms:
+            found[-1] = (found[-1][0], one.end_ms)
+        else:
+            found.append((one.begin_ms, one.end_ms))
+    return found
 
 
 def _dead_in(segments: list[Segment], dead: list[tuple[float, float]]) -> list[Segment]:
@@ -155,22 +147,18 @@ def _dead_in(segments: list[Segment], dead: list[tuple[float, float]]) -> list[S
     return segments
 
 
-def draw(
-    scenario: Scenario,
-    runs: Mapping[str, Iterable[Mapping[str, Any]]],
-    samples: Samples | None = None,
-) -> go.Figure:
-    """Draw one or more runs of a scenario above one another.
+def draw(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES) -> go.Figure:
+    """Draw the partitions of a story that were hit, its runs above one another.
 
     Args:
-        scenario: what was run; its faults are shaded.
-        runs: title -> events; several to compare (simulated, observed).
+        story: what was run; its faults are shaded.
         samples: curves of HW and LEO and the queues' depth, drawn below.
+        most: lanes that a run has room for.
     """
-    kept = {title: list(events) for title, events in runs.items()}
-    drawn = {title: lanes_of(scenario, events) for title, events in kept.items()}
-    heights = [LANE_PX * (min(MAX_LANES, len(lanes)) + 1) for lanes, _ in drawn.values()]
-    above_px = LABEL_PX * min(LABELS_HIGH, len(scenario.faults))
+    shown = story.shown(most)
+    drawn = {run.title: lanes_of(run, shown) for run in story.runs}
+    heights = [LANE_PX * (len(lanes) + 1) for lanes, _ in drawn.values()]
+    above_px = LABEL_PX * min(LABELS_HIGH, len(story.scenario.faults))
     heights[0] += above_px
     titles = list(drawn)
     if samples is not None:
@@ -184,19 +172,21 @@ def draw(
         cols=1,
         shared_xaxes=True,
         row_heights=heights,
-        vertical_spacing=min(0.06, 0.12 / len(heights)),
+        vertical_spacing=TITLE_PX / (sum(heights) + TITLE_PX * len(heights)),
         subplot_titles=titles,
     )
-    for row, (title, (lanes, offline)) in enumerate(drawn.items(), 1):
+    named: set[str] = set()
+    for row, run in enumerate(story.runs, 1):
+        lanes, offline = drawn[run.title]
         room = above_px if row == 1 else 0
-        _draw_lanes(figure, row, lanes, offline, legend=row == 1, above_px=room)
-        _draw_moments(figure, row, lanes, moments(scenario, kept[title]), legend=row == 1)
-        _draw_ticks(figure, row, scenario, lanes)
+        _draw_lanes(figure, row, lanes, offline, named=named, above_px=room)
+        _draw_moments(figure, row, lanes, moments(run.scenario, run.events), named=named)
+        _draw_ticks(figure, row, run.scenario, lanes)
     if samples is not None:
-        _draw_curves(figure, len(drawn) + 1, samples)
-    _shade_faults(figure, scenario)
+        _draw_curves(figure, len(drawn) + 1, samples, shown)
+    _shade_faults(figure, story.scenario)
     figure.update_layout(
-        height=sum(heights) + 140,
+        height=sum(heights) + TITLE_PX * (len(heights) - 1) + AROUND_PX,
         barmode="overlay",
         margin={"l": 150, "r": 20, "t": 90, "b": 40},
         legend={"orientation": "h", "yref": "container", "y": 1.0, "yanchor": "top", "x": 0},
@@ -204,7 +194,8 @@ def draw(
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": "system-ui, sans-serif"},
     )
-    figure.update_xaxes(range=[0, scenario.horizon_ms / 1000], gridcolor="rgba(128,128,128,0.2)")
+    horizon_s = story.scenario.horizon_ms / 1000
+    figure.update_xaxes(range=[0, horizon_s], gridcolor="rgba(128,128,128,0.2)")
     figure.update_xaxes(title_text="seconds", row=len(heights), col=1)
     return figure
 
@@ -213,18 +204,17 @@ def _draw_lanes(
     figure: go.Figure,
     row: int,
     lanes: dict[Lane, list[Segment]],
-    offline: dict[tuple[str, int], list[tuple[float, float]]],
+    offline: dict[Partition, list[tuple[float, float]]],
     *,
-    legend: bool,
+    named: set[str],
     above_px: int,
 ) -> None:
     """One bar a segment, one lane a replica; offline periods in red across their partition."""
-    shown = list(lanes)[:MAX_LANES]
-    names = [f"{topic}-{number} on {broker}" for topic, number, broker in shown]
+    names = [f"{topic}-{number} on {broker}" for topic, number, broker in lanes]
     for state, colour in COLOURS.items():
         rows = [
             (name, s)
-            for lane, name in zip(shown, names, strict=True)
+            for lane, name in zip(lanes, names, strict=True)
             for s in lanes[lane]
             if s.state == state
         ]
@@ -236,7 +226,7 @@ def _draw_lanes(
                 orientation="h",
                 name=state,
                 legendgroup=state,
-                showlegend=legend,
+                showlegend=_first(state, named, rows),
                 marker=_marker(state, colour),
                 hovertemplate="%{y}: " + state + " from %{base:.3f} s<extra></extra>",
             ),
@@ -245,7 +235,7 @@ def _draw_lanes(
         )
     red = [
         (name, begin, end)
-        for (topic, number, _), name in zip(shown, names, strict=True)
+        for (topic, number, _), name in zip(lanes, names, strict=True)
         for begin, end in offline[topic, number]
     ]
     figure.add_trace(
@@ -254,10 +244,10 @@ def _draw_lanes(
             base=[begin / 1000 for _, begin, _ in red],
             x=[(end - begin) / 1000 for _, begin, end in red],
             orientation="h",
-            name="offline",
-            legendgroup="offline",
-            showlegend=legend,
-            width=0.35,
+            name=OFFLINE,
+            legendgroup=OFFLINE,
+            showlegend=_first(OFFLINE, named, red),
+            width=0.5,
             marker={"color": OFFLINE_COLOUR},
             hovertemplate="%{y}: partition offline from %{base:.3f} s<extra></extra>",
         ),
@@ -272,6 +262,14 @@ def _draw_lanes(
         row=row,
         col=1,
     )
+
+
+def _first(name: str, named: set[str], drawn: Sequence[Any]) -> bool:
+    """Whether the legend names it here: where it is first drawn, in whichever run that is."""
+    is_first = bool(drawn) and name not in named
+    if is_first:
+        named.add(name)
+    return is_first
 
 
 def _marker(state: str, colour: str) -> dict[str, Any]:
@@ -295,23 +293,22 @@ def _draw_moments(
     lanes: dict[Lane, list[Segment]],
     told: list[Moment],
     *,
-    legend: bool,
+    named: set[str],
 ) -> None:
     """A sign on every lane of a broker where its session ends, or it is fenced or unfenced."""
-    shown = list(lanes)[:MAX_LANES]
     for what, symbol in MOMENT_SYMBOLS.items():
         places = [
             (one.t_ms / 1000, f"{topic}-{number} on {broker}")
             for one in told
             if one.what == what
-            for topic, number, broker in shown
+            for topic, number, broker in lanes
             if broker == one.broker
         ]
         if places:
             fill, edge = MOMENT_COLOURS[what]
             line = {"width": 1, "color": edge}
             look = {"symbol": symbol, "size": 9, "color": fill, "line": line}
-            _draw_signs(figure, row, what, places, look, legend=legend)
+            _draw_signs(figure, row, what, places, look, legend=_first(what, named, places))
 
 
 def _draw_ticks(
@@ -326,7 +323,7 @@ def _draw_ticks(
     are so many that they would hide the lanes.
     """
     places = []
-    for (topic, number, broker), segments in list(lanes.items())[:MAX_LANES]:
+    for (topic, number, broker), segments in lanes.items():
         first_ms, period_ms = planned_ticks(scenario)[broker]
         if scenario.horizon_ms / period_ms > TICKS_MAX:
             return
@@ -368,8 +365,8 @@ def _draw_signs(
     )
 
 
-def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
-    """LEO and HW of the leaders, then the depth of the request queues if any request waits."""
+def _draw_curves(figure: go.Figure, row: int, samples: Samples, shown: Sequence[Partition]) -> None:
+    """LEO and HW of the leaders that are drawn, then the queues' depth if any request waits."""
     seconds = [t / 1000 for t in samples.t_ms]
     palette = (
         "#0072b2",
@@ -381,7 +378,7 @@ def _draw_curves(figure: go.Figure, row: int, samples: Samples) -> None:
         "#8a8a8a",
         "#b8a800",
     )
-    for index, name in enumerate(list(samples.leo)[:MAX_CURVES]):
+    for index, name in enumerate([one for one in shown if one in samples.leo][:MAX_CURVES]):
         colour = palette[index % len(palette)]
         title = f"{name[0]}-{name[1]}"
         for curve, label, dash in ((samples.leo, "LEO", "dot"), (samples.hw, "HW", "solid")):
@@ -418,18 +415,6 @@ def queues(samples: Samples) -> bool:
     return any(depth > 0 for depths in samples.queue.values() for depth in depths)
 
 
-def fault_text(fault: Any) -> str:
-    """A fault in a few words."""
-    where = [f"{fault.broker}" for _ in (0,) if hasattr(fault, "broker")]
-    if hasattr(fault, "topic"):
-        where.append(f"{fault.topic}-{fault.partition}")
-    if fault.kind == "link":
-        where.append(f"{fault.from_} to {fault.to}")
-    if getattr(fault, "lost", "nothing") != "nothing":
-        where.append(f"loses {fault.lost}")
-    return " ".join([fault.kind, *where])
-
-
 def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
     """A grey band for every fault that lasts, a line for one that does not."""
     for number, fault in enumerate(scenario.faults):
@@ -442,7 +427,7 @@ def _shade_faults(figure: go.Figure, scenario: Scenario) -> None:
             last = fault.downtime_ms
         end = min(scenario.horizon_ms, fault.start_ms + (last or 0)) / 1000
         label = {
-            "annotation_text": fault_text(fault),
+            "annotation_text": fault_label(fault),
             "annotation_position": "top left",
             "annotation_font_size": 10,
             "annotation_font_color": "#222222",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report import charts
 from isr_pipeline.report.data import replay_command
+from isr_pipeline.report.names import breakable
+from isr_pipeline.report.story import Story
+from isr_pipeline.report.trace import drawn
+from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import number
 from isr_pipeline.worlds.columns import METRICS
 
@@ -15,20 +17,42 @@ if TYPE_CHECKING:
     from isr_pipeline.report.data import Deciding, NightData
     from isr_pipeline.report.page import Page
 
+LANES = 9
+"""Lanes of a run: of three partitions with three replicas."""
+
 
 def shown(page: Page, data: NightData, found: Deciding) -> str:
-    """The scenario's HTML."""
-    name = data.name(found.config_id)
-    faults = Counter(str(fault["kind"]) for fault in found.scenario.get("faults", ()))
-    kinds = ", ".join(f"{count} × {kind}" for kind, count in faults.items()) or "no fault"
+    """The scenario's HTML: how much it changed, its story, its lanes before above those after."""
     unit = METRICS[found.metric].unit.total
-    change = f"{number(found.before)} to {number(found.after)} {unit} ({kinds})"
-    command = f"<pre><code>{escape(replay_command(data.plan, found, name))}</code></pre>"
-    if not found.events:
+    head = (
+        f"<p><strong>{escape(found.scenario_id)}</strong>: {quantities.label(found.metric)} "
+        f"{number(found.before)} to {number(found.after)} {unit}</p>"
+    )
+    command = (
+        f"<pre><code>{escape(replay_command(data.plan, found, data.name(found.config_id)))}"
+        "</code></pre>"
+    )
+    if not found.runs:
         kept = (
             "<p class=lead>The events of this pair were not kept, and its code is not the one that "
             "runs now; the command shows what became of it.</p>"
         )
-        return f"<p><strong>{escape(found.scenario_id)}</strong>: {change}</p>{kept}{command}"
-    caption = f"<strong>{escape(found.scenario_id)}</strong>: {change}; faults shaded"
-    return page.figure(charts.timeline(found), caption) + command
+        return f"{head}{kept}{command}"
+    return head + told(page, Story(found.runs), LANES) + command
+
+
+def told(page: Page, story: Story, lanes: int) -> str:
+    """A story in sentences, and its lanes.
+
+    Args:
+        page: it keeps the drawing.
+        story: of one run, or of the baseline's and tonight's.
+        lanes: that a run has room for.
+    """
+    count = len(story.shown(lanes))
+    lines = "".join(f"<li>{breakable(line)}</li>" for line in story.lines(count))
+    name = escape(story.scenario.scenario_id)
+    titles = " above, ".join(run.title for run in story.runs)
+    below = f"{titles} below" if len(story.runs) > 1 else titles
+    caption = f"<strong>{name}</strong>: {below}; faults are shaded"
+    return f'<ul class="story">{lines}</ul>{page.figure(drawn(story, most=lanes), caption)}'

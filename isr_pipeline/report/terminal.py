@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,8 +13,12 @@ from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.difference import AgainstReference
+from isr_pipeline.verdicts.model import WORST_FIRST
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
+
+if TYPE_CHECKING:
+    from isr_pipeline.report.story import Story
 
 COLOURS = {
     "regressed": "bold red",
@@ -33,7 +37,7 @@ HEADING_CHARACTERS = 12
 """Width of a column whose heading is broken at its words."""
 
 FOUND = ("regressed", "suspect", "improved")
-"""Statuses of a metric that are listed below the table, in this order."""
+"""Statuses of a metric that are listed above the table, in this order."""
 
 FOUND_MAX = 12
 FOUND_WIDTH = 100
@@ -46,6 +50,12 @@ NAME_CHARACTERS = 11
 CHANGES_MAX = 12
 AGAINST_MAX = 24
 NAMES_MAX = 3
+
+VALUE_CHARACTERS = 10
+"""Width of the numbers of an outcome: of as many events as a kernel may count."""
+
+UNITS = {"simulated_ms": "ms"}
+"""Of what an outcome says beside its metrics: all else are counts."""
 
 
 def print_night(shown: dict[str, Any]) -> None:
@@ -62,10 +72,10 @@ def print_night(shown: dict[str, Any]) -> None:
         console.print(Text(line))
     for line in _changes(shown):
         console.print(Text(line))
+    for line in _found(shown["configs"]):
+        console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
     if shown["configs"]:
-        console.print(_configurations(shown["configs"], _weaker(shown)))
-        for line in _found(shown["configs"]):
-            console.print(_hanging(line, min(console.width, FOUND_WIDTH)), soft_wrap=True)
+        console.print(_configurations(_worst_first(shown["configs"]), _weaker(shown)))
     for line in _against_reference(shown):
         console.print(line, soft_wrap=True)
     if shown["tables"]:
@@ -176,6 +186,17 @@ def _weaker(shown: dict[str, Any]) -> dict[str, str]:
     return {one.name: differences.promise(one) for one in _differences(shown) if one.weaker}
 
 
+def _worst_first(configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the table: the worst verdict first, those of one verdict as the experiment has them.
+
+    One without a verdict is not judged yet, and stands last.
+    """
+    return sorted(
+        configs,
+        key=lambda one: WORST_FIRST.index(one["verdict"]) if one["verdict"] else len(WORST_FIRST),
+    )
+
+
 def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("configuration", overflow="fold")
@@ -193,14 +214,21 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
     return table
 
 
-def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, Any]]) -> None:
-    """Print the outcome and the events of one scenario."""
+def print_run(story: Story, outcome: dict[str, Any]) -> None:
+    """Print what happened in a scenario, the outcome and the events of its last run."""
     console = _console()
-    console.print(Text(f"scenario {scenario_id}", "bold"))
-    numbers = Table(box=None, pad_edge=False, show_header=False)
+    console.print(Text(f"scenario {story.scenario.scenario_id}", "bold"))
+    for line in story.lines():
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    numbers = Table(box=None, pad_edge=False, title_justify="left", title="outcome")
+    numbers.add_column("measure")
+    numbers.add_column("value", justify="right", min_width=VALUE_CHARACTERS)
+    numbers.add_column("unit")
+    numbers.add_column("name in tables")
     for name in (*METRICS, *OF_THE_RUN):
-        numbers.add_row(name, "-" if outcome[name] is None else f"{outcome[name]:g}")
+        numbers.add_row(*_measure(name, outcome[name]))
     console.print(numbers)
+    events = story.runs[-1].events
     happened = Table(box=None, pad_edge=False, title=f"{len(events)} events", title_justify="left")
     for heading in ("t ms", "kind", "partition", "broker", "leader", "epoch", "ISR"):
         happened.add_column(heading, no_wrap=True)
@@ -209,6 +237,14 @@ def print_run(scenario_id: str, outcome: dict[str, Any], events: list[dict[str, 
     console.print(happened)
     if len(events) > EVENTS_MAX:
         console.print(Text(f"… and {len(events) - EVENTS_MAX} more: --json - lists them all"))
+
+
+def _measure(name: str, value: float | None) -> tuple[str, str, str, str]:
+    """A number of an outcome: in words, in its unit, and as tables and ``--json`` call it."""
+    if name in METRICS:
+        said = quantities.amount(name, value)
+        return quantities.label(name), said, quantities.unit(name), name
+    return name.replace("_", " "), quantities.plain(value), UNITS.get(name, ""), name
 
 
 def _event(one: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""One scenario drawn: the page that ``simulate --trace`` and ``conform --trace`` write."""
+"""One scenario drawn: the page that ``simulate``, ``why`` and ``conform --trace`` write."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.files.words import counted
 from isr_pipeline.report.assets import asset, drawing
-from isr_pipeline.report.lanes import draw, queues
+from isr_pipeline.report.lanes import MAX_LANES, draw, queues
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import fold
+from isr_pipeline.report.story import Run, Story
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "A lane for each replica. Dark blue leads, light blue is in the ISR, striped orange is out of "
-    "it, crossed pink has failed, dotted grey is on a dead broker. A red line: the partition is "
-    "offline. A white stroke on a leader: a planned tick of its isr-expiration task, until it "
-    "first dies. Shaded: a fault."
+    "it, crossed pink has failed, dotted grey is on a dead broker. A red bar along a lane: the "
+    "partition has no leader (offline). A white stroke on a leader: a planned tick of its "
+    "isr-expiration task, until it first dies. Shaded: a fault."
 )
 SAMPLES = 800
 """Samples of LEO, HW and queue depth over a run: enough for a page's width."""
@@ -36,39 +38,42 @@ def sample_period_ms(scenario: Scenario) -> float:
     return max(1.0, scenario.horizon_ms / SAMPLES)
 
 
-def write_trace(scenario: Scenario, run: Result, path: Path) -> Path:
+def write_trace(run: Run, result: Result, path: Path, *, before: Run | None = None) -> Path:
     """Write a self-contained HTML page of one run.
 
-    A lane per replica, faults shaded, offline periods in red; HW and LEO and queue depth if the run
-    was sampled (`sample_period_ms`); then the outcome and every event.
+    What happened in sentences, a lane for each replica of the partitions that were hit; HW and LEO
+    and queue depth if the run was sampled (`sample_period_ms`); then the outcome and every event.
 
     Args:
-        scenario: what was simulated.
-        run: its outcome and events.
+        run: what was simulated.
+        result: its outcome and samples.
         path: the file to write; its folder is made.
+        before: the run that it is compared with, drawn above it.
     """
     return write_page(
-        scenario,
-        {"replicas": run.events},
+        Story((run,) if before is None else (before, run)),
         path,
-        samples=run.samples,
-        tables=fold("<h2>Outcome</h2>", _outcome(run.outcome), opened=True)
-        + fold("<h2>Events</h2>", _events(run.events), opened=True),
+        samples=result.samples,
+        tables=fold("<h2>Outcome</h2>", _outcome(result.outcome), opened=True)
+        + fold("<h2>Events</h2>", _events(run.events), opened=before is None),
     )
 
 
-def write_page(
-    scenario: Scenario,
-    runs: Mapping[str, Iterable[Mapping[str, Any]]],
-    path: Path,
-    *,
-    samples: Samples | None = None,
-    tables: str = "",
+def write_runs(
+    scenario: Scenario, runs: Mapping[str, Iterable[Mapping[str, Any]]], path: Path
 ) -> Path:
-    """Write the lanes of one or more runs of a scenario as a page of its own."""
-    chart: Chart = json.loads(draw(scenario, runs, samples).to_json())
-    del chart["layout"]["template"]
+    """Write the lanes of several runs of one scenario, by their titles, as a page of its own."""
+    return write_page(Story(tuple(Run(title, scenario, it) for title, it in runs.items())), path)
+
+
+def write_page(
+    story: Story, path: Path, *, samples: Samples | None = None, tables: str = ""
+) -> Path:
+    """Write a story with its lanes as a page of its own."""
+    scenario = story.scenario
+    chart: Chart = drawn(story, samples)
     title = escape(scenario.scenario_id)
+    told = "".join(f"<li>{escape(line)}</li>" for line in story.lines(len(story.shown(MAX_LANES))))
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -77,7 +82,7 @@ def write_page(
         '<a class="skip" href="#main">Skip to the lanes</a>'
         f"<header><div><p class=where>{_what(scenario)}</p>"
         f"<h1>{breakable(scenario.scenario_id)}</h1></div></header>"
-        '<main id="main" tabindex="-1"><figure>'
+        f'<main id="main" tabindex="-1"><ul class="story">{told}</ul><figure>'
         f"<figcaption>{LEGEND}{_no_queue(samples)}</figcaption>"
         f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
         f'style="height:{chart["layout"]["height"]}px"></div></figure>'
@@ -86,6 +91,13 @@ def write_page(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def drawn(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES) -> Chart:
+    """The lanes of a story as a page keeps them; see :func:`isr_pipeline.report.lanes.draw`."""
+    chart: Chart = json.loads(draw(story, samples, most=most).to_json())
+    del chart["layout"]["template"]
+    return chart
 
 
 def _no_queue(samples: Samples | None) -> str:
@@ -100,8 +112,8 @@ def _what(scenario: Scenario) -> str:
     cluster = scenario.cluster
     return escape(
         f"A scenario of {scenario.horizon_ms / 1000:g} s for isr-pipeline, a simulator of Kafka's "
-        f"replication rules: {len(cluster.brokers)} brokers of release {cluster.release}, "
-        f"{len(scenario.faults)} faults"
+        f"replication rules: {counted(len(cluster.brokers), 'broker')} of release "
+        f"{cluster.release}, {counted(len(scenario.faults), 'fault')}"
     )
 
 

@@ -79,6 +79,7 @@ def case(
         config="today",
         metric=METRIC,
         status="regressed",
+        change="offline (no leader) 2 × (1.5 to 2.5)",
         before=Side("the baseline's code", old, versions[0], before),
         after=Side("the night's code", new, versions[1], after),
         deciding=(drawn,),

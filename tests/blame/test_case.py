@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scale
 
 LATENCY = "commit_latency_p99_ms"
 FLAPS = "isr_flaps_per_partition_hour"
+PRODUCE = "produce_unavailable_rate"
 
 
 def regressed(version: str | None = None) -> World:
@@ -43,10 +46,10 @@ def two_nights(world: World, after: Change, before: Change | None = None) -> Non
     decided(plan)
 
 
-def refused(config: str = "lag-20s") -> str:
+def refused(config: str = "lag-20s", metric: str | None = None) -> str:
     """Why a case cannot be read."""
     with pytest.raises((Refused, InputError)) as refusal:
-        read_case("synthetic", LATER, config)
+        read_case("synthetic", LATER, config, metric)
     text = str(refusal.value)
     assert "\n" not in text
     return text
@@ -134,6 +137,34 @@ class TestCase:
             for one in (*case.deciding, *case.differing)
         }
         assert strata == {"stratum-0"}
+
+    def test_without_a_name_it_is_the_metric_that_the_page_leads_with(self) -> None:
+        """Of two that regressed what a page has first, however much more the other changed."""
+        world = World(code_version=code_version())
+
+        def both(*given: Any) -> None:
+            scaled(FLAPS, 8.0, "lag-20s")(*given)
+            scaled(PRODUCE, 2.0, "lag-20s")(*given)
+
+        two_nights(world, both)
+        case = read_case("synthetic", LATER, "lag-20s")
+        assert case.metric == PRODUCE
+        rows = render(read_night(world.plan(LATER))).split('<section id="answer"')[1]
+        assert re.findall(r'<th scope="row">([^<]+)<br>', rows)[0] == "produce unavailable"
+
+    @pytest.mark.parametrize("named", [FLAPS, "ISR flaps"])
+    def test_a_metric_can_be_named(self, named: str) -> None:
+        """As tables call it, or in words."""
+        regressed()
+        assert read_case("synthetic", LATER, "lag-20s", named).metric == FLAPS
+
+    def test_a_metric_that_does_not_differ_is_refused(self) -> None:
+        """The line lists those that do."""
+        regressed()
+        assert refused(metric=LATENCY) == (
+            f"night {LATER} of synthetic: --metric: {LATENCY}; allowed: what differs under "
+            f"lag-20s: {FLAPS}"
+        )
 
     def test_the_share_of_a_latency_is_of_what_most_feel(self) -> None:
         """A setting that makes 2 ms in most scenarios makes most of it, whatever a stall did."""

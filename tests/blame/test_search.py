@@ -17,6 +17,7 @@ from isr_pipeline.kernels.commits import Commit
 from isr_pipeline.kernels.source import Source, read_package
 from tests.blame.cases import RULES, checkout, edited
 
+CHANGE = "ISR flaps 2 × (1.5 to 2.5)"
 TICK, REFUSED, SYNC = "tick_period", "append_refused", "is_out_of_sync"
 
 
@@ -39,6 +40,7 @@ def made(old: Source, new: Source, versions: tuple[str, str] = ("old", "new")) -
     return Case(
         experiment="made", night="2026-11-20", config="today",
         metric="isr_flaps_per_partition_hour", status="regressed",
+        change=CHANGE,
         before=Side("the baseline's code", old, versions[0], {}),
         after=Side("the night's code", new, versions[1], {}),
         deciding=drawn[:3], differing=drawn,
@@ -70,11 +72,10 @@ class TestWithoutCommits:
         case = made(old, rewritten(old, TICK, REFUSED))
         found, _ = with_shares(monkeypatch, case, {"the night's code": 0.3}, tmp_path)
         assert found["cause"]["kind"] == "unknown"
-        (line,) = of_causes(found, "regressed")
-        assert line == (
-            "today: ISR flaps regressed; cause: unknown (run again, the night's code does not make "
-            "the change)"
-        )
+        assert of_causes(found, "regressed", CHANGE) == [
+            "today: regressed: ISR flaps 2 × (1.5 to 2.5)",
+            "cause: unknown (run again, the night's code does not make the change)",
+        ]
 
     def test_a_long_list_is_cut(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """The first by name, and how many more there are."""
@@ -101,10 +102,10 @@ class TestCommits:
         (also,) = found["also"]
         assert (found["cause"]["message"], also["message"]) == ("step3", "step1")
         assert found["cause"]["share"] == pytest.approx(0.62)
-        lines = of_causes(found, "regressed")
-        assert lines[0].endswith("by Ada: step3 (62 % of the change, over 35 scenarios)")
-        assert lines[2].endswith("by Ada: step1 (38 % of the change, over 35 scenarios)")
-        assert lines[2].startswith("  and also: commit ")
+        lines = of_causes(found, "regressed", CHANGE)
+        assert lines[1].endswith("by Ada: step3 (62 % of the change, over 35 scenarios)")
+        assert lines[3].endswith("by Ada: step1 (38 % of the change, over 35 scenarios)")
+        assert lines[3].startswith("  and also: commit ")
 
     def test_three_quarters_are_enough(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -25,7 +25,7 @@ from isr_pipeline.conformance.observations import (
 )
 from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
-from isr_pipeline.report.trace import write_page
+from isr_pipeline.report.trace import write_runs
 
 KNOWN_EXCEPTIONS = {
     # A follower's last fetch decided by 136 ms, as the recording itself notes.
@@ -142,7 +142,7 @@ class TestCommand:
     ) -> None:
         """The page of one repetition shows simulated and observed lanes."""
         monkeypatch.chdir(tmp_path)
-        assert conform(trace_id="E1-1.6-3.9.1-1", draw=write_page) == 0
+        assert conform(trace_id="E1-1.6-3.9.1-1", draw=write_runs) == 0
         page = (tmp_path / "conform-E1-1.6-3.9.1-1.html").read_text()
         assert "observed on Kafka 3.9.1" in page
         assert "simulated" in page
@@ -150,7 +150,7 @@ class TestCommand:
     def test_unknown_id_is_refused(self) -> None:
         """An id that is not in the file is named."""
         with pytest.raises(InputError) as refusal:
-            conform(trace_id="E0", draw=write_page)
+            conform(trace_id="E0", draw=write_runs)
         assert str(refusal.value) == "--trace: E0; allowed: the id of a repetition in the file"
 
     def test_a_line_that_is_no_observation_is_named(self, tmp_path: Path) -> None:

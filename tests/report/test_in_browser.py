@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from isr_pipeline.report.html import write_report
+from isr_pipeline.report.story import Run
 from isr_pipeline.report.trace import write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.verdicts import acceptance
@@ -64,8 +65,10 @@ def long_names(home: Path) -> Path:
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """The page of a scenario."""
-    run = Result(outcome={"offline_partition_rate": 0.25}, events=[EVENT])
-    return write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html")
+    run = Run("run", parse_scenario(SCENARIO, "test"), [EVENT])
+    return write_trace(
+        run, Result(outcome={"offline_partition_rate": 0.25}), tmp_path / "trace.html"
+    )
 
 
 class TestOpened:
@@ -175,6 +178,15 @@ class TestReport:
                 assert box
                 assert 0 <= box["x"] <= box["x"] + box["width"] <= size["width"]
 
+    def test_the_answers_table_is_seen_on_a_phone(self, browser: Browser, report: Path) -> None:
+        """Metric, before, tonight, ratio and verdict: only where it changed most is scrolled to."""
+        with opened(browser, report, PHONE) as page:
+            box = page.locator("#answer .scroll").first.bounding_box()
+            badge = page.locator("#answer td .status").first.bounding_box()
+            assert box
+            assert badge
+            assert badge["x"] + badge["width"] <= box["x"] + box["width"]
+
     def test_goes_by_keyboard(self, browser: Browser, report: Path) -> None:
         """The first stop skips to the answer; stops go on to the page's end, each to be seen."""
         with opened(browser, report) as page:
@@ -197,9 +209,9 @@ class TestReport:
     def test_a_link_opens_what_is_folded(self, browser: Browser, report: Path) -> None:
         """The navigation's link to a folded section shows its table."""
         with opened(browser, report) as page:
-            assert not page.locator("#power table").first.is_visible()
-            page.locator('nav a[href="#power"]').click()
-            page.wait_for_selector("#power table", state="visible")
+            assert not page.locator("#configurations table").first.is_visible()
+            page.locator('nav a[href="#configurations"]').click()
+            page.wait_for_selector("#configurations table", state="visible")
 
     def test_is_whole_on_paper(self, browser: Browser, report: Path) -> None:
         """Printing unfolds everything, in the light scheme's colours, and folds it again."""
@@ -244,8 +256,8 @@ class TestTrace:
     def test_units_are_seen_on_a_phone(self, browser: Browser, tmp_path: Path) -> None:
         """The outcome's table, with its longest names, is no wider than its box."""
         outcome = {"spurious_shrinks_per_partition_hour": 20.9, "any_offline": 1.0}
-        run = Result(outcome=outcome, events=[])
-        file = write_trace(parse_scenario(SCENARIO, "test"), run, tmp_path / "trace.html")
+        run = Run("run", parse_scenario(SCENARIO, "test"), [])
+        file = write_trace(run, Result(outcome=outcome), tmp_path / "trace.html")
         with opened(browser, file, PHONE) as page:
             box = page.locator('.scroll[aria-label="Outcome"]')
             assert box.evaluate("(one) => one.scrollWidth <= one.clientWidth")

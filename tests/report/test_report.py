@@ -247,15 +247,28 @@ class TestPage:
         for command in ("why", "blame"):
             assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
 
-    def test_the_answer_says_which_stratum_is_hurt(self, regressed: World) -> None:
-        """The stratum stands beside the metric and its scenarios, with its own ratio and sizes."""
+    def test_the_answer_is_a_table_of_what_changed(self, regressed: World) -> None:
+        """Before, tonight, ratio, verdict, in how many scenarios, and where it changed most."""
         page = render(read_night(regressed.plan(LATER)))
         told = page.split('<section id="answer"')[1].split("</section>")[0]
+        row = told.split('<th scope="row">ISR flaps<br>')[1].split("</tr>")[0]
+        badge = '<span class="status regressed">regressed</span>'
+        assert re.search(rf'<td class="n">2 × \([\d.]+ to [\d.]+\)<br>{badge}</td>', row)
+        assert re.search(r"worse in \d+, better in 0 of \d+", row)
         assert re.search(
-            r"ISR flaps 2 × \([\d.]+ to [\d.]+\), \d+ scenarios; in the strata stratum-0 2 ×, from "
-            r"[\d.]+ to [\d.]+ a partition and hour and stratum-1 2 ×",
-            told,
+            r"<td>stratum-[01] 2 ×, from [\d.]+ to [\d.]+ a partition and hour</td>", row
         )
+
+    def test_what_is_not_about_the_change_is_folded(self, regressed: World) -> None:
+        """Five links stand on top; the sections that lead further show their headings."""
+        page = render(read_night(regressed.plan(LATER)))
+        nav = page.split("<nav")[1].split("</nav>")[0]
+        assert re.findall(r'href="#(\w+)"', nav) == [
+            "answer", "who", "why", "configurations", "data",
+        ]  # fmt: skip
+        folded = re.findall(r'<section id="(\w+)"[^>]*><details>', page)
+        assert {"reference", "configurations", "nights"} <= set(folded)
+        assert not {"answer", "who", "why", "regressions"} & set(folded)
 
     def test_the_answer_says_what_decided_the_first_event(self, regressed: World) -> None:
         """It calls that no cause; where several keys changed, it has the command that names it."""
@@ -272,8 +285,8 @@ class TestPage:
         assert f"<p>{said} {command} names the cause.</p>" in text[8_500]
         assert ">Why</a>" not in text[9_000] + text[8_500]
 
-    def test_kept_events_become_a_timeline(self, regressed: World) -> None:
-        """Events of a deciding pair are drawn over its partitions."""
+    def test_kept_events_are_told_again(self, regressed: World) -> None:
+        """Events of a deciding pair are as a run lists them, though no code makes them again."""
         plan = regressed.plan(LATER)
         data = read_night(plan)
         one = data.flagged[0]
@@ -286,9 +299,13 @@ class TestPage:
         }  # fmt: skip
         store.write_table("events", "synthetic", LATER, pd.DataFrame([event]))
         (again, *_) = read_night(plan).deciding(one, "isr_flaps_per_partition_hour")
-        (trace,) = charts.timeline(again)["data"]
-        assert (trace["name"], trace["x"], trace["y"]) == ("isr_shrink", [31.001], ["t-4"])
-        assert trace["text"] == ["isr_shrink leader 1 isr [1, 2]"]
+        (run,) = again.runs
+        assert (run.title, run.events[0]["isr"], run.events[0]["partition"]) == (
+            "tonight", [1, 2], 4,
+        )  # fmt: skip
+        assert run.sentence() == (
+            "t-4 loses replicas from the ISR, the first at 31 s; every partition keeps a leader"
+        )
 
     def test_events_that_were_not_kept_are_had_again(self, regressed: World) -> None:
         """The pair is simulated once more if the kernel is the night's; else the page says so."""
@@ -297,9 +314,7 @@ class TestPage:
         again = replace(regressed, code_version=code_version()).plan(LATER)
         found = read_night(again).deciding(read_night(again).flagged[0], FLAPS)
         assert len(found) == 3
-        assert all(event["kind"] for one in found for event in one.events)
-        assert all(one.events for one in found)
-        assert charts.timeline(found[0])["data"]
+        assert all(run.events for one in found for run in one.runs)
         assert "were not kept" not in render(read_night(again))
 
     def test_thousands_have_no_exponent(self, regressed: World) -> None:

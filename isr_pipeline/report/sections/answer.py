@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 from isr_pipeline.blame.why import Explanation
@@ -9,9 +10,11 @@ from isr_pipeline.home import IN_CHECKOUT
 from isr_pipeline.report import words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page, badges, command
+from isr_pipeline.report.page import Page, badge, badges, command, fold, table
+from isr_pipeline.report.scenario import told
 from isr_pipeline.report.sections import reference
 from isr_pipeline.report.sections.why import explanation
+from isr_pipeline.report.story import story_of
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.model import (
@@ -22,35 +25,53 @@ from isr_pipeline.verdicts.model import (
     cause_commands,
     number,
 )
-from isr_pipeline.verdicts.sentences import change, reason, worst_first
+from isr_pipeline.verdicts.sentences import how_much, reason, stratum_change, worst_first
 
 TITLE = "The answer"
 ORDER = 0
 
 SHOWN = 3
-"""Configurations and metrics that are told here; the rest stands below."""
+"""Configurations that are told here; the rest stands below."""
+
+LANES = 3
+"""Lanes of a run: of one partition with three replicas."""
+
+P_SMALL = 0.001
+"""A p-value below it is not told to its digits."""
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
+TELLING = (*WORSE, Status.IMPROVED)
+
+COLUMNS = [
+    ("metric", ""),
+    ("before", "n"),
+    ("tonight", "n"),
+    ("ratio (interval)", "n"),
+    ("scenarios", ""),
+    ("most in", ""),
+]
 
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    parts = {
-        "What got worse, and why": _worse(page, data),
-        "How sure": _sure(data),
-        "What to do": _do(data),
-    }
-    against = reference.short(data)
-    return (
-        '<div class="answer">'
-        + "".join(f"<div><h3>{title}</h3>{text}</div>" for title, text in parts.items() if text)
-        + (
-            f'<div class="wide"><h3>Against {escape(data.plan.reference)}</h3>{against}</div>'
-            if against
-            else ""
-        )
-        + "</div>"
-    )
+    against, title = reference.short(data), f"Against {escape(data.plan.reference)}"
+    parts = [
+        _card("What got worse, and why", _worse(page, data), wide=bool(data.flagged)),
+        _card("What happens in one scenario", _scenario(page, data), wide=True),
+        _card("How sure", _sure(data)),
+        _card("What to do", _do(data)),
+    ]
+    if against and data.flagged:
+        parts.append(f'<div class="wide">{fold(f"<h3>{title}</h3>", against)}</div>')
+    else:
+        parts.append(_card(title, against, wide=True))
+    return f'<div class="answer">{"".join(parts)}</div>'
+
+
+def _card(title: str, text: str, *, wide: bool = False) -> str:
+    """A card of the answer; nothing without text."""
+    kind = ' class="wide"' if wide else ""
+    return f"<div{kind}><h3>{title}</h3>{text}</div>" if text else ""
 
 
 def headline(data: NightData) -> str:
@@ -86,7 +107,11 @@ def _worse(page: Page, data: NightData) -> str:
         said.append(f'<p><a href="#regressions">and {more} more</a></p>')
     if not said:
         said.append(f"<p>Nothing.{_undecided(data)}</p>")
-    better = [one.name for one in verdict.configurations if one.metrics_with(Status.IMPROVED)]
+    better = [
+        one.name
+        for one in verdict.configurations
+        if one.metrics_with(Status.IMPROVED) and one not in data.flagged[:SHOWN]
+    ]
     if better:
         said.append(
             f'<p><a href="#improvements">Better</a>: {breakable(words.listed(better))}.</p>'
@@ -104,12 +129,50 @@ def _named(one: ConfigVerdict) -> str:
 
 
 def _one(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    metrics = worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    told = [change(metric) for metric in metrics[:SHOWN]]
-    if len(metrics) > SHOWN:
-        told.append(f"and {len(metrics) - SHOWN} more metrics")
-    listed = "".join(f"<li>{breakable(line)}</li>" for line in told)
-    return f"<p>{_named(one)}:</p><ul>{listed}</ul><p>{_why(page, data, one)}</p>"
+    """A configuration's settings, and each metric that got worse or better, worst first."""
+    telling = [metric for metric in one.metrics if metric.status in TELLING]
+    settings = words.settings(data.configuration(one.config_id), data.reference)
+    note = data.verdict.baseline
+    before = f", which is night {note.night}," if note is not None else ""
+    caption = f"{one.name}: before{before} and tonight"
+    listed = table(caption, COLUMNS, [_row(metric) for metric in worst_first(telling)])
+    beside = f" <small>{breakable(settings)}</small>" if settings else ""
+    return f"<p>{_named(one)}{beside}</p>{listed}<p>{_why(page, data, one)}</p>"
+
+
+def _row(one: MetricVerdict) -> str:
+    ends, means = (one.ratio_low, one.ratio_high), (one.baseline_value, one.value)
+    counts = f"worse in {one.risen}, better in {one.fallen} of {one.scenarios}"
+    return (
+        f'<tr><th scope="row">{quantities.label(one.metric)}<br>'
+        f"<small>{quantities.unit(one.metric)}</small></th>"
+        f'<td class="n">{quantities.amount(one.metric, one.baseline_value)}</td>'
+        f'<td class="n">{quantities.amount(one.metric, one.value)}</td>'
+        f'<td class="n">{escape(how_much(one.metric, one.ratio, ends, means))}<br>'
+        f"{badge(one.status)}</td>"
+        f"<td>{counts}</td><td>{breakable(_most(one))}</td></tr>"
+    )
+
+
+def _most(one: MetricVerdict) -> str:
+    """The stratum in which a metric changed most, of those that are called as it is."""
+    same = [part for part in one.strata if part.status is one.status]
+    if not same:
+        return "–"
+    worse = one.status in WORSE
+    sizes = {part.stratum: math.inf if part.ratio is None else part.ratio for part in same}
+    most = max(same, key=lambda part: sizes[part.stratum] * (1 if worse else -1))
+    means = (most.baseline_value, most.value)
+    return stratum_change(one.metric, most.stratum, most.ratio, means)
+
+
+def _scenario(page: Page, data: NightData) -> str:
+    """The scenario that decided most, told, with its worst partition before and tonight."""
+    for one in data.flagged[:1]:
+        found = explanation(page, data, one.name)
+        if isinstance(found, Explanation):
+            return told(page, story_of(found), LANES)
+    return ""
 
 
 def _why(page: Page, data: NightData, one: ConfigVerdict) -> str:
@@ -159,7 +222,8 @@ def _on_further_scenarios(metric: MetricVerdict) -> str:
     )
     if metric.p_confirm is None:
         return confirmed
-    return f"{confirmed}: chance alone would do as much there with p = {number(metric.p_confirm)}"
+    p = "p < 0.001" if metric.p_confirm < P_SMALL else f"p = {number(metric.p_confirm)}"
+    return f"{confirmed}: chance alone would do as much there with {p}"
 
 
 def _again(metric: MetricVerdict) -> str:
@@ -176,7 +240,7 @@ def _again(metric: MetricVerdict) -> str:
 
 def _looked_at(data: NightData) -> str:
     most = data.verdict.scenarios_used
-    return f"<p>Brackets hold the interval of a ratio; up to {most} scenarios a configuration.</p>"
+    return f"<p>Up to {most} scenarios a configuration.</p>"
 
 
 def _sure_of_nothing(data: NightData) -> str:

@@ -30,11 +30,11 @@ def body(page: Page, data: NightData) -> str:
 def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
     parts = [f"<h3>{breakable(one.name)} {badges(one)}</h3>"]
     worse = worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    for index, metric in enumerate(worse):
+    for metric in worse:
         found = "".join(
             scenario.shown(page, data, deciding) for deciding in data.deciding(one, metric.metric)
         )
         changed = metric_change(page, data, one, metric)
         summary = f"Scenarios that decided on {escape(quantities.label(metric.metric))}"
-        parts.append(changed + (fold(summary, found, opened=index == 0) if found else ""))
+        parts.append(changed + (fold(summary, found) if found else ""))
     return "".join(parts)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
-from typing import TYPE_CHECKING
 
 from isr_pipeline.blame.case import read_case
 from isr_pipeline.blame.why import Explanation, explain
 from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.report.data import NightData
-from isr_pipeline.report.lanes import draw
 from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page
-
-if TYPE_CHECKING:
-    from isr_pipeline.report.charts import Chart
+from isr_pipeline.report.page import Page, fold
+from isr_pipeline.report.scenario import told
+from isr_pipeline.report.story import story_of
+from isr_pipeline.report.trace import LEGEND
 
 TITLE = "Why"
 ORDER = 22
 WORST = 3
+LANES = 12
+"""Lanes of a run: of four partitions with three replicas."""
 
 
 def body(page: Page, data: NightData) -> str:
     """The section's HTML."""
-    return "".join(_explained(page, data, one.name) for one in data.flagged[:WORST])
+    told = [_explained(page, data, one.name) for one in data.flagged[:WORST]]
+    rest = "".join(told[1:])
+    return "".join(told[:1]) + (fold(f"Why {_others(data)}", rest) if rest else "")
+
+
+def _others(data: NightData) -> str:
+    """Those that are explained beside the worst."""
+    return breakable(" and ".join(one.name for one in data.flagged[1:WORST]))
 
 
 def explanation(page: Page, data: NightData, name: str) -> Explanation | str:
@@ -44,17 +50,7 @@ def _explained(page: Page, data: NightData, name: str) -> str:
     if isinstance(found, str):
         return f"{heading}<p class=lead>{escape(found)}</p>"
     lines = "\n".join(escape(line) for line in found.lines())
-    caption = (
-        f"<strong>{escape(found.drawn.scenario_id)}</strong>: the baseline above, tonight below; "
-        "dark blue leads, light blue is in the ISR, orange is out of it, dark grey is on a dead "
-        "broker, red is offline; white strokes are a leader's isr-expiration ticks; "
-        "faults are shaded"
+    return (
+        f"{heading}<pre><code>{lines}</code></pre>{told(page, story_of(found), LANES)}"
+        f"<p class=lead>{LEGEND}</p>"
     )
-    return f"{heading}<pre><code>{lines}</code></pre>{page.figure(_lanes(found), caption)}"
-
-
-def _lanes(found: Explanation) -> Chart:
-    runs = {"baseline": found.before.events, "tonight": found.after.events}
-    chart: Chart = json.loads(draw(found.scenario, runs).to_json())
-    del chart["layout"]["template"]
-    return chart
