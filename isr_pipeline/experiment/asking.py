@@ -113,10 +113,8 @@ def new_experiment(
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    profile = find_named("experiment new", "--faults", "faults", faults)
     counts = counts_of(incidents, "--incidents")
-    kinds = load_profile(read_mapping(profile), str(profile)).incidents
-    check_kinds(counts, kinds, "--incidents")
+    kinds = _kinds(faults, counts)
     text = partial(_text, cluster, faults, counts)
     say("reading the cluster")
     today = standing_cluster(cluster)
@@ -158,6 +156,14 @@ def new_experiment(
         f"answer: isr-pipeline night run --experiment {name}",
     ]
     return Answer(path, tuple(lines), names, size.scenarios)
+
+
+def _kinds(faults: str, counts: Mapping[str, float]) -> Mapping[str, Incident]:
+    """Kinds of incidents of a fault profile, of which some were counted."""
+    path = find_named("experiment new", "--faults", "faults", faults)
+    kinds = load_profile(read_mapping(path), str(path)).incidents
+    check_kinds(counts, kinds, "--incidents")
+    return kinds
 
 
 def _of_topics(wanted: Sequence[Asked]) -> set[str]:
