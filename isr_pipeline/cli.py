@@ -116,6 +116,12 @@ MetricOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topics", metavar="PATTERN", help="Only topics of this name, such as orders-*; repeat it."
+    ),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -437,30 +443,10 @@ def experiment_check(
         bool,
         typer.Option("--simulate", help="Simulate the panel to say how small a change it finds."),
     ] = False,
-    reduction: Annotated[
-        bool,
-        typer.Option(
-            "--reduction", help="Simulate two draws of its partitions: do verdicts agree?"
-        ),
-    ] = False,
-    partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", metavar="N", help="With --reduction: keep so many."),
-    ] = None,
-    scenarios: Annotated[
-        int | None,
-        typer.Option("--scenarios", metavar="N", help="With --reduction: of the panel (60)."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
-    if reduction:
-        _check_reduction(name, partitions, scenarios, as_json=as_json)
-        return
-    for option, value in (("--partitions", partitions), ("--scenarios", scenarios)):
-        if value is not None:
-            raise InputError("experiment check", option, value, "only together with --reduction")
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
@@ -495,22 +481,6 @@ def experiment_check(
         _say(line)
 
 
-def _check_reduction(
-    name: str, partitions: int | None, scenarios: int | None, *, as_json: bool
-) -> None:
-    """Say whether two draws of an experiment's partitions agree; exit status 1 if not."""
-    from isr_pipeline.verdicts.draws import compare_draws  # noqa: PLC0415
-
-    draws = compare_draws(name, partitions=partitions, scenarios=scenarios)
-    if as_json:
-        _print_json(draws.as_json())
-    else:
-        for line in draws.lines():
-            _say(line)
-    if draws.contradictions:
-        raise typer.Exit(1)
-
-
 @experiment_app.command("new")
 def experiment_new(
     cluster: Annotated[
@@ -541,6 +511,7 @@ def experiment_new(
             help="How many a year you counted, such as crash=4; the others stay estimates.",
         ),
     ] = None,
+    topics: Topics = None,
     *,
     override_topics: Annotated[
         bool, typer.Option("--override-topics", help="Also of topics that set the key themselves.")
@@ -549,8 +520,9 @@ def experiment_new(
 ) -> None:
     """Write an experiment that asks for settings of a cluster; without --ask, propose some."""
     if not asks:
-        for option, given in (("--name", name), ("--override-topics", override_topics or None)):
-            if given is not None:
+        with_ask = {"--name": name, "--topics": topics, "--override-topics": override_topics}
+        for option, given in with_ask.items():
+            if given:
                 raise InputError("experiment new", option, given, "only together with --ask")
         _propose(cluster, faults, as_json=as_json)
         return
@@ -566,18 +538,12 @@ def experiment_new(
             faults,
             asks,
             incidents=incidents or (),
+            topics=topics or (),
             override_topics=override_topics,
             say=say,
         )
     if as_json:
-        _print_json(
-            {
-                "file": str(answer.file),
-                "configurations": list(answer.configurations),
-                "scenarios": answer.scenarios,
-                "said": list(answer.lines),
-            }
-        )
+        _print_json(answer.as_json())
         return
     for line in answer.lines:
         _say(line)
@@ -643,13 +609,7 @@ def cluster_import(
     anonymous: Annotated[
         bool, typer.Option("--anonymise", help="Replace the names of topics, racks and log dirs.")
     ] = False,
-    partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", metavar="N", help="Keep so many, which stand for all."),
-    ] = None,
-    draw: Annotated[
-        int, typer.Option("--draw", metavar="N", min=1, help="Which of them: another keeps others.")
-    ] = 1,
+    topics: Topics = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a cluster file from what an operator has: listings, logs, configuration files."""
@@ -664,8 +624,7 @@ def cluster_import(
         anonymous=anonymous,
         command_config=command_config,
         rate_s=rate_s,
-        partitions=partitions,
-        draw=draw,
+        topics=topics or (),
     )
     if as_json:
         _print_json(seen)

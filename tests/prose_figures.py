@@ -37,11 +37,11 @@ from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
-from isr_pipeline.scenarios import cluster_file, faults, model, reduction
+from isr_pipeline.scenarios import cluster_file, faults, model
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.verdicts import draws, halves, redraw
+from isr_pipeline.verdicts import halves, redraw
 from isr_pipeline.verdicts.model import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
@@ -119,21 +119,6 @@ def _recorded(name: str) -> list[dict[str, Any]]:
 
 def _recordings() -> list[dict[str, Any]]:
     return [line for file in SHIPPED for line in _recorded(file.name)]
-
-
-def _closeness() -> tuple[int, int]:
-    """Unavailability of reduced clusters: how far from the whole one's, and its ratios, in %."""
-    line = (ROOT / "benchmarks/results/reduction.jsonl").read_text().splitlines()[-1]
-    whole, *reduced = json.loads(line)["arms"]
-    name = "produce_unavailable_rate"
-    values = [one["values"][name] / whole["values"][name] for one in reduced]
-    ratios = [
-        one["ratios"][limit][name][0] / whole["ratios"][limit][name][0]
-        for one in reduced
-        for limit in whole["ratios"]
-    ]
-    far = [100 * max(abs(ratio - 1.0) for ratio in some) for some in (values, ratios)]
-    return math.ceil(far[0]), math.ceil(far[1])
 
 
 def _cases() -> set[tuple[str, str]]:
@@ -676,14 +661,8 @@ def _files() -> Iterable[Claim]:
     yield from given(
         page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"
     )
-    assert reduction.RATE_FACTOR == 4.0
-    yield now(page, "leaves no room for {} scenarios", asking.WANTED)
-    yield now(page, "simulates {} scenarios of the regression panel", draws.SCENARIOS)
-    yield from given(page, "an exit status", "then the exit status is 1.")
+    yield now(page, "until {} scenarios fit", asking.WANTED)
     yield now(page, "the exit status is then {}.", Refused.exit_status)
-    for one in (CLUSTER, SIZING):
-        yield now(one, "stayed within {} % of the whole cluster's", _closeness()[0])
-        yield now(one, "what a limit changes in it within {} %", _closeness()[1])
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
     yield from given(page, "compared above", "times of 2^50 µs and more, horizons of 2^43")

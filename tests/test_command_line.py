@@ -88,8 +88,8 @@ class TestRefusals:
                 "--rate-seconds: q; allowed: a number",
             ),
             (
-                ["cluster", "import", "a", "--name", "b", "--draw", "0"],
-                "--draw: 0; allowed: 1 or more",
+                ["cluster", "import", "a", "--name", "b", "--rate-seconds", "x"],
+                "--rate-seconds: x; allowed: a number",
             ),
         ],
     )

@@ -44,7 +44,6 @@ Model = type[BaseModel]
 
 EXPERIMENT: tuple[tuple[str, Model], ...] = (
     ("the file", experiment_file.ExperimentFile),
-    ("reduction", experiment_file.ReductionEntry),
     ("panels", experiment_file.Panels),
     ("budget", Budget),
     ("group", experiment_file.Group),

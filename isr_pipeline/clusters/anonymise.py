@@ -71,10 +71,13 @@ def new_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def anonymise(sources: Sequence[Facts]) -> None:
+def anonymise(sources: Sequence[Facts]) -> dict[str, str]:
     """Rename topics, racks and log dirs in what sources say, and forget what else could tell.
 
     Broker ids stay, as do numbers: replicas, settings and rates are what the simulation needs.
+
+    Returns:
+        name of a topic -> the name that it has now.
     """
     topics = new_names(name for facts in sources for name in facts.topics)
     racks = _numbered("rack", (b.rack for f in sources for b in f.brokers.values()))
@@ -109,6 +112,7 @@ def anonymise(sources: Sequence[Facts]) -> None:
             topic.settings = {k: v for k, v in topic.settings.items() if k in TOPIC_KEYS}
             for partition in topic.partitions.values():
                 partition.log_dirs = {b: dirs[one] for b, one in partition.log_dirs.items()}
+    return topics
 
 
 def _numbered(prefix: str, names: Iterable[str | None]) -> dict[str, str]:

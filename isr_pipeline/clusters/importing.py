@@ -27,7 +27,7 @@ from isr_pipeline.scenarios.cluster_file import (
     scenario_parts,
 )
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.scenarios.reduction import Reduction, reduce
+from isr_pipeline.scenarios.topics import matching
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 
@@ -41,8 +41,7 @@ def import_cluster(
     anonymous: bool = False,
     command_config: Path | None = None,
     rate_s: float = RATE_S,
-    partitions: int | None = None,
-    draw: int = 1,
+    topics: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Read sources of a cluster and write its file.
 
@@ -54,8 +53,7 @@ def import_cluster(
         anonymous: replace names.
         command_config: client properties for live clusters, as Kafka's own tools take them.
         rate_s: time between the two moments at which a live cluster's offsets are read.
-        partitions: keep so many, each with the number that it stands for.
-        draw: which of them.
+        topics: names or patterns of those that the file has; none: all.
 
     Returns:
         All that the file says, as ``cluster show --json``, and the ``file``; where the name was
@@ -70,18 +68,15 @@ def import_cluster(
     former = _check_place(path, sources, chosen=out is not None)
     before = None if former is None else replaced(former, path)
     facts = read_all(sources, command_config, rate_s)
-    if anonymous:
-        anonymise(facts)
+    renamed = anonymise(facts) if anonymous else {}
     merged = merge(facts, release)
+    if topics:
+        merged = _with_topics(merged, topics, {new: old for old, new in renamed.items()})
     told_by = one_line(" + ".join(one.source for one in facts))
     file = checked_cluster(merged, told_by)
     frame = {"scenario_id": "healthy", "horizon_ms": 1, **scenario_parts(file, path.parent)}
     frame.pop("description")
-    healthy = parse_scenario(frame, told_by)
-    if partitions is not None:
-        reduction = reduce(healthy, partitions, draw, where="cluster import")
-        merged = _reduced(merged, reduction)
-        file = checked_cluster(merged, str(path))
+    parse_scenario(frame, told_by)
     kinds = ", ".join(dict.fromkeys(one.kind for one in facts))
     description = f"Imported from {kinds}."
     write_cluster(merged, path, description=description)
@@ -89,26 +84,18 @@ def import_cluster(
     return seen if before is None else {**seen, "replaced": before.as_json()}
 
 
-def _reduced(merged: Mapping[str, Any], reduction: Reduction) -> dict[str, Any]:
-    """Keep some partitions of what was merged; the brokers get the load of the others."""
-    topics = []
-    for topic in merged["topics"]:
-        kept = [
-            {**one, "weight": reduction.weights[topic["name"], one["id"]]}
-            for one in topic["partitions"]
-            if (topic["name"], one["id"]) in reduction.weights
-        ]
-        if kept:
-            topics.append({**topic, "partitions": kept})
-    brokers = [
-        {**broker, "service": {**broker.get("service", {}), **reduction.service[broker["id"]]}}
-        if broker["id"] in reduction.service
-        else broker
-        for broker in merged["brokers"]
-    ]
-    fewer = f"{counted(reduction.of - len(reduction.weights), 'partition')}: {reduction.sentence}"
-    left_out = [*merged["left_out"], *([fewer] if reduction.sentence else [])]
-    return {**merged, "topics": topics, "brokers": brokers, "left_out": left_out}
+def _with_topics(
+    merged: Mapping[str, Any], patterns: Sequence[str], names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Keep some topics of what was merged, by the names that they have in the cluster."""
+    of = {names.get(topic["name"], topic["name"]): topic for topic in merged["topics"]}
+    every = {name: len(topic["partitions"]) for name, topic in of.items()}
+    kept = matching(every, patterns, "cluster import")
+    without = len(every) - len(kept)
+    fewer = sum(every.values()) - sum(every[name] for name in kept)
+    said = f"{counted(without, 'topic')} with {counted(fewer, 'partition')}: not named by --topics"
+    left_out = [*merged["left_out"], *([said] if without else [])]
+    return {**merged, "topics": [of[name] for name in kept], "left_out": left_out}
 
 
 def read_all(

@@ -43,7 +43,7 @@ def replaced(former: Mapping[str, Any], path: Path) -> Replaced:
     parts = [one for topic in former.get("topics") or () for one in topic.get("partitions") or ()]
     return Replaced(
         tuple(one.get("id") for one in former.get("brokers") or ()),
-        sum(one.get("weight", 1) for one in parts),
+        len(parts),
         tuple(_users(path.parent.parent / "experiments", path.stem)),
     )
 

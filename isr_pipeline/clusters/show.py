@@ -59,7 +59,6 @@ def as_json(file: ClusterFile) -> dict[str, Any]:
                     "isr": list(p.isr or ()),
                     "log_dirs": None if p.log_dirs is None else list(p.log_dirs),
                     "records_per_s": _rate(p.records_per_s, topic.produce),
-                    **({"weight": p.weight} if p.weight > 1 else {}),
                 }
                 for p in partitions_of(topic)
             ],
@@ -121,7 +120,7 @@ def lines(said: dict[str, Any], name: str) -> Iterator[str]:
         f"{counted(len(said['brokers']), 'broker')}"
         f"{f' in {in_racks}' if racks else ''}, "
         f"{counted(len(said['topics']), 'topic')}, "
-        f"{counted(len(partitions), 'partition')}{_stand_for(partitions)}"
+        f"{counted(len(partitions), 'partition')}"
     )
     for key, value in said["settings"].items():
         yield f"  {key}: {shown(value)}"
@@ -147,12 +146,6 @@ def _assumed(one: dict[str, Any]) -> Iterator[str]:
     yield f"  {one['what']} ({one['why']}):"
     for name, each in value.items():
         yield f"    {name}: {shown(each)}"
-
-
-def _stand_for(partitions: list[dict[str, Any]]) -> str:
-    """Say of how many partitions some are kept, if they stand for more."""
-    whole = sum(p.get("weight", 1) for p in partitions)
-    return f" that stand for {whole}" if whole > len(partitions) else ""
 
 
 def _conflict(one: dict[str, Any]) -> str:

@@ -78,8 +78,6 @@ def _shortened(partition: Mapping[str, Any], only: Mapping[int, list[str]]) -> d
     if dirs is not None and dirs != [only.get(broker, [None])[0] for broker in replicas]:
         short["log_dirs"] = dirs
     short["records_per_s"] = partition["records_per_s"]
-    if partition.get("weight", 1) > 1:
-        short["weight"] = partition["weight"]
     return short
 
 

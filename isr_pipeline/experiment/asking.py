@@ -2,8 +2,8 @@
 
 Today's settings of a cluster are the reference; what is asked is every combination of some values
 with them; the published advice of others comes along. What fits into ten minutes on two cores is
-measured with a few scenarios of this very panel on this machine. Of a large cluster only some
-partitions are kept, as few as leave room for half of the full panel; then the panels are made as
+measured with a few scenarios of this very panel on this machine. Of a large cluster whole topics
+are left out, the least busy first, until half of the full panel fits; then the panels are made as
 large as fits.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError, Refused
@@ -23,7 +24,6 @@ from isr_pipeline.experiment.distinct import TODAY, Asked, distinct, settings_of
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
-    ReductionEntry,
     find_named,
     load_experiment,
 )
@@ -38,9 +38,8 @@ from isr_pipeline.files.words import shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.incidents import Incident, check_kinds, counts_of, told
-from isr_pipeline.scenarios.model import TOPICS, Scenario, scenario_from_json
+from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
 from isr_pipeline.scenarios.profile import load_profile
-from isr_pipeline.scenarios.reduction import fewest_kept
 from isr_pipeline.worlds.run import run
 
 Say = Callable[[str], object]
@@ -54,9 +53,9 @@ FULL = 200
 HORIZON_MS = 120_000
 WARMUP_MS = 5_000
 WANTED = FULL // 2
-"""Scenarios that are worth more than partitions: where fewer fit, some partitions stand for all."""
+"""Scenarios that are worth more than topics: where fewer fit, topics are left out."""
 LEAST_KEPT = 500
-"""No fewer partitions are kept than this."""
+"""Partitions of which no topic is left out."""
 BUDGET = 10
 """A night may simulate so many times its panel where it cannot decide."""
 BUDGET_MINUTES = 10
@@ -84,6 +83,15 @@ class Answer:
     configurations: tuple[str, ...]
     scenarios: int
 
+    def as_json(self) -> dict[str, Any]:
+        """Say the same as JSON has it."""
+        return {
+            "file": str(self.file),
+            "configurations": list(self.configurations),
+            "scenarios": self.scenarios,
+            "said": list(self.lines),
+        }
+
 
 def new_experiment(
     cluster: str,
@@ -92,6 +100,7 @@ def new_experiment(
     asks: Sequence[str],
     *,
     incidents: Sequence[str] = (),
+    topics: Sequence[str] = (),
     override_topics: bool = False,
     say: Say = lambda _: None,
 ) -> Answer:
@@ -103,18 +112,17 @@ def new_experiment(
         faults: name of a file in ``config/faults``.
         asks: ``KEY=V1,V2`` each; ``release=3.7+,4.1`` asks for releases.
         incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
+        topics: names or patterns of those that are simulated; none: as many as fit.
         override_topics: ask a key also of topics that set it for themselves.
         say: told what is being done, in a few words.
 
     Raises:
-        InputError: a name, key or kind of incident that is none, a value that the key cannot have
-            or that no partition has replicas for, or a key that brokers of the release do not have,
-            that nothing reads here or that nobody here takes from the cluster.
+        InputError: a name, key, topic or kind of incident that is none, a value that the key cannot
+            have or that no partition has replicas for, or a key that decides nothing here.
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    counts = counts_of(incidents, "--incidents")
-    kinds = _kinds(faults, counts)
+    counts, kinds = _counted(faults, incidents)
     text = partial(_text, cluster, faults, counts)
     say("reading the cluster")
     today = standing_cluster(cluster)
@@ -127,19 +135,18 @@ def new_experiment(
         raise Refused(_nothing(found.left_out))
     draft = Path(str(path.with_suffix("")) + ".draft.yaml")
     try:
-        write_whole(draft, text(asked, advised, _Size(FULL)))
+        write_whole(draft, text(asked, advised, _Size(FULL, tuple(topics))))
         experiment = load_experiment(draft)
         count = len(configurations(experiment))
         whole_s = _seconds_a_pair(experiment, say)
-        kept, pair_s = _reduction(draft, today, whole_s, count, say)
-        first = [kept.reduced] if kept.reduced else []
+        kept, pair_s = (topics, whole_s) if topics else _fitting(draft, today, whole_s, count, say)
+        first = [*filter(None, [load_experiment(draft, kept).simulated])]
         scenarios = _panel(experiment, pair_s, count)
         if scenarios is None:
             first.append(f"published advice is left out ({len(advised)} configurations)")
             advised, count = [], len(asked) + 1
             scenarios = _panel(experiment, pair_s, count) or len(experiment.profile.strata)
-        size = _Size(scenarios, kept.partitions)
-        written = text(asked, advised, size)
+        written = text(asked, advised, size := _Size(scenarios, tuple(kept)))
     finally:
         draft.unlink(missing_ok=True)
     write_whole(path, written)
@@ -158,12 +165,15 @@ def new_experiment(
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
-def _kinds(faults: str, counts: Mapping[str, float]) -> Mapping[str, Incident]:
-    """Kinds of incidents of a fault profile, of which some were counted."""
+def _counted(
+    faults: str, incidents: Sequence[str]
+) -> tuple[dict[str, float], Mapping[str, Incident]]:
+    """How many incidents a year were counted, and the kinds that the fault profile has."""
+    counts = counts_of(incidents, "--incidents")
     path = find_named("experiment new", "--faults", "faults", faults)
     kinds = load_profile(read_mapping(path), str(path)).incidents
     check_kinds(counts, kinds, "--incidents")
-    return kinds
+    return counts, kinds
 
 
 def _of_topics(wanted: Sequence[Asked]) -> set[str]:
@@ -195,8 +205,8 @@ def _seconds_a_pair(experiment: Experiment, say: Say) -> float:
     """
     source = experiment.source
     of_whom = (
-        f"with {experiment.reduced.partition(' (')[0]}"
-        if experiment.reduced
+        experiment.simulated.partition(" simulated")[0]
+        if experiment.simulated
         else "the whole cluster"
     )
     say(f"simulating a first scenario, {of_whom}; a new kernel is compiled before")
@@ -214,43 +224,46 @@ def _seconds_a_pair(experiment: Experiment, say: Say) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """Which partitions are simulated: how many, and the sentence that says so; all if empty."""
-
-    partitions: int | None = None
-    reduced: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Size:
-    """Scenarios of a panel, and how many partitions are kept; None: all."""
+    """Scenarios of a panel, and the topics that are simulated; none: all."""
 
     scenarios: int
-    partitions: int | None = None
+    topics: tuple[str, ...] = ()
 
 
-def _reduction(
+def _fitting(
     draft: Path, today: Scenario, whole_s: float, count: int, say: Say
-) -> tuple[_Kept, float]:
-    """Keep fewer partitions until the wanted scenarios fit, or no fewer can be kept.
+) -> tuple[Sequence[str], float]:
+    """Leave out topics, the least busy first, until the wanted scenarios fit.
 
     Returns:
-        What is kept, and the seconds that a pair then takes.
+        Names of those that are simulated, none if it is all; the seconds that a pair then takes.
     """
     fits_s = FIRST_ANSWER_S * CORES / (WANTED * count)
-    partitions = sum(len(topic.assignment) for topic in today.topics)
-    least = max(LEAST_KEPT, fewest_kept(today))
-    kept, pair_s, reduced = partitions, whole_s, ""
-    while pair_s > fits_s and kept > least:
-        kept = max(least, _two_digits(0.9 * kept * fits_s / pair_s))
-        say(f"choosing {kept} of {partitions} partitions")
-        smaller = load_experiment(draft, ReductionEntry(partitions=kept))
-        pair_s, reduced = _seconds_a_pair(smaller, say), smaller.reduced
-    return _Kept(kept if reduced else None, reduced), pair_s
+    kept, pair_s, names = sorted(today.topics, key=_rate, reverse=True), whole_s, list[str]()
+    while pair_s > fits_s and len(kept) > 1 and _partitions(kept) > LEAST_KEPT:
+        most = max(LEAST_KEPT, 0.9 * _partitions(kept) * fits_s / pair_s)
+        while len(kept) > 1 and _partitions(kept) > most:
+            kept.pop()
+        names = [one.name for one in kept]
+        smaller = load_experiment(draft, names)
+        say(f"leaving out topics: {smaller.simulated}")
+        pair_s = _seconds_a_pair(smaller, say)
+    return names, pair_s
 
 
-def _two_digits(number: float) -> int:
-    return int(float(f"{number:.2g}"))
+def _rate(topic: Topic) -> float:
+    """Records a second of all its partitions."""
+    return sum(
+        stream.rates().get(number, stream.records_per_s)
+        for stream in topic.produce
+        for number in topic.assignment
+        if stream.partitions is None or number in stream.partitions
+    )
+
+
+def _partitions(topics: Sequence[Topic]) -> int:
+    return sum(len(topic.assignment) for topic in topics)
 
 
 def _panel(experiment: Experiment, pair_s: float, count: int) -> int | None:
@@ -282,7 +295,7 @@ def _text(
         f"description: {flow(f'Which settings for {cluster}? Today is the reference.')}",
         f"seed: {SEED}",
         f"cluster: {flow(cluster)}",
-        *([f"reduction: {{partitions: {size.partitions}}}"] if size.partitions else []),
+        *([f"topics: {flow(size.topics)}"] if size.topics else []),
         f"faults: {flow(faults)}",
         *([f"incidents: {flow(counts)}"] if counts else []),
         f"horizon_ms: {HORIZON_MS}",
@@ -345,7 +358,7 @@ def _takes(pair_s: float, whole_s: float, count: int, size: _Size) -> str:
     less = f"{size.scenarios} scenarios"
     if size.scenarios < FULL:
         less += f" instead of {FULL}"
-    where = "panels and reduction" if size.partitions else "panels"
+    where = "panels and topics" if size.topics else "panels"
     return (
         f"{less} for the first answer ({takes}); the full one takes "
         f"{_minutes(whole_s, count, FULL)}: {where} in the file"

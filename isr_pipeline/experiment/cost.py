@@ -75,7 +75,7 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
     if experiment.cluster.hourly_load:
         how += "; it follows the hour, and this is the average one"
     return [
-        *([f"reduced: {experiment.reduced}"] if experiment.reduced else []),
+        *([experiment.simulated] if experiment.simulated else []),
         f"load: {how}",
         f"cost: at most {rounded(events)} events a pair, {rounded(events * pairs)} for {pairs} "
         f"pairs: {rounded(core_seconds(experiment, pairs))} s of a core at "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,8 +47,8 @@ from isr_pipeline.scenarios.model import (
 )
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, counted, load_profile
-from isr_pipeline.scenarios.reduction import reduce, reduced_parts
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
+from isr_pipeline.scenarios.topics import PATTERNS, matching, simulated
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 Name = Annotated[str, NAME]
@@ -168,20 +168,6 @@ class Panels(Strict):
         return int(getattr(self, panel))
 
 
-class ReductionEntry(Strict):
-    """How many partitions of a large cluster are simulated, and which."""
-
-    partitions: Annotated[int, whole(1, 1_000_000)] = Field(
-        description="How many to keep, at least three for each broker that leads any; each then "
-        "stands for those that are [like it](your-cluster.md#a-very-large-cluster)."
-    )
-    draw: Annotated[int, whole(1, 1_000_000)] = Field(
-        default=1,
-        description="Number of the draw: another one keeps others. `experiment check --reduction` "
-        "compares two.",
-    )
-
-
 CRON = "a cron expression of five fields, days of the month up to 28, such as 0 0 * * *"
 _CRON_LIMITS = ((0, 59), (0, 23), (1, 28), (1, 12), (0, 6))
 """Smallest and largest number of each field. No month lacks such a day, so every one has a next."""
@@ -217,8 +203,10 @@ class ExperimentFile(Strict):
     )
     seed: Annotated[int, whole(0, LONG_MAX)] = Field(description="Of the panels.")
     cluster: Name = Field(description="Name of a [cluster file](cluster-file.md).")
-    reduction: ReductionEntry | None = Field(
-        default=None, description="Simulate some of its partitions; absent: all of them."
+    topics: Annotated[tuple[str, ...], PATTERNS] = Field(
+        default=(),
+        description="Names of its topics that are simulated, or "
+        "[patterns](your-cluster.md#a-very-large-cluster) such as `orders-*`; absent: all.",
     )
     faults: Name = Field(description="Name of a [fault profile](fault-profile.md).")
     horizon_ms: Annotated[float, HORIZON] = Field(description="Length of every scenario.")
@@ -257,7 +245,7 @@ class Experiment(Strict):
         name: of the file, without its ending.
         where: path of the file, for error lines; no part of the digest.
         cluster: the cluster file; ``profile``: the fault profile.
-        reduced: which partitions are simulated, in a sentence; empty: all.
+        simulated: how many of its partitions are simulated, in a sentence; empty: all.
     """
 
     name: str
@@ -273,7 +261,7 @@ class Experiment(Strict):
     profile: FaultProfile
     budget: Budget = Budget()
     description: str = ""
-    reduced: str = ""
+    simulated: str = ""
 
     @property
     def source(self) -> DrawSource:
@@ -297,8 +285,8 @@ class Experiment(Strict):
         for stratum in data["profile"]["strata"].values():
             if not stratum["parameters"]:
                 del stratum["parameters"]  # likewise
-        if not self.reduced:
-            del data["reduced"]
+        if not self.simulated:
+            del data["simulated"]
         line = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(line.encode()).hexdigest()
 
@@ -318,14 +306,12 @@ class Experiment(Strict):
         return changed
 
 
-def load_experiment(
-    name_or_path: str | Path, reduction: ReductionEntry | None = None
-) -> Experiment:
+def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Experiment:
     """Read an experiment by its name or by the path of its file, with what it names.
 
     Args:
         name_or_path: ``operators`` means ``config/experiments/operators.yaml``.
-        reduction: instead of the file's own.
+        topics: that are simulated, instead of what the file says; see its field.
 
     Raises:
         InputError: the first thing in one of the files that cannot be used.
@@ -365,9 +351,8 @@ def load_experiment(
             "cluster": cluster.model_copy(update={"incidents": counts}),
         }
     )
-    kept = reduction or written.reduction
-    if kept is not None:
-        experiment = _reduced(experiment, healthy, kept)
+    if patterns := topics or written.topics:
+        experiment = _with_topics(experiment, patterns)
     _check_panels(experiment, "panels.{}")
     if written.budget is not None:
         _check_budget(experiment)
@@ -390,16 +375,6 @@ def named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
     return validated(ClusterFile, read_cluster(path, file), file), file
 
 
-def written_reduction(name_or_path: str | Path) -> ReductionEntry | None:
-    """Give what an experiment's file says of the partitions that are simulated.
-
-    Raises:
-        InputError: the first thing in the file that cannot be used.
-    """
-    path = _find("experiments", str(name_or_path))
-    return read_experiment_file(path).reduction
-
-
 def read_experiment_file(path: Path) -> ExperimentFile:
     """Read an experiment's own file, without what it names.
 
@@ -409,21 +384,13 @@ def read_experiment_file(path: Path) -> ExperimentFile:
     return validated(ExperimentFile, _raw(path, said_path(path)), said_path(path))
 
 
-def _reduced(experiment: Experiment, healthy: Scenario, kept: ReductionEntry) -> Experiment:
-    """Keep some of a cluster's partitions."""
-    cluster = experiment.cluster
-    reduction = reduce(
-        healthy,
-        kept.partitions,
-        kept.draw,
-        where=f"{experiment.where}: reduction",
-        hourly_load=cluster.hourly_load,
-    )
-    parts = reduced_parts(
-        {"cluster": cluster.cluster, "topics": cluster.topics}, healthy, reduction
-    )
-    changed = cluster.model_copy(update=parts)
-    return experiment.model_copy(update={"cluster": changed, "reduced": reduction.sentence})
+def _with_topics(experiment: Experiment, patterns: Sequence[str]) -> Experiment:
+    """Simulate some of a cluster's topics."""
+    every = {topic["name"]: len(topic["assignment"]) for topic in experiment.cluster.topics}
+    kept = matching(every, patterns, experiment.where)
+    topics = [topic for topic in experiment.cluster.topics if topic["name"] in kept]
+    cluster = experiment.cluster.model_copy(update={"topics": topics})
+    return experiment.model_copy(update={"cluster": cluster, "simulated": simulated(every, kept)})
 
 
 def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:

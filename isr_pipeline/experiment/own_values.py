@@ -36,7 +36,7 @@ def own_values(scenario: Scenario, configurations: Iterable[Mapping[str, Any]]) 
 def _of_topics(scenario: Scenario, key: str, *, gives_way: bool) -> Iterator[str]:
     own = [topic for topic in scenario.topics if key in topic.settings and key in TOPIC_KEYS]
     if own:
-        partitions = counted(sum(topic.stands_for for topic in own), "partition")
+        partitions = counted(sum(len(topic.assignment) for topic in own), "partition")
         keeps = "lose it for the question" if gives_way else "keep it"
         yield f"{key}: {partitions} of {counted(len(own), 'topic')} have their own, and {keeps}"
 

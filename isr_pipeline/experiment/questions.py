@@ -156,9 +156,7 @@ def _session(today: Scenario) -> Iterator[Question]:
 def _fetchers(today: Scenario) -> Iterator[Question]:
     threads, brokers = int(_number(today, FETCHERS)), len(today.cluster.brokers)
     followed = sum(
-        topic.weights.get(number, 1) * (len(replicas) - 1)
-        for topic in today.topics
-        for number, replicas in topic.assignment.items()
+        len(replicas) - 1 for topic in today.topics for replicas in topic.assignment.values()
     )
     each = round(followed / (brokers * (brokers - 1))) if brokers > 1 else 0
     more = [one for one in FETCHER_THREADS if one > threads]
@@ -198,7 +196,7 @@ def _replicas(topic: Topic) -> int:
 
 
 def _partitions(topics: list[Topic]) -> str:
-    return counted(sum(topic.stands_for for topic in topics), "partition")
+    return counted(sum(len(topic.assignment) for topic in topics), "partition")
 
 
 def _s(milliseconds: float) -> str:

@@ -55,9 +55,5 @@ def _takers(today: Scenario, *, override_topics: bool) -> list[Topic]:
 
 
 def _short(topic: Topic, value: int) -> int:
-    """How many partitions have fewer replicas, those that others stand for too."""
-    return sum(
-        topic.weights.get(number, 1)
-        for number, replicas in topic.assignment.items()
-        if len(replicas) < value
-    )
+    """How many partitions have fewer replicas."""
+    return sum(len(replicas) < value for replicas in topic.assignment.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from isr_pipeline.kafka.own_rules import is_so, rule_set_of, text_of
+from isr_pipeline.kafka.own_rules import is_so, text_of
 from isr_pipeline.kafka.releases import RULE_SETS
 
 _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
@@ -96,22 +96,6 @@ def kafkas_own(given: str) -> str:
     own = f"{major}.{minor + int(found[3])}" if major else found[1]
     own = own if rule_set_text(own) else own.rpartition(".")[0]
     return f"; Kafka's own number is {own}" if rule_set_text(own) else ""
-
-
-def stands_for(release: str) -> tuple[int, ...]:
-    """Number of the release that a rule set stands for, to tell an older one from a newer.
-
-    Args:
-        release: as ``cluster.release`` has it after files were read: ``3.9 (3.7+ with ...)`` is
-            3.9, and ``3.7+`` the release that its rules were read in.
-
-    Raises:
-        RuleSetError: no rule set's name or text.
-    """
-    number = version_of(release.partition(" (")[0])
-    if number is not None and rule_set_text(".".join(map(str, number))) == release:
-        return number
-    return version_of(rule_set_of(release).release) or ()
 
 
 def _line_of(version: tuple[int, ...]) -> tuple[int, ...]:

@@ -30,7 +30,6 @@ from isr_pipeline.scenarios.incidents import Counts
 from isr_pipeline.scenarios.model import (
     LOG_DIR,
     TOPIC_KEYS,
-    WEIGHT,
     HourlyLoad,
     KafkaValue,
     RackRoundTrip,
@@ -154,11 +153,6 @@ class PartitionEntry(Strict):
         default=None,
         description="Records a second of all the topic's streams together. Absent: the streams' "
         "own.",
-    )
-    weight: Annotated[int, WEIGHT] = Field(
-        default=1,
-        description="How many partitions of a larger cluster it stands for: what is counted of it "
-        "counts so often. [An import](your-cluster.md#a-very-large-cluster) writes it.",
     )
 
 
@@ -551,8 +545,6 @@ def _topic_parts(topic: TopicEntry, file: ClusterFile, release: str) -> dict[str
         parts["leaders"] = leaders
     if behind := _behind(topic, file, release):
         parts["behind"] = behind
-    if weights := {str(p.id): p.weight for p in partitions if p.weight > 1}:
-        parts["weights"] = weights
     names = {broker.id: broker.log_dirs for broker in file.brokers}
     dirs = {
         str(p.id): [

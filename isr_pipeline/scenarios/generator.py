@@ -22,7 +22,6 @@ from isr_pipeline.scenarios.model import HOURS, canonical_json, parse_scenario
 from isr_pipeline.scenarios.panels import PANELS, Place, ScenarioRow, places
 from isr_pipeline.scenarios.patterns import PATTERNS, Draw
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum
-from isr_pipeline.scenarios.reduction import alone
 
 _STARTS = 2**32
 """Index space of the random starts of the strata's patterns, apart from all scenarios."""
@@ -92,8 +91,6 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
     }
     if source.hourly_load:
         written["load_factor"] = source.hourly_load[_hour(words, index)]
-    if changed := alone(frame.healthy.topics, draw.alone):
-        written["topics"] = [_weighted(topic, changed) for topic in frame.written["topics"]]
     scenario = parse_scenario(written, f"{source.where} ({scenario_id}, {name})")
     return ScenarioRow(
         panel=panel,
@@ -106,13 +103,6 @@ def draw_scenario(source: DrawSource, panel: str, index: int) -> ScenarioRow:
         expected_cost=expected_cost(scenario),
         scenario_json=canonical_json(scenario),
     )
-
-
-def _weighted(topic: Mapping[str, Any], changed: Mapping[str, Mapping[int, int]]) -> Any:
-    """A topic as it is written, with the weights that it has in one scenario."""
-    if topic["name"] not in changed:
-        return topic
-    return {**topic, "weights": {str(n): w for n, w in changed[topic["name"]].items()}}
 
 
 class _Frame:

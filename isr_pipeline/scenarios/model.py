@@ -152,8 +152,7 @@ def _two_racks(value: Any) -> tuple[str, ...]:
     return tuple(RACK.read(one) for one in value)
 
 
-WEIGHT = whole(1, 1_000_000, "how many partitions it stands for (1..1000000)")
-OF_PARTITIONS = ("settings", "leaders", "log_dirs", "behind", "weights")
+OF_PARTITIONS = ("settings", "leaders", "log_dirs", "behind")
 """Fields of a topic that stay when its replicas are written as an assignment."""
 
 
@@ -171,8 +170,6 @@ class Topic(Strict):
             not said, a broker's replicas lie in its log dirs round robin.
         behind: partition -> broker -> records, of the replicas that are outside the ISR at the
             beginning: how far each log ends before the leader's.
-        weights: partition -> how many partitions it stands for, where that is not one: what is
-            counted of it counts so often.
     """
 
     name: TopicName
@@ -211,19 +208,6 @@ class Topic(Strict):
         description="Partition -> broker -> records: the replicas outside the ISR at the"
         " beginning, and how many records each is behind its leader.",
     )
-    weights: Annotated[
-        dict[int, int],
-        map_of(PARTITION, WEIGHT, "a mapping of partition to how many it stands for", empty=True),
-    ] = Field(
-        default={},
-        description="Partition -> how many partitions of a larger cluster it stands for, where"
-        " that is not one: what is counted of it counts so often.",
-    )
-
-    @property
-    def stands_for(self) -> int:
-        """How many partitions the topic's partitions stand for."""
-        return len(self.assignment) + sum(weight - 1 for weight in self.weights.values())
 
 
 def _own_settings(value: Any) -> dict[str, KafkaValue]:
@@ -715,7 +699,7 @@ class _Checker:
 
     def standing(self, topic: Topic) -> None:
         """Leaders, ISRs and log dirs as they stand name replicas, and dirs of their brokers."""
-        for name in ("leaders", "log_dirs", "behind", "weights"):
+        for name in ("leaders", "log_dirs", "behind"):
             for partition in getattr(topic, name):
                 if partition not in topic.assignment:
                     given = _Description("unknown partition")

@@ -8,8 +8,8 @@ horizon, so that what they set off can be seen; a window that would pass the hor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,13 +43,11 @@ class Draw:
         scenario: cluster and load, nothing happening.
         parameters: name -> distribution.
         random: uniform numbers; the only source of chance.
-        alone: partitions that were drawn one by one, so that a fault may hit them alone.
     """
 
     scenario: Scenario
     parameters: Mapping[str, Drawable]
     random: np.random.Generator
-    alone: set[tuple[str, int]] = field(default_factory=set)
 
     def number(self, name: str) -> Any:
         """Draw a parameter."""
@@ -88,17 +86,9 @@ class Draw:
     def replicated(self) -> tuple[str, int, tuple[int, ...]]:
         """Draw a partition, one with a follower if there is any: topic, number, replicas."""
         every = [(t.name, p, r) for t in self.scenario.topics for p, r in t.assignment.items()]
-        found: tuple[str, int, tuple[int, ...]] = self._by_weight(
+        found: tuple[str, int, tuple[int, ...]] = self.pick(
             [one for one in every if len(one[2]) > 1] or every
         )
-        return found
-
-    def _by_weight(self, partitions: Sequence[Any]) -> Any:
-        """Draw one of some partitions, (topic, number, ...) each, by how many each stands for."""
-        of = {topic.name: topic.weights for topic in self.scenario.topics}
-        ends = np.cumsum([of[one[0]].get(one[1], 1) for one in partitions])
-        found = partitions[int(np.searchsorted(ends, self.uniform() * ends[-1], side="right"))]
-        self.alone.add((found[0], found[1]))
         return found
 
     def follower(self) -> tuple[int, str, int]:
@@ -122,7 +112,7 @@ class Draw:
         if scope == "all" or not led:
             return "all"
         if scope == "one":
-            led = [self._by_weight(led)]
+            led = [self.pick(led)]
             return [f"{topic}-{partition}" for topic, partition in led]
         first = int(self.uniform() * 3)
         return [f"{topic}-{partition}" for topic, partition in led[first::3] or led[:1]]

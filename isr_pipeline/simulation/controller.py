@@ -202,10 +202,10 @@ def _set_leader(world: World, partition: Partition, leader: int, unclean: bool) 
     if leader != partition.last_leader:
         partition.last_leader = leader
         if world.now >= world.warmup:
-            world.leader_changes += partition.weight
+            world.leader_changes += 1
     if unclean:
         if world.now >= world.warmup:
-            world.unclean_elections += partition.weight
+            world.unclean_elections += 1
         emit(world, EventKind.UNCLEAN_ELECTION, partition, node, -1, 0)
     if before < 0:
         emit(world, EventKind.PARTITION_ONLINE, partition, node, -1, 0)

@@ -75,7 +75,7 @@ from isr_pipeline.simulation.world.tables import (
 def set_failed(world: World, replica: Replica) -> None:
     """The fetcher gives the partition up (KIP-461): failed, and counted so."""
     replica.fetch_state = FetchState.FAILED
-    count_failed(world, replica.partition.weight)
+    count_failed(world, 1)
     emit(
         world,
         EventKind.PARTITION_FAILED,
@@ -90,7 +90,7 @@ def set_failed(world: World, replica: Replica) -> None:
 def clear_follower(world: World, replica: Replica, announce: bool) -> None:
     """The replica is not fetched any longer; a failed one is un-failed by that."""
     if replica.fetch_state == FetchState.FAILED:
-        count_failed(world, -replica.partition.weight)
+        count_failed(world, -1)
         if announce:
             emit(
                 world,
@@ -101,7 +101,7 @@ def clear_follower(world: World, replica: Replica, announce: bool) -> None:
                 0,
             )
     elif replica.fetch_state == FetchState.DEAD:
-        count_untracked(world, -replica.partition.weight)
+        count_untracked(world, -1)
     replica.fetch_state = FetchState.NONE
 
 
@@ -119,7 +119,7 @@ def log_dir_fetcher_fails(world: World, rules: Rules, replica: Replica, error: E
     node = replica.broker.number
     if what == Reaction.FAIL:
         replica.mover_state = Mover.FAILED
-        count_failed(world, replica.partition.weight)
+        count_failed(world, 1)
         emit(world, EventKind.PARTITION_FAILED, replica.partition, node, -1, 0)
     elif what == Reaction.THREAD_DIES:
         replica.mover_state = Mover.DEAD
@@ -135,7 +135,7 @@ def forget_log_dir_failure(world: World, replica: Replica, announce: bool, stopp
     """
     if replica.mover_state == Mover.FAILED:
         replica.mover_state = Mover.WORKS
-        count_failed(world, -replica.partition.weight)
+        count_failed(world, -1)
         if announce:
             emit(
                 world,
@@ -178,7 +178,7 @@ def _kill_thread(world: World, thread: FetcherThread) -> None:
             thread, i
         ):
             replica.fetch_state = FetchState.DEAD
-            count_untracked(world, replica.partition.weight)
+            count_untracked(world, 1)
 
 
 @compiled
@@ -527,7 +527,7 @@ def _add_to_thread(world: World, follower: Replica) -> None:
     thread = leader.fetching[follower.position].thread
     if thread.state == ThreadState.DEAD:
         follower.fetch_state = FetchState.DEAD
-        count_untracked(world, follower.partition.weight)
+        count_untracked(world, 1)
         return
     follower.fetch_state = FetchState.FETCHING
     thread.used_count = max(thread.used_count, leader.fetching[follower.position].place + 1)

@@ -356,11 +356,9 @@ def _fetchers_counted(world: World, rules: Rules, seen: Array, _: World) -> bool
     untracked = 0
     for i in range(world.replica_count):
         replica = world.replicas[i]
-        weight = replica.partition.weight
-        failed += weight * (
-            (replica.fetch_state == FetchState.FAILED) + (replica.mover_state == Mover.FAILED)
-        )
-        untracked += weight * (replica.fetch_state == FetchState.DEAD)
+        failed += replica.fetch_state == FetchState.FAILED
+        failed += replica.mover_state == Mover.FAILED
+        untracked += replica.fetch_state == FetchState.DEAD
         dead += replica.mover_state == Mover.DEAD
     for i in range(world.thread_count):
         dead += world.threads[i].state == ThreadState.DEAD

@@ -201,22 +201,22 @@ def _count_change(world: World, leader: Replica, removed: int, added: int) -> No
     counted = world.now >= world.warmup
     if removed:
         if counted:
-            world.isr_shrinks += partition.weight
+            world.isr_shrinks += 1
         for pos in range(partition.replication_factor):
             if (removed >> pos) & 1:
                 follower = partition.replicas[pos]
                 follower.removed_at = world.now
                 caught_up = leader.caught_up_times[pos] if pos < CAUSES else NEVER
                 if counted and not _touched(world, follower, leader.broker, caught_up):
-                    world.spurious_removals += partition.weight
+                    world.spurious_removals += 1
     if added:
         if counted:
-            world.isr_expands += partition.weight
+            world.isr_expands += 1
         for pos in range(partition.replication_factor):
             if (added >> pos) & 1:
                 follower = partition.replicas[pos]
                 if counted and world.now - follower.removed_at <= FLAP_WINDOW_US:
-                    world.isr_flaps += partition.weight
+                    world.isr_flaps += 1
                 follower.removed_at = NEVER
 
 
@@ -459,7 +459,7 @@ def resign(world: World, rules: Rules, leader: Replica, exclude_self: bool) -> N
     if event:
         event.caught_up_times[0] = partition.isr_order
     if world.now >= world.warmup:
-        world.resignations += partition.weight
+        world.resignations += 1
     if leader.alter_item == AlterItem.QUEUED:
         # the manager holds one item a partition: the resignation takes the queued one's place
         propose(world, rules, leader, Pending.HANDOVER, leader.isr, 0)
@@ -488,17 +488,12 @@ def wants_expand(world: World, rules: Rules, leader: Replica, pos: int, rule_tim
 
 @compiled
 def sync_write_end(world: World, leader: Replica) -> int:
-    """When a ZooKeeper write that ``leader`` begins now is done.
-
-    Where ``leader`` stands for several partitions, each of them is written in its turn.
-    """
+    """When a ZooKeeper write that ``leader`` begins now is done."""
     node = leader.broker.number
     place = link(world, node, world.broker_count)
     back = link(world, world.broker_count, node)
     begins = max(max(world.now, place.dropped_until), back.dropped_until)
-    return begins + leader.partition.weight * (
-        world.zookeeper_write_us + place.added_us + back.added_us
-    )
+    return begins + world.zookeeper_write_us + place.added_us + back.added_us
 
 
 @compiled

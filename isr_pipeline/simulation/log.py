@@ -74,8 +74,8 @@ def _give_up_oldest(world: World, partition: Partition) -> None:
     """The ledger is full of open batches: the oldest counts as never committed."""
     batch = partition.ledger[0]
     if batch.appended_at >= world.warmup:
-        note_latency(world, partition, world.now - batch.appended_at)
-        world.uncommitted_batches += partition.weight
+        note_latency(world, world.now - batch.appended_at)
+        world.uncommitted_batches += 1
     partition.ledger_start = batch.end
     tail = partition.ledger_tail
     _move(partition, 1, 0, tail - 1)
@@ -182,7 +182,7 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
         batch.state = BatchState.COMMITTED
         waited = world.now - batch.appended_at
         if batch.appended_at >= world.warmup:
-            note_latency(world, partition, waited)
+            note_latency(world, waited)
             if (
                 batch.acks_all_records > 0
                 and error == Produce.NONE
@@ -190,11 +190,11 @@ def commit_up_to(world: World, rules: Rules, partition: Partition, hw: int, isr:
             ):
                 batch.state = BatchState.ACKNOWLEDGED
                 partition.acknowledged_records += batch.acks_all_records
-                world.acknowledged_records += partition.weight * batch.acks_all_records
+                world.acknowledged_records += batch.acks_all_records
                 if held < 0:
                     held = _held_by_others(partition, hw)
                 if batch.end > held:
-                    world.records_of_one_replica += partition.weight * batch.acks_all_records
+                    world.records_of_one_replica += batch.acks_all_records
         i += 1
     partition.ledger_uncommitted = i
 
@@ -214,8 +214,8 @@ def lose_from(world: World, partition: Partition, leo: int, broker: int) -> None
         if batch.state == BatchState.ACKNOWLEDGED:
             lost += batch.acks_all_records
         elif batch.state == BatchState.OPEN and batch.appended_at >= world.warmup:
-            note_latency(world, partition, world.now - batch.appended_at)
-            world.uncommitted_batches += partition.weight
+            note_latency(world, world.now - batch.appended_at)
+            world.uncommitted_batches += 1
         tail -= 1
     partition.ledger_tail = tail
     partition.ledger_uncommitted = min(partition.ledger_uncommitted, tail)
@@ -223,7 +223,7 @@ def lose_from(world: World, partition: Partition, leo: int, broker: int) -> None
         lost = partition.acknowledged_records - partition.lost_records
     partition.lost_records += lost
     if lost > 0:
-        world.lost_records += partition.weight * lost
+        world.lost_records += lost
         emit(world, EventKind.RECORDS_LOST, partition, broker, -1, lost)
 
 
@@ -233,8 +233,8 @@ def close_ledgers(world: World, partition: Partition) -> None:
     for i in range(partition.ledger_uncommitted, partition.ledger_tail):
         batch = partition.ledger[i]
         if batch.appended_at >= world.warmup:
-            note_latency(world, partition, world.now - batch.appended_at)
-            world.uncommitted_batches += partition.weight
+            note_latency(world, world.now - batch.appended_at)
+            world.uncommitted_batches += 1
 
 
 @hot

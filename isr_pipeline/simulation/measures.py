@@ -178,10 +178,10 @@ def hw_moved(world: World, partition: Partition, still_below: int) -> None:
             unled = _unled_so_far(world, partition) - partition.unled_before
             waited = _since(world, since) - unled
             if waited >= READERS_WAIT_US:
-                world.readers_wait_time += partition.weight * waited
+                world.readers_wait_time += waited
         if world.now - since >= world.request_timeout_us:
             other = _unavailable_so_far(world, partition) - partition.unavailable_before
-            world.unavailable_time += partition.weight * max(0, _since(world, since) - other)
+            world.unavailable_time += max(0, _since(world, since) - other)
         partition.stands_since = -1
     if still_below:
         hw_stands(world, partition)
@@ -197,20 +197,19 @@ def _bucket_of(latency: int) -> int:
 
 
 @compiled
-def note_latency(world: World, partition: Partition, latency: int) -> None:
-    """Put the commit latency (microseconds) of a batch of ``partition`` into the histogram."""
+def note_latency(world: World, latency: int) -> None:
+    """Put the commit latency (microseconds) of a batch into the histogram."""
     v = max(0, latency)
-    batches = partition.weight
     world.latency_max = max(world.latency_max, v)
-    world.latency_batches += batches
-    world.latencies[_bucket_of(v)] += batches
+    world.latency_batches += 1
+    world.latencies[_bucket_of(v)] += 1
 
 
 @compiled
 def note_produce_latency(world: World, stream: Stream, latency: int) -> None:
     """Put the produce latency (microseconds) of a batch of ``stream`` into that of its acks."""
     histogram = world.acks_all_latencies if stream.acks_all else world.acks_1_latencies
-    histogram[_bucket_of(latency)] += stream.partition.weight
+    histogram[_bucket_of(latency)] += 1
 
 
 @compiled
@@ -253,7 +252,7 @@ def watch_detection_delay(world: World, follower: Replica) -> None:
     if follower.overdue_since >= 0:
         begin = max(follower.overdue_since, follower.overdue_from)
         if world.now > begin:
-            world.detection_delay += follower.partition.weight * _since(world, begin)
+            world.detection_delay += _since(world, begin)
         follower.overdue_since = -1
     if follower.overdue_from == INF:
         return

@@ -428,9 +428,6 @@ MAIN: tuple[str, ...] = tuple(metric.name for metric in _ROWS if metric.main)
 MAIN_RATES: tuple[str, ...] = tuple(name for name in MAIN if METRICS[name].unit is not MS)
 """Those of which a sum over scenarios means something."""
 
-TESTED: tuple[str, ...] = tuple(metric.name for metric in _ROWS if metric.tested)
-"""Metrics that a verdict tests unless the experiment says otherwise."""
-
 _COUNTED = (
     Column(EXPOSURE, "int", lambda m: m.exposure),
     *(Column(metric.top, metric.unit.type, metric.of) for metric in _ROWS),

@@ -104,7 +104,6 @@ class Entities:
         behind: of each replica outside the ISR at the beginning, how many records it is behind
             its leader; -1 of all others.
         isrs: of each partition the ISR at the beginning; ``members``: how many are in it.
-        weights: for how many partitions each stands.
     """
 
     brokers: tuple[int, ...]
@@ -128,7 +127,6 @@ class Entities:
     behind: Array
     isrs: Array
     members: Array
-    weights: Array
 
     @cached_property
     def own_min_isrs(self) -> list[int]:
@@ -179,7 +177,6 @@ def _list_of(cluster: Cluster, topics: tuple[Topic, ...], load_factor: float) ->
     unclean: list[int] = []
     placed: list[int] = []
     behind: list[int] = []
-    weights: list[int] = []
     for topic in sorted(topics, key=lambda t: t.name):
         rates = [stream.rates() for stream in topic.produce]
         own = topic.settings
@@ -197,7 +194,6 @@ def _list_of(cluster: Cluster, topics: tuple[Topic, ...], load_factor: float) ->
             placed.extend(topic.log_dirs.get(number, (-1,) * len(replicas)))
             missing = topic.behind.get(number, {})
             behind.extend(missing.get(broker, -1) for broker in replicas)
-            weights.append(topic.weights.get(number, 1))
     index = {b: i for i, b in enumerate(brokers)}
     rfs = _numbers(len(p.replicas) for p in partitions)
     broker_of_row = _numbers(index[broker] for p in partitions for broker in p.replicas)
@@ -226,7 +222,6 @@ def _list_of(cluster: Cluster, topics: tuple[Topic, ...], load_factor: float) ->
         _numbers(behind),
         np.add.reduceat(np.where(in_isr, 1 << pos, 0), row0),
         np.add.reduceat(in_isr.astype(np.int64), row0),
-        _numbers(weights),
     )
 
 

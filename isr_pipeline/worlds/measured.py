@@ -53,14 +53,13 @@ class Measured:
 def measured_in(w: npt.NDArray[np.int64]) -> Measured:
     """Read a world that has reached its horizon."""
     world, partitions = World(w), table_of(w, "partitions")
-    weight = partitions["weight"]
 
     def time(name: str) -> int:
-        return int(weight @ partitions[name])
+        return int(partitions[name].sum())
 
     return Measured(
         world,
-        (world.horizon - world.warmup) * int(weight.sum()),
+        (world.horizon - world.warmup) * world.partition_count,
         time("offline_time"),
         time("under_min_isr_time"),
         time("under_replicated_time"),

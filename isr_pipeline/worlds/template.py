@@ -201,7 +201,6 @@ class Template:
             isr_order=orders[rfs],
             streams=self._at("streams", first),
             stream_count=np.bincount([i for i, _ in entities.streams], minlength=n),
-            weight=entities.weights,
         )
 
     def _log_ends(self) -> Array:

@@ -259,33 +259,30 @@ class TestFile:
         assert read.topics[0].settings == {"min.insync.replicas": 2}
         assert read.topics[0].leaders == {1: 3}
 
-    def test_some_partitions_stand_for_all(self, files: dict[str, str]) -> None:
-        """`--partitions` keeps so many with their weights, every broker, and says what it left."""
+    def test_some_topics(self, files: dict[str, str]) -> None:
+        """`--topics` keeps what a pattern names, every broker, and says how much it left."""
         listed = "".join(
-            f"\tTopic: t\tPartition: {n}\tLeader: {1 + n % 3}\tReplicas: {1 + n % 3},"
-            f"{1 + (n + 1) % 3}\tIsr: {1 + n % 3},{1 + (n + 1) % 3}\n"
-            for n in range(60)
+            f"Topic: {name}\tPartitionCount: {count}\tReplicationFactor: 1\tConfigs: \n"
+            + "".join(
+                f"\tTopic: {name}\tPartition: {n}\tLeader: {1 + n % 3}\tReplicas: {1 + n % 3}"
+                f"\tIsr: {1 + n % 3}\n"
+                for n in range(count)
+            )
+            for name, count in (("orders-eu", 3), ("orders-us", 2), ("metrics", 6))
         )
-        head = "Topic: t\tPartitionCount: 60\tReplicationFactor: 2\tConfigs: \n"
-        Path(files["topics"]).write_text(head + listed)
-        kept = imported(files, "topics", "configs", partitions=12, draw=3)
-        (topic,) = kept["topics"]
-        assert [one["weight"] for one in topic["partitions"]] == [5] * 12
+        Path(files["topics"]).write_text(listed)
+        kept = imported(files, "topics", "configs", topics=("orders-*",))
+        assert [one["name"] for one in kept["topics"]] == ["orders-eu", "orders-us"]
         assert [one["id"] for one in kept["brokers"]] == [1, 2, 3]
-        assert kept["left_out"][-1] == (
-            "48 partitions: 12 of 60 partitions stand for all (3 classes, none joined; draw 3)"
-        )
-        assert "client_request_us" in kept["brokers"][0]["service"]
-        again = show(kept["file"])
-        assert again["topics"] == kept["topics"]
-        assert "60" in next(line for line in lines(again, "mine") if line.startswith("mine:"))
-        whole = imported(files, "topics", "configs", partitions=60)
-        assert not [one for one in whole["left_out"] if "stand for all" in one]
+        assert kept["left_out"][-1] == "1 topic with 6 partitions: not named by --topics"
+        hidden = imported(files, "topics", "configs", topics=("orders-*",), anonymous=True)
+        assert sum(len(one["partitions"]) for one in hidden["topics"]) == 5
+        assert "orders" not in str(hidden)
 
-    def test_too_few_partitions(self, files: dict[str, str]) -> None:
-        """No fewer than three for each broker that leads, if there are as many."""
-        line = refusal(files, "topics", partitions=1)
-        assert line == "cluster import: partitions: 1; allowed: at least 2 (all that there are)"
+    def test_a_pattern_that_names_nothing(self, files: dict[str, str]) -> None:
+        """The line has the topics that there are."""
+        line = refusal(files, "topics", topics=("none-*",))
+        assert line.startswith("cluster import: topics: none-*; allowed: what some topic matches: ")
 
     def test_a_file_that_was_written_by_hand_stays(
         self, files: dict[str, str], monkeypatch: pytest.MonkeyPatch

@@ -52,9 +52,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def ask(*asks: str, override_topics: bool = False) -> Answer:
+def ask(*asks: str, override_topics: bool = False, topics: tuple[str, ...] = ()) -> Answer:
     """Ask about our cluster under the small fault profile."""
-    return new_experiment("mine", "q", "smoke", asks, override_topics=override_topics)
+    return new_experiment(
+        "mine", "q", "smoke", asks, override_topics=override_topics, topics=topics
+    )
 
 
 def refusal(*asks: str) -> str:
@@ -246,35 +248,50 @@ class TestSuccess:
         assert left_out in answer.lines
         assert {one.group for one in configurations(load_experiment("q"))} == {"asked"}
 
-    def test_a_large_cluster_is_reduced(
+    def test_topics_of_a_large_cluster_are_left_out(
         self, config: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Partitions are left out first, until half of the full panel fits; all of it is said.
+        """The least busy first, until half of the full panel fits; all of it is said.
 
         A pair takes a millisecond for each partition that is simulated: 6 s for all of them.
         """
-        text = CLUSTER.replace("name: plain, partitions: 2,", "name: plain, partitions: 5997,")
-        (config / "clusters" / "mine.yaml").write_text(text)
+        more = "".join(
+            f"  - {{name: {name}, partitions: {count}, replication_factor: 3, "
+            f"produce: [{{records_per_s: {rate}}}]}}\n"
+            for name, count, rate in (("busy", 600, 50), ("calm", 400, 5), ("idle", 4995, 0))
+        )
+        (config / "clusters" / "mine.yaml").write_text(CLUSTER + more)
         monkeypatch.setattr(asking, "_seconds_a_pair", lambda one, _say: _simulated(one) / 1000)
         answer = ask("replica.lag.time.max.ms=5000,20000,30000")
         experiment = load_experiment("q")
+        assert [one["name"] for one in experiment.cluster.topics] == [
+            "own",
+            "plain",
+            "busy",
+            "calm",
+        ]
         count = len(configurations(experiment))
-        kept = int(float(f"{0.9 * 480_000 * 2 / (100 * count):.2g}"))
-        assert _simulated(experiment) == kept
-        assert experiment.panels.regression == int(480_000 * 2 / (kept * count)) >= 100
-        assert experiment.budget.minutes == 10
+        assert experiment.panels.regression == min(200, int(480_000 * 2 / (1005 * count)))
         assert experiment.budget.scenarios == 10 * experiment.panels.regression
-        first = f"for the first answer {kept} of 6000 partitions stand for all ("
-        assert any(line.startswith(first) for line in answer.lines)
-        minutes = round((6.0 * count * 200 / 2 + 120) / 60)
-        full = f"the full one takes about {minutes} minutes: panels and reduction in the file"
-        assert full in answer.lines[-2]
+        first = "1005 of 6000 partitions simulated (4 of 5 topics), nothing is scaled up"
+        assert f"for the first answer {first}" in answer.lines
+        assert answer.lines[-2].endswith(": panels and topics in the file")
 
-    def test_a_small_cluster_is_never_reduced(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_topics_that_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those are simulated, however long a pair takes."""
+        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 0.1)
+        answer = ask("replica.lag.time.max.ms=5000", topics=("pl*",))
+        experiment = load_experiment("q")
+        assert [one["name"] for one in experiment.cluster.topics] == ["plain"]
+        said = "2 of 5 partitions simulated (1 of 2 topics), nothing is scaled up"
+        assert experiment.simulated == said
+        assert f"for the first answer {said}" in answer.lines
+
+    def test_a_small_cluster_is_simulated_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Five partitions stay five, however long a pair takes."""
         monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 30.0)
         ask("replica.lag.time.max.ms=5000")
-        assert not load_experiment("q").reduced
+        assert not load_experiment("q").simulated
 
     def test_command(self) -> None:
         """The command says what will be compared and how to get the answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.release_numbers import rule_set_text, stands_for
+from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RULE_SETS, Fetcher, Lock, RegistrationRetry
 
 
@@ -66,29 +66,6 @@ def test_within_a_range(number: str, switch: str, value: object) -> None:
     text = rule_set_text(number)
     assert text is not None
     assert getattr(rule_set_of(text), switch) == value
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("2.2", "2.3"),
-        ("3.5", "3.6.1"),
-        ("3.6", "3.7"),
-        ("3.9.1", "3.9.2"),
-        ("3.9.2", "4.0"),
-        ("4.0", "4.0.2"),
-        ("4.0.2", "4.1"),
-    ],
-)
-def test_an_older_release_is_told_from_a_newer(older: str, newer: str) -> None:
-    """By their texts alone, whether the number or the range's rule set stands there."""
-    before, after = (stands_for(str(rule_set_text(number))) for number in (older, newer))
-    assert before < after
-
-
-def test_rules_of_ones_own_stand_where_their_base_does() -> None:
-    """A name that looks like a number counts for nothing."""
-    assert stands_for("9.9 (3.3-3.6 with kraft_shrink_bumps=true)") == (3, 6)
 
 
 @pytest.mark.parametrize("number", ["", "4", "0.7.2", "5.0", "3.x", "3.9 ", "../3.9", *RULE_SETS])

@@ -115,17 +115,6 @@ class TestParts:
         own = parts(features={"metadata.version": 11}, rules={"shrink_bumps_leader_epoch": False})
         assert own["rules"] == {"shrink_bumps_leader_epoch": False}
 
-    def test_weights(self) -> None:
-        """A partition that stands for others does so in the scenario; most stand for themselves."""
-        raw = good()
-        raw["topics"][0]["partitions"][0]["weight"] = 20
-        found = scenario_parts(checked_cluster(raw, "F"), Path())["topics"]
-        assert found[0]["weights"] == {"0": 20}
-        assert "weights" not in found[1]
-        raw["topics"][0]["partitions"][0]["weight"] = 0
-        allowed = "how many partitions it stands for (1..1000000)"
-        assert refusal(raw) == f"F: topics[0].partitions[0].weight: 0; allowed: {allowed}"
-
     def test_it_goes_through_json(self) -> None:
         """A scenario with all of it survives the tables of a night."""
         frame = {"scenario_id": "s", "horizon_ms": 100, **parts()}

@@ -108,12 +108,7 @@ class _Checker:
         self.world = world
         self.run = run
         self.span_ms = scenario.horizon_ms - scenario.warmup_ms
-        self.weights = {
-            (topic.name, partition): topic.weights.get(partition, 1)
-            for topic in scenario.topics
-            for partition in topic.assignment
-        }
-        self.stand_for = sum(self.weights.values())
+        self.partition_count = sum(len(topic.assignment) for topic in scenario.topics)
         self.first_isrs = {
             (topic.name, partition): set(replicas) - set(topic.behind.get(partition, ()))
             for topic in scenario.topics
@@ -217,10 +212,9 @@ class _Checker:
                 story.since["under_min"] = 0.0
             for event in by_partition[name.topic, name.number]:
                 story.read(event)
-            weight = self.weights[name.topic, name.number]
-            offline_ms += weight * story.total("offline")
-            under_min_ms += weight * story.total("under_min")
-        whole = self.span_ms * self.stand_for
+            offline_ms += story.total("offline")
+            under_min_ms += story.total("under_min")
+        whole = self.span_ms * self.partition_count
         for column, total in (
             ("offline_partition_rate", offline_ms),
             ("under_min_isr_rate", under_min_ms),
@@ -236,30 +230,22 @@ class _Checker:
 
     def counts(self) -> None:
         """What the outcome counts is what the events list after the warm-up."""
-        hours = self.span_ms * self.stand_for / 3_600_000
+        hours = self.span_ms * self.partition_count / 3_600_000
         late = [e for e in self.run.events if e["t_ms"] >= self.scenario.warmup_ms]
         for column, kind in (
             ("isr_shrinks_per_partition_hour", "isr_shrink"),
             ("isr_expands_per_partition_hour", "isr_expand"),
             ("resignations_per_partition_hour", "leader_resigned"),
         ):
-            listed = sum(self._weight(event) for event in late if event["kind"] == kind)
+            listed = sum(event["kind"] == kind for event in late)
             counted = self.run.outcome[column] * hours
             self.holds(math.isclose(counted, listed, abs_tol=1e-6), f"{column} counts {kind}")
-        listed = sum(self._weight(e) for e in late if e["kind"] == "unclean_election")
+        listed = sum(e["kind"] == "unclean_election" for e in late)
         self.holds(
             self.run.outcome["unclean_elections"] == listed, "unclean_elections counts its events"
         )
-        lost = sum(
-            self._weight(e) * json.loads(e["cause"])["records"]
-            for e in late
-            if e["kind"] == "records_lost"
-        )
+        lost = sum(json.loads(e["cause"])["records"] for e in late if e["kind"] == "records_lost")
         self.holds(self.run.outcome["records_lost"] == lost, "records_lost counts its events")
-
-    def _weight(self, event: Event) -> int:
-        """How many partitions the partition of an event stands for."""
-        return self.weights[event["topic"], event["partition"]]
 
 
 class _Story:

@@ -5,13 +5,13 @@ from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import ScenarioRow
-from isr_pipeline.worlds.columns import METRICS, TESTED
+from isr_pipeline.worlds.columns import METRICS
 from isr_pipeline.worlds.run import run
 
 SMOKE = load_experiment("smoke")
 TODAY = configurations(SMOKE)[0]
 ROWS = list(draw_panel(SMOKE.source, "regression"))
-TOTALS = [METRICS[name].top for name in TESTED if METRICS[name].unit.year]
+TOTALS = [one.top for one in METRICS.values() if one.tested and one.unit.year]
 
 
 def drawn(pattern: str) -> Scenario:

@@ -164,6 +164,6 @@ def _backing(data: NightData) -> str:
     drawn = table("What stands behind them", head, rows)
     scenario = json.loads(data.scenarios["scenario_json"].iloc[0])
     ends = where_it_ends(len(scenario["cluster"]["brokers"]), partitions_in(scenario))
-    reduced = data.plan.definition.reduced
-    left_out = f" Reduced: {escape(reduced)}." if reduced else ""
+    part = data.plan.definition.simulated
+    left_out = f" {escape(part)}." if part else ""
     return fold("<h3>How the rules are backed</h3>", f"{drawn}<p>{ends}{left_out}</p>")

@@ -356,8 +356,6 @@ class Partition(Registration, lines=True):
     min_insync_replicas: Fixed  # the topic's own, 0 if it has none
     unclean_leader_election: Fixed  # the topic's own: `OwnSetting`
     has_waiting_produces: Loose  # ldr: an acks=all request may wait for the high watermark
-    # how many partitions it stands for: what is counted of it counts so often
-    weight: Fixed = initial(1)
     acknowledged_records: Total  # ldr: acknowledged to acks=all
     lost_records: Cell  # msr: of these, those that are gone
 

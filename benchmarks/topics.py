@@ -1,9 +1,9 @@
-"""How well some partitions stand for all: a large cluster whole, and reduced.
+"""What a lag limit changes in a large cluster simulated whole, and with some of its topics.
 
-``python -m benchmarks.reduction`` simulates one panel of faults on 20 brokers with 2 000 partitions
-under three lag limits. It does so with all partitions, and with two draws each of fewer. What comes
-out is noted in ``results/reduction.jsonl`` and filled into docs/project/sizing.md; ``--fill`` only
-fills in what was noted last. Other options make the cluster or the panel smaller.
+``python -m benchmarks.topics`` simulates one panel of faults on 20 brokers with 2 000 partitions
+under three lag limits: with all topics, and with fewer. What comes out is noted in
+``results/topics.jsonl`` and filled into docs/project/sizing.md; ``--fill`` only fills in what was
+noted last. Other options make the cluster or the panel smaller.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ import pandas as pd
 
 from benchmarks.speed import sizing
 from isr_pipeline.compiling import use_kernel_cache
-from isr_pipeline.experiment.file import Experiment, ReductionEntry, load_experiment
+from isr_pipeline.experiment.file import Experiment, load_experiment
 from isr_pipeline.home import REPOSITORY, SHIPPED
 from isr_pipeline.version import commit
 
 BROKERS, PARTITIONS, SCENARIOS = 20, 2_000, 48
-SHARES = (2, 5, 10)
-"""One partition in so many is kept."""
-DRAWS = (1, 2)
+KEPT = (("orders", "metrics"), ("orders",), ("metrics",))
+"""Topics of each arm beside the whole."""
 LIMITS = {"10 s": 10_000, "20 s": 20_000, "30 s": 30_000}
 REFERENCE = "30 s"
 METRICS = {
@@ -43,25 +42,25 @@ METRICS = {
     "isr_flaps_per_partition_hour": "flaps",
     "commit_latency_p99_ms": "commit p99",
 }
-RESULTS = REPOSITORY / "benchmarks" / "results" / "reduction.jsonl"
-BEGIN, END = "<!-- figures:reduction -->", "<!-- figures:reduction:end -->"
+RESULTS = REPOSITORY / "benchmarks" / "results" / "topics.jsonl"
+BEGIN, END = "<!-- figures:topics -->", "<!-- figures:topics:end -->"
 _COLUMNS = ("reference_value", "ratio", "ratio_low", "ratio_high")
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The panel with some of the partitions.
+    """The panel with some of the topics.
 
     Attributes:
-        kept: partitions that are simulated; ``draw``: which, 0 with all of them.
+        topics: that are simulated, in words; ``partitions``: how many they have.
         pair_s: core-seconds of a pair.
         values: metric -> the reference's value.
         ratios: lag limit -> metric -> (ratio to the reference, ends of its 95 % interval); None
             where it has none.
     """
 
-    kept: int
-    draw: int
+    topics: str
+    partitions: int
     pair_s: float
     values: dict[str, float]
     ratios: dict[str, dict[str, tuple[float | None, ...]]]
@@ -115,14 +114,12 @@ def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
         (config / "clusters" / "large.yaml").write_text(cluster_text(brokers, partitions))
         (config / "experiments" / "large.yaml").write_text(experiment_text(scenarios))
         os.environ["ISR_PIPELINE_CONFIG"] = str(config)
-        yield _arm(load_experiment("large"), partitions, 0)
-        for kept in (partitions // share for share in SHARES):
-            for draw in DRAWS:
-                entry = ReductionEntry(partitions=kept, draw=draw)
-                yield _arm(load_experiment("large", entry), kept, draw)
+        yield _arm(load_experiment("large"), "all")
+        for kept in KEPT:
+            yield _arm(load_experiment("large", kept), ", ".join(kept))
 
 
-def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
+def _arm(experiment: Experiment, topics: str) -> Arm:
     from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
     from isr_pipeline.outcomes.panel_here import simulate_panel  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
@@ -131,10 +128,11 @@ def _arm(experiment: Experiment, kept: int, draw: int) -> Arm:
     run(parse_scenario(dict(experiment.source.frame), experiment.where))
     begin = time.process_time()
     rows = pd.DataFrame(simulate_panel(experiment, configurations(experiment)))
-    return arm_of(rows, kept, draw, time.process_time() - begin)
+    partitions = sum(len(topic["assignment"]) for topic in experiment.cluster.topics)
+    return arm_of(rows, topics, partitions, time.process_time() - begin)
 
 
-def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
+def arm_of(rows: pd.DataFrame, topics: str, partitions: int, core_s: float) -> Arm:
     """Sum up the rows of the outcomes table that took so many core-seconds."""
     from isr_pipeline.outcomes.summary import WHOLE_PANEL, summarize  # noqa: PLC0415
 
@@ -144,7 +142,7 @@ def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
     for words, limit in LIMITS.items():
         if words == REFERENCE:
             continue
-        summary = summarize(sides[f"lag-{limit}"], sides["lag-30000"], seed="reduction")
+        summary = summarize(sides[f"lag-{limit}"], sides["lag-30000"], seed="topics")
         whole = summary[summary["stratum"] == WHOLE_PANEL].set_index("metric")
         ratios[words] = {}
         for metric in METRICS:
@@ -153,7 +151,7 @@ def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
             ratios[words][metric] = tuple(
                 None if math.isnan(one) else one for one in (ratio, low, high)
             )
-    return Arm(kept, draw, core_s / len(rows), values, ratios)
+    return Arm(topics, partitions, core_s / len(rows), values, ratios)
 
 
 # ---------------------------------------------------------------------------- what is written
@@ -161,47 +159,34 @@ def arm_of(rows: pd.DataFrame, kept: int, draw: int, core_s: float) -> Arm:
 
 def block(noted: dict[str, Any]) -> str:
     """The tables of docs/project/sizing.md."""
-    whole, *reduced = (Arm(**one) for one in noted["arms"])
+    arms = [Arm(**one) for one in noted["arms"]]
+    whole = arms[0]
     title = (
         f"Measured {noted['when'][:10]} at {noted['commit']} on {noted['machine']}. "
         f"{noted['scenarios']} scenarios of 120 s had the faults of `nightly`, on "
-        f"{noted['brokers']} brokers with {whole.kept} partitions. Of fewer there are two draws:"
+        f"{noted['brokers']} brokers with {whole.partitions} partitions. "
+        f"Values under {REFERENCE}, as ratios to those of all topics:"
     )
     between = (
-        f"Values under {REFERENCE}, as ratios to those of all partitions. And what a lag limit "
-        f"changes, as ratios to {REFERENCE} (in brackets the 95 % interval over scenarios):"
+        f"What a lag limit changes, as ratios to {REFERENCE} "
+        "(in brackets the 95 % interval over scenarios):"
     )
     lines = [
         title,
         "",
-        "| partitions kept | core-seconds a pair | " + " | ".join(METRICS.values()) + " |",
-        "|---" * (2 + len(METRICS)) + "|",
-        f"| all | {whole.pair_s:.2f} | " + " | ".join("1" for _ in METRICS) + " |",
+        "| topics | partitions | core-seconds a pair | " + " | ".join(METRICS.values()) + " |",
+        "|---" * (3 + len(METRICS)) + "|",
     ]
-    for first, second in zip(reduced[::2], reduced[1::2], strict=True):
-        cells = [
-            " and ".join(_over(one.values[m], whole.values[m]) for one in (first, second))
-            for m in METRICS
-        ]
-        pair_s = (first.pair_s + second.pair_s) / 2
-        lines.append(f"| {first.kept} | {pair_s:.2f} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        between,
-        "",
-        "| | all partitions | " + " | ".join(str(one.kept) for one in reduced[::2]) + " |",
-        "|---" * (2 + len(reduced) // 2) + "|",
-    ]
+    for one in arms:
+        cells = " | ".join(_over(one.values[m], whole.values[m]) for m in METRICS)
+        lines.append(f"| {one.topics} | {one.partitions} | {one.pair_s:.2f} | {cells} |")
+    lines += ["", between, "", "| | " + " | ".join(one.topics for one in arms) + " |"]
+    lines.append("|---" * (1 + len(arms)) + "|")
     for words, of_limit in whole.ratios.items():
         for metric, name in METRICS.items():
-            ratio, low, high = of_limit[metric]
-            pairs = zip(reduced[::2], reduced[1::2], strict=True)
-            cells = [
-                " and ".join(_words(one.ratios[words][metric][0]) for one in two) for two in pairs
-            ]
-            lines.append(
-                f"| {words}: {name} | {_words(ratio, low, high)} | " + " | ".join(cells) + " |"
-            )
+            if of_limit[metric][0] is not None:
+                cells = " | ".join(_words(*one.ratios[words][metric]) for one in arms)
+                lines.append(f"| {words}: {name} | {cells} |")
     return "\n".join(lines)
 
 
@@ -240,7 +225,7 @@ def main() -> None:
         found = []
         for arm in arms(given.brokers, given.partitions, given.scenarios):
             found.append(arm)
-            print(arm.kept, arm.draw, f"{arm.pair_s:.3f} s a pair", arm.values, flush=True)
+            print(arm.topics, arm.partitions, f"{arm.pair_s:.3f} s a pair", arm.values, flush=True)
         noted = {
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": commit(),

@@ -1,4 +1,4 @@
-"""The measurement of reduced clusters: what it asks, and what it writes."""
+"""The measurement of some topics: what it asks, and what it writes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import reduction
+from benchmarks import topics
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.home import REPOSITORY
 
 
-def arm(kept: int, draw: int, pair_s: float, value: float, ratio: float) -> reduction.Arm:
-    """An arm with one value and one ratio everywhere."""
+def arm(names: str, partitions: int, pair_s: float, value: float, ratio: float) -> topics.Arm:
+    """An arm with one value and one ratio everywhere, but no offline time under one limit."""
     three: tuple[float | None, ...] = (ratio, ratio - 0.1, ratio + 0.1)
-    of_metrics = dict.fromkeys(reduction.METRICS, three)
+    of_metrics = dict.fromkeys(topics.METRICS, three)
     ratios = {"10 s": of_metrics, "20 s": {**of_metrics, "offline_partition_rate": (None,) * 3}}
-    return reduction.Arm(kept, draw, pair_s, dict.fromkeys(reduction.METRICS, value), ratios)
+    return topics.Arm(names, partitions, pair_s, dict.fromkeys(topics.METRICS, value), ratios)
 
 
 def test_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,8 +26,8 @@ def test_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / kind).mkdir()
     nightly = REPOSITORY / "config" / "faults" / "nightly.yaml"
     (tmp_path / "faults" / "nightly.yaml").write_text(nightly.read_text())
-    (tmp_path / "clusters" / "large.yaml").write_text(reduction.cluster_text())
-    (tmp_path / "experiments" / "large.yaml").write_text(reduction.experiment_text(48))
+    (tmp_path / "clusters" / "large.yaml").write_text(topics.cluster_text())
+    (tmp_path / "experiments" / "large.yaml").write_text(topics.experiment_text(48))
     monkeypatch.setenv("ISR_PIPELINE_CONFIG", str(tmp_path))
     experiment = load_experiment("large")
     assert sum(len(topic["assignment"]) for topic in experiment.cluster.topics) == 2_000
@@ -38,8 +38,8 @@ def test_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_tables() -> None:
-    """Values stand as ratios to those of all partitions; of two draws the time is the mean."""
-    arms = [arm(2_000, 0, 2.0, 4.0, 0.5), arm(200, 1, 0.2, 2.0, 0.6), arm(200, 2, 0.4, 6.0, 0.4)]
+    """Values stand as ratios to those of all topics; what the whole does not have is no row."""
+    arms = [arm("all", 2_000, 2.0, 4.0, 0.5), arm("orders", 1_200, 0.4, 6.0, 0.6)]
     noted = {
         "when": "2026-11-24T22:00:00+00:00",
         "commit": "abc",
@@ -48,9 +48,9 @@ def test_the_tables() -> None:
         "scenarios": 48,
         "arms": [asdict(one) for one in arms],
     }
-    lines = reduction.block(noted).splitlines()
+    lines = topics.block(noted).splitlines()
     assert lines[0].startswith("Measured 2026-11-24 at abc on Linux. 48 scenarios")
-    halves = " | ".join(["0.50 and 1.50"] * len(reduction.METRICS))
-    assert f"| 200 | 0.30 | {halves} |" in lines
-    assert "| 10 s: offline | 0.50 (0.40–0.60) | 0.60 and 0.40 |" in lines
-    assert "| 20 s: offline | – | – and – |" in lines  # the reference has none
+    ratios = " | ".join(["1.50"] * len(topics.METRICS))
+    assert f"| orders | 1200 | 0.40 | {ratios} |" in lines
+    assert "| 10 s: offline | 0.50 (0.40–0.60) | 0.60 (0.50–0.70) |" in lines
+    assert not any(line.startswith("| 20 s: offline") for line in lines)
