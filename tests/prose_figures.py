@@ -619,6 +619,10 @@ def _running() -> Iterable[Claim]:
         "took 1.14 times as long", "in three pairs on 2 cores", "made 909 requests",
     )  # fmt: skip
     yield from given(deploy, "Java's releases", "Java 17 or 21")
+    yield now(
+        SIZING, "rows leave it in batches of {}, events of {}",
+        pairs.ROWS_AT_ONCE, pairs.EVENTS_AT_ONCE,
+    )  # fmt: skip
     core = sizing.usable(record.read(record.RESULTS))
     assert core is not None
     yield now(

@@ -241,19 +241,8 @@ def keys() -> str:
             has = _range(one.rule_sets) or "a proposal"
             read = _range(one.read_by) or "nothing"
             has, read = "" if has == ALL else has, "" if read in (ALL, has) else read
-            rows.append(
-                (
-                    f"`{one.name}`",
-                    one.unit,
-                    one.allowed,
-                    default,
-                    has,
-                    read,
-                    one.meaning,
-                    one.source,
-                )
-            )
-        head = ("name", "unit", "allowed", "default", "releases", "read by", "meaning", "source")
+            rows.append((f"`{one.name}`", one.unit, one.allowed, default, has, read, one.meaning))
+        head = ("name", "unit", "allowed", "default", "releases", "read by", "meaning")
         said.append(f"### {heading}\n\n{table(head, rows)}")
     return "\n".join(said)
 
