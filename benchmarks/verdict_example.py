@@ -1,4 +1,4 @@
-"""The regression that docs/verdicts.md follows: `today-without-lock` of `smoke` with min ISR 2.
+"""The regression that docs/verdicts.md follows: `today-without-lock` of `smoke`, min ISR 1 to 2.
 
     python -m benchmarks.verdict_example
 
@@ -21,7 +21,7 @@ from isr_pipeline.scenarios.model import apply, scenario_from_json
 
 PICTURE = REPOSITORY / "docs" / "img" / "verdict-example.png"
 CONFIGURATION, SIZE = "today-without-lock", 48
-CHANGE = {"min.insync.replicas": 2}
+BASELINE, TONIGHT = {"min.insync.replicas": 1}, {"min.insync.replicas": 2}
 METRIC = "produce_unavailable_rate"
 BEFORE, AFTER = "#666666", "#D55E00"
 
@@ -53,7 +53,7 @@ def pairs(panel: str) -> list[Pair]:
         scenario = scenario_from_json(row.scenario_json)
         before, after = (
             float(run(apply(scenario, {**arm.overrides, **change})).outcome[METRIC] or 0.0)
-            for change in ({}, CHANGE)
+            for change in (BASELINE, TONIGHT)
         )
         found.append(Pair(row.stratum, row.weight, before, after))
     return found

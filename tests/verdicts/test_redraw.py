@@ -250,6 +250,8 @@ class TestRealKernels:
 
 
 UNCLEAN = "unclean.leader.election.enable"
+LEADER_ALONE = {"min.insync.replicas": 1}
+"""With 2 the leader of that scenario acknowledges nothing that an election could lose."""
 PLACE = 5
 """Of a scenario of the regression panel in which a leader dies while its follower is stuck."""
 
@@ -257,7 +259,7 @@ PLACE = 5
 def smoke(
     tonight: dict[str, Any], before: dict[str, Any] | None = None
 ) -> tuple[Plan, BaselineRecord, str, str]:
-    """A night of `smoke` whose reference has further keys, its baseline, and a scenario."""
+    """A night of `smoke` whose reference has min ISR 1 and more keys, its baseline, a scenario."""
     plan = make_plan("smoke", LATER)
     keep_present(Home.from_environment(), plan.code_version)
     one = plan.configurations[0]
@@ -265,14 +267,15 @@ def smoke(
         name=one.name,
         config_id=one.config_id,
         is_grid=False,
-        overrides={**one.overrides, **(before or {})},
+        overrides={**one.overrides, **LEADER_ALONE, **(before or {})},
     )
     record = BaselineRecord(
         experiment="smoke", night=NIGHT, accepted_by="Ada", accepted_at="2026-11-19T06:00:00Z",
         why="first", code_version=plan.code_version, panel_digest=plan.panel_digest,
         confirm_digest=plan.confirm_digest, configurations=(kept,), digests={},
     )  # fmt: skip
-    changed = one.model_copy(update={"overrides": {**one.overrides, **tonight}})
+    overrides = {**one.overrides, **LEADER_ALONE, **tonight}
+    changed = one.model_copy(update={"overrides": overrides})
     row = draw_scenario(plan.definition.source, "regression", PLACE)
     plan = plan.model_copy(update={"configurations": (changed, *plan.configurations[1:])})
     return plan, record, row.scenario_id, row.scenario_json
