@@ -180,7 +180,7 @@ class Run:
         return sorted((p for p in sizes if sizes[p]), key=lambda place: -sizes[place])
 
     def _sum(self, having: Iterable[Partition], what: str) -> float:
-        return sum(getattr(self.hurt[place], what) for place in having)
+        return sum(float(getattr(self.hurt[place], what)) for place in having)
 
 
 def _clause(having: Sequence[Partition], one: str, more: str, what: str) -> str:

@@ -38,24 +38,23 @@ def sample_period_ms(scenario: Scenario) -> float:
     return max(1.0, scenario.horizon_ms / SAMPLES)
 
 
-def write_trace(run: Run, result: Result, path: Path, *, before: Run | None = None) -> Path:
-    """Write a self-contained HTML page of one run.
+def write_trace(story: Story, result: Result, path: Path) -> Path:
+    """Write a self-contained HTML page of a simulated scenario.
 
     What happened in sentences, a lane for each replica of the partitions that were hit; HW and LEO
     and queue depth if the run was sampled (`sample_period_ms`); then the outcome and every event.
 
     Args:
-        run: what was simulated.
-        result: its outcome and samples.
+        story: of one run, or of the one before a change too, which is drawn above it.
+        result: of the last run: its outcome and samples.
         path: the file to write; its folder is made.
-        before: the run that it is compared with, drawn above it.
     """
     return write_page(
-        Story((run,) if before is None else (before, run)),
+        story,
         path,
         samples=result.samples,
         tables=fold("<h2>Outcome</h2>", _outcome(result.outcome), opened=True)
-        + fold("<h2>Events</h2>", _events(run.events), opened=before is None),
+        + fold("<h2>Events</h2>", _events(story.runs[-1].events), opened=True),
     )
 
 
