@@ -737,20 +737,20 @@ def simulate(
     titles = apart if given else ("baseline", "tonight")
     chosen, drawn = read(given), trace is not None
     try:
-        done, story = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
+        story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     if json_out is not None:
-        _write_json({"outcome": done.outcome, "events": done.events}, json_out)
+        _write_json({"outcome": results[-1].outcome, "events": results[-1].events}, json_out)
     if trace is not None:
         from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
 
-        write_trace(story, done, trace)
+        write_trace(story, results, trace)
         _note(f"drawn: {trace}")
     if json_out is None:
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
-        print_run(story, done.outcome)
+        print_run(story, [one.outcome for one in results])
 
 
 def _night_pair(

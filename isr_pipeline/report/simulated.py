@@ -24,7 +24,7 @@ def simulated(
     *,
     sampled: bool,
     budget: int | None,
-) -> tuple[Result, Story]:
+) -> tuple[Story, tuple[Result, ...]]:
     """Simulate a scenario, and what it is told beside.
 
     Args:
@@ -35,15 +35,18 @@ def simulated(
         sampled: whether curves are drawn.
         budget: events after which to give up; None: as many as such a scenario needs.
 
+    Returns:
+        the runs, the one before first, and what each gave.
+
     Raises:
         BudgetSpent: the scenario needs more events than ``budget``.
     """
     sample_ms = sample_period_ms(scenario) if sampled else 0.0
-    done = run(scenario, events=True, sample_ms=sample_ms, budget=budget)
-    runs = [Run(titles[1], scenario, done.events)]
+    found = [(scenario, run(scenario, events=True, sample_ms=sample_ms, budget=budget))]
     with contextlib.suppress(InputError, BudgetSpent):
         before = read_before()
         if before is not None:
-            events = run(before, events=True, budget=budget).events
-            runs.insert(0, Run(titles[0], before, events))
-    return done, Story(tuple(runs))
+            found.insert(0, (before, run(before, events=True, budget=budget)))
+    named = zip(titles[-len(found) :], found, strict=True)
+    runs = tuple(Run(title, one, result.events) for title, (one, result) in named)
+    return Story(runs), tuple(result for _, result in found)

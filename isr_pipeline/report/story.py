@@ -220,6 +220,11 @@ class Story:
         return self.runs[-1].scenario
 
     @property
+    def headings(self) -> tuple[str, ...]:
+        """Headings of columns that have a number of each run."""
+        return ("value",) if len(self.runs) == 1 else ("before", "after")
+
+    @property
     def replicas(self) -> dict[Partition, tuple[int, ...]]:
         """Brokers of every partition, the preferred leader first."""
         return self.runs[-1].replicas

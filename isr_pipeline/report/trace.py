@@ -16,7 +16,7 @@ from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from isr_pipeline.report.charts import Chart
@@ -38,7 +38,7 @@ def sample_period_ms(scenario: Scenario) -> float:
     return max(1.0, scenario.horizon_ms / SAMPLES)
 
 
-def write_trace(story: Story, result: Result, path: Path) -> Path:
+def write_trace(story: Story, results: Sequence[Result], path: Path) -> Path:
     """Write a self-contained HTML page of a simulated scenario.
 
     What happened in sentences, a lane for each replica of the partitions that were hit; HW and LEO
@@ -46,14 +46,18 @@ def write_trace(story: Story, result: Result, path: Path) -> Path:
 
     Args:
         story: of one run, or of the one before a change too, which is drawn above it.
-        result: of the last run: its outcome and samples.
+        results: of each run: its outcome; curves are those of the last.
         path: the file to write; its folder is made.
     """
     return write_page(
         story,
         path,
-        samples=result.samples,
-        tables=fold("<h2>Outcome</h2>", _outcome(result.outcome), opened=True)
+        samples=results[-1].samples,
+        tables=fold(
+            "<h2>Outcome</h2>",
+            _outcome([one.outcome for one in results], story.headings),
+            opened=True,
+        )
         + fold("<h2>Events</h2>", _events(story.runs[-1].events), opened=True),
     )
 
@@ -116,17 +120,16 @@ def _what(scenario: Scenario) -> str:
     )
 
 
-def _outcome(outcome: dict[str, Any]) -> str:
+def _outcome(outcomes: Sequence[Mapping[str, Any]], headings: Sequence[str]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, outcome[name])}</td>'
-        f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
+        f'<tr><th scope="row">{_measure(name)}</th>'
+        + "".join(f'<td class="n">{_value(name, one[name])}</td>' for one in outcomes)
+        + f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
         for name in (*METRICS, *OF_THE_RUN)
-        if name in outcome
+        if name in outcomes[-1]
     )
-    head = (
-        '<tr><th scope="col">measure</th><th scope="col" class="n">value</th>'
-        '<th scope="col">unit</th></tr>'
-    )
+    values = "".join(f'<th scope="col" class="n">{name}</th>' for name in headings)
+    head = f'<tr><th scope="col">measure</th>{values}<th scope="col">unit</th></tr>'
     return _scrolled("Outcome", head, rows)
 
 

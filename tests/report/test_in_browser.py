@@ -67,7 +67,7 @@ def trace(tmp_path: Path) -> Path:
     """The page of a scenario."""
     run = Run("run", parse_scenario(SCENARIO, "test"), [EVENT])
     result = Result(outcome={"offline_partition_rate": 0.25})
-    return write_trace(Story((run,)), result, tmp_path / "trace.html")
+    return write_trace(Story((run,)), [result], tmp_path / "trace.html")
 
 
 class TestOpened:
@@ -256,7 +256,7 @@ class TestTrace:
         """The outcome's table, with its longest names, is no wider than its box."""
         outcome = {"spurious_shrinks_per_partition_hour": 20.9, "any_offline": 1.0}
         run = Run("run", parse_scenario(SCENARIO, "test"), [])
-        file = write_trace(Story((run,)), Result(outcome=outcome), tmp_path / "trace.html")
+        file = write_trace(Story((run,)), [Result(outcome=outcome)], tmp_path / "trace.html")
         with opened(browser, file, PHONE) as page:
             box = page.locator('.scroll[aria-label="Outcome"]')
             assert box.evaluate("(one) => one.scrollWidth <= one.clientWidth")
