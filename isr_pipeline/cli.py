@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -758,55 +757,42 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.report.story import Run, Story  # noqa: PLC0415
-    from isr_pipeline.worlds.run import run  # noqa: PLC0415
+    from isr_pipeline.report.simulated import simulated  # noqa: PLC0415
 
-    if night is None and scenario is None:
-        raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
+    given = settings or []
 
-    def read(settings: list[str]) -> Any:
+    def read(given: list[str]) -> Any:
         if night is not None:
-            return _night_pair(night, experiment, scenario_id, config, settings)
+            return _night_pair(night, experiment, scenario_id, config, given)
+        if scenario is None:
+            raise InputError("simulate", "SCENARIO", "nothing", "a scenario file, or --night")
         from isr_pipeline.scenarios.loading import load_scenario  # noqa: PLC0415
 
-        return load_scenario(scenario, settings)
+        return load_scenario(scenario, given)
 
-    chosen, sample_ms = read(settings or []), 0.0
-    if trace is not None:
-        from isr_pipeline.report.trace import sample_period_ms  # noqa: PLC0415
+    def read_before() -> Any:
+        if json_out is not None and trace is None:
+            return None
+        return read([]) if given else _baseline_pair(night, experiment, scenario_id, config)
 
-        sample_ms = sample_period_ms(chosen)
+    apart = ("without --set", f"with {', '.join(given)}")
+    titles = apart if given else ("baseline", "tonight")
+    chosen, drawn = read(given), trace is not None
     try:
-        done = run(chosen, events=True, sample_ms=sample_ms, budget=event_budget)
+        story, results = simulated(chosen, read_before, titles, sampled=drawn, budget=event_budget)
     except BudgetSpent as spent:
         raise BudgetSpent(spent.scenario_id, spent.budget, str(scenario or "")) from None
     if json_out is not None:
-        _write_json({"outcome": done.outcome, "events": done.events}, json_out)
-    if json_out is not None and trace is None:
-        return
-    after = Run(f"with {', '.join(settings)}" if settings else "run", chosen, done.events)
-    before = _run_before(lambda: read([]), event_budget) if settings else None
+        _write_json({"outcome": results[-1].outcome, "events": results[-1].events}, json_out)
     if trace is not None:
         from isr_pipeline.report.trace import write_trace  # noqa: PLC0415
 
-        write_trace(after, done, trace, before=before)
+        write_trace(story, results, trace)
         _note(f"drawn: {trace}")
     if json_out is None:
         from isr_pipeline.report.terminal import print_run  # noqa: PLC0415
 
-        print_run(Story((after,) if before is None else (before, after)), done.outcome)
-
-
-def _run_before(read: Callable[[], Any], budget: int | None) -> Any:
-    """Return the run without ``--set``; None if what is left is no scenario, or takes too long."""
-    from isr_pipeline.report.story import Run  # noqa: PLC0415
-    from isr_pipeline.worlds.run import run  # noqa: PLC0415
-
-    try:
-        plain = read()
-        return Run("without --set", plain, run(plain, events=True, budget=budget).events)
-    except (InputError, BudgetSpent):
-        return None
+        print_run(story, [one.outcome for one in results])
 
 
 def _night_pair(
@@ -826,6 +812,18 @@ def _night_pair(
     date = check_night(night)
     name = find_experiment(date, experiment)
     return scenario_of_night(name, date, scenario_id, config, settings)
+
+
+def _baseline_pair(
+    night: str | None, experiment: str | None, scenario_id: str | None, config: str | None
+) -> Any:
+    """Return a night's scenario under the baseline's configuration; None if there is nothing."""
+    from isr_pipeline.night.pair import baseline_of_night  # noqa: PLC0415
+    from isr_pipeline.night.status import find_experiment  # noqa: PLC0415
+
+    if night is None or scenario_id is None or config is None:
+        return None
+    return baseline_of_night(find_experiment(night, experiment), night, scenario_id, config)
 
 
 @app.command(rich_help_panel=RUN)

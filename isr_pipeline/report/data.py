@@ -346,11 +346,11 @@ def _again(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def _listed(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """An event of the table as a run lists it: nothing is None, an ISR is a list of brokers."""
-    event = {str(name): None if pd.isna(value) else value for name, value in row.items()}
-    for name in ("partition", "broker", "leader", "leader_epoch"):
-        event[name] = None if event[name] is None else int(event[name])
-    return event | {"isr": None if event["isr"] is None else json.loads(event["isr"])}
+    """An event of the table as a run lists it: what it has not is left out, an ISR is a list."""
+    event = {str(name): value for name, value in row.items() if not pd.isna(value)}
+    numbers = ("partition", "broker", "leader", "leader_epoch")
+    event |= {name: int(event[name]) for name in numbers if name in event}
+    return event | ({"isr": json.loads(event["isr"])} if "isr" in event else {})
 
 
 def ordered(values: set[Any]) -> list[str]:

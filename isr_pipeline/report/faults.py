@@ -116,11 +116,12 @@ def _of(partitions: str | Sequence[str]) -> str:
 
 def fault_label(fault: FaultBase) -> str:
     """A fault in a few words, as a drawing has room for."""
-    where = [f"{fault.broker}" for _ in (0,) if hasattr(fault, "broker")]
-    if hasattr(fault, "topic"):
-        where.append(f"{fault.topic}-{fault.partition}")
+    fields = dict(fault)
+    where = [str(fields["broker"])] if "broker" in fields else []
+    if "topic" in fields:
+        where.append(f"{fields['topic']}-{fields['partition']}")
     if isinstance(fault, kinds.Link):
         where.append(f"{fault.from_} to {fault.to}")
-    if getattr(fault, "lost", "nothing") != "nothing":
-        where.append(f"loses {getattr(fault, 'lost', '')}")
-    return " ".join([str(getattr(fault, "kind", "fault")), *where])
+    if fields.get("lost", "nothing") != "nothing":
+        where.append(f"loses {fields['lost']}")
+    return " ".join([str(fields["kind"]), *where])

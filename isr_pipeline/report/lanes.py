@@ -163,7 +163,8 @@ def draw(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES)
     titles = list(drawn)
     if samples is not None:
         heights.append(CURVE_PX)
-        titles.append("LEO and high watermark")
+        whose = f", {titles[-1]}" if len(titles) > 1 else ""
+        titles.append(f"LEO and high watermark{whose}")
         if queues(samples):
             heights.append(CURVE_PX)
             titles.append("requests that wait in the queue")

@@ -180,7 +180,7 @@ class Run:
         return sorted((p for p in sizes if sizes[p]), key=lambda place: -sizes[place])
 
     def _sum(self, having: Iterable[Partition], what: str) -> float:
-        return sum(getattr(self.hurt[place], what) for place in having)
+        return sum(float(getattr(self.hurt[place], what)) for place in having)
 
 
 def _clause(having: Sequence[Partition], one: str, more: str, what: str) -> str:
@@ -218,6 +218,11 @@ class Story:
     def scenario(self) -> Scenario:
         """What was run last."""
         return self.runs[-1].scenario
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Headings of columns that have a number of each run."""
+        return ("value",) if len(self.runs) == 1 else ("before", "after")
 
     @property
     def replicas(self) -> dict[Partition, tuple[int, ...]]:

@@ -18,6 +18,8 @@ from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from isr_pipeline.report.story import Story
 
 COLOURS = {
@@ -214,19 +216,20 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
     return table
 
 
-def print_run(story: Story, outcome: dict[str, Any]) -> None:
-    """Print what happened in a scenario, the outcome and the events of its last run."""
+def print_run(story: Story, outcomes: Sequence[Mapping[str, Any]]) -> None:
+    """Print what happened in a scenario, the outcome of each run and the events of the last."""
     console = _console()
     console.print(Text(f"scenario {story.scenario.scenario_id}", "bold"))
     for line in story.lines():
         console.print(Text(f"  {line}"), soft_wrap=True)
     numbers = Table(box=None, pad_edge=False, title_justify="left", title="outcome")
     numbers.add_column("measure")
-    numbers.add_column("value", justify="right", min_width=VALUE_CHARACTERS)
+    for heading in story.headings:
+        numbers.add_column(heading, justify="right", min_width=VALUE_CHARACTERS)
     numbers.add_column("unit")
     numbers.add_column("name in tables")
     for name in (*METRICS, *OF_THE_RUN):
-        numbers.add_row(*_measure(name, outcome[name]))
+        numbers.add_row(*_measure(name, [one[name] for one in outcomes]))
     console.print(numbers)
     events = story.runs[-1].events
     happened = Table(box=None, pad_edge=False, title=f"{len(events)} events", title_justify="left")
@@ -239,12 +242,13 @@ def print_run(story: Story, outcome: dict[str, Any]) -> None:
         console.print(Text(f"… and {len(events) - EVENTS_MAX} more: --json - lists them all"))
 
 
-def _measure(name: str, value: float | None) -> tuple[str, str, str, str]:
-    """A number of an outcome: in words, in its unit, and as tables and ``--json`` call it."""
+def _measure(name: str, values: Sequence[float | None]) -> list[str]:
+    """Numbers of outcomes: in words, in their unit, and as tables and ``--json`` call them."""
     if name in METRICS:
-        said = quantities.amount(name, value)
-        return quantities.label(name), said, quantities.unit(name), name
-    return name.replace("_", " "), quantities.plain(value), UNITS.get(name, ""), name
+        said = [quantities.amount(name, value) for value in values]
+        return [quantities.label(name), *said, quantities.unit(name), name]
+    said = [quantities.plain(value) for value in values]
+    return [name.replace("_", " "), *said, UNITS.get(name, ""), name]
 
 
 def _event(one: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from isr_pipeline.report.charts import Chart
@@ -38,24 +38,27 @@ def sample_period_ms(scenario: Scenario) -> float:
     return max(1.0, scenario.horizon_ms / SAMPLES)
 
 
-def write_trace(run: Run, result: Result, path: Path, *, before: Run | None = None) -> Path:
-    """Write a self-contained HTML page of one run.
+def write_trace(story: Story, results: Sequence[Result], path: Path) -> Path:
+    """Write a self-contained HTML page of a simulated scenario.
 
     What happened in sentences, a lane for each replica of the partitions that were hit; HW and LEO
     and queue depth if the run was sampled (`sample_period_ms`); then the outcome and every event.
 
     Args:
-        run: what was simulated.
-        result: its outcome and samples.
+        story: of one run, or of the one before a change too, which is drawn above it.
+        results: of each run: its outcome; curves are those of the last.
         path: the file to write; its folder is made.
-        before: the run that it is compared with, drawn above it.
     """
     return write_page(
-        Story((run,) if before is None else (before, run)),
+        story,
         path,
-        samples=result.samples,
-        tables=fold("<h2>Outcome</h2>", _outcome(result.outcome), opened=True)
-        + fold("<h2>Events</h2>", _events(run.events), opened=before is None),
+        samples=results[-1].samples,
+        tables=fold(
+            "<h2>Outcome</h2>",
+            _outcome([one.outcome for one in results], story.headings),
+            opened=True,
+        )
+        + fold("<h2>Events</h2>", _events(story.runs[-1].events), opened=True),
     )
 
 
@@ -117,17 +120,16 @@ def _what(scenario: Scenario) -> str:
     )
 
 
-def _outcome(outcome: dict[str, Any]) -> str:
+def _outcome(outcomes: Sequence[Mapping[str, Any]], headings: Sequence[str]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{_measure(name)}</th><td class="n">{_value(name, outcome[name])}</td>'
-        f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
+        f'<tr><th scope="row">{_measure(name)}</th>'
+        + "".join(f'<td class="n">{_value(name, one[name])}</td>' for one in outcomes)
+        + f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
         for name in (*METRICS, *OF_THE_RUN)
-        if name in outcome
+        if name in outcomes[-1]
     )
-    head = (
-        '<tr><th scope="col">measure</th><th scope="col" class="n">value</th>'
-        '<th scope="col">unit</th></tr>'
-    )
+    values = "".join(f'<th scope="col" class="n">{name}</th>' for name in headings)
+    head = f'<tr><th scope="col">measure</th>{values}<th scope="col">unit</th></tr>'
     return _scrolled("Outcome", head, rows)
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from isr_pipeline.report.html import write_report
-from isr_pipeline.report.story import Run
+from isr_pipeline.report.story import Run, Story
 from isr_pipeline.report.trace import write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.verdicts import acceptance
@@ -66,9 +66,8 @@ def long_names(home: Path) -> Path:
 def trace(tmp_path: Path) -> Path:
     """The page of a scenario."""
     run = Run("run", parse_scenario(SCENARIO, "test"), [EVENT])
-    return write_trace(
-        run, Result(outcome={"offline_partition_rate": 0.25}), tmp_path / "trace.html"
-    )
+    result = Result(outcome={"offline_partition_rate": 0.25})
+    return write_trace(Story((run,)), [result], tmp_path / "trace.html")
 
 
 class TestOpened:
@@ -257,7 +256,7 @@ class TestTrace:
         """The outcome's table, with its longest names, is no wider than its box."""
         outcome = {"spurious_shrinks_per_partition_hour": 20.9, "any_offline": 1.0}
         run = Run("run", parse_scenario(SCENARIO, "test"), [])
-        file = write_trace(run, Result(outcome=outcome), tmp_path / "trace.html")
+        file = write_trace(Story((run,)), [Result(outcome=outcome)], tmp_path / "trace.html")
         with opened(browser, file, PHONE) as page:
             box = page.locator('.scroll[aria-label="Outcome"]')
             assert box.evaluate("(one) => one.scrollWidth <= one.clientWidth")

@@ -72,7 +72,7 @@ class TestRun:
             "name": "t", "assignment": {0: [1, 2, 3]}, "leaders": {0: 2}, "behind": {0: {3: 10}},
         }  # fmt: skip
         (stood,) = run(topics=[topic]).standings["t", 0]
-        assert (stood.leader, stood.isr) == (2, {1, 2})
+        assert (stood.leader, stood.isr) == (2, frozenset({1, 2}))
 
 
 class TestStory:

@@ -61,7 +61,7 @@ class TestRun:
 
     def test_faults_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
         """And who was hit, before any number."""
-        print_run(Story((run(*offline(7, 40, 50)),)), dict.fromkeys((*METRICS, *OF_THE_RUN)))
+        print_run(Story((run(*offline(7, 40, 50)),)), [dict.fromkeys((*METRICS, *OF_THE_RUN))])
         lines = capsys.readouterr().out.splitlines()
         assert lines[:3] == [
             "scenario one",
@@ -74,7 +74,7 @@ class TestRun:
         outcome = dict.fromkeys((*METRICS, *OF_THE_RUN)) | {
             "offline_partition_rate": 0.25, "kernel_events": 2_648_420,
         }  # fmt: skip
-        print_run(Story((run(),)), outcome)
+        print_run(Story((run(),)), [outcome])
         said = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert [
             "offline",
@@ -87,3 +87,17 @@ class TestRun:
             "offline_partition_rate",
         ] in said
         assert ["kernel", "events", "2648420", "kernel_events"] in said
+
+    def test_before_and_after_stand_beside_each_other(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Of two runs each number is printed twice."""
+        before, after = (
+            dict.fromkeys((*METRICS, *OF_THE_RUN)) | {"offline_partition_rate": share}
+            for share in (0.25, 0.5)
+        )
+        print_run(Story((run(title="a"), run(title="b"))), [before, after])
+        (line,) = [
+            line for line in capsys.readouterr().out.splitlines() if "offline_partition" in line
+        ]
+        assert line.split()[3:5] == ["25", "50"]

@@ -45,7 +45,7 @@ def one(*events: dict[str, Any], title: str = "run", **fields: Any) -> Run:
 def test_shows_outcome_and_events(tmp_path: Path) -> None:
     """Every event is a row; every column of the outcome too, in words and by its name."""
     run = Result(outcome={"offline_partition_rate": 0.25, "commit_latency_p50_ms": None})
-    path = write_trace(one(EVENT), run, tmp_path / "deep" / "trace.html")
+    path = write_trace(Story((one(EVENT),)), [run], tmp_path / "deep" / "trace.html")
     text = path.read_text().replace("<wbr>", "")
     assert "<td>39012.5</td><td>leader_elected</td><td>t</td>" in text
     for words, name, value, unit in (
@@ -60,7 +60,7 @@ def test_shows_outcome_and_events(tmp_path: Path) -> None:
 def test_a_queue_is_drawn_if_something_waits(tmp_path: Path, depth: int, is_drawn: bool) -> None:
     """A panel of zeros is a sentence instead."""
     run = Result(outcome={}, samples=Samples([0.0], {}, {}, {1: [depth]}))
-    page = write_trace(one(), run, tmp_path / "trace.html").read_text()
+    page = write_trace(Story((one(),)), [run], tmp_path / "trace.html").read_text()
     assert ("requests that wait in the queue" in page) is is_drawn
     assert ("No request waits in a broker" in page) is not is_drawn
 
