@@ -28,7 +28,8 @@ def sentence(one: AgainstReference) -> str:
     if one.problem:
         return f"not compared: {one.problem}"
     promised = [promise(one)] if one.weaker else []
-    return "; ".join([*promised, *effects(one)]) or "the same in every scenario"
+    kept = [f"as compared in night {one.night}"] if one.night else []
+    return "; ".join([*promised, *(effects(one) or ["the same in every scenario"]), *kept])
 
 
 def effects(one: AgainstReference) -> list[str]:

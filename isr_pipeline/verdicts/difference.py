@@ -109,6 +109,7 @@ class AgainstReference(_Record):
         problem: why it could not be compared; empty if it was.
         differences: of each metric; none where it could not be compared. Time under min ISR is left
             out where min.insync.replicas is another: the bar was moved.
+        night: in which this very comparison was made, and kept; empty: tonight.
     """
 
     name: str
@@ -116,6 +117,7 @@ class AgainstReference(_Record):
     weaker: tuple[str, ...]
     problem: str = ""
     differences: tuple[Difference, ...] = ()
+    night: str = ""
 
     @property
     def is_open(self) -> bool:

@@ -16,6 +16,7 @@ import pandas as pd
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import write_changes
+from isr_pipeline.verdicts.comparisons import recalled
 from isr_pipeline.verdicts.look import Power, call, finite
 from isr_pipeline.verdicts.model import (
     RED,
@@ -89,7 +90,7 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         note=_note(plan.experiment),
         pending=True,
     )
-    against = against_reference(plan, tonight, settings)
+    against = recalled(plan, against_reference(plan, tonight, settings), settings)
     verdict = verdict.model_copy(
         update={"against_reference": against, "awaits_reference": undecided(plan, against)}
     )

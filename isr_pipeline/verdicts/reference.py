@@ -88,8 +88,9 @@ def _usable(panel: PanelOutcomes) -> list[str]:
 
 
 def undecided(plan: Plan, against: tuple[AgainstReference, ...]) -> tuple[str, ...]:
-    """config_ids of what was asked and is undecided in a metric."""
-    return tuple(one.config_id for one in against if one.is_open and one.config_id in plan.asked)
+    """config_ids of what was asked and is undecided in a metric, unless that was said before."""
+    asked = {one.config_id for one in against if one.is_open and not one.night} & {*plan.asked}
+    return tuple(one.config_id for one in against if one.config_id in asked)
 
 
 def called_again(

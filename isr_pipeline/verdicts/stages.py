@@ -15,7 +15,7 @@ import pandas as pd
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts import baseline_side, judge, reference
+from isr_pipeline.verdicts import baseline_side, comparisons, judge, reference
 from isr_pipeline.verdicts.changes import judged_at_s
 from isr_pipeline.verdicts.look import Power
 from isr_pipeline.verdicts.looks import Look, call_open, looks
@@ -191,7 +191,7 @@ def time_is_over(plan: Plan) -> str:
 
 
 def decide(plan: Plan) -> NightVerdict:
-    """Make a night's verdict final: nothing awaits a look any more.
+    """Make a night's verdict final: nothing awaits a look any more; what was asked is kept.
 
     Raises:
         Refused: something still awaits a stage that the budget allows.
@@ -203,6 +203,7 @@ def decide(plan: Plan) -> NightVerdict:
             f"night {plan.night} of {plan.experiment}: panel {missing} of "
             f"{len(verdict.awaiting)} undecided configurations was never looked at"
         )
+    comparisons.keep(plan, verdict, load_settings())
     return verdict
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from isr_pipeline.files.whole import write_whole
+from isr_pipeline.home import Home
 from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import Status, load_verdict
+from isr_pipeline.verdicts.model import NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
     LATENCY,
@@ -28,6 +31,7 @@ from tests.verdicts.test_stages import accepted, first, staged
 
 NAMES = ("today", "lag-20s", "other")
 LOST = "records_lost"
+THIRD = "2026-11-21"
 
 
 def alike_but(*changes: Change) -> Change:
@@ -398,3 +402,58 @@ class TestFurther:
                 found = called_again(plan, found, here, tuned, look=look, kept=1.0)
             called += found[0].differences[0].word in (Word.BETTER, Word.WORSE)
         assert called <= 2 * 0.05 * 60
+
+
+@pytest.mark.usefixtures("home")
+class TestKept:
+    """A comparison is made once."""
+
+    WORLD = World(names=NAMES, scenarios=40, budget=840, asked=True)
+
+    def after(self, world: World, *changes: Change) -> NightVerdict:
+        """A later night than the one that was decided."""
+        staged(self.WORLD, alike_but(*changes))
+        return judge_night(world.write(THIRD, alike_but(*changes)))
+
+    def test_a_quiet_night_repeats_it(self) -> None:
+        """The same words and numbers with their night, and nothing awaits a scenario."""
+        first = staged(self.WORLD, alike_but(FALLS)).against_reference
+        verdict = self.after(self.WORLD, FALLS)
+        assert verdict.against_reference == tuple(
+            one.model_copy(update={"night": LATER}) for one in first
+        )
+        assert verdict.awaiting == ()
+        assert decide(self.WORLD.plan(THIRD)).stages == ()
+
+    def test_what_the_budget_did_not_decide_is_not_asked_again(self) -> None:
+        """Undecided on 800 scenarios stays so."""
+        verdict = self.after(self.WORLD, noisy(PRODUCE, 1.0, 0.05))
+        found = verdict.against_reference[0].difference(PRODUCE)
+        assert found is not None
+        assert (found.word, found.scenarios) == (Word.UNDECIDED, 800)
+        assert verdict.awaiting == ()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"budget": 1_000},
+            {"panel_digest": "e" * 64},
+            {"code_version": "5678def+kernel.000000000000"},
+            {"values": {"today": {"replica.lag.time.max.ms": 45_000}}},
+            {"values": {"lag-20s": {"replica.lag.time.max.ms": 45_000}}},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    def test_something_else_is_asked_anew(self, change: dict[str, Any]) -> None:
+        """Another budget, panel, kernel, reference or configuration."""
+        verdict = self.after(replace(self.WORLD, **change), FALLS)
+        assert verdict.against_reference[0].night == ""
+        assert verdict.awaits_reference == ("id-lag-20s",)
+
+    def test_a_damaged_file_is_made_again(self) -> None:
+        """What it kept can be simulated at any time."""
+        staged(self.WORLD, alike_but(FALLS))
+        file = Home.from_environment().made / "comparisons" / "synthetic.json"
+        write_whole(file, file.read_text()[:100])
+        verdict = judge_night(self.WORLD.write(THIRD, alike_but(FALLS)))
+        assert verdict.awaits_reference == ("id-lag-20s",)

@@ -142,10 +142,11 @@ def _row(data: NightData, configuration: Configuration, one: AgainstReference) -
     weaker = ""
     if one.weaker:
         weaker = f'<br><strong class="weaker">weaker {breakable(", ".join(one.weaker))}</strong>'
+    kept = f"<br><small>as compared in night {one.night}</small>" if one.night else ""
     cells = f'<td colspan="{len(COLUMNS)}">{escape(differences.sentence(one))}</td>'
     if not one.problem:
         cells = "".join(_cell(one, metric) for metric in COLUMNS)
-    return f'<tr><th scope="row">{name}<br><small>{settings}</small>{weaker}</th>{cells}</tr>'
+    return f'<tr><th scope="row">{name}<br><small>{settings}</small>{weaker}{kept}</th>{cells}</tr>'
 
 
 def _cell(one: AgainstReference, metric: str) -> str:
@@ -214,8 +215,9 @@ def _per_incident(year: Year | None) -> str:
 
 
 def _more(one: Difference) -> str:
-    """How many scenarios would decide it."""
-    return f", about {one.decided_by} scenarios decide it" if one.decided_by else ""
+    """How many more scenarios would decide it."""
+    more = (one.decided_by or 0) - one.scenarios
+    return f", about {more} more scenarios would decide it" if more > 0 else ""
 
 
 def _kept(data: NightData) -> str:
