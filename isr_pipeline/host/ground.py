@@ -107,7 +107,10 @@ def check_home(home: Home) -> None:
         allowed = f"a path without {holds!r} (spaces, quotes like ' and any alphabet are fine)"
         raise InputError("ISR_PIPELINE_HOME", "", home.path, allowed)
     _check_folder(home.path, "ISR_PIPELINE_HOME")
-    for name in ("airflow", "baselines", "data_docs", "java", "locks", "nights", "numba", "spark"):
+    for name in (
+        *("airflow", "baselines", "comparisons", "data_docs", "java", "locks", "nights", "numba"),
+        "spark",
+    ):
         below = home.path / name
         if below.exists():
             _check_folder(below, "ISR_PIPELINE_HOME")

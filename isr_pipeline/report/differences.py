@@ -100,7 +100,9 @@ def longer(plan: Plan, against: Sequence[AgainstReference]) -> tuple[str, str]:
     known = [each.decided_by for each in undecided if each.decided_by]
     within = [scenarios for scenarios in known if scenarios <= budget]
     if not within:
-        return f"{said}; {budget} scenarios, the budget, would not decide them", ""
+        said = f"{said}; {budget} scenarios, the budget, would not decide them"
+        least = min(known, default=0)
+        return f"{said}, about {least} one of them (budget.scenarios)" if least else said, ""
     most = max(within)
     said = f"{said}; about {most} scenarios would decide {len(within)} of them"
     of = f"--experiment {plan.experiment} --night {plan.night} --panel-size {most}"

@@ -230,9 +230,7 @@ class TestSuccess:
             f"one takes about {full} minutes: panels in the file"
         )
 
-    def test_what_was_asked_may_get_further_scenarios(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_was_asked_gets_further_scenarios(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Published advice stays with the panel."""
         monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 0.1)
         ask("replica.lag.time.max.ms=5000")

@@ -23,8 +23,17 @@ from isr_pipeline.verdicts.difference import (
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
-from tests.verdicts.synthetic import NIGHT, World, scaled
-from tests.verdicts.test_reference import alike_but, noisy, some_of, world_of
+from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
+from tests.verdicts.test_reference import (
+    FALLS,
+    NAMES,
+    THIRD,
+    alike_but,
+    noisy,
+    some_of,
+    world_of,
+)
+from tests.verdicts.test_stages import staged
 from tests.verdicts.test_year import counted
 
 LOST = "records_lost"
@@ -129,10 +138,9 @@ class TestLonger:
     def test_beyond_the_budget(self) -> None:
         """No command for what nobody would pay."""
         open_ = one(FLAPS, Word.UNDECIDED, 1.0, decided_by=90_000)
-        assert differences.longer(self.plan(), [of(open_)]) == (
-            "1 of 1 comparisons are undecided; 4000 scenarios, the budget, would not decide them",
-            "",
-        )
+        said, command = differences.longer(self.plan(), [of(open_)])
+        assert said.endswith("would not decide them, about 90000 one of them (budget.scenarios)")
+        assert command == ""
 
     def test_nothing_undecided(self) -> None:
         """Says nothing."""
@@ -169,6 +177,23 @@ class TestShown:
             assert f"{one.name}: {said}" in printed
             assert f"* {one.name}: {said}" in note
             assert said in page
+
+    def test_a_cell_says_on_how_many_further_scenarios(self) -> None:
+        """What was asked and is decided by more than the regression panel."""
+        world = World(names=NAMES, scenarios=40, budget=840, asked=True)
+        verdict = staged(world, alike_but(FALLS))
+        page = render(read_night(world.plan(LATER))).replace("<wbr>", "")
+        count = verdict.stages[-1].scenarios_together
+        assert f'<span class="improved">better</span>; on {count} further scenarios' in page
+
+    def test_a_later_night_says_where_it_was_compared(self) -> None:
+        """The sentence and the row name the night whose comparison is repeated."""
+        world = World(names=NAMES, scenarios=40, budget=840, asked=True)
+        staged(world, alike_but(FALLS))
+        plan = world.write(THIRD, alike_but(FALLS))
+        judge_night(plan)
+        page = render(read_night(plan)).replace("<wbr>", "")
+        assert page.count(f"as compared in night {LATER}") >= 4
 
     def test_rows_keep_the_experiments_order(self) -> None:
         """Less unavailability puts nobody first."""

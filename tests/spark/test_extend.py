@@ -79,6 +79,21 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield plan
 
 
+@pytest.fixture
+def asked(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """A first night of an experiment that was asked: both configurations of one group."""
+    monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path))
+    for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    file = experiment(tmp_path, 1_000)
+    file.write_text(
+        file.read_text().replace("  - name: base-rules", "  - asked: true\n    name: b")
+    )
+    plan = make_plan(file, NIGHT)
+    plan.save(Home.from_environment().night_dir(plan.experiment, plan.night) / "plan.json")
+    return made(spark, plan, "regression")
+
+
 def rows(plan: Plan, panel: str) -> pd.DataFrame:
     """Outcomes of a panel."""
     where = pc.field("panel") == panel
@@ -161,3 +176,31 @@ def test_an_unknown_stage(night: Plan) -> None:
     with pytest.raises(InputError) as refused:
         extend.parse(["--plan", str(file), "--stage", "further-9"])
     assert str(refused.value) == "--stage: further-9; allowed: confirm, further-1, further-2"
+
+
+def test_what_was_asked_is_simulated_with_the_reference(spark: SparkSession, asked: Plan) -> None:
+    """Without any baseline: both in the confirm panel, then both in scenarios that are drawn."""
+    (other,) = load_verdict("small", NIGHT).awaits_reference
+    for number, stage in enumerate(asked.stages[:2], start=1):
+        assert stages.why_not(asked, stage.panel) == ""
+        extend.run(spark, extend.ExtendConfig(asked, stage))
+        for table in ("scenarios", "outcomes"):
+            check(table, asked)
+        simulated = rows(asked, stage.panel)
+        assert set(simulated["config_id"]) == {other, asked.reference_id}
+        assert len(simulated) == 2 * stage.scenarios
+        stages.look_night(asked, number)
+        assert rows(asked, stage.panel + BASELINE_SIDE).empty
+    verdict = load_verdict("small", NIGHT)
+    assert [stage.asked for stage in verdict.stages] == [1, 1]
+    looked = {one.scenarios for one in verdict.against_reference[0].differences}
+    assert looked == {asked.panels["regression"], asked.stages[1].end}
+
+
+def test_what_was_asked_is_cut_off_by_the_time_limit(spark: SparkSession, asked: Plan) -> None:
+    """No rows, and nothing awaits a look."""
+    os.utime(str(changes._path("small", NIGHT)), (0.0, 0.0))
+    extend.run(spark, extend.ExtendConfig(asked, asked.stages[0]))
+    assert rows(asked, "confirm").empty
+    verdict = stages.decide(asked)
+    assert verdict.stopped == "stopped by the time limit of 10 minutes"

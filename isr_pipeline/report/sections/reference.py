@@ -73,9 +73,10 @@ def body(page: Page, data: NightData) -> str:
     if not against:
         return f"<p class=lead>Nothing can be compared with {reference} tonight.</p>"
     lead = (
-        f"<p class=lead>Every configuration met the same {len(data.panel.scenario_ids)} scenarios "
+        f"<p class=lead>Every configuration met the same {_scenarios(data)} scenarios "
         f"as <strong>{reference}</strong>, and is compared with it as tonight is with the "
-        "baseline. Rows keep the experiment's order: none is ranked. A cell has the value, its "
+        "baseline. What was asked and stayed undecided met further ones, as a cell says. Rows keep "
+        "the experiment's order: none is ranked. A cell has the value, its "
         f"ratio to {reference} with its interval, each end one-sided at 5 %, and what the tests "
         f"say.{_of_a_year(data)}</p>"
     )
@@ -145,11 +146,17 @@ def _row(data: NightData, configuration: Configuration, one: AgainstReference) -
     kept = f"<br><small>as compared in night {one.night}</small>" if one.night else ""
     cells = f'<td colspan="{len(COLUMNS)}">{escape(differences.sentence(one))}</td>'
     if not one.problem:
-        cells = "".join(_cell(one, metric) for metric in COLUMNS)
+        cells = "".join(_cell(one, metric, _scenarios(data)) for metric in COLUMNS)
     return f'<tr><th scope="row">{name}<br><small>{settings}</small>{weaker}{kept}</th>{cells}</tr>'
 
 
-def _cell(one: AgainstReference, metric: str) -> str:
+def _scenarios(data: NightData) -> int:
+    """Of the regression panel."""
+    return len(data.panel.scenario_ids)
+
+
+def _cell(one: AgainstReference, metric: str, scenarios: int) -> str:
+    """A metric of a row; one that was not compared on so many scenarios says on how many."""
     found = one.difference(metric)
     if found is None:
         return '<td class="n"><small>min ISR is another</small></td>'
@@ -159,6 +166,8 @@ def _cell(one: AgainstReference, metric: str) -> str:
     if not found.differing:
         return f'<td class="n">{value}<small class=limit>the same everywhere</small></td>'
     said = f'<span class="{COLOURS.get(found.word, "")}">{found.word}</span>{_more(found)}'
+    if found.scenarios != scenarios:
+        said += f"; on {found.scenarios} further scenarios"
     return (
         f'<td class="n">{value}<small class=limit>{escape(differences.size(found))}</small>'
         f"<small class=limit>{said}</small></td>"
