@@ -64,6 +64,7 @@ COUNTS = (
     "unclean_elections",
     "detection_delay_ms",
     "failed_partitions_max",
+    "partitions_unavailable_at_end",
 )
 """Columns that count partitions, and are no rate over them."""
 
