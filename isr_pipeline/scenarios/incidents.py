@@ -104,6 +104,11 @@ class Incident(Strict):
         description="`STRATUM.PATTERN` -> share of the incidents that these scenarios stand for, "
         "up to a common factor: how they divide over lengths, and how many meet another fault."
     )
+    repair_minutes: Annotated[float, number(0, 1e6, "a number >= 0")] = Field(
+        default=30,
+        description="How long what a scenario leaves broken stays so after its end, until a person "
+        "has repaired it. It is reckoned, not simulated; the default is an estimate.",
+    )
     why: Annotated[str, text(r"[^\x00-\x08]{0,2000}", "a text")] = Field(
         default="", description="Where the numbers come from."
     )

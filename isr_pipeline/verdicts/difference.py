@@ -107,6 +107,9 @@ class AgainstReference(_Record):
         weaker: keys by which it keeps acknowledged records less surely than the reference; none if
             it does not.
         problem: why it could not be compared; empty if it was.
+        repair_before: partition-minutes a year without produce after the scenarios' ends, until
+            somebody has repaired what they leave broken; of the reference, None where nobody counts
+            incidents. ``repair_after``: of the configuration.
         differences: of each metric; none where it could not be compared. Time under min ISR is left
             out where min.insync.replicas is another: the bar was moved.
         night: in which this very comparison was made, and kept; empty: tonight.
@@ -116,6 +119,8 @@ class AgainstReference(_Record):
     config_id: str
     weaker: tuple[str, ...]
     problem: str = ""
+    repair_before: Year | None = None
+    repair_after: Year | None = None
     differences: tuple[Difference, ...] = ()
     night: str = ""
 

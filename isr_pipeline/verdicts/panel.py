@@ -44,6 +44,7 @@ class PanelOutcomes:
         exposure_us: (n,) partition-time after warm-up; NaN where no pair has it.
         strata: (n,) stratum of each scenario.
         fault_kinds: (n,) comma list of the fault kinds in it.
+        patterns: (n,) pattern that drew it; none where the rows do not say.
         values: metric, or column of the run -> (n, c); NaN where the pair failed or is missing.
         missing: (n, c) pairs that the table does not hold.
         failed: (n, c) pairs whose event budget was spent.
@@ -58,6 +59,7 @@ class PanelOutcomes:
     values: dict[str, Floats]
     missing: Bools
     failed: Bools
+    patterns: tuple[str, ...] = ()
 
     @classmethod
     def from_frames(
@@ -104,6 +106,7 @@ class PanelOutcomes:
             values=values,
             missing=seen == 0,
             failed=np.nan_to_num(values["failed"]) > 0,
+            patterns=tuple(str(one) for one in scenarios.get("pattern", ())),
         )
 
     @cached_property
@@ -131,6 +134,7 @@ class PanelOutcomes:
             exposure_us=self.exposure_us[rows],
             strata=tuple(self.strata[row] for row in rows),
             fault_kinds=tuple(self.fault_kinds[row] for row in rows),
+            patterns=tuple(self.patterns[row] for row in rows if self.patterns),
             values={name: matrix[rows] for name, matrix in self.values.items()},
             missing=self.missing[rows],
             failed=self.failed[rows],

@@ -27,7 +27,7 @@ from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, ri
 from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNDER_MIN
 from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
-from isr_pipeline.verdicts.year import years
+from isr_pipeline.verdicts.year import until_repaired, years
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
@@ -61,6 +61,7 @@ def against_reference(
     today = apply(healthy, reference.overrides)
     ids = tuple(one for one in usable if one != reference.config_id)
     compared = _compared(panel, ids, reference.config_id, settings, plan.definition.profile)
+    repair = until_repaired(panel.select(tuple(usable)), plan.definition.profile)
     found = []
     for one in plan.configurations:
         if one is reference:
@@ -72,6 +73,8 @@ def against_reference(
                 config_id=one.config_id,
                 weaker=lowered(apply(healthy, one.overrides), today),
                 problem="" if one.config_id in compared else "some of its pairs failed",
+                repair_before=repair.get(reference.config_id),
+                repair_after=repair.get(one.config_id),
                 differences=tuple(
                     each
                     for each in compared.get(one.config_id, ())

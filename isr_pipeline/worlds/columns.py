@@ -369,6 +369,14 @@ _ROWS = (
         "Batches never committed by the horizon.",
     ),
     Metric(
+        "partitions_unavailable_at_end",
+        "partitions_unavailable_at_end",
+        lambda m: m.unavailable_at_end,
+        _a_scenario("partitions"),
+        "unavailable at the end",
+        "Partitions that take no acks=all produce when the scenario ends.",
+    ),
+    Metric(
         "records_acked",
         "records_acked",
         lambda m: m.world.acknowledged_records,

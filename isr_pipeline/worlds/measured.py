@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isr_pipeline.simulation.world.columns import numbers_of, table_of
+from isr_pipeline.simulation.world.states import Standing
 from isr_pipeline.simulation.world.tables import LATENCY_SUB_BITS, World
 
 
@@ -22,6 +23,7 @@ class Measured:
             that stands for several counts as those.
         offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
             state, in us.
+        unavailable_at_end: partitions that take no acks=all produce at the horizon.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it;
             ``acks_1_latencies``, ``acks_all_latencies``: likewise of produce latencies.
     """
@@ -33,6 +35,7 @@ class Measured:
     under_replicated: int
     unavailable: int
     one_replica: int
+    unavailable_at_end: int
     latencies: npt.NDArray[np.int64]
     acks_1_latencies: npt.NDArray[np.int64]
     acks_all_latencies: npt.NDArray[np.int64]
@@ -65,6 +68,7 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("under_replicated_time"),
         time("unavailable_time") + world.unavailable_time,
         time("one_replica_time"),
+        int(weight @ (partitions["flags"] & Standing.UNAVAILABLE > 0)),
         numbers_of(w, "latencies").cumsum(),
         numbers_of(w, "acks_1_latencies").cumsum(),
         numbers_of(w, "acks_all_latencies").cumsum(),

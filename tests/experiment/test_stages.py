@@ -111,6 +111,20 @@ def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> Non
             assert share == pytest.approx(stratum.share / population)
 
 
+def test_a_stage_weighs_patterns_as_they_happen() -> None:
+    """Dead disks are drawn more often than they happen: each weighs less than a crash."""
+    plan = make_plan("operators", NIGHT, 20)
+    stage = plan.stages[1]
+    odds = plan.definition.profile.odds("failures")
+    weights = {
+        row.pattern: row.weight for row in plan.draw_stage(stage, [{"failures": stage.scenarios}])
+    }
+    assert set(weights) == set(odds)
+    assert weights["log_dir_failure"] / weights["crash"] == pytest.approx(
+        odds["log_dir_failure"] / odds["crash"]
+    )
+
+
 def test_sizes() -> None:
     """A stage and the baseline's side of it have the same number of scenarios."""
     plan = make_plan("smoke", NIGHT)

@@ -34,6 +34,7 @@ from tests.verdicts.test_reference import (
     world_of,
 )
 from tests.verdicts.test_stages import staged
+from isr_pipeline.verdicts.year import AT_END
 from tests.verdicts.test_year import counted
 
 LOST = "records_lost"
@@ -233,10 +234,11 @@ class TestYears:
     """Numbers of a year on the page, and the rates where nobody counts incidents."""
 
     def reference_section(self, profile: FaultProfile | None) -> str:
-        """Of a night in which lag-20s halves the time of producers."""
+        """Of a night in which lag-20s halves a time, and leaves a partition broken."""
         world = world_of()
         world.profile = profile
-        plan = world.write(NIGHT, alike_but(scaled(PRODUCE, 0.5, "lag-20s")))
+        broken = some_of(AT_END, 1.0, 40)
+        plan = world.write(NIGHT, alike_but(scaled(PRODUCE, 0.5, "lag-20s"), broken))
         judge_night(plan)
         page = render(read_night(plan)).replace("<wbr>", "")
         return page.split('<section id="reference"')[1].split("</section>")[0]
@@ -267,6 +269,16 @@ class TestYears:
         assert '<th scope="row">crash</th><td class="n">4</td><td>estimate</td>' in kinds
         assert '<th scope="row">pause</th><td class="n">8</td><td>estimate</td>' in kinds
         assert "partition-minutes an incident" in kinds
+        assert "partitions an incident" in kinds
+
+    def test_what_needs_a_person_is_a_number_of_its_own(self) -> None:
+        """Beside the simulated one, where there is any."""
+        section = self.reference_section(counted())
+        found = load_verdict("synthetic", NIGHT).against_reference[0].repair_after
+        assert found is not None
+        said = f"incidents that need a person: {plain(found.value)} ({plain(found.low)} to"
+        assert section.count("incidents that need a person: ") == 1
+        assert said in section
 
     def test_without_counts_rates_are_told(self) -> None:
         """The strata of this night are none that the profile counts."""

@@ -363,3 +363,17 @@ class TestWeights:
         assert together["weight"].sum() == pytest.approx(10)
         shares = together.groupby("stratum")["weight"].sum() / 10
         assert shares.to_dict() == pytest.approx({"a": 0.9, "b": 0.1})
+
+    def test_patterns_keep_their_weights_within_a_stratum(self) -> None:
+        """What happens half as often as it is drawn weighs half, from whatever panel it is."""
+        rows = pd.DataFrame(
+            {
+                "panel": ["confirm"] * 2 + ["further-1"] * 3,
+                "stratum": ["a"] * 5,
+                "weight": [4 / 3, 2 / 3, 8.0, 4.0, 6.0],
+            }
+        )
+        together = stages.as_one_panel(rows)["weight"].to_numpy()
+        assert together.sum() == pytest.approx(5)
+        assert together[0] / together[1] == pytest.approx(2)
+        assert together[2] / together[3] == pytest.approx(2)

@@ -12,7 +12,7 @@ from isr_pipeline.scenarios.profile import FaultProfile, load_profile
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, ONE_REPLICA
-from isr_pipeline.verdicts.year import years, years_of_kinds
+from isr_pipeline.verdicts.year import AT_END, until_repaired, years, years_of_kinds
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import NIGHT, scaled
 from tests.verdicts.test_reference import alike_but, world_of
@@ -62,6 +62,7 @@ def panel(offline_s: list[float], *, exposure_s: float = EXPOSURE_S) -> PanelOut
         values=values,
         missing=np.zeros((n, 1), bool),
         failed=np.zeros((n, 1), bool),
+        patterns=PATTERNS,
     )
 
 
@@ -117,8 +118,7 @@ class TestYears:
     def test_kinds_add_up(self) -> None:
         """Each kind has its own cost, and all of them are the year."""
         outcomes = panel([0, 60, 60, 30, 30, 30])
-        patterns = dict(zip(IDS, PATTERNS, strict=True))
-        found = years_of_kinds(outcomes, (OFFLINE,), profile(), patterns)
+        found = years_of_kinds(outcomes, (OFFLINE,), profile())
         each = {kind: one[OFFLINE, "c"] for kind, one in found.items()}
         assert {kind: one.incidents for kind, one in each.items()} == {"crash": 4, "dead_disk": 8}
         assert {kind: one.value for kind, one in each.items()} == pytest.approx(
@@ -127,10 +127,39 @@ class TestYears:
 
     def test_a_kind_that_was_not_drawn(self) -> None:
         """Nothing is known of it."""
-        outcomes = panel([0, 60, 60, 30, 30, 30])
-        patterns = dict.fromkeys(IDS, "crash")
-        found = years_of_kinds(outcomes, (OFFLINE,), profile(), patterns)
-        assert found["dead_disk"] == {}
+        outcomes = replace(panel([0, 60, 60, 30, 30, 30]), patterns=("crash",) * len(IDS))
+        assert years_of_kinds(outcomes, (OFFLINE,), profile())["dead_disk"] == {}
+
+
+class TestUntilRepaired:
+    """What a scenario leaves broken costs until a person comes: reckoned, on its own."""
+
+    def left(self, *partitions: float) -> PanelOutcomes:
+        """A panel that ends with so many partitions without produce."""
+        outcomes = panel([0] * len(STRATA))
+        return replace(outcomes, values={**outcomes.values, AT_END: np.array(partitions)[:, None]})
+
+    def test_each_kind_has_its_time(self) -> None:
+        """Four crashes leave one partition for 5 minutes, eight dead disks three for 30."""
+        known = profile()
+        crash = known.incidents["crash"].model_copy(update={"repair_minutes": 5})
+        known = known.model_copy(update={"incidents": {**known.incidents, "crash": crash}})
+        found = until_repaired(self.left(0, 1, 1, 3, 3, 3), known)["c"]
+        assert found.value == pytest.approx(4 * 1 * 5 + 8 * 3 * 30)
+        assert found.incidents == 12
+
+    def test_what_was_simulated_does_not_have_it(self) -> None:
+        """A year's partition-minutes stay as they are."""
+        outcomes = self.left(0, 1, 1, 3, 3, 3)
+        assert years(outcomes, (OFFLINE,), profile())[OFFLINE, "c"].value == 0
+
+    def test_all_has_healed(self) -> None:
+        """Nobody has to come."""
+        assert until_repaired(self.left(*[0] * 6), profile())["c"].value == 0
+
+    def test_an_ordinary_stretch_is_no_incident(self) -> None:
+        """Whatever it ends with."""
+        assert until_repaired(self.left(9, 0, 0, 0, 0, 0), profile())["c"].value == 0
 
 
 def counted() -> FaultProfile:
@@ -161,6 +190,9 @@ def test_a_verdict_keeps_both_years() -> None:
     assert first.year_after is not None
     assert first.year_after.value == pytest.approx(first.year_before.value / 2)
     assert first.year_before == second.year_before
+    repair = verdict.against_reference[0].repair_after
+    assert repair is not None
+    assert repair == verdict.against_reference[1].repair_before
     latency = verdict.against_reference[0].difference(LATENCY)
     assert latency is not None
     assert latency.year_before is None

@@ -26,7 +26,7 @@ from isr_pipeline.verdicts.quantities import (
     plain,
     unit,
 )
-from isr_pipeline.verdicts.year import years_of_kinds
+from isr_pipeline.verdicts.year import AT_END, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ TITLE = "Against the reference"
 ORDER = 30
 
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
-KINDS_COLUMNS = tuple(name for name in COLUMNS if METRICS[name].unit.year)
+KINDS_COLUMNS = (LOST, PRODUCE, OFFLINE, FLAPS)
 CHARTS = (PRODUCE, OFFLINE, FLAPS, LATENCY)
 
 COLOURS = {Word.BETTER: "improved", Word.WORSE: "regressed", Word.UNDECIDED: "undecided"}
@@ -97,7 +97,9 @@ def _of_a_year(data: NightData) -> str:
     for one in _years(data).values():
         return (
             f" A number of a year is what {plain(one.incidents)} incidents cost, as many as this "
-            "cluster has in one, counted or estimated (below). Its interval is of the scenarios."
+            "cluster has in one, counted or estimated (below). Its interval is of the scenarios. "
+            "<em>Incidents that need a person</em> has what scenarios leave broken, reckoned from "
+            "their ends until a person has repaired it; no other number has it."
         )
     return ""
 
@@ -120,9 +122,11 @@ def _table(data: NightData) -> str:
     }
     head = [("configuration", "")]
     head += [(f"{label(name)}<br><small>{units[name]}</small>", "n") for name in COLUMNS]
+    repair = next((one.repair_before for one in data.against.values()), None)
     column = data.panel.column(data.reference.config_id)
     values = [
-        _value(name, float(data.panel.means(name)[column]), years.get(name)) for name in COLUMNS
+        _value(name, float(data.panel.means(name)[column]), years.get(name)) + _repair(name, repair)
+        for name in COLUMNS
     ]
     cells = "".join(f'<td class="n">{value}</td>' for value in values)
     rows = [f'<tr><th scope="row">{breakable(data.plan.reference)}</th>{cells}</tr>']
@@ -163,6 +167,7 @@ def _cell(one: AgainstReference, metric: str, scenarios: int) -> str:
     value = _value(metric, found.after, found.year_after)
     if one.weaker and metric in (ONE_REPLICA, LOST):
         value = f'<strong class="weaker">{value}</strong>'
+    value += _repair(metric, one.repair_after)
     if not found.differing:
         return f'<td class="n">{value}<small class=limit>the same everywhere</small></td>'
     said = f'<span class="{COLOURS.get(found.word, "")}">{found.word}</span>{_more(found)}'
@@ -186,24 +191,33 @@ def _value(metric: str, rate: float, year: Year | None) -> str:
     )
 
 
+def _repair(metric: str, year: Year | None) -> str:
+    """Beside what was simulated of produce: what is left broken until a person has repaired it."""
+    if metric != PRODUCE or year is None or not year.value:
+        return ""
+    ends = f"({plain(year.low)} to {plain(year.high)})"
+    return f"<small class=limit>incidents that need a person: {plain(year.value)} {ends}</small>"
+
+
 def _kinds(data: NightData) -> str:
     """What an incident of each kind costs under the reference, and how many a year has."""
     if not _years(data):
         return ""
     definition, panel = data.plan.definition, data.panel.select((data.reference.config_id,))
-    patterns = dict(zip(data.scenarios["scenario_id"], data.scenarios["pattern"], strict=True))
-    found = years_of_kinds(panel, KINDS_COLUMNS, definition.profile, patterns)
+    found = years_of_kinds(panel, (*KINDS_COLUMNS, AT_END), definition.profile)
     head = [("incident", ""), ("a year", "n"), ("from", "")]
     head += [
         (f"{label(name)}<br><small>{METRICS[name].unit.year} an incident</small>", "n")
         for name in KINDS_COLUMNS
     ]
+    head.append(("left broken<br><small>partitions an incident</small>", "n"))
+    head.append(("until repaired<br><small>minutes, estimate</small>", "n"))
     rows = []
     for kind, of in found.items():
         counted = kind in definition.cluster.incidents
-        cells = "".join(
-            _per_incident(of.get((name, data.reference.config_id))) for name in KINDS_COLUMNS
-        )
+        names = (*KINDS_COLUMNS, AT_END)
+        cells = "".join(_per_incident(of.get((name, data.reference.config_id))) for name in names)
+        cells += f'<td class="n">{plain(definition.profile.incidents[kind].repair_minutes)}</td>'
         rows.append(
             f'<tr><th scope="row">{breakable(kind.replace("_", " "))}</th>'
             f'<td class="n">{plain(definition.profile.incidents[kind].per_year)}</td>'
