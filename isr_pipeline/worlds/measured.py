@@ -68,7 +68,7 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("under_replicated_time"),
         time("unavailable_time") + world.unavailable_time,
         time("one_replica_time"),
-        int(weight @ (partitions["flags"] & Standing.UNAVAILABLE > 0)),
+        int(np.count_nonzero(partitions["flags"] & Standing.UNAVAILABLE)),
         numbers_of(w, "latencies").cumsum(),
         numbers_of(w, "acks_1_latencies").cumsum(),
         numbers_of(w, "acks_all_latencies").cumsum(),

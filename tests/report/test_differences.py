@@ -23,6 +23,7 @@ from isr_pipeline.verdicts.difference import (
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
+from isr_pipeline.verdicts.year import AT_END
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
 from tests.verdicts.test_reference import (
     FALLS,
@@ -34,7 +35,6 @@ from tests.verdicts.test_reference import (
     world_of,
 )
 from tests.verdicts.test_stages import staged
-from isr_pipeline.verdicts.year import AT_END
 from tests.verdicts.test_year import counted
 
 LOST = "records_lost"
