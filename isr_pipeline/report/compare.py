@@ -2,8 +2,8 @@
 
 A is the reference, B is compared with it as a night compares its configurations with theirs
 (:mod:`isr_pipeline.verdicts.reference`): the same panel, tests, sizes that matter and words. What
-guards records is told first. Of the incident that makes most of the largest difference a curve
-follows, over its length.
+guards records is told first. Then come curves, of what is worse and of what is better, over the
+length of the incident that makes most of the difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,12 +74,13 @@ from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.file import Experiment
+    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.outcomes.panel_here import Simulate
 
 FORMAT = 1
 """Number of the format of compare.json."""
 
-SCENARIOS = 1000
+SCENARIOS = 2000
 """Scenarios unless somebody says otherwise: a first answer in about three minutes on two cores."""
 
 NIGHT = "2026-01-01"
@@ -147,7 +148,7 @@ class Compared:
         scenarios: that both ran.
         against: B against A.
         mostly: metric -> where its difference comes from, where there is one.
-        curve: of the metric that differs most; None where its incident has no length.
+        curves: of a metric that is worse and of one that is better, where incidents have lengths.
         notes: what else a reader has to know, a sentence each.
         code_version: of the code that compared.
     """
@@ -159,7 +160,7 @@ class Compared:
     scenarios: int
     against: AgainstReference
     mostly: dict[str, Mostly]
-    curve: Curve | None
+    curves: tuple[Curve, ...]
     notes: tuple[str, ...]
     code_version: str
 
@@ -203,12 +204,12 @@ def compare(
     with contextlib.redirect_stdout(sys.stderr):
         ready.compile_kernel()
     with processes(cores or len(os.sched_getaffinity(0))) as simulate:
-        (panel,) = _panels([plan.definition], plan, simulate, "scenarios")
+        (panel,) = _panels([plan.definition], plan.configurations, simulate, "scenarios")
         against = _against(plan, panel)
         mostly = {
             one.metric: _mostly(panel, one.metric) for one in against.differences if one.differing
         }
-        curve = _curve(plan, against, mostly, simulate)
+        curves = tuple(_curves(plan, against, mostly, simulate))
     return Compared(
         a=a,
         b=b,
@@ -217,7 +218,7 @@ def compare(
         scenarios=scenarios,
         against=against,
         mostly=mostly,
-        curve=curve,
+        curves=curves,
         notes=_notes(plan),
         code_version=plan.code_version,
     )
@@ -309,12 +310,15 @@ def _notes(plan: Plan) -> tuple[str, ...]:
 
 
 def _panels(
-    experiments: Sequence[Experiment], plan: Plan, simulate: Simulate, what: str
+    experiments: Sequence[Experiment],
+    configurations: Sequence[Configuration],
+    simulate: Simulate,
+    what: str,
 ) -> list[PanelOutcomes]:
     """Simulate the regression panel of each experiment under A and B."""
     drawn = [list(draw_panel(one.source, REGRESSION)) for one in experiments]
-    every = [(row, plan.configurations) for rows in drawn for row in rows]
-    ids = [one.config_id for one in plan.configurations]
+    every = [(row, configurations) for rows in drawn for row in rows]
+    ids = [one.config_id for one in configurations]
     panels = []
     with Progress(what, len(every)) as progress:
         found = simulate(simulate_scenario, every)
@@ -353,32 +357,41 @@ def _mostly(panel: PanelOutcomes, metric: str) -> Mostly:
     return Mostly(faults, float(of_faults[faults] / same_way.sum()), stratum)
 
 
-def _curve(
+def _curves(
     plan: Plan, against: AgainstReference, mostly: dict[str, Mostly], simulate: Simulate
+) -> Iterator[Curve]:
+    """What is worse, and what is better: the metric of each that a reader asks for first."""
+    for word in (Word.WORSE, Word.BETTER):
+        those = [one for one in against.differences if one.word is word]
+        if those:
+            metric = max(those, key=_how_far).metric
+            curve = _curve(plan.definition, metric, mostly[metric], plan.configurations, simulate)
+            if curve is not None:
+                yield curve
+
+
+def _how_far(one: Difference) -> tuple[bool, float, str]:
+    """Those with a line of their own first, then how far a ratio is from 1; from none, farthest."""
+    return one.metric in ANSWERED, abs(math.log(one.ratio)) if one.ratio else math.inf, one.metric
+
+
+def _curve(
+    experiment: Experiment,
+    metric: str,
+    mostly: Mostly,
+    configurations: Sequence[Configuration],
+    simulate: Simulate,
 ) -> Curve | None:
-    """The metric that differs most, over the length of the incident that makes most of it."""
-    metric = max(filter(_differs, against.differences), key=_how_far, default=None)
-    if metric is None:
-        return None
-    name, stratum = metric.metric, mostly[metric.metric].stratum
-    incident, parameter = _with_length(plan.definition.profile, mostly[name])
+    """A metric over the length of the incident that makes most of its difference, if it has one."""
+    incident, parameter = _with_length(experiment.profile, mostly)
     if not parameter:
         return None
-    lengths = _lengths(plan.definition, parameter, stratum)
-    alone = [_alone(plan.definition, stratum, incident, {parameter: one}) for one in lengths]
-    panels = _panels(alone, plan, simulate, "lengths")
-    means = [panel.natural(name).mean(axis=0) for panel in panels]
+    lengths = _lengths(experiment, parameter, mostly.stratum)
+    alone = [_alone(experiment, mostly.stratum, incident, {parameter: one}) for one in lengths]
+    panels = _panels(alone, configurations, simulate, f"lengths of a {_in_words(incident)}")
+    means = [panel.natural(metric).mean(axis=0) for panel in panels]
     points = (Point(one, float(a), float(b)) for one, (a, b) in zip(lengths, means, strict=True))
-    return Curve(name, incident, tuple(points))
-
-
-def _differs(one: Difference) -> bool:
-    return one.word in (Word.WORSE, Word.BETTER)
-
-
-def _how_far(one: Difference) -> tuple[float, str]:
-    """How far a ratio is from 1 in either direction; from none, or to none, farthest."""
-    return (abs(math.log(one.ratio)) if one.ratio else math.inf), one.metric
+    return Curve(metric, incident, tuple(points))
 
 
 def _with_length(profile: FaultProfile, mostly: Mostly) -> tuple[str, str]:
@@ -444,7 +457,7 @@ def table(found: Compared) -> list[str]:
             amount(one.metric, one.before),
             amount(one.metric, one.after),
             differences.size(one) if one.differing else "the same",
-            f"**{one.word}**" if _differs(one) else str(one.word),
+            f"**{one.word}**" if one.word in (Word.WORSE, Word.BETTER) else str(one.word),
             _when(found.mostly.get(one.metric)),
         )
         for one in ordered
@@ -459,7 +472,7 @@ def _when(mostly: Mostly | None) -> str:
 
 
 def _in_words(names: str) -> str:
-    return names.replace("_", " ").replace(",", ", ") or "nothing"
+    return names.replace("_", " ").replace(",", ", ").replace("isr", "ISR") or "nothing"
 
 
 def _how(found: Compared) -> str:
@@ -470,18 +483,19 @@ def _how(found: Compared) -> str:
     )
 
 
-def _curve_lines(found: Compared) -> list[str]:
-    curve = found.curve
-    if curve is None:
-        return []
-    incident = _in_words(curve.incident)
-    title = (
-        f"{label(curve.metric).capitalize()} over the length of a {incident}: "
-        f"{METRICS[curve.metric].unit.total} for each, means of {PER_POINT}."
-    )
-    rows = [(f"{one.length_ms / 1000:.3g} s", plain(one.a), plain(one.b)) for one in curve.points]
-    head = (incident, f"A: {found.a}", f"B: {found.b}")
-    return ["", title, "", *_markdown(head, rows)]
+def _curve_lines(found: Compared) -> Iterator[str]:
+    for curve in found.curves:
+        incident, name = _in_words(curve.incident), label(curve.metric)
+        yield ""
+        yield (
+            f"{name[0].upper()}{name[1:]} over the length of a {incident}: "
+            f"{METRICS[curve.metric].unit.total} for each, means of {PER_POINT}."
+        )
+        yield ""
+        yield from _markdown(
+            (incident, f"A: {found.a}", f"B: {found.b}"),
+            [(f"{one.length_ms / 1000:.3g} s", plain(one.a), plain(one.b)) for one in curve.points],
+        )
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,6 +8,7 @@ from isr_pipeline.verdicts import sentences
 from isr_pipeline.verdicts.difference import Word
 from isr_pipeline.verdicts.model import LOST, number
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, plain
+from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 """Metrics in the order of a sentence: what guards records comes first."""
+
+RATE: float = VerdictSettings.model_fields["false_discovery_rate"].default
+"""False discoveries that a night allows unless `verdicts.yaml` says otherwise."""
 
 WORDS = (Word.WORSE, Word.BETTER, Word.UNDECIDED, Word.NONE)
 """Words in the order of a sentence."""
@@ -65,10 +69,12 @@ def _in_stratum(metric: str, one: StratumDifference) -> str:
 
 
 def _chance(one: Difference) -> str:
-    """Why it is undecided although its interval lies on one side of 1: many were compared."""
+    """Why it is undecided with an interval on one side of 1: by chance, or it may not matter."""
     aside = (one.low or 0.0) > 1.0 or (one.high is not None and one.high < 1.0)
     if one.word is not Word.UNDECIDED or not aside:
         return ""
+    if one.q is not None and one.q <= RATE:
+        return f"no chance, q {number(one.q)}, but perhaps too small to matter"
     return f"not beyond chance, q {number(one.q)}"
 
 

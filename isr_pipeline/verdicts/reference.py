@@ -285,7 +285,8 @@ def decided_by(one: MetricVerdict, scenarios: int, settings: VerdictSettings) ->
         settings: what matters.
 
     Returns:
-        two digits, rounded up; None from zero, or where the interval lacks an end.
+        two digits, rounded up; None from zero, where the interval lacks an end, or where it is
+        narrow enough: then it is just what matters, and no number decides it.
     """
     if not one.ratio or not one.ratio_low or one.ratio_high is None:
         return None
@@ -295,5 +296,7 @@ def decided_by(one: MetricVerdict, scenarios: int, settings: VerdictSettings) ->
         least = max(least, 1.0 + settings.metrics[one.metric].floor / before)
     half = math.log(max(one.ratio / one.ratio_low, one.ratio_high / one.ratio))
     wanted = scenarios * max(1.0, half / (math.log(least) / 2.0)) ** 2
+    if wanted <= scenarios:
+        return None
     unit = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
     return unit * math.ceil(wanted / unit)

@@ -53,11 +53,13 @@ def difference(metric: str, word: Word, **more: object) -> Difference:
     return Difference.model_validate(given | more)
 
 
-def found(*those: Difference, weaker: tuple[str, ...] = (), curve: Curve | None = None) -> Compared:
+def found(
+    *those: Difference, weaker: tuple[str, ...] = (), curves: tuple[Curve, ...] = ()
+) -> Compared:
     """A comparison with these differences."""
     against = AgainstReference(name="b", config_id="c", weaker=weaker, differences=those)
     mostly = {one.metric: Mostly("read_stall,crash", 0.8, "offline") for one in those}
-    return Compared("today", LONG, "tiny", "smoke", 200, against, mostly, curve, (), "abc")
+    return Compared("today", LONG, "tiny", "smoke", 200, against, mostly, curves, (), "abc")
 
 
 class TestAsANight:
@@ -116,7 +118,7 @@ class TestCurve:
     def test_told_in_the_total(self) -> None:
         """Each length has what one incident costs."""
         curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))
-        said = table(found(difference(PRODUCE, Word.WORSE), curve=curve))
+        said = table(found(difference(PRODUCE, Word.WORSE), curves=(curve,)))
         assert said[-6].startswith("Produce unavailable over the length of a read stall: ")
         assert "partition-seconds for each" in said[-6]
         assert said[-2:] == ["| 1 s | 0 | 0.5 |", "| 24 s | 12 | 30.2 |"]

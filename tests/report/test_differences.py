@@ -93,6 +93,13 @@ class TestSentence:
         found = one(FLAPS, Word.UNDECIDED, 1.5, low=1.05, high=2.0, q=0.12)
         assert differences.size(found) == "1.5 × (1.05 to 2) (not beyond chance, q 0.12)"
 
+    def test_why_an_interval_beside_1_leaves_a_small_effect_open(self) -> None:
+        """It is no chance; whether it matters is not known."""
+        found = one(PRODUCE, Word.UNDECIDED, 0.93, low=0.89, high=0.97, q=0.001)
+        assert differences.size(found) == (
+            "0.93 × (0.89 to 0.97) (no chance, q 0.001, but perhaps too small to matter)"
+        )
+
     def test_a_weaker_promise_comes_first_with_its_records(self) -> None:
         """How many records one replica alone held, and how many were lost, beside today's."""
         said = differences.sentence(

@@ -301,6 +301,11 @@ class TestDecidedBy:
         larger = difference(PRODUCE, change, world=world_of(open_.decided_by))
         assert larger.word is not Word.UNDECIDED
 
+    def test_no_number_decides_what_just_matters(self) -> None:
+        """A fall by a tenth that is known well: more scenarios would say the same."""
+        edge = difference(PRODUCE, noisy(PRODUCE, 0.91, 100.0), world=world_of(200))
+        assert (edge.word, edge.decided_by) == (Word.UNDECIDED, None)
+
     def test_nobody_can_tell_from_zero(self) -> None:
         """One scenario of 120: there is no ratio that could stay."""
         assert difference(LOST, some_of(LOST, 3.0, 1)).decided_by is None
