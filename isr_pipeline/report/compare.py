@@ -148,7 +148,8 @@ class Compared:
         scenarios: that both ran.
         against: B against A.
         mostly: metric -> where its difference comes from, where there is one.
-        curves: of a metric that is worse and of one that is better, where incidents have lengths.
+        curves: of a metric that is worse and of one that is better, or else of one that differs,
+            where their incidents have lengths.
         notes: what else a reader has to know, a sentence each.
         code_version: of the code that compared.
     """
@@ -360,19 +361,35 @@ def _mostly(panel: PanelOutcomes, metric: str) -> Mostly:
 def _curves(
     plan: Plan, against: AgainstReference, mostly: dict[str, Mostly], simulate: Simulate
 ) -> Iterator[Curve]:
-    """What is worse, and what is better: the metric of each that a reader asks for first."""
-    for word in (Word.WORSE, Word.BETTER):
-        those = [one for one in against.differences if one.word is word]
-        if those:
-            metric = max(those, key=_how_far).metric
-            curve = _curve(plan.definition, metric, mostly[metric], plan.configurations, simulate)
-            if curve is not None:
-                yield curve
+    """The curve of each metric that has one."""
+    for metric in _told_over_lengths(against):
+        curve = _curve(plan.definition, metric, mostly[metric], plan.configurations, simulate)
+        if curve is not None:
+            yield curve
 
 
-def _how_far(one: Difference) -> tuple[bool, float, str]:
-    """Those with a line of their own first, then how far a ratio is from 1; from none, farthest."""
-    return one.metric in ANSWERED, abs(math.log(one.ratio)) if one.ratio else math.inf, one.metric
+def _told_over_lengths(against: AgainstReference) -> list[str]:
+    """Of what is worse and of what is better the metric that a reader asks for first.
+
+    Where nothing is either, it is the one that differs most: what is rare over all faults may be
+    plain in its incident.
+    """
+    every = against.differences
+    called = [[one for one in every if one.word is word] for word in (Word.WORSE, Word.BETTER)]
+    if any(called):
+        return [max(those, key=_wanted).metric for those in called if those]
+    differing = [one for one in every if one.differing]
+    return [max(differing, key=_how_far).metric] if differing else []
+
+
+def _wanted(one: Difference) -> tuple[bool, float, str]:
+    """What has a line of its own first, then what differs most."""
+    return one.metric in ANSWERED, *_how_far(one)
+
+
+def _how_far(one: Difference) -> tuple[float, str]:
+    """How far a ratio is from 1 in either direction; from none, or to none, farthest."""
+    return abs(math.log(one.ratio)) if one.ratio else math.inf, one.metric
 
 
 def _curve(

@@ -115,6 +115,23 @@ class TestCurve:
         ends = comparing._lengths(plan.definition, "read_stall.duration_ms", "read-stall-24s")
         assert ends == [1000, 30_000]
 
+    def test_of_what_is_worse_and_of_what_is_better(self) -> None:
+        """Each has one; what guards records and what producers feel comes before the rest."""
+        against = found(
+            difference(UNDER_MIN, Word.WORSE, ratio=9.0),
+            difference(OFFLINE, Word.WORSE, ratio=2.0),
+            difference(LATENCY, Word.BETTER, ratio=0.5),
+        ).against
+        assert comparing._told_over_lengths(against) == [OFFLINE, LATENCY]
+
+    def test_of_what_differs_most_where_nothing_is_decided(self) -> None:
+        """A rare incident decides nothing over all faults, and its curve shows it."""
+        against = found(
+            difference(PRODUCE, Word.NONE, ratio=1.001),
+            difference(UNDER_MIN, Word.UNDECIDED, ratio=1.2),
+        ).against
+        assert comparing._told_over_lengths(against) == [UNDER_MIN]
+
     def test_told_in_the_total(self) -> None:
         """Each length has what one incident costs."""
         curve = Curve(PRODUCE, "read_stall", (Point(1000, 0.0, 0.5), Point(24_000, 12.0, 30.25)))
