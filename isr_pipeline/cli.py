@@ -115,6 +115,14 @@ MetricOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Incidents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--incidents",
+        metavar="KIND=N,...",
+        help="How many a year you counted, such as crash=4; the others stay estimates.",
+    ),
+]
 Topics = Annotated[
     list[str] | None,
     typer.Option(
@@ -502,14 +510,7 @@ def experiment_new(
         str,
         typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
     ] = DEFAULT_FAULTS,
-    incidents: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--incidents",
-            metavar="KIND=N,...",
-            help="How many a year you counted, such as crash=4; the others stay estimates.",
-        ),
-    ] = None,
+    incidents: Incidents = None,
     topics: Topics = None,
     *,
     override_topics: Annotated[
@@ -673,13 +674,14 @@ def compare(
         str,
         typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
     ] = "nightly",
+    incidents: Incidents = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="SCENARIOS", help="How many to simulate.")
     ] = None,
+    *,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write table.md and compare.json.")
     ] = None,
-    *,
     as_json: AsJson = False,
 ) -> None:
     """Compare two configurations over the same faults: an answer, and a table to paste."""
@@ -687,7 +689,9 @@ def compare(
     from isr_pipeline.report import compare as comparing  # noqa: PLC0415
 
     scenarios = comparing.SCENARIOS if budget is None else budget
-    found = comparing.compare(a, b, cluster=cluster, faults=faults, scenarios=scenarios)
+    found = comparing.compare(
+        a, b, cluster=cluster, faults=faults, incidents=incidents or (), scenarios=scenarios
+    )
     if out is not None:
         comparing.write(found, out)
     if as_json:

@@ -24,7 +24,7 @@ from isr_pipeline.experiment.distinct import TODAY, Asked, distinct, settings_of
 from isr_pipeline.experiment.file import (
     NAME,
     Experiment,
-    find_named,
+    counted_incidents,
     load_experiment,
 )
 from isr_pipeline.experiment.grid import configurations
@@ -32,14 +32,12 @@ from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.experiment.questions import standing_cluster
 from isr_pipeline.experiment.replicas import short_of_replicas
 from isr_pipeline.files.checks import Bad
-from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.files.words import shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.incidents import Incident, check_kinds, counts_of, told
+from isr_pipeline.scenarios.incidents import Incident, told
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic, scenario_from_json
-from isr_pipeline.scenarios.profile import load_profile
 from isr_pipeline.worlds.run import run
 
 Say = Callable[[str], object]
@@ -122,7 +120,7 @@ def new_experiment(
         Refused: everything that is asked does the same as today; the text says why.
     """
     path = _place(name)
-    counts, kinds = _counted(faults, incidents)
+    counts, kinds = counted_incidents("experiment new", faults, incidents)
     text = partial(_text, cluster, faults, counts)
     say("reading the cluster")
     today = standing_cluster(cluster)
@@ -163,17 +161,6 @@ def new_experiment(
         f"answer: isr-pipeline night run --experiment {name}",
     ]
     return Answer(path, tuple(lines), names, size.scenarios)
-
-
-def _counted(
-    faults: str, incidents: Sequence[str]
-) -> tuple[dict[str, float], Mapping[str, Incident]]:
-    """How many incidents a year were counted, and the kinds that the fault profile has."""
-    counts = counts_of(incidents, "--incidents")
-    path = find_named("experiment new", "--faults", "faults", faults)
-    kinds = load_profile(read_mapping(path), str(path)).incidents
-    check_kinds(counts, kinds, "--incidents")
-    return counts, kinds
 
 
 def _of_topics(wanted: Sequence[Asked]) -> set[str]:

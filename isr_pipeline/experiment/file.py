@@ -37,7 +37,7 @@ from isr_pipeline.kafka.broker_config import LONG_MAX
 from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
-from isr_pipeline.scenarios.incidents import Counts, check_kinds
+from isr_pipeline.scenarios.incidents import Counts, Incident, check_kinds, counts_of
 from isr_pipeline.scenarios.model import (
     HORIZON,
     HourlyLoad,
@@ -373,6 +373,29 @@ def named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
     path = find_named(where, field, "clusters", name)
     file = said_path(path)
     return validated(ClusterFile, read_cluster(path, file), file), file
+
+
+def counted_incidents(
+    where: str, faults: str, options: Sequence[str]
+) -> tuple[dict[str, float], Mapping[str, Incident]]:
+    """Read what a command line says of incidents.
+
+    Args:
+        where: the command, for error lines.
+        faults: name of the fault profile.
+        options: ``crash=4,pause=12`` each.
+
+    Returns:
+        kind -> how many a year were counted in the cluster; the kinds that the profile has.
+
+    Raises:
+        InputError: no such profile or kind, or no number.
+    """
+    counts = counts_of(options, "--incidents")
+    path = find_named(where, "--faults", "faults", faults)
+    kinds = load_profile(_raw(path, said_path(path)), said_path(path)).incidents
+    check_kinds(counts, kinds, "--incidents")
+    return counts, kinds
 
 
 def read_experiment_file(path: Path) -> ExperimentFile:

@@ -68,7 +68,7 @@ def standing_cluster(cluster: str) -> Scenario:
         InputError: no such cluster, or the first thing in its file that cannot be used.
     """
     file, where = named_cluster("experiment new", "CLUSTER", cluster)
-    parts = file.model_dump(exclude={"description", "hourly_load"})
+    parts = file.model_dump(exclude={"description", "hourly_load", "incidents"})
     return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, where)
 
 

@@ -31,6 +31,7 @@ from isr_pipeline.experiment.distinct import RELEASE, TODAY
 from isr_pipeline.experiment.effects import effects_of
 from isr_pipeline.experiment.file import (
     Panels,
+    counted_incidents,
     find_named,
     healthy_scenario,
     load_experiment,
@@ -50,11 +51,12 @@ from isr_pipeline.outcomes.panel_here import (
 )
 from isr_pipeline.report import differences
 from isr_pipeline.scenarios.generator import draw_panel
+from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
 from isr_pipeline.scenarios.rule_set_files import release_named, release_names
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
+from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
 from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import (
@@ -146,6 +148,7 @@ class Compared:
         a, b: as they were asked.
         cluster, faults: names of their files.
         scenarios: that both ran.
+        incidents: a year of the cluster, in words; empty where the profile counts none.
         against: B against A.
         mostly: metric -> where its difference comes from, where there is one.
         curves: of a metric that is worse and of one that is better, or else of one that differs,
@@ -159,6 +162,7 @@ class Compared:
     cluster: str
     faults: str
     scenarios: int
+    incidents: str
     against: AgainstReference
     mostly: dict[str, Mostly]
     curves: tuple[Curve, ...]
@@ -182,6 +186,7 @@ def compare(
     *,
     cluster: str = "default",
     faults: str = "nightly",
+    incidents: Sequence[str] = (),
     scenarios: int = SCENARIOS,
     cores: int | None = None,
 ) -> Compared:
@@ -193,6 +198,7 @@ def compare(
         b: the other one, likewise.
         cluster: name of a file in ``config/clusters``.
         faults: name of a file in ``config/faults``.
+        incidents: ``crash=4,pause=12`` each: how many a year were counted in the cluster.
         scenarios: how many to draw; a larger number begins with those of a smaller one.
         cores: processes that simulate at once; None: as many as this one has cores.
 
@@ -200,7 +206,7 @@ def compare(
         InputError: something in the question cannot be used, or both do the same.
         Refused: a pair spent its event budget.
     """
-    plan = _plan(a, b, cluster, faults, scenarios)
+    plan = _plan(a, b, cluster, faults, scenarios, incidents)
     use_kernel_cache()
     with contextlib.redirect_stdout(sys.stderr):
         ready.compile_kernel()
@@ -217,6 +223,7 @@ def compare(
         cluster=cluster,
         faults=faults,
         scenarios=scenarios,
+        incidents=told(plan.definition.profile.incidents, plan.definition.cluster.incidents),
         against=against,
         mostly=mostly,
         curves=curves,
@@ -228,30 +235,35 @@ def compare(
 # ---------------------------------------------------------------------------- the question
 
 
-def _plan(a: str, b: str, cluster: str, faults: str, scenarios: int) -> Plan:
+def _plan(
+    a: str, b: str, cluster: str, faults: str, scenarios: int, incidents: Sequence[str]
+) -> Plan:
     """Plan it as a night would: an experiment of A, the reference, and B."""
-    for option, kind, name in (("cluster", "clusters", cluster), ("faults", "faults", faults)):
-        find_named("compare", f"--{option}", kind, name)
+    find_named("compare", "--cluster", "clusters", cluster)
+    counts, _ = counted_incidents("compare", faults, incidents)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "compare.yaml"
-        file.write_text(_experiment(cluster, faults, {"a": {}}), encoding="utf-8")
+        file.write_text(_experiment(cluster, faults, counts, {"a": {}}), encoding="utf-8")
         today = healthy_scenario(load_experiment(file), "compare")
         asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
         _check_differ(asked["a"], asked["b"], b, today)
-        file.write_text(_experiment(cluster, faults, asked), encoding="utf-8")
+        file.write_text(_experiment(cluster, faults, counts, asked), encoding="utf-8")
         try:
             return make_plan(file, NIGHT, scenarios)
         except InputError as error:  # all but the panel's size was checked before
             raise InputError("compare", "--budget", error.given, error.allowed) from None
 
 
-def _experiment(cluster: str, faults: str, asked: dict[str, dict[str, Any]]) -> str:
+def _experiment(
+    cluster: str, faults: str, counts: dict[str, float], asked: dict[str, dict[str, Any]]
+) -> str:
     """The experiment file of the question; its panel is that of ``experiment new``."""
     candidates = [{"name": name, "set": overrides} for name, overrides in asked.items()]
     written = {
         "seed": SEED,
         "cluster": cluster,
         "faults": faults,
+        "incidents": counts,
         "horizon_ms": HORIZON_MS,
         "warmup_ms": WARMUP_MS,
         "panels": {"regression": SCENARIOS, "confirm": SCENARIOS},
@@ -446,16 +458,16 @@ def _alone(experiment: Experiment, stratum: str, pattern: str, fixed: dict[str, 
 
 def lines(found: Compared) -> list[str]:
     """The answer: what becomes of records, then of producers, then what is still open."""
-    told = {one.metric: one for one in found.against.differences}
+    each = {one.metric: one for one in found.against.differences}
     scenarios = counted(found.scenarios, "scenario")
     said = [f"B ({found.b}) against A ({found.a}), {scenarios} of the cluster {found.cluster}:"]
     said += [found.mark] if found.mark else []
-    said += [f"{label(name)}: {_answer(told[name])}" for name in ANSWERED if name in told]
-    undecided = [one for one in told.values() if one.word is Word.UNDECIDED]
+    said += [f"{label(name)}: {_answer(each[name])}" for name in ANSWERED if name in each]
+    undecided = [one for one in each.values() if one.word is Word.UNDECIDED]
     decided_by = [one.decided_by for one in undecided if one.decided_by]
     if undecided:
         more = f"; --budget {max(decided_by)} would decide {len(decided_by)}" if decided_by else ""
-        said.append(f"{len(undecided)} of {counted(len(told), 'metric')} undecided{more}")
+        said.append(f"{len(undecided)} of {counted(len(each), 'metric')} undecided{more}")
     return [*said, *found.notes]
 
 
@@ -470,9 +482,9 @@ def table(found: Compared) -> list[str]:
     ordered = sorted(found.against.differences, key=lambda one: differences.place(one.metric))
     rows = [
         (
-            f"{label(one.metric)}, {unit(one.metric)}",
-            amount(one.metric, one.before),
-            amount(one.metric, one.after),
+            f"{label(one.metric)}, {_unit(one)}",
+            _value(one, one.before, one.year_before),
+            _value(one, one.after, one.year_after),
             differences.size(one) if one.differing else "the same",
             f"**{one.word}**" if one.word in (Word.WORSE, Word.BETTER) else str(one.word),
             _when(found.mostly.get(one.metric)),
@@ -482,6 +494,18 @@ def table(found: Compared) -> list[str]:
     head = ("", f"A: {found.a}", f"B: {found.b}", "B to A", "", "most of it with")
     mark = [f"**{found.mark}**", ""] if found.mark else []
     return [*mark, *_markdown(head, rows), "", _how(found), *_curve_lines(found)]
+
+
+def _unit(one: Difference) -> str:
+    """Of a year where the profile counts incidents, else of a partition and hour."""
+    return f"{METRICS[one.metric].unit.year} a year" if one.year_before else unit(one.metric)
+
+
+def _value(one: Difference, rate: float, year: Year | None) -> str:
+    """A year with its interval, or the rate where there is none."""
+    if year is None:
+        return amount(one.metric, rate)
+    return f"{plain(year.value)} ({plain(year.low)} to {plain(year.high)})" if year.value else "0"
 
 
 def _when(mostly: Mostly | None) -> str:
@@ -496,7 +520,7 @@ def _how(found: Compared) -> str:
     return (
         f"{found.scenarios} scenarios of cluster `{found.cluster}`, faults `{found.faults}`, seed "
         f"{SEED}; each end of an interval is one-sided at 5 %. Simulated with isr-pipeline "
-        f"{found.code_version}; how often faults come is an estimate."
+        f"{found.code_version}. Incidents a year: {found.incidents or 'not counted'}."
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import Bad, Check, number, one_of, text
+from isr_pipeline.files.checks import MAPPING, Bad, Check, number, one_of, text
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import close_or_all, dotted, shown
@@ -53,7 +53,7 @@ def _counts(value: Any) -> dict[str, float]:
     return found
 
 
-COUNTS = Check("a mapping of kinds of incidents to numbers a year", _counts)
+COUNTS = Check("a mapping of kinds of incidents to numbers a year", _counts, MAPPING)
 Counts = Annotated[dict[str, float], COUNTS]
 """Kind of incident -> how many a year somebody counted in a whole cluster."""
 
@@ -99,7 +99,7 @@ class Incident(Strict):
         description="What it comes to; a cluster has one or several."
     )
     scenarios: Annotated[
-        dict[str, float], Check("a mapping of STRATUM.PATTERN to a share", _shares)
+        dict[str, float], Check("a mapping of STRATUM.PATTERN to a share", _shares, MAPPING)
     ] = Field(
         description="`STRATUM.PATTERN` -> share of the incidents that these scenarios stand for, "
         "up to a common factor: how they divide over lengths, and how many meet another fault."

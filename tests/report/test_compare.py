@@ -59,7 +59,9 @@ def found(
     """A comparison with these differences."""
     against = AgainstReference(name="b", config_id="c", weaker=weaker, differences=those)
     mostly = {one.metric: Mostly("read_stall,crash", 0.8, "offline") for one in those}
-    return Compared("today", LONG, "tiny", "smoke", 200, against, mostly, curves, (), "abc")
+    return Compared(
+        "today", LONG, "tiny", "smoke", 200, "crash 3 (counted)", against, mostly, curves, (), "abc"
+    )
 
 
 class TestAsANight:
@@ -69,7 +71,7 @@ class TestAsANight:
         """Every metric has the word, the ratio and the interval that the report would have."""
         file = tmp_path / "same.yaml"
         sides = {"a": {LAG: 3000}, "b": {LAG: 9000}}
-        file.write_text(comparing._experiment("tiny", "smoke", sides))
+        file.write_text(comparing._experiment("tiny", "smoke", {}, sides))
         plan = make_plan(file, "2026-11-26", SCENARIOS)
         rows = pd.DataFrame(list(simulate_panel(plan.definition, plan.configurations)))
         scenarios = pd.DataFrame(map(asdict, draw_panel(plan.definition.source, "regression")))
@@ -82,6 +84,24 @@ class TestAsANight:
         """The same question has the same answer, however many processes simulate."""
         again = compare(SHORT, LONG, cluster="tiny", faults="smoke", scenarios=SCENARIOS, cores=2)
         assert again == asked
+
+    def test_incidents_that_were_counted(self, short: None) -> None:
+        """They change what a year costs, and no scenario."""
+        plans = [
+            comparing._plan(SHORT, LONG, "tiny", "smoke", SCENARIOS, counts)
+            for counts in ((), ("crash=40",))
+        ]
+        drawn = [list(draw_panel(one.definition.source, "regression")) for one in plans]
+        ours, counted = ([row.scenario_json for row in rows] for rows in drawn)
+        assert ours == counted
+        assert [one.definition.profile.incidents["crash"].per_year for one in plans] == [1.5, 40]
+
+    def test_an_unknown_incident(self) -> None:
+        """The line has the kinds of the profile."""
+        with pytest.raises(
+            InputError, match=r"^--incidents: crsh: unknown kind .*; allowed: crash"
+        ):
+            compare(SHORT, LONG, cluster="tiny", faults="smoke", incidents=("crsh=4",))
 
     def test_weaker_promise(self, short: None) -> None:
         """Who needs fewer replicas than the reference is marked, with what it does to records."""
@@ -97,7 +117,7 @@ class TestCurve:
 
     def test_only_the_length_differs(self, short: None) -> None:
         """All points draw the same scenarios but for the length."""
-        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS)
+        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS, ())
         drawn = []
         for length in (2000, 4000):
             fixed = {"read_stall.duration_ms": length}
@@ -111,7 +131,7 @@ class TestCurve:
 
     def test_whole_range(self, short: None) -> None:
         """From the shortest to the longest of the profile, or of what a scenario has room for."""
-        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS)
+        plan = comparing._plan(SHORT, LONG, "tiny", "nightly", SCENARIOS, ())
         ends = comparing._lengths(plan.definition, "read_stall.duration_ms", "read-stall-24s")
         assert ends == [1000, 30_000]
 
