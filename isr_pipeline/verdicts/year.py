@@ -56,7 +56,7 @@ def years_of_kinds(
         metrics: likewise.
         profile: likewise.
     """
-    of = _kinds(panel, profile)
+    of = kinds_of(panel, profile)
     return {
         kind: _years(panel, metrics, np.array([one == kind for one in of]), incident.per_year)
         for kind, incident in profile.incidents.items()
@@ -73,7 +73,7 @@ def until_repaired(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Yea
         panel: see :func:`years`; its rows say their patterns.
         profile: likewise.
     """
-    of = _kinds(panel, profile)
+    of = kinds_of(panel, profile)
     here = np.array([one is not None for one in of])
     if not here.any():
         return {}
@@ -83,8 +83,13 @@ def until_repaired(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Yea
     return dict(zip(panel.config_ids, found, strict=True))
 
 
-def _kinds(panel: PanelOutcomes, profile: FaultProfile) -> list[str | None]:
-    """The kind of incident that each scenario stands for."""
+def kinds_of(panel: PanelOutcomes, profile: FaultProfile) -> list[str | None]:
+    """The kind of incident that each scenario stands for; None of one that is no incident.
+
+    Args:
+        panel: see :func:`years`.
+        profile: likewise.
+    """
     if not panel.patterns:
         return [None] * len(panel.strata)
     kinds = profile.kinds

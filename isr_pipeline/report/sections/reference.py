@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from isr_pipeline.verdicts.quantities import (
     plain,
     unit,
 )
-from isr_pipeline.verdicts.year import AT_END, years_of_kinds
+from isr_pipeline.verdicts.year import AT_END, kinds_of, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -203,9 +204,11 @@ def _kinds(data: NightData) -> str:
     """What an incident of each kind costs under the reference, and how many a year has."""
     if not _years(data):
         return ""
-    definition, panel = data.plan.definition, data.panel.select((data.reference.config_id,))
+    definition, today = data.plan.definition, data.reference.config_id
+    panel = data.panel.select((today,))
     found = years_of_kinds(panel, (*KINDS_COLUMNS, AT_END), definition.profile)
-    head = [("incident", ""), ("a year", "n"), ("from", "")]
+    drawn = Counter(kinds_of(panel, definition.profile))
+    head = [("incident", ""), ("a year", "n"), ("from", ""), ("scenarios", "n")]
     head += [
         (f"{label(name)}<br><small>{METRICS[name].unit.year} an incident</small>", "n")
         for name in KINDS_COLUMNS
@@ -216,12 +219,13 @@ def _kinds(data: NightData) -> str:
     for kind, of in found.items():
         counted = kind in definition.cluster.incidents
         names = (*KINDS_COLUMNS, AT_END)
-        cells = "".join(_per_incident(of.get((name, data.reference.config_id))) for name in names)
+        cells = "".join(_per_incident(of.get((name, today))) for name in names)
         cells += f'<td class="n">{plain(definition.profile.incidents[kind].repair_minutes)}</td>'
         rows.append(
             f'<tr><th scope="row">{breakable(kind.replace("_", " "))}</th>'
             f'<td class="n">{plain(definition.profile.incidents[kind].per_year)}</td>'
-            f"<td>{'counted' if counted else 'estimate'}</td>{cells}</tr>"
+            f"<td>{'counted' if counted else 'estimate'}</td>"
+            f'<td class="n">{drawn[kind]}</td>{cells}</tr>'
         )
     caption = f"What an incident costs under {data.plan.reference}"
     return f"<h3>Incidents of a year</h3>{table(caption, head, rows)}"
