@@ -466,6 +466,11 @@ def trailing_zeros(bits: int) -> int:
     return int(bits & -bits).bit_length() - 1 if bits else 64
 
 
+def bit_length(number: int) -> int:
+    """How many bits ``number``, which is not negative, takes; 0 if it is 0."""
+    return int(number).bit_length()
+
+
 def fetch_ahead(place: Row | Cells, i: int) -> None:
     """Let the processor fetch the cache line of the ``i``-th cell: a hint."""
 
@@ -784,6 +789,15 @@ def _trailing_zeros(_typing: Any, bits: Any) -> Any:
 
 
 @intrinsic
+def _bit_length(_typing: Any, number: Any) -> Any:
+    def counted(context: Any, builder: Any, _given: Any, values: Any) -> Any:
+        unused = builder.ctlz(values[0], cgutils.false_bit)
+        return builder.sub(_number(context, number.bitwidth), unused)
+
+    return types.int64(number), counted
+
+
+@intrinsic
 def _fetch_ahead(_typing: Any, place: Any, i: Any) -> Any:
     def fetched(context: Any, builder: Any, _given: Any, values: Any) -> Any:
         ir = cgutils.ir
@@ -812,5 +826,6 @@ if not numba.config.DISABLE_JIT:
         cells=_cells,
         counterpart=_counterpart,
         trailing_zeros=_trailing_zeros,
+        bit_length=_bit_length,
         fetch_ahead=_fetch_ahead,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from isr_pipeline.kafka.partition import size_of
 from isr_pipeline.kafka.releases import Rules
-from isr_pipeline.kafka.rows import nothing_like, number_of
+from isr_pipeline.kafka.rows import bit_length, nothing_like, number_of
 from isr_pipeline.simulation.network import names
 from isr_pipeline.simulation.shortcuts.depends import min_isr, note_isr
 from isr_pipeline.simulation.world.jit import compiled
@@ -190,9 +190,7 @@ def hw_moved(world: World, partition: Partition, still_below: int) -> None:
 @compiled
 def _bucket_of(latency: int) -> int:
     """Number of the bucket for a latency in microseconds, in any histogram of latencies."""
-    shift = 0
-    while (latency >> shift) >= (2 << LATENCY_SUB_BITS):
-        shift += 1
+    shift = max(0, bit_length(latency) - (LATENCY_SUB_BITS + 1))
     return (shift << LATENCY_SUB_BITS) + (latency >> shift)
 
 

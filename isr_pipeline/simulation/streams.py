@@ -59,10 +59,19 @@ def remember_pace(stream: Stream) -> None:
 
 
 @compiled
+def _batches_of(stream: Stream, records: int) -> int:
+    """How many batches of ``stream`` so many records are: none or one mostly, undivided."""
+    size = stream.batch_records
+    if records < size:
+        return 0
+    return 1 if records < 2 * size else records // size
+
+
+@compiled
 def note_answered(world: World, stream: Stream, records: int, behind: int) -> None:
     """The oldest ``records`` that waited do so no longer; ``behind`` them others still wait."""
-    end = stream.batch_number - behind // stream.batch_records
-    for k in range(end - records // stream.batch_records, end):
+    end = stream.batch_number - _batches_of(stream, behind)
+    for k in range(end - _batches_of(stream, records), end):
         came = _came_at(stream, k)
         if world.warmup <= came < world.now:
             note_produce_latency(world, stream, world.now - came)

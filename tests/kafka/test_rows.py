@@ -31,6 +31,7 @@ from isr_pipeline.kafka.rows import (
     Several,
     Span,
     State,
+    bit_length,
     initial,
     number_of,
     place_of,
@@ -364,3 +365,17 @@ def fetched(switches: npt.NDArray[np.int64], cells: npt.NDArray[np.int64]) -> bo
     on_fetch(rules, follower, 5, 100, 5, 120)
     on_fetch(rules, follower, 5, 200, 9, 220)
     return is_out_of_sync(rules, follower, 9, 10_000, tick_period(rules, 9_000), 4)
+
+
+@numba.njit
+def _bits_of(number):  # type: ignore[no-untyped-def]
+    return bit_length(number)
+
+
+class TestBitLength:
+    """How many bits a number takes."""
+
+    @pytest.mark.parametrize("number", [0, 1, 2, 255, 256, 257, (1 << 50) - 1, 1 << 50])
+    def test_compiled_as_in_plain_python(self, number: int) -> None:
+        """The processor's instruction counts as the text of the binary number does."""
+        assert _bits_of(number) == len(f"{number:b}".lstrip("0"))
