@@ -191,7 +191,7 @@ def _front() -> Iterable[Claim]:
     assert set(advised) <= set(limits)
     yield now(README, "names {} s, {} s and {} s for the lag limit", *advised)
     yield now(README, "simulates {} scenarios", _finding("lag-limit").panels.regression)
-    yield now(README, "shows the same over {} scenarios", _largest("lag-limit"))
+    yield now(README, "is of {} scenarios", _largest("lag-limit"))
     yield from dated(
         README, "2026-11-24", "`make finding` in a fresh clone",
         "it took 173 s of processor time on 2026-11-24",
