@@ -37,7 +37,7 @@ from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
-from isr_pipeline.scenarios import cluster_file, faults, model
+from isr_pipeline.scenarios import cluster_file, faults, incidents, model
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import tables
@@ -301,6 +301,11 @@ def _findings() -> Iterable[Claim]:
     )
     yield from given(FINDINGS, "a limit of the table", "a replica that leaves after 60 s")
     yield from given(FINDINGS, "a limit of the table", "**A lag limit of 60 s**")
+    yield from dated(
+        FINDINGS, "2026-11-25", "benchmarks/results/findings.jsonl, 631401b",
+        "2.33 x at 10 s, 1.54 x at 20 s, 0.68 x at 60 s (4000 scenarios, 2026-11-25)",
+        "cost producers 1.05 x and commits 1.12 x (4000 scenarios, 2026-11-25)",
+    )  # fmt: skip
 
 
 def _model() -> Iterable[Claim]:
@@ -647,6 +652,16 @@ def _files() -> Iterable[Claim]:
     page = "docs/cluster-file.md"
     yield now(page, "at most {} MiB and two million keys", cluster_file.BYTES_MAX // 2**20)
     assert cluster_file.NODES_MAX == 2_000_000
+    yield from given(page, "no count of an incident is 0", "incidents that is not above 0")
+    page = "docs/fault-profile.md"
+    stalled = load_experiment("operators").profile.incidents["stalled_reads"].scenarios
+    deadly = stalled["offline.stall_then_death"] / sum(stalled.values())
+    yield now(page, "`nightly` {} % end with the death of the disk", round(100 * deadly, 1))
+    repair = incidents.Incident.model_fields["repair_minutes"].default
+    yield now(page, "until a person comes: {} by default", repair)
+    yield now(
+        "docs/verdicts.md", "within their strata, {} % beyond each end", 100 * halves.ONE_SIDED
+    )
     yield from dated(
         "docs/experiment-file.md", "today", "experiment/file.py: NAME says it in its line",
         "at most 60 of",
@@ -662,10 +677,9 @@ def _files() -> Iterable[Claim]:
     yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
     yield now(page, "More than {} combinations", combinations.CONFIGURATIONS_MAX)
     yield now(page, "{} scenarios at most", asking.FULL)
-    yield from given(
-        page, "an example of a cluster that is too large", "100 brokers with 200000 partitions"
-    )
+    yield now(page, "What you asked and {} scenarios leave undecided", asking.FULL)
     yield now(page, "until {} scenarios fit", asking.WANTED)
+    yield now(page, "It keeps {} partitions at least", asking.LEAST_KEPT)
     yield now(page, "the exit status is then {}.", Refused.exit_status)
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43
