@@ -180,6 +180,8 @@ class TestLossOnConfirm:
         why = section("why", text)
         assert "scenario confirm-0003: " in why
         assert "both runs are the same" not in why
-        worse = section("regressions", text)
-        assert f"<strong>confirm-0003</strong>: 0 to {LOST_THERE} records" in worse
-        assert "--scenario confirm-0003 --config lag-20s" in worse
+        assert (
+            f"<strong>confirm-0003</strong>: acknowledged records lost 0 to {LOST_THERE} records"
+            in text
+        )
+        assert "--scenario confirm-0003 --config lag-20s" in text

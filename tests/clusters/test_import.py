@@ -144,7 +144,7 @@ class TestMerge:
     def test_replication_factor_1_is_left_out(self, files: dict[str, str]) -> None:
         """What has no follower has nothing to simulate, and that is said."""
         more = (
-            "Topic: one\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+            "Topic: one\tTopicId: x\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
             "\tTopic: one\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
             "Topic: flat\tTopicId: y\tPartitionCount: 1\tReplicationFactor: 3\t"
             "Configs: diskless.enable=true\n"
@@ -262,10 +262,10 @@ class TestFile:
     def test_some_topics(self, files: dict[str, str]) -> None:
         """`--topics` keeps what a pattern names, every broker, and says how much it left."""
         listed = "".join(
-            f"Topic: {name}\tPartitionCount: {count}\tReplicationFactor: 1\tConfigs: \n"
+            f"Topic: {name}\tPartitionCount: {count}\tReplicationFactor: 2\tConfigs: \n"
             + "".join(
-                f"\tTopic: {name}\tPartition: {n}\tLeader: {1 + n % 3}\tReplicas: {1 + n % 3}"
-                f"\tIsr: {1 + n % 3}\n"
+                f"\tTopic: {name}\tPartition: {n}\tLeader: {1 + n % 3}\tReplicas: {1 + n % 3},"
+                f"{1 + (n + 1) % 3}\tIsr: {1 + n % 3},{1 + (n + 1) % 3}\n"
                 for n in range(count)
             )
             for name, count in (("orders-eu", 3), ("orders-us", 2), ("metrics", 6))

@@ -89,19 +89,19 @@ class TestAsANight:
         """They change what a year costs, and no scenario."""
         plans = [
             comparing._plan(SHORT, LONG, "tiny", "smoke", SCENARIOS, counts)
-            for counts in ((), ("crash=40",))
+            for counts in ((), ("pause=40",))
         ]
         drawn = [list(draw_panel(one.definition.source, "regression")) for one in plans]
         ours, counted = ([row.scenario_json for row in rows] for rows in drawn)
         assert ours == counted
-        assert [one.definition.profile.incidents["crash"].per_year for one in plans] == [1.5, 40]
+        assert [one.definition.profile.incidents["pause"].per_year for one in plans] == [10, 40]
 
     def test_an_unknown_incident(self) -> None:
         """The line has the kinds of the profile."""
         with pytest.raises(
-            InputError, match=r"^--incidents: crsh: unknown kind .*; allowed: crash"
+            InputError, match=r"^--incidents: paus: unknown kind of incident; allowed: pause"
         ):
-            compare(SHORT, LONG, cluster="tiny", faults="smoke", incidents=("crsh=4",))
+            compare(SHORT, LONG, cluster="tiny", faults="smoke", incidents=("paus=4",))
 
     def test_weaker_promise(self, short: None) -> None:
         """Who needs fewer replicas than the reference is marked, with what it does to records."""
