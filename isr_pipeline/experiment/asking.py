@@ -242,8 +242,8 @@ def _fitting(
 def _rate(topic: Topic) -> float:
     """Records a second of all its partitions."""
     return sum(
-        stream.rates().get(number, stream.records_per_s)
-        for stream in topic.produce
+        own.get(number, stream.records_per_s)
+        for stream, own in ((stream, stream.rates()) for stream in topic.produce)
         for number in topic.assignment
         if stream.partitions is None or number in stream.partitions
     )

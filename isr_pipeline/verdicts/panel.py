@@ -22,15 +22,12 @@ Bools = npt.NDArray[np.bool_]
 
 
 def partitions_in(scenario: Mapping[str, Any]) -> int:
-    """How many partitions a scenario has; one that stands for several counts as those.
+    """How many partitions a scenario has.
 
     Args:
         scenario: as its row's ``scenario_json`` has it.
     """
-    return sum(
-        len(topic["assignment"]) + sum(weight - 1 for weight in topic.get("weights", {}).values())
-        for topic in scenario["topics"]
-    )
+    return sum(len(topic["assignment"]) for topic in scenario["topics"])
 
 
 @dataclass(frozen=True)

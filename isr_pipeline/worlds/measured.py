@@ -19,8 +19,7 @@ class Measured:
 
     Attributes:
         world: its header.
-        exposure: partitions times simulated time after warm-up, in us; here and below, a partition
-            that stands for several counts as those.
+        exposure: partitions times simulated time after warm-up, in us.
         offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
             state, in us.
         unavailable_at_end: partitions that take no acks=all produce at the horizon.
