@@ -10,7 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from isr_pipeline.files.words import as_whole, shown
+from isr_pipeline.files.words import as_whole, close_or_all, shown
 
 Path_ = tuple[str | int, ...]
 """Where a value is within a file: keys and positions."""
@@ -177,3 +177,42 @@ def map_of(key: Check, item: Check, allowed: str, *, empty: bool = False) -> Che
         return dict(sorted(found.items()))
 
     return Check(allowed, read, {"type": "object", "additionalProperties": item.schema})
+
+
+def mapping_of(
+    item: Check,
+    allowed: str,
+    *,
+    empty: bool = False,
+    names: Mapping[str, str] | None = None,
+    kind: str = "key",
+) -> Check:
+    """A mapping with names as keys.
+
+    Args:
+        item: reads each value.
+        allowed: what the mapping must be, in words.
+        empty: whether it may be.
+        names: those that there are, with what they mean; None: every name is one.
+        kind: what a name is of, for the line that refuses one.
+    """
+
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping) or not (value or empty):
+            raise Bad(allowed)
+        found = {}
+        for key, raw in value.items():
+            name = str(key)
+            if names is not None and name not in names:
+                raise Bad(close_or_all(name, names), (name,), f"unknown {kind}")
+            try:
+                found[name] = item.read(raw)
+            except Bad as bad:
+                raise Bad(bad.allowed, (name, *bad.at), bad.given or shown(raw)) from None
+        return found
+
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema}
+    if names is not None:
+        meant = {name: {**item.schema, "description": text} for name, text in names.items()}
+        schema = {"type": "object", "properties": meant, "additionalProperties": False}
+    return Check(allowed, read, schema)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import MAPPING, Bad, Check, number, one_of, text
+from isr_pipeline.files.checks import Bad, mapping_of, number, one_of, text
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import close_or_all, dotted, shown
@@ -29,31 +29,7 @@ PER_YEAR = number(0, 1e6, "a number > 0 (0.001: once in a thousand years)", low_
 _SHARE = number(0, 1e9, "a number > 0", low_open=True)
 
 
-def _shares(value: Any) -> dict[str, float]:
-    if not isinstance(value, Mapping) or not value:
-        raise Bad("")
-    found = {}
-    for name, share in value.items():
-        try:
-            found[str(name)] = _SHARE.read(share)
-        except Bad as bad:
-            raise Bad(bad.allowed, (str(name),), shown(share)) from None
-    return found
-
-
-def _counts(value: Any) -> dict[str, float]:
-    if not isinstance(value, Mapping):
-        raise Bad("")
-    found = {}
-    for kind, count in value.items():
-        try:
-            found[str(kind)] = PER_YEAR.read(count)
-        except Bad as bad:
-            raise Bad(bad.allowed, (str(kind),), shown(count)) from None
-    return found
-
-
-COUNTS = Check("a mapping of kinds of incidents to numbers a year", _counts, MAPPING)
+COUNTS = mapping_of(PER_YEAR, "a mapping of kinds of incidents to numbers a year", empty=True)
 Counts = Annotated[dict[str, float], COUNTS]
 """Kind of incident -> how many a year somebody counted in a whole cluster."""
 
@@ -73,7 +49,7 @@ def counts_of(options: Sequence[str], where: str) -> dict[str, float]:
             raise InputError(where, kind, "counted twice", "each kind once")
         found[kind] = parse_value(count, f"{where} {kind}")
     try:
-        return _counts(found)
+        return dict(COUNTS.read(found))
     except Bad as bad:
         raise InputError(where, dotted(bad.at), bad.given, bad.allowed) from None
 
@@ -99,7 +75,7 @@ class Incident(Strict):
         description="What it comes to; a cluster has one or several."
     )
     scenarios: Annotated[
-        dict[str, float], Check("a mapping of STRATUM.PATTERN to a share", _shares, MAPPING)
+        dict[str, float], mapping_of(_SHARE, "a mapping of STRATUM.PATTERN to a share")
     ] = Field(
         description="`STRATUM.PATTERN` -> share of the incidents that these scenarios stand for, "
         "up to a common factor: how they divide over lengths, and how many meet another fault."

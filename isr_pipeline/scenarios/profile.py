@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.checks import LIST, Bad, Check, number, text, whole
+from isr_pipeline.files.checks import LIST, Bad, Check, mapping_of, number, text, whole
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.scenarios.incidents import Incident, Place, in_cluster, place_of
@@ -53,28 +53,11 @@ def _choices(value: Any) -> tuple[tuple[Any, float], ...]:
     return tuple(found)
 
 
-def _patterns(value: Any) -> dict[str, float]:
-    if not isinstance(value, dict) or not value:
-        raise Bad("")
-    found = {}
-    for name, share in value.items():
-        if name not in PATTERNS:
-            raise Bad(close_or_all(name, PATTERNS), (name,), "unknown pattern")
-        try:
-            found[name] = _SHARE.read(share)
-        except Bad as bad:
-            raise Bad(bad.allowed, (name,), shown(share)) from None
-    return found
-
-
-PATTERN_SHARES = Check(
+PATTERN_SHARES = mapping_of(
+    _SHARE,
     "a mapping of pattern to frequency",
-    _patterns,
-    {
-        "type": "object",
-        "properties": {name: {"description": one.meaning} for name, one in PATTERNS.items()},
-        "additionalProperties": False,
-    },
+    names={name: one.meaning for name, one in PATTERNS.items()},
+    kind="pattern",
 )
 
 
@@ -188,7 +171,8 @@ class FaultProfile(Strict):
             1 of each where the stratum's incidents are not counted.
         """
         drawn = self.strata[stratum].patterns
-        counted = {name: self.per_year.get((stratum, name), 0.0) for name in drawn}
+        per_year = self.per_year
+        counted = {name: per_year.get((stratum, name), 0.0) for name in drawn}
         happen, all_drawn = math.fsum(counted.values()), math.fsum(drawn.values())
         if not happen:
             return dict.fromkeys(drawn, 1.0)
