@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from benchmarks.findings.question import SHOWN
-from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.scenarios.generator import draw_panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.grid import Configuration
-
-STRETCH = 8
-"""Scenarios that a worker simulates before it reports: a second or two."""
 
 PANEL = "regression"
 """What the panel is drawn as; the night does not matter for this panel."""
@@ -40,60 +34,23 @@ class Ratio:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    experiment: Experiment
-    start: int
-    stop: int
-
-
-def outcomes(experiment: Experiment, processes: int) -> Iterator[list[dict[str, Any]]]:
-    """Simulate the panel; rows of the outcomes table, a stretch at a time, in any order.
+def outcomes(experiment: Experiment, count: int) -> Iterator[list[dict[str, Any]]]:
+    """Simulate the panel; rows of the outcomes table, a scenario at a time.
 
     Args:
         experiment: its regression panel and its configurations.
-        processes: how many simulate at once.
+        count: how many processes simulate at once.
 
     Raises:
         RuntimeError: a simulation broke; names the pair.
     """
-    size = experiment.panels.regression
-    tasks = [
-        _Task(experiment, start, min(start + STRETCH, size)) for start in range(0, size, STRETCH)
-    ]
-    # spawn: numba's threads and caches do not like to be forked
-    with get_context("spawn").Pool(processes, initializer=use_kernel_cache) as workers:
-        yield from workers.imap_unordered(_simulate, tasks)
+    from isr_pipeline.outcomes.panel_here import processes, simulate_scenario  # noqa: PLC0415
 
-
-def _simulate(task: _Task) -> list[dict[str, Any]]:
-    return simulated_stretch(task.experiment, task.start, task.stop)
-
-
-def simulated_stretch(experiment: Experiment, start: int, stop: int) -> list[dict[str, Any]]:
-    """Simulate some scenarios of the panel under every configuration, in this process.
-
-    Args:
-        experiment: its regression panel and its configurations.
-        start: index of the first scenario.
-        stop: index after the last one.
-
-    Returns:
-        Rows of the outcomes table.
-    """
-    from isr_pipeline.outcomes.pairs import simulate_pair  # noqa: PLC0415
-    from isr_pipeline.worlds.reuse import Simulations, reuse_order  # noqa: PLC0415
-
-    rows = []
-    source, arms = experiment.source, configurations(experiment)
-    for index in range(start, stop):
-        drawn = draw_scenario(source, PANEL, index)
-        scenario = scenario_from_json(drawn.scenario_json)
-        configured = [(arm, apply(scenario, arm.overrides)) for arm in arms]
-        simulations = Simulations()
-        for arm, one in sorted(configured, key=lambda pair: reuse_order(pair[1])):
-            rows.append(simulate_pair(asdict(drawn), one, arm, simulations)[0])
-    return rows
+    arms = configurations(experiment)
+    with processes(count) as simulate:
+        yield from simulate(
+            simulate_scenario, ((row, arms) for row in draw_panel(experiment.source, PANEL))
+        )
 
 
 def summaries(
