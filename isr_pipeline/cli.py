@@ -115,6 +115,10 @@ MetricOption = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Faults = Annotated[
+    str,
+    typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
+]
 Incidents = Annotated[
     list[str] | None,
     typer.Option(
@@ -506,10 +510,7 @@ def experiment_new(
             autocompletion=_key_and_value,
         ),
     ] = None,
-    faults: Annotated[
-        str,
-        typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
-    ] = DEFAULT_FAULTS,
+    faults: Faults = DEFAULT_FAULTS,
     incidents: Incidents = None,
     topics: Topics = None,
     *,
@@ -670,10 +671,7 @@ def compare(
             "--cluster", help="A file of config/clusters.", autocompletion=completing.clusters
         ),
     ] = "default",
-    faults: Annotated[
-        str,
-        typer.Option("--faults", help="A file of config/faults.", autocompletion=completing.faults),
-    ] = "nightly",
+    faults: Faults = DEFAULT_FAULTS,
     incidents: Incidents = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="SCENARIOS", help="How many to simulate.")

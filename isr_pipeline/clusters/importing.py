@@ -24,6 +24,7 @@ from isr_pipeline.scenarios.cluster_file import (
     BYTES_MAX,
     NODES_MAX,
     checked_cluster,
+    of_a_scenario,
     scenario_parts,
 )
 from isr_pipeline.scenarios.model import parse_scenario
@@ -74,9 +75,8 @@ def import_cluster(
         merged = _with_topics(merged, topics, {new: old for old, new in renamed.items()})
     told_by = one_line(" + ".join(one.source for one in facts))
     file = checked_cluster(merged, told_by)
-    frame = {"scenario_id": "healthy", "horizon_ms": 1, **scenario_parts(file, path.parent)}
-    frame.pop("description")
-    parse_scenario(frame, told_by)
+    parts = of_a_scenario(scenario_parts(file, path.parent))
+    parse_scenario({"scenario_id": "healthy", "horizon_ms": 1, **parts}, told_by)
     kinds = ", ".join(dict.fromkeys(one.kind for one in facts))
     description = f"Imported from {kinds}."
     write_cluster(merged, path, description=description)

@@ -98,7 +98,7 @@ def _deciding(ask: str) -> list[tuple[str, Any]]:
     key, _, values = ask.partition("=")
     parts = [part.strip() for part in values.split(",")]
     if key == ASKED_RELEASE:
-        return [(RELEASE, _release(part)) for part in parts]
+        return [(RELEASE, _asked_release(part)) for part in parts]
     return [(key, True)] if key in SWITCHED_BY.values() and "true" in parts else []
 
 
@@ -117,7 +117,7 @@ def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tu
     if len(set(parts)) < len(parts):
         raise InputError("--ask", key, values, "each value once")
     if key == ASKED_RELEASE:
-        return key, [_release(part) for part in parts]
+        return key, [_asked_release(part) for part in parts]
     _check_key(key, read_by)
     _check_takers(key, read_by[0], override_topics=override_topics)
     read = [parse_value(part, f"--ask {key}") for part in parts]
@@ -127,13 +127,30 @@ def _axis(ask: str, read_by: Sequence[Scenario], *, override_topics: bool) -> tu
     return key, checked
 
 
-def _release(text: str) -> str:
-    named = release_named(text, Path())
+def read_release(text: str, where: str, field: str) -> str:
+    """Read a release or a rule set that a command line names.
+
+    Args:
+        text: its number or name.
+        where: who names it, for the error line.
+        field: likewise.
+
+    Returns:
+        What ``cluster.release`` has after files were read.
+
+    Raises:
+        InputError: there is none of this name.
+    """
     try:
-        check_overrides({RELEASE: named}, "--ask", "")
+        return str(check_overrides({RELEASE: release_named(text, Path())}, where, "")[RELEASE])
     except InputError:
         allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
-        raise InputError("--ask", ASKED_RELEASE, shown(text), allowed) from None
+        raise InputError(where, field, shown(text), allowed) from None
+
+
+def _asked_release(text: str) -> str:
+    """A release as it was asked for, which its configuration is named by."""
+    read_release(text, "--ask", ASKED_RELEASE)
     return text
 
 

@@ -18,6 +18,7 @@ from isr_pipeline.experiment.file import named_cluster
 from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.files.words import counted
 from isr_pipeline.kafka.own_rules import rule_set_of
+from isr_pipeline.scenarios.cluster_file import of_a_scenario
 from isr_pipeline.scenarios.model import Scenario, Topic, parse_scenario
 
 QUESTIONS_MAX = 4
@@ -61,15 +62,22 @@ class Question:
         return " ".join(words)
 
 
-def standing_cluster(cluster: str) -> Scenario:
+def standing_cluster(
+    cluster: str, where: str = "experiment new", field: str = "CLUSTER"
+) -> Scenario:
     """A cluster of the configuration as it stands, with nothing happening to it.
+
+    Args:
+        cluster: its name.
+        where: who names it, for the error line.
+        field: likewise.
 
     Raises:
         InputError: no such cluster, or the first thing in its file that cannot be used.
     """
-    file, where = named_cluster("experiment new", "CLUSTER", cluster)
-    parts = file.model_dump(exclude={"description", "hourly_load", "incidents"})
-    return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, where)
+    file, path = named_cluster(where, field, cluster)
+    parts = of_a_scenario(file.model_dump())
+    return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, path)
 
 
 def questions(today: Scenario) -> tuple[Question, ...]:

@@ -27,17 +27,17 @@ import pandas as pd
 from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.asking import HORIZON_MS, SEED, WARMUP_MS
+from isr_pipeline.experiment.combinations import read_release
 from isr_pipeline.experiment.distinct import RELEASE, TODAY
 from isr_pipeline.experiment.effects import effects_of
 from isr_pipeline.experiment.file import (
     Panels,
     counted_incidents,
-    find_named,
     healthy_scenario,
-    load_experiment,
 )
 from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.experiment.questions import standing_cluster
 from isr_pipeline.experiment.reads import why_not
 from isr_pipeline.experiment.replicas import short_of_replicas
 from isr_pipeline.files.reading import parse_value
@@ -55,7 +55,6 @@ from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
-from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
 from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.panel import PanelOutcomes
@@ -68,6 +67,7 @@ from isr_pipeline.verdicts.quantities import (
     plain,
     quantity,
     unit,
+    unit_of_a_year,
 )
 from isr_pipeline.verdicts.reference import against_reference
 from isr_pipeline.verdicts.settings import load_settings
@@ -239,14 +239,12 @@ def _plan(
     a: str, b: str, cluster: str, faults: str, scenarios: int, incidents: Sequence[str]
 ) -> Plan:
     """Plan it as a night would: an experiment of A, the reference, and B."""
-    find_named("compare", "--cluster", "clusters", cluster)
+    today = standing_cluster(cluster, "compare", "--cluster")
     counts, _ = counted_incidents("compare", faults, incidents)
+    asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
+    _check_differ(asked["a"], asked["b"], b, today)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "compare.yaml"
-        file.write_text(_experiment(cluster, faults, counts, {"a": {}}), encoding="utf-8")
-        today = healthy_scenario(load_experiment(file), "compare")
-        asked = {"a": _asked(a, "A", today), "b": _asked(b, "B", today)}
-        _check_differ(asked["a"], asked["b"], b, today)
         file.write_text(_experiment(cluster, faults, counts, asked), encoding="utf-8")
         try:
             return make_plan(file, NIGHT, scenarios)
@@ -285,20 +283,11 @@ def _asked(text: str, which: str, today: Scenario) -> dict[str, Any]:
         if name in overrides:
             raise InputError(where, key, "given twice", "each key once")
         if name == RELEASE:
-            overrides[name] = _release(key, value, where)
+            overrides[name] = read_release(value, where, key)
         else:
             overrides |= check_overrides({name: parse_value(value, f"{where} {key}")}, where, "")
     check(apply(today, overrides), where)
     return overrides
-
-
-def _release(key: str, value: str, where: str) -> str:
-    named = release_named(value, Path())
-    try:
-        return str(check_overrides({RELEASE: named}, where, "")[RELEASE])
-    except InputError:
-        allowed = f"a release of Kafka, such as 3.9.1, or {', '.join(release_names())}"
-        raise InputError(where, key, shown(value), allowed) from None
 
 
 def _check_differ(a: dict[str, Any], b: dict[str, Any], asked: str, today: Scenario) -> None:
@@ -498,7 +487,7 @@ def table(found: Compared) -> list[str]:
 
 def _unit(one: Difference) -> str:
     """Of a year where the profile counts incidents, else of a partition and hour."""
-    return f"{METRICS[one.metric].unit.year} a year" if one.year_before else unit(one.metric)
+    return unit_of_a_year(one.metric) if one.year_before else unit(one.metric)
 
 
 def _value(one: Difference, rate: float, year: Year | None) -> str:

@@ -50,6 +50,9 @@ NO_LEADER = -1
 SIMULATED_DIRS = 8
 """Log dirs of a broker that the simulated world tells apart."""
 
+OF_A_NIGHT = ("description", "hourly_load", "incidents")
+"""Parts that no scenario has."""
+
 ELR = "eligible.leader.replicas.version"
 METADATA_VERSION = "metadata.version"
 SHRINKS_BUMP_BEFORE = 12
@@ -496,6 +499,17 @@ def scenario_parts(file: ClusterFile, folder: Path) -> dict[str, Any]:
         **({"hourly_load": list(file.hourly_load)} if file.hourly_load else {}),
         **({"incidents": dict(file.incidents)} if file.incidents else {}),
     }
+
+
+def of_a_scenario(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what only a night's scenarios have of a cluster.
+
+    A single one has the rates that are written, and happens once.
+
+    Args:
+        parts: as :func:`scenario_parts` or :func:`read_cluster` gives them.
+    """
+    return {name: part for name, part in parts.items() if name not in OF_A_NIGHT}
 
 
 def _own_settings(broker: BrokerEntry) -> dict[str, Any]:

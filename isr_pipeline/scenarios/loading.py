@@ -9,7 +9,7 @@ from typing import Any
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.files.words import kind_of, shown
-from isr_pipeline.scenarios.cluster_file import read_cluster
+from isr_pipeline.scenarios.cluster_file import of_a_scenario, read_cluster
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, with_settings
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 
@@ -88,10 +88,7 @@ def with_cluster_file(raw: dict[str, Any], folder: Path, where: str) -> dict[str
     if not isinstance(name, str) or not name:
         raise InputError(where, "cluster.file", shown(name), "the path of a cluster file")
     path = folder / name
-    parts = read_cluster(path, str(path))
-    parts.pop("description", None)
-    parts.pop("hourly_load", None)  # a single scenario has the rates that are written
-    parts.pop("incidents", None)  # and happens once
+    parts = of_a_scenario(read_cluster(path, str(path)))
     for group in ("config", "rules", "service"):
         over, under = raw.get(group, {}), parts.get(group, {})
         for mapping, place in ((over, where), (under, str(path))):

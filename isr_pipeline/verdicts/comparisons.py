@@ -11,9 +11,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from isr_pipeline.files.models import Strict
+from isr_pipeline.files.models import Strict, format_of
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
@@ -114,12 +112,7 @@ def _path(experiment: str) -> Place:
 def _read(path: Place) -> dict[str, AgainstReference]:
     """What is kept; nothing where the file is damaged or of another format: it is made again."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return Comparisons.model_validate_json(text).made if _format(text) == FORMAT else {}
-    except (FileNotFoundError, ValidationError, ValueError):
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return Comparisons.model_validate(raw).made if format_of(raw) == FORMAT else {}
+    except (FileNotFoundError, ValueError):
         return {}
-
-
-def _format(text: str) -> object:
-    content = json.loads(text)
-    return content.get("format") if isinstance(content, dict) else None

@@ -25,6 +25,11 @@ def unit(metric: str) -> str:
     return METRICS[metric].unit.words
 
 
+def unit_of_a_year(metric: str) -> str:
+    """The unit of its total in a year: ``partition-minutes a year``."""
+    return f"{METRICS[metric].unit.year} a year"
+
+
 def in_unit(metric: str) -> float:
     """What a stored value is multiplied with to have the unit in words."""
     return METRICS[metric].unit.factor

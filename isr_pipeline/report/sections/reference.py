@@ -26,6 +26,7 @@ from isr_pipeline.verdicts.quantities import (
     label,
     plain,
     unit,
+    unit_of_a_year,
 )
 from isr_pipeline.verdicts.year import AT_END, kinds_of, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
@@ -117,10 +118,7 @@ def _years(data: NightData) -> dict[str, Year]:
 
 def _table(data: NightData) -> str:
     years = _years(data)
-    units = {
-        name: f"{METRICS[name].unit.year} a year" if name in years else unit(name)
-        for name in COLUMNS
-    }
+    units = {name: unit_of_a_year(name) if name in years else unit(name) for name in COLUMNS}
     head = [("configuration", "")]
     head += [(f"{label(name)}<br><small>{units[name]}</small>", "n") for name in COLUMNS]
     repair = next((one.repair_before for one in data.against.values()), None)
