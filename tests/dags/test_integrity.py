@@ -115,13 +115,13 @@ class TestEveryExperiment:
     """A DAG for each file of `config/experiments`."""
 
     READ = (
-        "import json, sys, time\n"
+        "import json, sys\n"
         "from pathlib import Path\n"
         "from airflow.dag_processing.dagbag import BundleDagBag\n"
         "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
-        "folder, began = Path(sys.argv[1]), time.process_time()\n"
+        "folder = Path(sys.argv[1])\n"
         "bag = BundleDagBag(folder, bundle_path=folder, bundle_name='dags-folder')\n"
-        "json.dump({'seconds': time.process_time() - began, 'errors': bag.import_errors,\n"
+        "json.dump({'errors': bag.import_errors,\n"
         "  'paused': {one.dag_id: one.is_paused_upon_creation for one in bag.dags.values()},\n"
         "  'schedules': {one.dag_id: getattr(one.timetable, 'expression', None)"
         " for one in bag.dags.values()},\n"
@@ -189,15 +189,14 @@ class TestEveryExperiment:
             "(at most 60), with .yaml"
         }
 
-    def test_twenty_files_are_read_fast(self, config: Path) -> None:
-        """In under a second of processor time, without the kernel."""
+    def test_twenty_files_are_read_without_the_kernel(self, config: Path) -> None:
+        """Airflow reads the files all day; how long it takes, `benchmarks.parsing` says."""
         folder = config / "experiments"
         for number in range(20 - len(list(folder.glob("*.yaml")))):
             shutil.copy(folder / "operators.yaml", folder / f"copy-{number}.yaml")
-        twice = [self.read(config) for _ in range(2)]  # another program may slow one of them
-        assert min(found["seconds"] for found in twice) < 1
-        assert len(twice[0]["schedules"]) == 22
-        assert not twice[0]["kernel"]
+        found = self.read(config)
+        assert len(found["schedules"]) == 22
+        assert not found["kernel"]
 
 
 class TestNightly:
