@@ -181,7 +181,7 @@ def hw_moved(world: World, partition: Partition, still_below: int) -> None:
                 world.readers_wait_time += waited
         if world.now - since >= world.request_timeout_us:
             other = _unavailable_so_far(world, partition) - partition.unavailable_before
-            world.unavailable_time += max(0, _since(world, since) - other)
+            partition.unavailable_time += max(0, _since(world, since) - other)
         partition.stands_since = -1
     if still_below:
         hw_stands(world, partition)

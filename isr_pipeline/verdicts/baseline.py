@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.storage.places import Place
 
-FORMAT = 4
+FORMAT = 5
 """Number of the format of baseline.json: one more when an older one cannot be read any more."""
 
 WHOLE_SOURCE = "source"

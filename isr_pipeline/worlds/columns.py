@@ -369,6 +369,14 @@ _ROWS = (
         "Batches never committed by the horizon.",
     ),
     Metric(
+        "partitions_unavailable",
+        "partitions_unavailable",
+        lambda m: m.unavailable_ever,
+        _a_scenario("partitions"),
+        "partitions unavailable",
+        "Partitions in which an acks=all producer got nothing acknowledged for some time.",
+    ),
+    Metric(
         "partitions_unavailable_at_end",
         "partitions_unavailable_at_end",
         lambda m: m.unavailable_at_end,

@@ -22,6 +22,7 @@ class Measured:
         exposure: partitions times simulated time after warm-up, in us.
         offline, under_min, under_replicated, unavailable, one_replica: partition-time in that
             state, in us.
+        unavailable_ever: partitions that took no acks=all produce for some time after warm-up.
         unavailable_at_end: partitions that take no acks=all produce at the horizon.
         latencies: how many batches have a commit latency in a bucket of the histogram or below it;
             ``acks_1_latencies``, ``acks_all_latencies``: likewise of produce latencies.
@@ -34,6 +35,7 @@ class Measured:
     under_replicated: int
     unavailable: int
     one_replica: int
+    unavailable_ever: int
     unavailable_at_end: int
     latencies: npt.NDArray[np.int64]
     acks_1_latencies: npt.NDArray[np.int64]
@@ -65,8 +67,9 @@ def measured_in(w: npt.NDArray[np.int64]) -> Measured:
         time("offline_time"),
         time("under_min_isr_time"),
         time("under_replicated_time"),
-        time("unavailable_time") + world.unavailable_time,
+        time("unavailable_time"),
         time("one_replica_time"),
+        int(np.count_nonzero(partitions["unavailable_time"])),
         int(np.count_nonzero(partitions["flags"] & Standing.UNAVAILABLE)),
         numbers_of(w, "latencies").cumsum(),
         numbers_of(w, "acks_1_latencies").cumsum(),

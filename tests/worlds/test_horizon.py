@@ -40,3 +40,13 @@ def test_what_has_not_healed_goes_on() -> None:
     more = run(longer).outcome["produce_unavailable_us"] - once["produce_unavailable_us"]
     assert once["partitions_unavailable_at_end"] > 0
     assert more == once["partitions_unavailable_at_end"] * 1_000_000
+
+
+def test_partitions_that_took_no_produce_are_counted_once() -> None:
+    """However often and long: a dead broker's and those of a pause; none of a quiet scenario."""
+    quiet = run(drawn("quiet")).outcome
+    dead = run(drawn("stall_then_death")).outcome
+    assert quiet["partitions_unavailable"] == 0
+    assert quiet["produce_unavailable_us"] == 0
+    assert dead["partitions_unavailable_at_end"] <= dead["partitions_unavailable"] <= 60
+    assert dead["produce_unavailable_us"] <= dead["partitions_unavailable"] * 120_000_000

@@ -180,7 +180,6 @@ class World(Row, lines=True, header=True):
     dropped_events: Cell  # msr
     controller_out_until: Until  # flt: end of a controller outage, 0 if none
     controller_resumed: Flag  # flt: the same controller comes back
-    unavailable_time: Total  # msr
     readers_wait_time: Total  # msr
     controller_out_since: Time  # flt
     sample_count: Cell  # msr
