@@ -25,7 +25,7 @@ from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
 from isr_pipeline.report.page import Page
-from isr_pipeline.report.sections import answer
+from isr_pipeline.report.sections import SECTIONS
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
@@ -278,7 +278,8 @@ class TestPage:
             made = case({LAG: 16_000, SESSION: 9_000}, {LAG: 4_000, SESSION: session})
             page = Page()
             page.explained["lag-20s"] = explain(made, compiled=False)
-            text[session] = answer.body(page, data)
+            (answer,) = (one for one in SECTIONS if one.name == "answer")
+            text[session] = answer.drawn(page, data)
         said = f'<a href="#why">First differing event</a> decided by {LAG}: 16000 to 4000.'
         command = "<code>isr-pipeline blame 2026-11-20 today --experiment made</code>"
         assert f"<p>{said}</p>" in text[9_000]
