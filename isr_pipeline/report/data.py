@@ -315,7 +315,7 @@ class NightData:
 
     @cached_property
     def trend(self) -> pd.DataFrame:
-        """Columns night, config_name, metric, value: of the regression panel, oldest first."""
+        """Columns night, config_name, metric, value: of the standing panel, oldest first."""
         nights = store.list_nights(self.plan.experiment, table="summary")
         nights = [night for night in nights if night <= self.plan.night][-NIGHTS_SHOWN:]
         parts = []
@@ -331,7 +331,7 @@ class NightData:
         return pd.concat(parts, ignore_index=True)
 
     def _same_panel(self, night: str) -> bool:
-        """Whether a night had tonight's regression panel: values of two panels are no curve."""
+        """Whether a night had tonight's standing panel: values of two panels are no curve."""
         file = Home.from_environment().night_dir(self.plan.experiment, night) / "plan.json"
         try:
             return bool(json.loads(file.read_text())["panel_digest"] == self.plan.panel_digest)

@@ -118,7 +118,10 @@ class TestWords:
         page = render(read_night(world.plan(NIGHT)))
         assert "A zero means that none of 120 scenarios has any. Further scenarios may" in page
         assert re.search(r"0<small class=limit>at most [\d.]+ % of scenarios</small>", page)
-        for unclear in ("rule of three", "in ≤", "Failure detector", "main keys"):
+        for unclear in (
+            *("rule of three", "in ≤", "Failure detector", "main keys"),
+            "regression panel",  # it sounds as if something had regressed in it
+        ):
             assert unclear not in page
 
     def test_what_a_kind_of_fault_causes_has_a_row_per_configuration(
@@ -189,7 +192,7 @@ class TestPage:
         assert len(set(commands)) == 3
 
     def test_a_loss_in_a_further_stage_is_named_and_drawn(self, regressed: World) -> None:
-        """A scenario that the regression panel lacks, as `alone` may have, has its command too."""
+        """A scenario that the standing panel lacks, as `alone` may have, has its command too."""
         plan = regressed.plan(LATER)
         single_scenario("confirm-0097")
         single = render(read_night(plan)).split('<section id="single"')[1]

@@ -25,7 +25,7 @@ GROUPS_OPEN = 8
 QUIET = frozenset({Status.UNCHANGED, Status.OK, Status.BASELINE})
 
 Cell = tuple[str, float | None, MetricVerdict | None]
-"""A metric, its value over the regression panel, and what was judged; None if it has no value."""
+"""A metric, its value over the standing panel, and what was judged; None if it has no value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ def values(_: Page, data: NightData) -> dict[str, Any]:
         "pairs": f"{panel.missing.size} ({len(panel.scenario_ids)} × {len(panel.config_ids)})",
         "missing": str(int(panel.missing.sum())),
         "event budget spent": str(int(panel.failed.sum())),
-        "regression panel": plan.panel_digest,
+        "standing panel": plan.panel_digest,
         "confirm panel": plan.confirm_digest,
         "outcomes judged": data.verdict.outcomes_digest,
         "version": plan.version,
