@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isr_pipeline.report.data import NightData
     from isr_pipeline.report.page import Figure, Page
     from isr_pipeline.report.scenario import Shown
-    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict
+    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, StratumVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,14 @@ class Change:
     """What became of a metric.
 
     Attributes:
-        metric: its verdict, with every stratum.
+        metric: its verdict.
+        strata: each stratum, what it is called first.
         figure: each differing scenario's change.
         decided: the scenarios that decided, if they are shown.
     """
 
     metric: MetricVerdict
+    strata: list[tuple[str, StratumVerdict]]
     figure: Figure | None
     decided: list[Shown]
 
@@ -44,4 +46,5 @@ def change_of(
         quantities.label(metric.metric),
         f": each differing scenario's change, {METRICS[metric.metric].unit.total}",
     )
-    return Change(metric, figure, decided or [])
+    strata = [(data.called(each.stratum), each) for each in metric.strata]
+    return Change(metric, strata, figure, decided or [])

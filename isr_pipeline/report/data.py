@@ -92,6 +92,10 @@ class NightData:
         """Return a configuration by its id."""
         return next(one for one in self.plan.configurations if one.config_id == config_id)
 
+    def called(self, stratum: str) -> str:
+        """What happens in the scenarios of a stratum."""
+        return self.plan.definition.profile.called(stratum)
+
     def name(self, config_id: str) -> str:
         """Name of a configuration."""
         return str(self.configuration(config_id).name)

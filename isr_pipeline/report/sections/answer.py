@@ -129,7 +129,7 @@ def _flagged(page: Page, data: NightData, one: ConfigVerdict) -> Flagged:
     return Flagged(
         verdict=one,
         settings=words.settings(data.configuration(one.config_id), data.reference),
-        metrics=[(metric, _ratio(metric), _most(metric)) for metric in telling],
+        metrics=[(metric, _ratio(metric), _most(data, metric)) for metric in telling],
         parting=parting,
         changes=[change.text for change in (*changes.of(one.config_id), *changes.shared)],
     )
@@ -140,7 +140,7 @@ def _ratio(one: MetricVerdict) -> str:
     return how_much(one.metric, one.ratio, ends, means)
 
 
-def _most(one: MetricVerdict) -> str:
+def _most(data: NightData, one: MetricVerdict) -> str:
     """The stratum in which a metric changed most, of those that are called as it is."""
     same = [part for part in one.strata if part.status is one.status]
     if not same:
@@ -149,7 +149,7 @@ def _most(one: MetricVerdict) -> str:
     sizes = {part.stratum: math.inf if part.ratio is None else part.ratio for part in same}
     most = max(same, key=lambda part: sizes[part.stratum] * (1 if worse else -1))
     means = (most.baseline_value, most.value)
-    return stratum_change(one.metric, most.stratum, most.ratio, means)
+    return stratum_change(one.metric, data.called(most.stratum), most.ratio, means)
 
 
 def _scenario(page: Page, data: NightData) -> Told | None:

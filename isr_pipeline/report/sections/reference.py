@@ -92,13 +92,15 @@ def lines(data: NightData) -> tuple[list[Line], int]:
     against = data.verdict.against_reference
     asked = [one for one in against if data.configuration(one.config_id).group == ASKED]
     told = (asked or against)[:SHOWN]
-    return [_line(one) for one in told], len(against) - len(told)
+    return [_line(data, one) for one in told], len(against) - len(told)
 
 
-def _line(one: AgainstReference) -> Line:
+def _line(data: NightData, one: AgainstReference) -> Line:
     if not one.weaker or one.problem:
-        return Line(one.name, "", differences.sentence(one))
-    return Line(one.name, differences.promise(one), "; ".join(differences.effects(one)))
+        return Line(one.name, "", differences.sentence(one, data.called))
+    return Line(
+        one.name, differences.promise(one), "; ".join(differences.effects(one, data.called))
+    )
 
 
 def values(page: Page, data: NightData) -> dict[str, Any]:
@@ -127,6 +129,7 @@ def values(page: Page, data: NightData) -> dict[str, Any]:
         "produce": PRODUCE,
         "guarding": (ONE_REPLICA, LOST),
         "colours": COLOURS,
+        "called": data.called,
     }
 
 

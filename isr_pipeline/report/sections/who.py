@@ -25,12 +25,13 @@ class Hurt:
     Attributes:
         verdict: the configuration's.
         head: heads of the columns.
-        rows: stratum, its share of the population, its verdict under each metric.
+        rows: what a stratum is called, its name and its share of the population, its verdict
+            under each metric.
     """
 
     verdict: ConfigVerdict
     head: list[tuple[str, str]]
-    rows: list[tuple[str, float, Parts]]
+    rows: list[tuple[str, str, float, Parts]]
 
 
 def values(_: Page, data: NightData) -> dict[str, Any] | None:
@@ -44,20 +45,23 @@ def values(_: Page, data: NightData) -> dict[str, Any] | None:
         return None
     telling.sort(key=lambda pair: min(TOLD.index(metric.status) for metric in pair[1]))
     return {
-        "hurt": [_hurt(one, metrics) for one, metrics in telling[:REGRESSIONS_SHOWN]],
+        "hurt": [_hurt(data, one, metrics) for one, metrics in telling[:REGRESSIONS_SHOWN]],
         "words": WORD,
         "more": len(telling) - REGRESSIONS_SHOWN,
     }
 
 
-def _hurt(one: ConfigVerdict, metrics: list[MetricVerdict]) -> Hurt:
+def _hurt(data: NightData, one: ConfigVerdict, metrics: list[MetricVerdict]) -> Hurt:
     ordered = in_order(metrics)
     by_metric = [{part.stratum: part for part in metric.strata} for metric in ordered]
     shares = {part.stratum: part.share for metric in metrics for part in metric.strata}
-    rows = [(name, share, [of.get(name) for of in by_metric]) for name, share in shares.items()]
-    head = [("stratum", ""), ("of the population", "n")]
+    rows = [
+        (data.called(name), name, share, [of.get(name) for of in by_metric])
+        for name, share in shares.items()
+    ]
+    head = [("scenarios with", ""), ("of the population", "n")]
     head += [(quantities.label(metric.metric), "n") for metric in ordered]
-    return Hurt(one, head, sorted(rows, key=lambda row: _rank(row[2])))
+    return Hurt(one, head, sorted(rows, key=lambda row: _rank(row[-1])))
 
 
 def _rank(parts: Parts) -> tuple[int, int]:
