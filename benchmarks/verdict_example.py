@@ -91,7 +91,7 @@ def draw(found: list[Pair], file: Path = PICTURE) -> None:
         axes.axhline(strata.index(name) - 0.5, color="#dddddd", linewidth=1)
     axes.set_xlabel("produce unavailable, % of partition-time")
     axes.set_title(
-        "One line is one scenario of the regression panel: grey the baseline, orange tonight",
+        "One line is one scenario of the standing panel: grey the baseline, orange tonight",
         fontsize=10,
         loc="left",
     )

@@ -205,7 +205,7 @@ def night_run(
         ),
     ] = DEFAULT_EXPERIMENT,
     panel_size: Annotated[
-        int | None, typer.Option("--panel-size", help="Scenarios in the regression panel.")
+        int | None, typer.Option("--panel-size", help="Scenarios in the standing panel.")
     ] = None,
     spark_master: Annotated[
         str | None, typer.Option("--spark-master", metavar="URL", help="Default: local[*].")

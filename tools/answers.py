@@ -78,7 +78,7 @@ def block(experiment: str) -> str:
             f"{line['machine']}."
         ),
         *_differences(line),
-        "Each configuration over the regression panel, weighted to the population of faults:",
+        "Each configuration over the standing panel, weighted to the population of faults:",
         "\n".join(
             [
                 f"| group | configuration | {head} |",

@@ -38,7 +38,7 @@ Arm = tuple[str, str]
 
 
 def experiment_of(scenarios: int) -> Experiment:
-    """The experiment whose regression panel is the pool."""
+    """The experiment whose standing panel is the pool."""
     panels = Panels(regression=scenarios, confirm=scenarios)
     update = {"panels": panels, "seed": SEED}
     return load_experiment(EXPERIMENT).model_copy(update=update)

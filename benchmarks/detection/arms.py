@@ -74,7 +74,7 @@ def verdicts_of(
     """Verdicts on all configurations, look after look until nothing is open, and how many tests.
 
     Args:
-        night: with its regression panel, and further scenarios of every stratum.
+        night: with its standing panel, and further scenarios of every stratum.
         settings: of verdicts.
         most_looks: after which the budget is spent.
         as_one: whether the verdicts know of no strata.
@@ -171,7 +171,7 @@ def without_materiality(night: Night, settings: VerdictSettings) -> Alarms:
 
 
 def without_confirmation(night: Night, settings: VerdictSettings) -> Alarms:
-    """The permutation test of the regression panel alone, at the rate of improvements."""
+    """The permutation test of the standing panel alone, at the rate of improvements."""
     strict = settings.model_copy(
         update={"suspicion_rate": settings.false_discovery_rate, "suspicion_share": 1.0}
     )

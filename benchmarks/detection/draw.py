@@ -2,7 +2,7 @@
 
 The pool stands for all scenarios there are: whoever draws from it puts back what was drawn, so that
 a night of a large budget knows no more of the pool than it would of the world. A night has a
-regression panel, and further scenarios for what that leaves open, in the strata that are asked for.
+standing panel, and further scenarios for what that leaves open, in the strata that are asked for.
 Every configuration of a night draws its own scenarios: twenty-two configurations then have as many
 independent chances to go wrong, where a real night's share one panel.
 
@@ -63,7 +63,7 @@ class Night:
 
     Attributes:
         arms: what each configuration became since the baseline.
-        regression: (new, old) outcomes on the regression panel.
+        regression: (new, old) outcomes on the standing panel.
         first: stratum -> its scenarios.
         stages: within the budget.
         confirm: stratum -> scenarios of the confirm panel, which is the first stage.

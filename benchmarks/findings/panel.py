@@ -38,7 +38,7 @@ def outcomes(experiment: Experiment, count: int) -> Iterator[list[dict[str, Any]
     """Simulate the panel; rows of the outcomes table, a scenario at a time.
 
     Args:
-        experiment: its regression panel and its configurations.
+        experiment: its standing panel and its configurations.
         count: how many processes simulate at once.
 
     Raises:

@@ -36,7 +36,7 @@ class NightFigures:
 
     Attributes:
         experiment, night: which one; ``begun``: when, UTC; ``code_version``: what made it.
-        pairs: scenarios x configurations of its regression panel.
+        pairs: scenarios x configurations of its standing panel.
         seconds: task -> seconds (of a mapped task: all its instances); ``start`` is what came
             before the first task, ``between tasks`` what lay between them.
         total: from the program's start to the end of the last task.

@@ -283,6 +283,7 @@ class Experiment(Strict):
         if not self.cluster.hourly_load:
             del data["cluster"]["hourly_load"]  # an older experiment is what it was
         for stratum in data["profile"]["strata"].values():
+            del stratum["called"]  # no table has it
             if not stratum["parameters"]:
                 del stratum["parameters"]  # likewise
         if not self.simulated:

@@ -59,7 +59,7 @@ class Plan(Strict):
     Attributes:
         experiment: name; ``night``: YYYY-MM-DD.
         experiment_digest: of everything in the experiment that decides tables.
-        panel_digest: of the regression panel; ``confirm_digest``: likewise.
+        panel_digest: of the standing panel; ``confirm_digest``: likewise.
         panels: panel -> number of scenarios.
         configurations: all, in the experiment's order; ``shards``: the same, divided.
         reference: name of the configuration that the others are compared with.
@@ -87,7 +87,7 @@ class Plan(Strict):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """What may be simulated beyond the regression panel, the confirm panel first."""
+        """What may be simulated beyond the standing panel, the confirm panel first."""
         return planned_stages(self.panels, self.definition.budget)
 
     @property

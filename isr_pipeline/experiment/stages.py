@@ -1,7 +1,7 @@
 """How many scenarios a night may add where it cannot decide: stages, within a budget.
 
 The first stage is the confirm panel. The later ones go on with its sequence, so that the scenarios
-of some stages together are a panel of their own, independent of the regression panel that chose
+of some stages together are a panel of their own, independent of the standing panel that chose
 what they are asked about.
 """
 
@@ -17,7 +17,7 @@ from isr_pipeline.files.checks import number, whole
 from isr_pipeline.files.models import Strict
 
 PANEL_SIZE_MAX = 100_000
-"""Scenarios of a regression panel that a run may be asked for."""
+"""Scenarios of a standing panel that a run may be asked for."""
 
 CONFIRM = "confirm"
 FURTHER = ("further-1", "further-2")

@@ -70,7 +70,7 @@ def run_night(
     Args:
         experiment: a name from ``config/experiments``.
         night: YYYY-MM-DD.
-        panel_size: scenarios of the regression panel, None: as the experiment says.
+        panel_size: scenarios of the standing panel, None: as the experiment says.
         fail_on_regression: whether a confirmed regression makes the run fail.
         spark_master: Spark master URL, None: the connection that is set, else ``local[*]``.
         wait: for another ``make nightly`` to end, instead of being refused.

@@ -74,7 +74,7 @@ def _is_accepted(experiment: str, night: str) -> bool:
 
 
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
-    """What was simulated beyond the regression panel, and each configuration's differences."""
+    """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
 
@@ -170,7 +170,7 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
 
 
 def _configurations(plan: Plan) -> list[dict[str, Any]]:
-    """Every configuration with its verdict and its metrics over the regression panel."""
+    """Every configuration with its verdict and its metrics over the standing panel."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.sentences import reason  # noqa: PLC0415 - reads pydantic
@@ -244,7 +244,7 @@ def _decisions(verdict: ConfigVerdict | None) -> dict[str, dict[str, Any]]:
 
 
 def _metrics(plan: Plan) -> dict[str, dict[str, float | None]]:
-    """config_id -> metric -> value over the whole regression panel; empty without a summary."""
+    """config_id -> metric -> value over the whole standing panel; empty without a summary."""
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
 
     try:

@@ -61,7 +61,7 @@ def run_in_process(
     Args:
         experiment: a name from ``config/experiments``.
         night: YYYY-MM-DD.
-        panel_size: scenarios of the regression panel, None: as the experiment says.
+        panel_size: scenarios of the standing panel, None: as the experiment says.
         fail_on_regression: whether a confirmed regression makes the night fail.
         spark_master: Spark master URL, None: ``SPARK_MASTER``, else ``local[*]``.
         wait: for another ``make nightly`` to end, instead of being refused.

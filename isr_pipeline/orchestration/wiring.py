@@ -94,7 +94,7 @@ NIGHT_PARAMS = {
         minimum=1,
         maximum=PANEL_SIZE_MAX,
         title="Scenarios",
-        description=f"Scenarios in the regression panel, 1 to {PANEL_SIZE_MAX}. Empty: as the "
+        description=f"Scenarios in the standing panel, 1 to {PANEL_SIZE_MAX}. Empty: as the "
         "experiment says. Another size is another panel: no comparison with the accepted baseline.",
     ),
     "fail_on_regression": Param(

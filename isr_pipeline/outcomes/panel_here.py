@@ -32,7 +32,7 @@ REGRESSION = "regression"
 def simulate_panel(
     experiment: Experiment, configurations: Sequence[Configuration]
 ) -> Iterator[dict[str, Any]]:
-    """Simulate an experiment's regression panel by the present code, in this process.
+    """Simulate an experiment's standing panel by the present code, in this process.
 
     Args:
         experiment: as read.

@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.report import charts
-from isr_pipeline.report.page import Page, fold, strata_table
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.report.data import NightData
-    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict
+    from isr_pipeline.report.page import Figure, Page
+    from isr_pipeline.report.scenario import Shown
+    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, StratumVerdict
 
 
-def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
-    """The reason, each differing scenario's change, and the table of strata."""
-    label = escape(quantities.label(metric.metric))
-    drawn = page.figure(
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of a metric.
+
+    Attributes:
+        metric: its verdict.
+        strata: each stratum, what it is called first.
+        figure: each differing scenario's change.
+        decided: the scenarios that decided, if they are shown.
+    """
+
+    metric: MetricVerdict
+    strata: list[tuple[str, StratumVerdict]]
+    figure: Figure | None
+    decided: list[Shown]
+
+
+def change_of(
+    page: Page,
+    data: NightData,
+    one: ConfigVerdict,
+    metric: MetricVerdict,
+    decided: list[Shown] | None = None,
+) -> Change:
+    """A metric's change, drawn."""
+    figure = page.figure(
         charts.differences(data, one, metric.metric),
-        f"<strong>{label}</strong>: each differing scenario's change, "
-        f"{METRICS[metric.metric].unit.total}",
+        quantities.label(metric.metric),
+        f": each differing scenario's change, {METRICS[metric.metric].unit.total}",
     )
-    reason = f"<p><strong>{label}</strong>: {escape(reason_of_metric(metric))}</p>"
-    each = drawn + strata_table(metric)
-    return reason + (fold("Each scenario's change, and every stratum", each) if each else "")
+    strata = [(data.called(each.stratum), each) for each in metric.strata]
+    return Change(metric, strata, figure, decided or [])

@@ -23,6 +23,9 @@ ACCENT, WARM, MUTED, INK = "var(--accent)", "var(--warm)", "var(--muted)", "var(
 LINES = (ACCENT, WARM, "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(--line-6)")
 
 ROW_HEIGHT = 22
+SLANTED = 6
+"""Height that a character of a slanted name takes, in pixels."""
+
 SHARE_MIN = 1.0
 """Percent of a metric's total from which on a kind has a column."""
 
@@ -216,11 +219,13 @@ def causes(data: NightData, metric: str, by: str) -> Chart | None:
     shares = 100 * totals / np.maximum(totals.sum(axis=0, keepdims=True), 1e-300)
     seen = shares.max(axis=1) >= SHARE_MIN
     names = [data.short[one] for one in data.panel.config_ids]
+    told = [data.called(kind) if by == "strata" else kind for kind in kinds]
+    across = [kind for kind, shown in zip(told, seen, strict=True) if shown]
     return {
         "data": [
             {
                 "type": "heatmap",
-                "x": [kind for kind, shown in zip(kinds, seen, strict=True) if shown],
+                "x": across,
                 "y": names,
                 "z": numbers(shares[seen].T),
                 "zmin": 0,
@@ -242,7 +247,7 @@ def causes(data: NightData, metric: str, by: str) -> Chart | None:
                 "showgrid": False,
                 "autorange": "reversed",
             },
-            "height": 130 + ROW_HEIGHT * len(names),
+            "height": 50 + SLANTED * max(map(len, across)) + ROW_HEIGHT * len(names),
         },
     }
 

@@ -86,7 +86,7 @@ SCENARIOS = 2000
 """Scenarios unless somebody says otherwise: a first answer in about three minutes on two cores."""
 
 NIGHT = "2026-01-01"
-"""Of the plan; no scenario of a regression panel depends on it."""
+"""Of the plan; no scenario of a standing panel depends on it."""
 
 ANSWERED = (LOST, ONE_REPLICA, PRODUCE, OFFLINE)
 """Metrics that have a line of their own: records first, then what producers feel."""
@@ -317,7 +317,7 @@ def _panels(
     simulate: Simulate,
     what: str,
 ) -> list[PanelOutcomes]:
-    """Simulate the regression panel of each experiment under A and B."""
+    """Simulate the standing panel of each experiment under A and B."""
     drawn = [list(draw_panel(one.source, REGRESSION)) for one in experiments]
     every = [(row, configurations) for rows in drawn for row in rows]
     ids = [one.config_id for one in configurations]

@@ -92,6 +92,10 @@ class NightData:
         """Return a configuration by its id."""
         return next(one for one in self.plan.configurations if one.config_id == config_id)
 
+    def called(self, stratum: str) -> str:
+        """What happens in the scenarios of a stratum."""
+        return self.plan.definition.profile.called(stratum)
+
     def name(self, config_id: str) -> str:
         """Name of a configuration."""
         return str(self.configuration(config_id).name)
@@ -315,7 +319,7 @@ class NightData:
 
     @cached_property
     def trend(self) -> pd.DataFrame:
-        """Columns night, config_name, metric, value: of the regression panel, oldest first."""
+        """Columns night, config_name, metric, value: of the standing panel, oldest first."""
         nights = store.list_nights(self.plan.experiment, table="summary")
         nights = [night for night in nights if night <= self.plan.night][-NIGHTS_SHOWN:]
         parts = []
@@ -331,7 +335,7 @@ class NightData:
         return pd.concat(parts, ignore_index=True)
 
     def _same_panel(self, night: str) -> bool:
-        """Whether a night had tonight's regression panel: values of two panels are no curve."""
+        """Whether a night had tonight's standing panel: values of two panels are no curve."""
         file = Home.from_environment().night_dir(self.plan.experiment, night) / "plan.json"
         try:
             return bool(json.loads(file.read_text())["panel_digest"] == self.plan.panel_digest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
@@ -23,27 +24,32 @@ IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 RATE: float = VerdictSettings.model_fields["false_discovery_rate"].default
 """False discoveries that a night allows unless `verdicts.yaml` says otherwise."""
 
+Called = Callable[[str], str]
+"""Gives what a stratum is called."""
+
 WORDS = (Word.WORSE, Word.BETTER, Word.UNDECIDED, Word.NONE)
 """Words in the order of a sentence."""
 
 
-def sentence(one: AgainstReference) -> str:
+def sentence(one: AgainstReference, called: Called = str) -> str:
     """Everything that differs: ``worse: ISR flaps 1.9 × (1.4 to 2.6); better: …``."""
     if one.problem:
         return f"not compared: {one.problem}"
     promised = [promise(one)] if one.weaker else []
     kept = [f"as compared in night {one.night}"] if one.night else []
-    return "; ".join([*promised, *(effects(one) or ["the same in every scenario"]), *kept])
+    return "; ".join([*promised, *(effects(one, called) or ["the same in every scenario"]), *kept])
 
 
-def effects(one: AgainstReference) -> list[str]:
-    """What differs, a part for each word."""
+def effects(one: AgainstReference, called: Called = str) -> list[str]:
+    """What differs, a part for each word; strata are named as ``called`` has it."""
     differing = sorted(
         (each for each in one.differences if each.differing), key=lambda each: place(each.metric)
     )
     parts = []
     for word in WORDS:
-        told = [f"{label(each.metric)} {size(each)}" for each in differing if each.word is word]
+        told = [
+            f"{label(each.metric)} {size(each, called)}" for each in differing if each.word is word
+        ]
         parts += [f"{word}: {', '.join(told)}"] if told else []
     return parts
 
@@ -53,19 +59,23 @@ def place(metric: str) -> int:
     return IN_ORDER.index(metric) if metric in IN_ORDER else len(IN_ORDER)
 
 
-def size(one: Difference) -> str:
+def size(one: Difference, called: Called = str) -> str:
     """``0.61 × (0.52 to 0.7)`` or from none to how much, and the strata that differ from it."""
     ends, means = (one.low, one.high), (one.before, one.after)
-    strata = [_in_stratum(one.metric, each) for each in one.strata if each.word is not one.word]
+    strata = [
+        _in_stratum(one.metric, each, called(each.stratum))
+        for each in one.strata
+        if each.word is not one.word
+    ]
     newly = f"newly in {', '.join(one.newly)}" if one.newly else ""
     beside = "; ".join(filter(None, (newly, _chance(one), *strata)))
     found = sentences.how_much(one.metric, one.ratio, ends, means)
     return f"{found} ({beside})" if beside else found
 
 
-def _in_stratum(metric: str, one: StratumDifference) -> str:
+def _in_stratum(metric: str, one: StratumDifference, called: str) -> str:
     means = (one.before, one.after)
-    return f"{one.word} in {sentences.stratum_change(metric, one.stratum, one.ratio, means)}"
+    return f"{one.word} in {sentences.stratum_change(metric, called, one.ratio, means)}"
 
 
 def _chance(one: Difference) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from html import escape
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,9 +30,10 @@ _LONG = re.compile(rf"\S{{{NARROW + 1},}}")
 """A word that is broken rather than left whole."""
 
 
-def breakable(text: str) -> str:
+def breakable(text: str) -> Markup:
     """Text as HTML in which a line may break after each sign of a long name."""
-    return _LONG.sub(lambda word: _BREAK.sub(r"\1<wbr>", word[0]), escape(text))
+    parts = _LONG.sub(lambda word: _BREAK.sub("\\1\0", word[0]), text).split("\0")
+    return Markup("<wbr>").join(parts)
 
 
 def shortened(names: Iterable[str], room: int) -> dict[str, str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from html import escape
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.report.assets import asset, drawing
 from isr_pipeline.report.lanes import MAX_LANES, draw, queues
-from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import fold
 from isr_pipeline.report.story import Run, Story
+from isr_pipeline.report.templates import rendered
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
 
@@ -29,8 +27,26 @@ LEGEND = (
     "partition has no leader (offline). A white stroke on a leader: a planned tick of its "
     "isr-expiration task, until it first dies. Shaded: a fault."
 )
+EVENT = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
+"""What the table of events shows of each."""
+
 SAMPLES = 800
 """Samples of LEO, HW and queue depth over a run: enough for a page's width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A row of the outcome.
+
+    Attributes:
+        words: what was measured; ``column``: as tables and experiment files have it, if they do.
+        values: of each run, in ``unit``.
+    """
+
+    words: str
+    column: str
+    values: list[str]
+    unit: str
 
 
 def sample_period_ms(scenario: Scenario) -> float:
@@ -53,12 +69,8 @@ def write_trace(story: Story, results: Sequence[Result], path: Path) -> Path:
         story,
         path,
         samples=results[-1].samples,
-        tables=fold(
-            "<h2>Outcome</h2>",
-            _outcome([one.outcome for one in results], story.headings),
-            opened=True,
-        )
-        + fold("<h2>Events</h2>", _events(story.runs[-1].events), opened=True),
+        outcome=_outcome([one.outcome for one in results]),
+        events=_events(story.runs[-1].events),
     )
 
 
@@ -70,29 +82,35 @@ def write_runs(
 
 
 def write_page(
-    story: Story, path: Path, *, samples: Samples | None = None, tables: str = ""
+    story: Story,
+    path: Path,
+    *,
+    samples: Samples | None = None,
+    outcome: Sequence[Measure] = (),
+    events: Sequence[Sequence[str]] = (),
 ) -> Path:
-    """Write a story with its lanes as a page of its own."""
-    scenario = story.scenario
-    chart: Chart = drawn(story, samples)
-    title = escape(scenario.scenario_id)
-    told = "".join(f"<li>{escape(line)}</li>" for line in story.lines(len(story.shown(MAX_LANES))))
-    text = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{title}</title><style>{asset('page.css')}</style></head><body>"
-        '<a class="skip" href="#main">Skip to the lanes</a>'
-        f"<header><div><p class=where>{_what(scenario)}</p>"
-        f"<h1>{breakable(scenario.scenario_id)}</h1></div></header>"
-        f'<main id="main" tabindex="-1"><ul class="story">{told}</ul><figure>'
-        f"<figcaption>{LEGEND}{_no_queue(samples)}</figcaption>"
-        f'<div id="timeline" class="chart" role="img" aria-label="Timeline of {title}" '
-        f'style="height:{chart["layout"]["height"]}px"></div></figure>'
-        f"{tables}</main>{drawing({'timeline': chart})}</body></html>\n"
-    )
+    """Write a story with its lanes as a page of its own.
+
+    Args:
+        story: what is told.
+        path: the file to write; its folder is made.
+        samples: of the last run, if curves are drawn.
+        outcome: rows of a table of what was measured.
+        events: rows of a table of events, its head first.
+    """
+    values = {
+        "title": story.scenario.scenario_id,
+        "about": _about(story.scenario),
+        "lines": story.lines(len(story.shown(MAX_LANES))),
+        "legend": LEGEND,
+        "no_queue": samples is not None and not queues(samples),
+        "headings": story.headings,
+        "outcome": outcome,
+        "events": events,
+        "charts": {"timeline": drawn(story, samples)},
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(rendered("trace.html", values) + "\n", encoding="utf-8")
     return path
 
 
@@ -103,41 +121,27 @@ def drawn(story: Story, samples: Samples | None = None, *, most: int = MAX_LANES
     return chart
 
 
-def _no_queue(samples: Samples | None) -> str:
-    """A sentence in place of the queues' panel where it would be all zero."""
-    if samples is None or queues(samples):
-        return ""
-    return " No request waits in a broker's queue at any sampled moment."
-
-
-def _what(scenario: Scenario) -> str:
+def _about(scenario: Scenario) -> str:
     """What the page is about, for who was sent it."""
     cluster = scenario.cluster
-    return escape(
+    return (
         f"A scenario of {scenario.horizon_ms / 1000:g} s for isr-pipeline, a simulator of Kafka's "
         f"replication rules: {counted(len(cluster.brokers), 'broker')} of release "
         f"{cluster.release}, {counted(len(scenario.faults), 'fault')}"
     )
 
 
-def _outcome(outcomes: Sequence[Mapping[str, Any]], headings: Sequence[str]) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{_measure(name)}</th>'
-        + "".join(f'<td class="n">{_value(name, one[name])}</td>' for one in outcomes)
-        + f"<td>{escape(quantities.unit(name)) if name in METRICS else ''}</td></tr>"
+def _outcome(outcomes: Sequence[Mapping[str, Any]]) -> list[Measure]:
+    return [
+        Measure(
+            words=quantities.label(name),
+            column=name if name in METRICS else "",
+            values=[_value(name, one[name]) for one in outcomes],
+            unit=quantities.unit(name) if name in METRICS else "",
+        )
         for name in (*METRICS, *OF_THE_RUN)
         if name in outcomes[-1]
-    )
-    values = "".join(f'<th scope="col" class="n">{name}</th>' for name in headings)
-    head = f'<tr><th scope="col">measure</th>{values}<th scope="col">unit</th></tr>'
-    return _scrolled("Outcome", head, rows)
-
-
-def _measure(name: str) -> str:
-    """A column's name in words, and as tables and experiment files have it."""
-    if name not in METRICS:
-        return name.replace("_", " ")
-    return f"{escape(quantities.label(name))}<br><small><code>{breakable(name)}</code></small>"
+    ]
 
 
 def _value(name: str, value: Any) -> str:
@@ -150,18 +154,6 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _events(events: list[dict[str, Any]]) -> str:
-    names = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(_shown(event.get(name)))}</td>" for name in names) + "</tr>"
-        for event in events
-    )
-    return _scrolled("Events", f"<tr>{head}</tr>", rows)
-
-
-def _scrolled(name: str, head: str, rows: str) -> str:
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>'
-        f"<thead>{head}</thead><tbody>{rows}</tbody></table></div>"
-    )
+def _events(events: list[dict[str, Any]]) -> list[Sequence[str]]:
+    """The head of the table, then a row an event."""
+    return [EVENT, *([_shown(event.get(name)) for name in EVENT] for event in events)]

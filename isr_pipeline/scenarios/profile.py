@@ -122,6 +122,11 @@ class Stratum(Strict):
         "says otherwise: a part of its range that is worth a stratum of its own.",
     )
     why: Words = Field(default="", description="Where the share comes from.")
+    called: Words = Field(
+        default="",
+        description="What happens in its scenarios, in a few words; the report calls it so. "
+        "Absent: its name.",
+    )
 
     @property
     def share(self) -> float:
@@ -150,6 +155,11 @@ class FaultProfile(Strict):
     def parameters_in(self, stratum: str) -> dict[str, Distribution]:
         """How the parameters are drawn in a stratum."""
         return {**self.parameters, **self.strata[stratum].parameters}
+
+    def called(self, stratum: str) -> str:
+        """What happens in the scenarios of a stratum, also of one that there is no more."""
+        known = self.strata.get(stratum)
+        return known.called if known is not None and known.called else stratum
 
     @property
     def per_year(self) -> dict[Place, float]:

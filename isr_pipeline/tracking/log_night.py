@@ -232,7 +232,7 @@ def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag  # noqa: PLC0415
 
     panel = Dataset(
-        name=f"{plan.experiment} regression panel",
+        name=f"{plan.experiment} standing panel",
         digest=plan.panel_digest[:36],
         source_type="local",
         source=json.dumps(
@@ -240,7 +240,7 @@ def _log_panel(client: MlflowClient, run_id: str, plan: Plan) -> None:
         ),
         profile=json.dumps({"scenarios": plan.panels["regression"]}),
     )
-    context = [InputTag("mlflow.data.context", "regression panel")]
+    context = [InputTag("mlflow.data.context", "standing panel")]
     client.log_inputs(run_id, datasets=[DatasetInput(panel, context)])
 
 
@@ -305,7 +305,7 @@ def _params(configuration: Configuration) -> dict[str, object]:
 
 
 def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
-    """config_id -> MLflow metric -> value over the whole regression panel; NaN if there is none.
+    """config_id -> MLflow metric -> value over the whole standing panel; NaN if there is none.
 
     Shares are in percent, as everywhere else.
     """
@@ -321,7 +321,7 @@ def _summary_values(plan: Plan) -> dict[str, dict[str, float]]:
 
 
 def _whole_panel(plan: Plan) -> pd.DataFrame:
-    """Rows of the summary on the whole regression panel."""
+    """Rows of the summary on the whole standing panel."""
     summary = store.read_table("summary", plan.experiment, plan.night)
     return summary[(summary["panel"] == "regression") & (summary["stratum"] == "all")]
 

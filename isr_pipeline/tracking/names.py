@@ -141,7 +141,7 @@ def night_note(
 
     Args:
         verdict: the night's.
-        values: config_id -> MLflow metric -> value over the regression panel.
+        values: config_id -> MLflow metric -> value over the standing panel.
         links: text -> address.
         changed: what changed since the baseline, one line each.
         reference: name of what the others are compared with.
@@ -253,7 +253,7 @@ def _strata_rows(one: ConfigVerdict) -> list[str]:
 
 
 def _shown(values: Mapping[str, float]) -> list[str]:
-    """What the table shows of a configuration, of the regression panel as everything in MLflow."""
+    """What the table shows of a configuration, of the standing panel as everything in MLflow."""
     return [quantities.plain(values.get(metric_name(name))) for name in MAIN]
 
 

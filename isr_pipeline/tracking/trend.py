@@ -87,7 +87,7 @@ def log_trends(
         client: of the store.
         known: id of the trends' experiment in the store.
         verdict: the night's.
-        values: config_id -> MLflow metric -> value over the regression panel. The verdict's own may
+        values: config_id -> MLflow metric -> value over the standing panel. The verdict's own may
             be of further scenarios, which no other night has.
         reference: name of the configuration that the others are compared with.
     """

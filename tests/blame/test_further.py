@@ -1,4 +1,4 @@
-"""What only the further scenarios show: nothing of it is in the regression panel."""
+"""What only the further scenarios show: nothing of it is in the standing panel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOST_THERE = 129
 def night(before: dict[str, Any], after: dict[str, Any], change: Change) -> Case:
     """What is asked about `lag-20s`, whose settings changed, and its outcomes on the confirm panel.
 
-    Its ISR flaps rise on the regression panel: further scenarios are simulated for what is open.
+    Its ISR flaps rise on the standing panel: further scenarios are simulated for what is open.
     """
     world = World(
         scenarios=16, code_version=code_version(), scenario=CAREFUL, values={"lag-20s": before}
@@ -101,7 +101,7 @@ def section(name: str, text: str) -> str:
 
 @pytest.mark.usefixtures("home")
 class TestChangedOnConfirm:
-    """A metric that is identical on the regression panel and worse on the confirm panel."""
+    """A metric that is identical on the standing panel and worse on the confirm panel."""
 
     def test_its_scenarios_decide(self) -> None:
         """The deciding scenarios are of the confirm panel, as the metric is `regressed` there."""

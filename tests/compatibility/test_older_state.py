@@ -65,7 +65,7 @@ def refused(*arguments: str) -> str:
 
 
 def simulated(night: str) -> Plan:
-    """Plan a night with today's code and simulate its regression panel, without Spark."""
+    """Plan a night with today's code and simulate its standing panel, without Spark."""
     plan = make_plan(EXPERIMENT, night)
     schemas = {name: SCHEMAS[name] for name in ("outcomes", "events")}
     drawn = [asdict(row) for row in draw_panel(plan.definition.source, "regression")]

@@ -1,4 +1,4 @@
-"""The stages of a night: what its budget allows beyond the regression panel."""
+"""The stages of a night: what its budget allows beyond the standing panel."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class TestShown:
             assert said in page
 
     def test_a_cell_says_on_how_many_further_scenarios(self) -> None:
-        """What was asked and is decided by more than the regression panel."""
+        """What was asked and is decided by more than the standing panel."""
         world = World(names=NAMES, scenarios=40, budget=840, asked=True)
         verdict = staged(world, alike_but(FALLS))
         page = render(read_night(world.plan(LATER))).replace("<wbr>", "")

@@ -17,7 +17,8 @@ from plotly.offline import get_plotlyjs
 
 from isr_pipeline.blame.why import explain
 from isr_pipeline.experiment.plan import code_version
-from isr_pipeline.home import Home
+from isr_pipeline.files.reading import read_mapping
+from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
@@ -25,11 +26,12 @@ from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
 from isr_pipeline.report.html import render, write_report
 from isr_pipeline.report.page import Page
-from isr_pipeline.report.sections import answer
+from isr_pipeline.report.sections import SECTIONS
+from isr_pipeline.scenarios.profile import FaultProfile, Stratum, load_profile
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.power import reach_of, smallest_words
-from isr_pipeline.worlds.columns import values_of
+from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.blame.cases import LAG, SESSION, case
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
@@ -118,7 +120,10 @@ class TestWords:
         page = render(read_night(world.plan(NIGHT)))
         assert "A zero means that none of 120 scenarios has any. Further scenarios may" in page
         assert re.search(r"0<small class=limit>at most [\d.]+ % of scenarios</small>", page)
-        for unclear in ("rule of three", "in ≤", "Failure detector", "main keys"):
+        for unclear in (
+            *("rule of three", "in ≤", "Failure detector", "main keys"),
+            "regression panel",  # it sounds as if something had regressed in it
+        ):
             assert unclear not in page
 
     def test_what_a_kind_of_fault_causes_has_a_row_per_configuration(
@@ -129,6 +134,40 @@ class TestWords:
         assert chart is not None
         assert chart["data"][0]["y"] == list(NAMES)
         assert np.array(chart["data"][0]["z"]).sum(axis=1) == pytest.approx([100] * 4, abs=0.1)
+
+
+def shipped(name: str) -> FaultProfile:
+    """A fault profile of the checkout."""
+    file = SHIPPED / "config" / "faults" / f"{name}.yaml"
+    return load_profile(read_mapping(file), str(file))
+
+
+class TestStrata:
+    """Strata are called by what happens in their scenarios."""
+
+    @pytest.mark.parametrize("name", ["nightly", "racks", "smoke", "stuck-reads"])
+    def test_none_of_a_shipped_profile_is_called_as_a_metric_is(self, name: str) -> None:
+        """Each has words of its own: `offline` is a metric's name too."""
+        profile = shipped(name)
+        called = [profile.called(stratum) for stratum in profile.strata]
+        assert len(called) == len(set(called))
+        assert not set(called) & {*profile.strata, *METRICS, *map(quantities.label, METRICS)}
+
+    def test_the_name_of_files_stands_below(self, home: Path) -> None:
+        """A stratum without words keeps its name alone."""
+        del home
+        crashes = Stratum(sample=1, patterns={"crash": 1}, called="a broker & its disk die")
+        smoke = shipped("smoke")
+        strata = {**smoke.strata, "stratum-0": crashes}
+        world = World(names=NAMES, profile=smoke.model_copy(update={"strata": strata}))
+        judge_night(world.write(NIGHT))
+        acceptance.accept("synthetic", NIGHT, "Ada", "first", version="1234abc")
+        plan = world.write(LATER, scaled(FLAPS, 2.0, "lag-20s"))
+        judge_night(plan)
+        decided(plan)
+        who = render(read_night(plan)).split('<section id="who"')[1].split("</section>")[0]
+        called = "a broker &amp; its disk die<br><small>stratum-0</small>"
+        assert set(re.findall(r'<th scope="row">(.*?)</th>', who)) == {called, "stratum-1"}
 
 
 class TestPage:
@@ -189,7 +228,7 @@ class TestPage:
         assert len(set(commands)) == 3
 
     def test_a_loss_in_a_further_stage_is_named_and_drawn(self, regressed: World) -> None:
-        """A scenario that the regression panel lacks, as `alone` may have, has its command too."""
+        """A scenario that the standing panel lacks, as `alone` may have, has its command too."""
         plan = regressed.plan(LATER)
         single_scenario("confirm-0097")
         single = render(read_night(plan)).split('<section id="single"')[1]
@@ -278,7 +317,8 @@ class TestPage:
             made = case({LAG: 16_000, SESSION: 9_000}, {LAG: 4_000, SESSION: session})
             page = Page()
             page.explained["lag-20s"] = explain(made, compiled=False)
-            text[session] = answer.body(page, data)
+            (answer,) = (one for one in SECTIONS if one.name == "answer")
+            text[session] = answer.drawn(page, data)
         said = f'<a href="#why">First differing event</a> decided by {LAG}: 16000 to 4000.'
         command = "<code>isr-pipeline blame 2026-11-20 today --experiment made</code>"
         assert f"<p>{said}</p>" in text[9_000]

@@ -138,9 +138,9 @@ class TestOrder:
         lost = metric(LOST, Status.REGRESSED, risen=1, fallen=0, scenarios=200, redraws=(again,))
         one = ConfigVerdict(name="today", config_id="c", status=Status.REGRESSED, metrics=(lost,))
         assert how_sure(one) == (
-            "<p>today: acknowledged records lost is worse in 1 of 200 scenarios and better in 0; "
+            "today: acknowledged records lost is worse in 1 of 200 scenarios and better in 0; "
             "drawn again in 20 other phases, scenario regression-00005 has some in 17, in 0 "
-            "before.</p>"
+            "before."
         )
 
 

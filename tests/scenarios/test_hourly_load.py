@@ -30,7 +30,7 @@ def source(hourly_load: tuple[float, ...], size: int = 16, **more: Any) -> DrawS
 
 
 def factors(of: DrawSource) -> list[float]:
-    """Give the factor of each scenario of the regression panel."""
+    """Give the factor of each scenario of the standing panel."""
     lines = [json.loads(row.scenario_json) for row in draw_panel(of, "regression")]
     return [line["load_factor"] for line in lines]
 

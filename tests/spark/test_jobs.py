@@ -203,7 +203,7 @@ class TestParts:
             parts.assemble(made.plan)
 
     def test_other_panel_joins(self, spark: SparkSession, tmp_path: Path) -> None:
-        """Confirm outcomes of one configuration join the table; the regression panel's stay."""
+        """Confirm outcomes of one configuration join the table; the standing panel's stay."""
         made = plan_night(tmp_path)
         arguments = ["--plan", str(made.file)]
         plan = made.plan

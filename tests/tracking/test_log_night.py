@@ -272,7 +272,7 @@ class TestLogNight:
         assert inputs is not None
         (given,) = inputs.dataset_inputs
         assert given.dataset.digest == "a" * 36
-        assert given.tags[0].value == "regression panel"
+        assert given.tags[0].value == "standing panel"
 
     def test_tables_and_verdict_are_artifacts(self, client: MlflowClient) -> None:
         """The small tables and the night's files hang on the parent; the report when it is made."""

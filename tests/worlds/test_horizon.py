@@ -15,7 +15,7 @@ TOTALS = [one.top for one in METRICS.values() if one.tested and one.unit.year]
 
 
 def drawn(pattern: str) -> Scenario:
-    """The first scenario of smoke's regression panel that a pattern drew."""
+    """The first scenario of smoke's standing panel that a pattern drew."""
     row: ScenarioRow = next(one for one in ROWS if one.pattern == pattern)
     return apply(scenario_from_json(row.scenario_json), TODAY.overrides)
 

@@ -1,20 +1,39 @@
-"""The sections of a night's page, one file each.
+"""The sections of a night's page, in the order in which they stand there.
 
-A file of this folder is a section: ``TITLE``, ``ORDER`` (the smallest comes first) and ``body``,
-which takes the page and the night and returns HTML; a section without any is left out. Its name is
-the section's anchor. ``FOLDED = True`` shows the heading alone until somebody opens it: what a
-reader looks up rather than reads.
+A section is a file here and a template of its name in ``templates/sections``. Its ``values`` takes
+the page and the night and gives what the template shows; None: there is nothing to show.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
 
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
+from isr_pipeline.report.sections import (
+    accepted,
+    answer,
+    baseline,
+    causes,
+    changed,
+    configurations,
+    data,
+    detector,
+    improvements,
+    keys,
+    nights,
+    power,
+    reference,
+    regressions,
+    single,
+    who,
+    why,
+)
+from isr_pipeline.report.templates import rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +41,47 @@ class Section:
     """One section of the page.
 
     Attributes:
-        name: of the file, and the anchor in the page.
+        name: of its template, and the anchor in the page.
         title: its heading.
-        body: draws it.
-        folded: whether the page shows its heading alone at first.
+        values: what its template shows.
+        folded: whether the page shows its heading alone at first: what is looked up, not read.
+        stays_open: also where something got worse; all others are folded there.
+        linked: from the top of the page where something got worse; else all are.
     """
 
     name: str
     title: str
-    body: Callable[[Page, NightData], str]
-    folded: bool
+    values: Callable[[Page, NightData], Mapping[str, Any] | None]
+    folded: bool = False
+    stays_open: bool = False
+    linked: bool = False
+
+    def drawn(self, page: Page, night: NightData) -> Markup:
+        """Its HTML; empty if there is nothing to show."""
+        values = self.values(page, night)
+        return Markup() if values is None else rendered(f"sections/{self.name}.html", values)
+
+    def is_folded(self, *, worse: bool) -> bool:
+        """Whether a page shows its heading alone, on which something got worse or nothing did."""
+        return self.folded or (worse and not self.stays_open)
 
 
-def sections() -> list[Section]:
-    """Every section, in the order in which they stand on the page."""
-    names = [found.name for found in pkgutil.iter_modules(__path__)]
-    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in names}
-    ordered = sorted(names, key=lambda name: (modules[name].ORDER, name))
-    return [
-        Section(name, one.TITLE, one.body, getattr(one, "FOLDED", False))
-        for name, one in ((name, modules[name]) for name in ordered)
-    ]
+SECTIONS = (
+    Section("answer", "The answer", answer.values, stays_open=True, linked=True),
+    Section("changed", "What changed", changed.values, stays_open=True),
+    Section("who", "Who is hurt, who gains", who.values, stays_open=True, linked=True),
+    Section("regressions", "What got worse", regressions.values, stays_open=True),
+    Section("single", "Single scenarios that got much worse", single.values, stays_open=True),
+    Section("why", "Why", why.values, stays_open=True, linked=True),
+    Section("improvements", "What got better", improvements.values, stays_open=True),
+    Section("reference", "Against the reference", reference.values),
+    Section("configurations", "Configurations", configurations.values, linked=True),
+    Section("baseline", "Against the baseline", baseline.values),
+    Section("keys", "Two keys together", keys.values, folded=True),
+    Section("detector", "Wrong and late removals", detector.values, folded=True),
+    Section("causes", "What causes what", causes.values, folded=True),
+    Section("nights", "Nights", nights.values),
+    Section("accepted", "Accepted so far", accepted.values, folded=True),
+    Section("power", "How small a change is found", power.values, folded=True),
+    Section("data", "Data", data.values, folded=True, linked=True),
+)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from isr_pipeline.report import charts
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts.quantities import label
 from isr_pipeline.worlds.columns import MAIN_RATES
 
-TITLE = "What causes what"
-ORDER = 70
-FOLDED = True
+KINDS = (("fault_kinds", "fault kind"), ("strata", "stratum"))
 
 
-def body(page: Page, data: NightData) -> str:
-    """The section's HTML."""
-    lead = (
-        "Percent of each configuration's weighted total. A scenario of two kinds counts for both. "
-        f"What stands for less than {charts.SHARE_MIN:g} % everywhere is left out."
-    )
-    figures = "".join(
-        page.figure(
-            charts.causes(data, metric, by), f"<strong>{label(metric)}</strong> by {words}, %"
-        )
+def values(page: Page, data: NightData) -> dict[str, Any] | None:
+    """Each rate by fault kind and by stratum; None if nothing is above zero."""
+    drawn = page.figures(
+        (charts.causes(data, metric, by), label(metric), f" by {words}, %")
         for metric in MAIN_RATES
-        for by, words in (("fault_kinds", "fault kind"), ("strata", "stratum"))
+        for by, words in KINDS
     )
-    return f'<p class=lead>{lead}</p><div class="pair">{figures}</div>' if figures else ""
+    return {"causes": drawn, "share_min": charts.SHARE_MIN} if drawn else None

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from html import escape
+from typing import Any
 
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.report.data import (
-    NightData,
-)
+from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 
-TITLE = "Data"
-ORDER = 100
-FOLDED = True
 
-
-def body(_: Page, data: NightData) -> str:
-    """The section's HTML."""
+def values(_: Page, data: NightData) -> dict[str, Any]:
+    """Facts by their names, and where Great Expectations wrote its pages."""
     panel, plan = data.panel, data.plan
     docs = Home.from_environment().data_docs(plan.experiment)
     facts = {
         "pairs": f"{panel.missing.size} ({len(panel.scenario_ids)} × {len(panel.config_ids)})",
         "missing": str(int(panel.missing.sum())),
         "event budget spent": str(int(panel.failed.sum())),
-        "regression panel": plan.panel_digest,
+        "standing panel": plan.panel_digest,
         "confirm panel": plan.confirm_digest,
         "outcomes judged": data.verdict.outcomes_digest,
         "version": plan.version,
@@ -34,9 +28,4 @@ def body(_: Page, data: NightData) -> str:
         if store.has_table(table, plan.experiment, plan.night):
             rows = store.count_rows(table, plan.experiment, plan.night)
             facts[f"table {table}"] = f"{rows} rows"
-    listed = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items()
-    )
-    page = f"{(docs / 'index.html').as_uri()}#{plan.night}"
-    link = f'<p><a href="{escape(page)}">Data Docs of this night</a></p>'
-    return f"<dl>{listed}</dl>{link}"
+    return {"facts": facts, "docs": f"{(docs / 'index.html').as_uri()}#{plan.night}"}

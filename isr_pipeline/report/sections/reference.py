@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.advice import ASKED
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.report import charts, differences, words
 from isr_pipeline.report.data import NightData
-from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page, command, table
+from isr_pipeline.report.page import Page
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
+from isr_pipeline.verdicts.difference import AgainstReference, Word, Year
 from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
@@ -22,9 +21,7 @@ from isr_pipeline.verdicts.quantities import (
     OFFLINE,
     ONE_REPLICA,
     PRODUCE,
-    amount,
     label,
-    plain,
     unit,
     unit_of_a_year,
 )
@@ -33,9 +30,6 @@ from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
-
-TITLE = "Against the reference"
-ORDER = 30
 
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 KINDS_COLUMNS = (LOST, PRODUCE, OFFLINE, FLAPS)
@@ -48,62 +42,95 @@ SHOWN = 6
 """Configurations that the top of the page tells in a sentence."""
 
 
-def short(data: NightData) -> str:
-    """What the top of the page says: what was asked first, in the experiment's order."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A configuration at the top of the page.
+
+    Attributes:
+        weaker: what acks=all promises less under it; ``sentence``: everything else.
+    """
+
+    name: str
+    weaker: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A configuration in the table: its name, its settings, how it compares."""
+
+    name: str
+    settings: str
+    against: AgainstReference
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of incident.
+
+    Attributes:
+        per_year: how many a year has; ``source``: whether they were counted.
+        scenarios: how many of the panel are of it.
+        years: what one costs, in the order of the columns; None where no scenario is of it.
+        repair_minutes: until a person has repaired what it leaves broken.
+    """
+
+    name: str
+    per_year: float
+    source: str
+    scenarios: int
+    years: list[Year | None]
+    repair_minutes: float
+
+
+def lines(data: NightData) -> tuple[list[Line], int]:
+    """What the top of the page says: what was asked first, in the experiment's order.
+
+    Returns:
+        The configurations told there, and how many more there are.
+    """
     against = data.verdict.against_reference
     asked = [one for one in against if data.configuration(one.config_id).group == ASKED]
     told = (asked or against)[:SHOWN]
-    items = "".join(
-        f"<li><strong>{breakable(one.name)}</strong>: {_sentence(one)}</li>" for one in told
-    )
-    more = len(against) - len(told)
-    rest = f'<p><a href="#reference">and {more} more</a></p>' if more else ""
-    return f"<ul>{items}</ul>{rest}" if told else ""
+    return [_line(data, one) for one in told], len(against) - len(told)
 
 
-def _sentence(one: AgainstReference) -> str:
-    """The sentence, in red as far as it says that acks=all promises less."""
+def _line(data: NightData, one: AgainstReference) -> Line:
     if not one.weaker or one.problem:
-        return breakable(differences.sentence(one))
-    weaker = f'<strong class="weaker">{breakable(differences.promise(one))}</strong>'
-    return "; ".join([weaker, *map(breakable, differences.effects(one))])
-
-
-def body(page: Page, data: NightData) -> str:
-    """The section's HTML."""
-    against, reference = data.verdict.against_reference, escape(data.plan.reference)
-    if not against:
-        return f"<p class=lead>Nothing can be compared with {reference} tonight.</p>"
-    lead = (
-        f"<p class=lead>Every configuration met the same {_scenarios(data)} scenarios "
-        f"as <strong>{reference}</strong>, and is compared with it as tonight is with the "
-        "baseline. What was asked and stayed undecided met further ones, as a cell says. Rows keep "
-        "the experiment's order: none is ranked. A cell has the value, its "
-        f"ratio to {reference} with its interval, each end one-sided at 5 %, and what the tests "
-        f"say.{_of_a_year(data)}</p>"
-    )
-    said, how = differences.longer(data.plan, against)
-    forests = "".join(
-        page.figure(charts.forest(data, name), f"<strong>{label(name)}</strong>") for name in CHARTS
-    )
-    return (
-        f"{lead}{_table(data)}{_kinds(data)}{_kept(data)}"
-        + (f"<p>{said}.</p>" if said else "")
-        + (command(how) if how else "")
-        + f'<div class="pair">{forests}</div>'
+        return Line(one.name, "", differences.sentence(one, data.called))
+    return Line(
+        one.name, differences.promise(one), "; ".join(differences.effects(one, data.called))
     )
 
 
-def _of_a_year(data: NightData) -> str:
-    """How a number of a year comes about; nothing where no incidents are counted."""
-    for one in _years(data).values():
-        return (
-            f" A number of a year is what {plain(one.incidents)} incidents cost, as many as this "
-            "cluster has in one, counted or estimated (below). Its interval is of the scenarios. "
-            "<em>Incidents that need a person</em> has what scenarios leave broken, reckoned from "
-            "their ends until a person has repaired it; no other number has it."
-        )
-    return ""
+def values(page: Page, data: NightData) -> dict[str, Any]:
+    """The table with a row a configuration, the incidents of a year, what stayed undecided."""
+    against, years = data.verdict.against_reference, _years(data)
+    undecided, command = differences.longer(data.plan, against) if against else ("", "")
+    units = {name: unit_of_a_year(name) if name in years else unit(name) for name in COLUMNS}
+    means = data.panel.means
+    column = data.panel.column(data.reference.config_id)
+    return {
+        "reference": data.plan.reference,
+        "scenarios": len(data.panel.scenario_ids),
+        "incidents": next((one.incidents for one in years.values()), None),
+        "head": [("configuration", ""), *((label(one), "n", units[one]) for one in COLUMNS)],
+        "own": [(name, float(means(name)[column]), years.get(name)) for name in COLUMNS],
+        "own_repair": next((one.repair_before for one in data.against.values()), None),
+        "groups": _groups(data),
+        "kinds": _kinds(data) if years else [],
+        "kinds_head": _kinds_head(),
+        "kept": _kept(data) if against else [],
+        "undecided": undecided,
+        "command": command,
+        "forests": page.figures((charts.forest(data, name), label(name), "") for name in CHARTS)
+        if against
+        else [],
+        "produce": PRODUCE,
+        "guarding": (ONE_REPLICA, LOST),
+        "colours": COLOURS,
+        "called": data.called,
+    }
 
 
 def _years(data: NightData) -> dict[str, Year]:
@@ -116,139 +143,57 @@ def _years(data: NightData) -> dict[str, Year]:
     }
 
 
-def _table(data: NightData) -> str:
-    years = _years(data)
-    units = {name: unit_of_a_year(name) if name in years else unit(name) for name in COLUMNS}
-    head = [("configuration", "")]
-    head += [(f"{label(name)}<br><small>{units[name]}</small>", "n") for name in COLUMNS]
-    repair = next((one.repair_before for one in data.against.values()), None)
-    column = data.panel.column(data.reference.config_id)
-    values = [
-        _value(name, float(data.panel.means(name)[column]), years.get(name)) + _repair(name, repair)
-        for name in COLUMNS
+def _groups(data: NightData) -> list[tuple[str, list[Row]]]:
+    """Rows below their headings, both in the order of the experiment's file."""
+    groups = [
+        (heading, [_row(data, one) for one in members if one.config_id in data.against])
+        for heading, members in data.headings.items()
     ]
-    cells = "".join(f'<td class="n">{value}</td>' for value in values)
-    rows = [f'<tr><th scope="row">{breakable(data.plan.reference)}</th>{cells}</tr>']
-    found = data.against
-    for heading, members in data.headings.items():
-        those = [(one, found[one.config_id]) for one in members if one.config_id in found]
-        if those:
-            rows.append(
-                f'<tr><th scope="rowgroup" colspan="{len(head)}">{breakable(heading)}</th></tr>'
-            )
-        rows += [_row(data, one, against) for one, against in those]
-    return table(f"Each configuration against {data.plan.reference}", head, rows)
+    return [(heading, rows) for heading, rows in groups if rows]
 
 
-def _row(data: NightData, configuration: Configuration, one: AgainstReference) -> str:
-    name = breakable(words.short_name(configuration))
-    settings = breakable(words.settings(configuration, data.reference))
-    weaker = ""
-    if one.weaker:
-        weaker = f'<br><strong class="weaker">weaker {breakable(", ".join(one.weaker))}</strong>'
-    kept = f"<br><small>as compared in night {one.night}</small>" if one.night else ""
-    cells = f'<td colspan="{len(COLUMNS)}">{escape(differences.sentence(one))}</td>'
-    if not one.problem:
-        cells = "".join(_cell(one, metric, _scenarios(data)) for metric in COLUMNS)
-    return f'<tr><th scope="row">{name}<br><small>{settings}</small>{weaker}{kept}</th>{cells}</tr>'
+def _row(data: NightData, one: Configuration) -> Row:
+    settings = words.settings(one, data.reference)
+    return Row(words.short_name(one), settings, data.against[one.config_id])
 
 
-def _scenarios(data: NightData) -> int:
-    """Of the regression panel."""
-    return len(data.panel.scenario_ids)
+def _kinds_head() -> list[tuple[str, ...]]:
+    return [
+        ("incident", ""),
+        ("a year", "n"),
+        ("from", ""),
+        ("scenarios", "n"),
+        *((label(one), "n", f"{METRICS[one].unit.year} an incident") for one in KINDS_COLUMNS),
+        ("left broken", "n", "partitions an incident"),
+        ("until repaired", "n", "minutes, estimate"),
+    ]
 
 
-def _cell(one: AgainstReference, metric: str, scenarios: int) -> str:
-    """A metric of a row; one that was not compared on so many scenarios says on how many."""
-    found = one.difference(metric)
-    if found is None:
-        return '<td class="n"><small>min ISR is another</small></td>'
-    value = _value(metric, found.after, found.year_after)
-    if one.weaker and metric in (ONE_REPLICA, LOST):
-        value = f'<strong class="weaker">{value}</strong>'
-    value += _repair(metric, one.repair_after)
-    if not found.differing:
-        return f'<td class="n">{value}<small class=limit>the same everywhere</small></td>'
-    said = f'<span class="{COLOURS.get(found.word, "")}">{found.word}</span>{_more(found)}'
-    if found.scenarios != scenarios:
-        said += f"; on {found.scenarios} further scenarios"
-    return (
-        f'<td class="n">{value}<small class=limit>{escape(differences.size(found))}</small>'
-        f"<small class=limit>{said}</small></td>"
-    )
-
-
-def _value(metric: str, rate: float, year: Year | None) -> str:
-    """A year with its interval and what an incident costs, or the rate where there is none."""
-    if year is None:
-        return amount(metric, rate)
-    if not year.value:
-        return "0"
-    return (
-        f"{plain(year.value)}<small class=limit>({plain(year.low)} to {plain(year.high)})</small>"
-        f"<small class=limit>{plain(year.per_incident)} an incident</small>"
-    )
-
-
-def _repair(metric: str, year: Year | None) -> str:
-    """Beside what was simulated of produce: what is left broken until a person has repaired it."""
-    if metric != PRODUCE or year is None or not year.value:
-        return ""
-    ends = f"({plain(year.low)} to {plain(year.high)})"
-    return f"<small class=limit>incidents that need a person: {plain(year.value)} {ends}</small>"
-
-
-def _kinds(data: NightData) -> str:
+def _kinds(data: NightData) -> list[Kind]:
     """What an incident of each kind costs under the reference, and how many a year has."""
-    if not _years(data):
-        return ""
     definition, today = data.plan.definition, data.reference.config_id
     panel = data.panel.select((today,))
-    found = years_of_kinds(panel, (*KINDS_COLUMNS, AT_END), definition.profile)
+    columns = (*KINDS_COLUMNS, AT_END)
+    found = years_of_kinds(panel, columns, definition.profile)
     drawn = Counter(kinds_of(panel, definition.profile))
-    head = [("incident", ""), ("a year", "n"), ("from", ""), ("scenarios", "n")]
-    head += [
-        (f"{label(name)}<br><small>{METRICS[name].unit.year} an incident</small>", "n")
-        for name in KINDS_COLUMNS
-    ]
-    head.append(("left broken<br><small>partitions an incident</small>", "n"))
-    head.append(("until repaired<br><small>minutes, estimate</small>", "n"))
-    rows = []
-    for kind, of in found.items():
-        counted = kind in definition.cluster.incidents
-        names = (*KINDS_COLUMNS, AT_END)
-        cells = "".join(_per_incident(of.get((name, today))) for name in names)
-        cells += f'<td class="n">{plain(definition.profile.incidents[kind].repair_minutes)}</td>'
-        rows.append(
-            f'<tr><th scope="row">{breakable(kind.replace("_", " "))}</th>'
-            f'<td class="n">{plain(definition.profile.incidents[kind].per_year)}</td>'
-            f"<td>{'counted' if counted else 'estimate'}</td>"
-            f'<td class="n">{drawn[kind]}</td>{cells}</tr>'
+    incidents = definition.profile.incidents
+    return [
+        Kind(
+            name=kind.replace("_", " "),
+            per_year=incidents[kind].per_year,
+            source="counted" if kind in definition.cluster.incidents else "estimate",
+            scenarios=drawn[kind],
+            years=[of.get((name, today)) for name in columns],
+            repair_minutes=incidents[kind].repair_minutes,
         )
-    caption = f"What an incident costs under {data.plan.reference}"
-    return f"<h3>Incidents of a year</h3>{table(caption, head, rows)}"
+        for kind, of in found.items()
+    ]
 
 
-def _per_incident(year: Year | None) -> str:
-    """A cell; a dash where no scenario of the panel is of that kind."""
-    if year is None:
-        return '<td class="n">–</td>'
-    if not year.value:
-        return '<td class="n">0</td>'
-    ends = f"{plain(year.low / year.incidents)} to {plain(year.high / year.incidents)}"
-    return f'<td class="n">{plain(year.per_incident)}<small class=limit>({ends})</small></td>'
-
-
-def _more(one: Difference) -> str:
-    """How many more scenarios would decide it."""
-    more = (one.decided_by or 0) - one.scenarios
-    return f", about {more} more scenarios would decide it" if more > 0 else ""
-
-
-def _kept(data: NightData) -> str:
+def _kept(data: NightData) -> list[str]:
     """Who has a value of its own for what was asked about, and keeps it."""
     asked = [one for one in data.plan.configurations if one.group == ASKED]
     changed = [words.differing(one, data.reference) for one in asked if one != data.reference]
     healthy = healthy_scenario(data.plan.definition, data.plan.definition.where)
     cluster = apply(healthy, data.reference.overrides)
-    return "".join(f"<p>{breakable(said)}.</p>" for said in own_values(cluster, changed))
+    return list(own_values(cluster, changed))

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
+from typing import Any
 
 from isr_pipeline.report import scenario
-from isr_pipeline.report.change import metric_change
+from isr_pipeline.report.change import Change, change_of
 from isr_pipeline.report.data import NightData
-from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page, badges, fold
-from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.report.page import Page
+from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.sentences import worst_first
-
-TITLE = "What got worse"
-ORDER = 20
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
 
 
-def body(page: Page, data: NightData) -> str:
-    """The section's HTML."""
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A configuration and its metrics that changed."""
+
+    verdict: ConfigVerdict
+    changes: list[Change]
+
+
+def values(page: Page, data: NightData) -> dict[str, Any] | None:
+    """Every configuration that got worse; None without a baseline."""
     if data.verdict.baseline is None:
-        return ""
-    shown = [_regression(page, data, one) for one in data.flagged]
-    return "".join(shown) or "<p class=lead>Nothing regressed and nothing is suspect.</p>"
+        return None
+    return {"worse": [Changed(one, _changes(page, data, one)) for one in data.flagged]}
 
 
-def _regression(page: Page, data: NightData, one: ConfigVerdict) -> str:
-    parts = [f"<h3>{breakable(one.name)} {badges(one)}</h3>"]
+def _changes(page: Page, data: NightData, one: ConfigVerdict) -> list[Change]:
     worse = worst_first([metric for metric in one.metrics if metric.status in WORSE])
-    for metric in worse:
-        found = "".join(
-            scenario.shown(page, data, deciding) for deciding in data.deciding(one, metric.metric)
-        )
-        changed = metric_change(page, data, one, metric)
-        summary = f"Scenarios that decided on {escape(quantities.label(metric.metric))}"
-        parts.append(changed + (fold(summary, found) if found else ""))
-    return "".join(parts)
+    return [_change(page, data, one, metric) for metric in worse]
+
+
+def _change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> Change:
+    decided = [
+        scenario.shown(page, data, deciding) for deciding in data.deciding(one, metric.metric)
+    ]
+    return change_of(page, data, one, metric, decided)

@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
+from typing import Any
 
 from isr_pipeline.report import scenario
 from isr_pipeline.report.data import NightData
-from isr_pipeline.report.names import breakable
-from isr_pipeline.report.page import Page, badges
+from isr_pipeline.report.page import Page
+from isr_pipeline.report.scenario import Shown
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
-from isr_pipeline.verdicts.sentences import reason, reason_of_metric
-
-TITLE = "Single scenarios that got much worse"
-ORDER = 21
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
 SHOWN = 6
 
 
-def body(page: Page, data: NightData) -> str:
-    """The section's HTML; nothing if there is no such scenario."""
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A metric that rose in one scenario alone, and that scenario."""
+
+    verdict: ConfigVerdict
+    metric: MetricVerdict
+    sentence: str
+    decided: list[Shown]
+
+
+def values(page: Page, data: NightData) -> dict[str, Any] | None:
+    """Every such scenario; None if there is none."""
     found = [
         (one, metric)
         for one in data.verdict.configurations
         for metric in one.metrics
         if metric.alone and metric.status not in WORSE
     ]
-    told = [_told(page, data, one, metric) for one, metric in found[:SHOWN]]
-    hidden = len(found) - SHOWN
-    if hidden > 0:
-        told.append(f"<p class=lead>and {hidden} more metrics with such a scenario</p>")
-    return "".join(told)
+    if not found:
+        return None
+    return {
+        "found": [_single(page, data, one, metric) for one, metric in found[:SHOWN]],
+        "more": len(found) - SHOWN,
+    }
 
 
-def _told(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
+def _single(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> Single:
     drawn = data.deciding(one, metric.metric, metric.alone[:1])
-    name = escape(quantities.label(metric.metric))
-    why = reason_of_metric(metric) or reason(one)
-    return (
-        f"<h3>{breakable(one.name)} {badges(one)}</h3><p>{escape(_sentence(data, one, metric))}</p>"
-        f"<p class=lead>{name} in all: {escape(why)}.</p>"
-        + "".join(scenario.shown(page, data, each) for each in drawn)
-    )
+    decided = [scenario.shown(page, data, each) for each in drawn]
+    return Single(one, metric, _sentence(data, one, metric), decided)
 
 
 def _sentence(data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:
