@@ -83,7 +83,7 @@ FORMAT = 1
 """Number of the format of compare.json."""
 
 SCENARIOS = 2000
-"""Scenarios unless somebody says otherwise: a first answer in about three minutes on two cores."""
+"""Scenarios unless somebody says otherwise."""
 
 NIGHT = "2026-01-01"
 """Of the plan; no scenario of a standing panel depends on it."""

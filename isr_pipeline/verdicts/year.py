@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.profile import FaultProfile
     from isr_pipeline.verdicts.panel import Bools, Floats, PanelOutcomes
 
+HIT = "partitions_unavailable"
 AT_END = "partitions_unavailable_at_end"
 
 SEED = "a year"

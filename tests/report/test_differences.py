@@ -11,6 +11,7 @@ from isr_pipeline.night.show import show
 from isr_pipeline.report import differences
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
+from isr_pipeline.report.sections.reference import hit
 from isr_pipeline.report.terminal import print_night
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.tracking import names
@@ -19,6 +20,7 @@ from isr_pipeline.verdicts.difference import (
     Difference,
     StratumDifference,
     Word,
+    Year,
 )
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.model import load_verdict
@@ -277,6 +279,24 @@ class TestYears:
         assert '<th scope="row">pause</th><td class="n">8</td><td>estimate</td>' in kinds
         assert "partition-minutes an incident" in kinds
         assert "partitions an incident" in kinds
+
+    @pytest.mark.parametrize(
+        ("partitions", "minutes", "said"),
+        [(84.0, 30.8, "7 partitions for 22 s"), (0.0, 0.0, "none")],
+    )
+    def test_an_incident_is_told_as_partitions_and_seconds(
+        self, partitions: float, minutes: float, said: str
+    ) -> None:
+        """Of twelve a year: seven partitions each, 2.57 partition-minutes, so 22 s for each."""
+        years = [
+            Year(incidents=12, value=value, low=value, high=value)
+            for value in (partitions, minutes)
+        ]
+        assert hit(*years) == said
+
+    def test_nobody_was_drawn(self) -> None:
+        """A dash, as in the other columns."""
+        assert hit(None, None) == "–"
 
     def test_what_needs_a_person_is_a_number_of_its_own(self) -> None:
         """Beside the simulated one, where there is any."""

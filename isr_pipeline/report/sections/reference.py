@@ -22,10 +22,11 @@ from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     PRODUCE,
     label,
+    plain,
     unit,
     unit_of_a_year,
 )
-from isr_pipeline.verdicts.year import AT_END, kinds_of, years_of_kinds
+from isr_pipeline.verdicts.year import AT_END, HIT, kinds_of, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Kind:
     Attributes:
         per_year: how many a year has; ``source``: whether they were counted.
         scenarios: how many of the panel are of it.
+        hit: partitions that one keeps from taking acks=all produce, and how long each.
         years: what one costs, in the order of the columns; None where no scenario is of it.
         repair_minutes: until a person has repaired what it leaves broken.
     """
@@ -79,6 +81,7 @@ class Kind:
     per_year: float
     source: str
     scenarios: int
+    hit: str
     years: list[Year | None]
     repair_minutes: float
 
@@ -163,6 +166,7 @@ def _kinds_head() -> list[tuple[str, ...]]:
         ("a year", "n"),
         ("from", ""),
         ("scenarios", "n"),
+        ("refuse producers", "", "an incident"),
         *((label(one), "n", f"{METRICS[one].unit.year} an incident") for one in KINDS_COLUMNS),
         ("left broken", "n", "partitions an incident"),
         ("until repaired", "n", "minutes, estimate"),
@@ -173,7 +177,7 @@ def _kinds(data: NightData) -> list[Kind]:
     """What an incident of each kind costs under the reference, and how many a year has."""
     definition, today = data.plan.definition, data.reference.config_id
     panel = data.panel.select((today,))
-    columns = (*KINDS_COLUMNS, AT_END)
+    columns = (*KINDS_COLUMNS, HIT, AT_END)
     found = years_of_kinds(panel, columns, definition.profile)
     drawn = Counter(kinds_of(panel, definition.profile))
     incidents = definition.profile.incidents
@@ -183,11 +187,22 @@ def _kinds(data: NightData) -> list[Kind]:
             per_year=incidents[kind].per_year,
             source="counted" if kind in definition.cluster.incidents else "estimate",
             scenarios=drawn[kind],
-            years=[of.get((name, today)) for name in columns],
+            hit=hit(of.get((HIT, today)), of.get((PRODUCE, today))),
+            years=[of.get((name, today)) for name in (*KINDS_COLUMNS, AT_END)],
             repair_minutes=incidents[kind].repair_minutes,
         )
         for kind, of in found.items()
     ]
+
+
+def hit(partitions: Year | None, minutes: Year | None) -> str:
+    """How many partitions an incident keeps from taking produce, and how long each."""
+    if partitions is None or minutes is None:
+        return "–"
+    if not partitions.value:
+        return "none"
+    seconds = 60 * minutes.per_incident / partitions.per_incident
+    return f"{plain(partitions.per_incident)} partitions for {plain(seconds)} s"
 
 
 def _kept(data: NightData) -> list[str]:
