@@ -142,7 +142,7 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
                     "width": 0,
                 },
                 "marker": {"color": INK, "size": 7},
-                "hovertemplate": "%{y}: %{x:.3g} x<extra></extra>",
+                "hovertemplate": "%{y}: %{x:.3g} ×<extra></extra>",
             }
         ],
         "layout": {

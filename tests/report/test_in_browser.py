@@ -212,6 +212,21 @@ class TestReport:
             page.locator('nav a[href="#configurations"]').click()
             page.wait_for_selector("#configurations table", state="visible")
 
+    @pytest.mark.parametrize("size", [DESK, PHONE])
+    def test_a_word_leads_to_its_meaning_by_keyboard(
+        self, browser: Browser, report: Path, size: dict[str, int]
+    ) -> None:
+        """Enter on a word opens the words of the page; no hovering is needed."""
+        with opened(browser, report, size) as page:
+            meaning = page.locator("#word-stratum + dd")
+            assert not meaning.is_visible()
+            page.locator('#who a[href="#word-stratum"]').focus()
+            page.keyboard.press("Enter")
+            meaning.wait_for(state="visible")
+            box = meaning.bounding_box()
+            assert box
+            assert box["x"] + box["width"] <= size["width"]
+
     def test_is_whole_on_paper(self, browser: Browser, report: Path) -> None:
         """Printing unfolds everything, in the light scheme's colours, and folds it again."""
         with opened(browser, report, color_scheme="dark") as page:

@@ -20,7 +20,7 @@ from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.report import charts
+from isr_pipeline.report import charts, words
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
@@ -286,6 +286,16 @@ class TestPage:
         for command in ("why", "blame"):
             assert f"isr-pipeline {command} {LATER} lag-20s --experiment synthetic" in page
 
+    def test_a_regression_has_one_size_everywhere(self, regressed: World) -> None:
+        """Its ratio is written alike in the answer, by stratum and in the table."""
+        data = read_night(regressed.plan(LATER))
+        (one,) = data.flagged
+        said = words.times(one.metric(FLAPS).ratio or 0.0)
+        page = render(data)
+        for section in ("answer", "who", "configurations"):
+            told = page.split(f'<section id="{section}"')[1].split("</section>")[0]
+            assert re.search(rf"(?<![.\d]){said}(?!\d)", told), section
+
     def test_the_answer_is_a_table_of_what_changed(self, regressed: World) -> None:
         """Before, tonight, ratio, verdict, in how many scenarios, and where it changed most."""
         page = render(read_night(regressed.plan(LATER)))
@@ -299,11 +309,11 @@ class TestPage:
         )
 
     def test_what_is_not_about_the_change_is_folded(self, regressed: World) -> None:
-        """Five links stand on top; the sections that lead further show their headings."""
+        """Six links stand on top; the sections that lead further show their headings."""
         page = render(read_night(regressed.plan(LATER)))
         nav = page.split("<nav")[1].split("</nav>")[0]
         assert re.findall(r'href="#(\w+)"', nav) == [
-            "answer", "who", "why", "configurations", "data",
+            "answer", "who", "why", "configurations", "glossary", "data",
         ]  # fmt: skip
         folded = re.findall(r'<section id="(\w+)"[^>]*><details>', page)
         assert {"reference", "configurations", "nights"} <= set(folded)

@@ -132,6 +132,14 @@ class TestOrder:
             "regressed  today: ISR flaps",
         ]
 
+    @pytest.mark.parametrize(
+        ("ratio", "said"),
+        [(1.25, "1.25 ×"), (2.0, "2 ×"), (1234.5, "1234 ×"), (0.0512, "0.0512 ×")],
+    )
+    def test_a_ratio_has_three_digits_and_one_sign(self, ratio: float, said: str) -> None:
+        """Also a large one."""
+        assert words.times(ratio) == said
+
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""
         again = Redraw(scenario_id="regression-00005", draws=20, tonight=17, before=0, p=1e-8)

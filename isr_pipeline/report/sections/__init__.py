@@ -23,6 +23,7 @@ from isr_pipeline.report.sections import (
     configurations,
     data,
     detector,
+    glossary,
     improvements,
     keys,
     nights,
@@ -83,5 +84,6 @@ SECTIONS = (
     Section("nights", "Nights", nights.values),
     Section("accepted", "Accepted so far", accepted.values, folded=True),
     Section("power", "How small a change is found", power.values, folded=True),
+    Section("glossary", "Words of this page", glossary.values, folded=True, linked=True),
     Section("data", "Data", data.values, folded=True, linked=True),
 )
