@@ -181,7 +181,7 @@ def _note(text: str) -> None:
 def _check_home() -> None:
     """Refuse a home that cannot hold compiled kernels, before any is compiled elsewhere."""
     from isr_pipeline.home import Home  # noqa: PLC0415
-    from isr_pipeline.host.ground import check_home  # noqa: PLC0415
+    from isr_pipeline.host.preconditions import check_home  # noqa: PLC0415
 
     check_home(Home.from_environment())
 
@@ -869,7 +869,7 @@ def blame(
 ) -> None:
     """Find the key or commit that makes a configuration differ from the baseline."""
     from isr_pipeline.blame.culprit import Search  # noqa: PLC0415
-    from isr_pipeline.blame.telling import of_causes  # noqa: PLC0415
+    from isr_pipeline.blame.lines import of_causes  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
 
     case = _case(night, config, experiment, metric)

@@ -24,7 +24,7 @@ from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
 from benchmarks.speed import record, sizing
-from isr_pipeline.blame import both_ways, case, culprit
+from isr_pipeline.blame import case, causes, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
@@ -521,7 +521,7 @@ def _levels(page: str) -> Iterable[Claim]:
 
 def _causes(page: str) -> Iterable[Claim]:
     """What `blame` tries."""
-    assert both_ways.HALF == 0.5
+    assert causes.HALF == 0.5
     yield from given(
         page, "ends of a scale",
         "0 % is the baseline's outcome, 100 % is tonight's; from 50 % on the trial counts",

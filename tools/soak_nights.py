@@ -377,7 +377,7 @@ def role(process: psutil.Process | None) -> str:
         words = " ".join(process.cmdline()[:40]) if process else ""
     except psutil.Error:
         words = ""
-    if "isr_pipeline.host.together" in words:
+    if "isr_pipeline.host.supervisor" in words:
         return ROLES["together"]
     return next((name for part, name in ROLES.items() if part in words), "other")
 

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.blame.bisection import Stretch, halved
-from isr_pipeline.blame.both_ways import HALF, named, not_alone
-from isr_pipeline.blame.telling import of_parts, of_trial, share_of_change
+from isr_pipeline.blame.causes import HALF, named, not_alone
+from isr_pipeline.blame.lines import of_parts, of_trial, share_of_change
 from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY

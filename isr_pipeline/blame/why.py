@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.blame.telling import of_parts
+from isr_pipeline.blame.lines import of_parts
 from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.process import Kernel, Ran

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from isr_pipeline.clusters.assume import is_internal
+from isr_pipeline.clusters.assumptions import is_internal
 from isr_pipeline.clusters.facts import Facts
 from isr_pipeline.scenarios.model import TOPIC_KEYS
 from isr_pipeline.worlds.entities import java_string_hash

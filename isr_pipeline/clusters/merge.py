@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from isr_pipeline.clusters.assume import (
+from isr_pipeline.clusters.assumptions import (
     BATCHES_PER_S,
     RECORD_BYTES,
     RECORDS_PER_S,

@@ -18,7 +18,7 @@ from isr_pipeline.clusters import (
 )
 from isr_pipeline.clusters.facts import Facts, Source, without_colours
 from isr_pipeline.clusters.metadata import Section, facts_of_metadata
-from isr_pipeline.clusters.not_read import not_read
+from isr_pipeline.clusters.unsupported import not_read
 from isr_pipeline.errors import InputError
 
 BYTES_MAX = 512 * 2**20

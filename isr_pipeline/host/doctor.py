@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.home import Home, config_dir
-from isr_pipeline.host import ground, shipping, stack
+from isr_pipeline.host import preconditions, shipping, stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,7 +94,7 @@ def _python() -> str:
 
 
 def _home(home: Home) -> str:
-    ground.check_places(home)
+    preconditions.check_places(home)
     free = shutil.disk_usage(home.path).free
     if free < FREE_BYTES_MIN:
         raise Refused(
@@ -149,7 +149,7 @@ def overwritten(distribution: metadata.Distribution) -> list[str]:
 
 
 def _java(home: Home) -> str:
-    ground.check_java(home)
+    preconditions.check_java(home)
     from isr_pipeline.host.java import java_home  # noqa: PLC0415 - after it was found to be there
 
     return str(java_home(home))
@@ -157,7 +157,7 @@ def _java(home: Home) -> str:
 
 def _master() -> str:
     master = stack.wanted_master()
-    ground.check_master(master)
+    preconditions.check_master(master)
     return master
 
 
@@ -167,7 +167,7 @@ def _workers(home: Home) -> str:
     sent = shipping.wanted(master)
     if master.startswith("local"):
         return "on this machine"
-    ground.check_master(master)
+    preconditions.check_master(master)
     if sent:
         shipping.shipment(home)
     done = subprocess.run(
@@ -187,8 +187,8 @@ def _mlflow(home: Home) -> str:
     version = _version("mlflow")
     if not version:
         raise Refused("mlflow is not installed; pip install mlflow")
-    ground.check_store(home)
-    return f"{version}, {ground.without_password(home.mlflow_uri)}"
+    preconditions.check_store(home)
+    return f"{version}, {preconditions.without_password(home.mlflow_uri)}"
 
 
 def _airflow() -> str:

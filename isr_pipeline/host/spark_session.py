@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.host import shipping
-from isr_pipeline.host.ground import check_master
 from isr_pipeline.host.java import LIGHT, java_home, spark_home
+from isr_pipeline.host.preconditions import check_master
 from isr_pipeline.host.spark_daemon import PRELOAD
 from isr_pipeline.host.spark_watch import watch
 from isr_pipeline.host.stack import LOOPBACK, on_this_machine

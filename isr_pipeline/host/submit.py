@@ -13,7 +13,7 @@ from isr_pipeline.errors import shortened
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.host.java import spark_home
 from isr_pipeline.host.spark_session import STARTED
-from isr_pipeline.host.together import end_all, marked
+from isr_pipeline.host.supervisor import end_all, marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 A claim is a file that a run's first task writes, every later one asks for, and its last removes.
 It stops a second Airflow and the command line as well. Nights of other dates and experiments go on
-beside it; what they share is written by one at a time (:mod:`isr_pipeline.files.alone`). Who may
+beside it; what they share is written by one at a time (:mod:`isr_pipeline.files.lock`). Who may
 run Airflow on a home is another lock (:mod:`isr_pipeline.host.airflow_lock`).
 """
 
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.files.alone import alone
+from isr_pipeline.files.lock import alone
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.host.processes import began_s, process_exists

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.nightly import dag_id_of
-from isr_pipeline.files.alone import alone
+from isr_pipeline.files.lock import alone
 from isr_pipeline.home import Home
 from isr_pipeline.host.progress import Listener, stages
 from isr_pipeline.night.claim import refuse_if_claimed

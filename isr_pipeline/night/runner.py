@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
-from isr_pipeline.host import stack, together
+from isr_pipeline.host import stack, supervisor
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.airflow_rest import ENDED, Rest, Silent, rest_of
 from isr_pipeline.host.doctor import AIRFLOW
-from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.preconditions import check_night_can_start
 from isr_pipeline.host.progress import PassingLine, is_progress
-from isr_pipeline.host.together import Program
+from isr_pipeline.host.supervisor import Program
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
 from isr_pipeline.verdicts import notify
@@ -180,7 +180,7 @@ class _Run:
         variables |= _own_airflow(port) | {SUPERVISOR_VARIABLE: str(os.getpid())}
         stack.migrate(self._home, variables)
         log = self._log.with_name("night-api.log")
-        server = together.start("Airflow", [["airflow", "api-server"]], variables, log)
+        server = supervisor.start("Airflow", [["airflow", "api-server"]], variables, log)
         self._programs.append(server)
         rest = rest_of(self._home, port)
         try:
@@ -190,10 +190,10 @@ class _Run:
             end_killed(rest)
             command = [sys.executable, "-m", PROGRAM, self._dag_id, self._moment]
             command.append(json.dumps(self._conf))
-            self._programs.append(together.start("Airflow", [command], variables, self._log))
+            self._programs.append(supervisor.start("Airflow", [command], variables, self._log))
             return self._to_its_end(rest)
         finally:
-            together.stop(self._programs)
+            supervisor.stop(self._programs)
 
     def _to_its_end(self, rest: Rest) -> bool:
         """Tell what happens until the run ends."""
@@ -256,7 +256,7 @@ class _Run:
         """End the run and everything below it, and remove what it was writing."""
         fail = rest.fail
         if self._programs:
-            together.stop(self._programs[1:])
+            supervisor.stop(self._programs[1:])
             fail = rest.fail_without_scheduler
         server = self._programs[:1]
         why = mark(

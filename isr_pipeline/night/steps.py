@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
-from isr_pipeline.files.alone import alone
+from isr_pipeline.files.lock import alone
 from isr_pipeline.home import Home
 from isr_pipeline.night.status import noted_status
 

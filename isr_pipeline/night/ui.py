@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NoReturn
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.nightly import DAG_PREFIX
 from isr_pipeline.home import Home
-from isr_pipeline.host import stack, together
+from isr_pipeline.host import stack, supervisor
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
 from isr_pipeline.host.airflow_rest import ADMIN, Rest, Silent, admin_password, rest_of
-from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.preconditions import check_night_can_start
 from isr_pipeline.night.runner import end_killed
 from isr_pipeline.tracking.pages import VIEW, logged_experiments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isr_pipeline.host.together import Program
+    from isr_pipeline.host.supervisor import Program
 
 READY_SECONDS_MAX = 180.0
 ACCEPT_DAG_ID = "isr_baseline_accept"
@@ -95,7 +95,7 @@ def serve() -> int:
             signal.signal(number, signal.SIG_IGN)
         if programs:
             _print_line("stopping …")
-            together.stop(programs)
+            supervisor.stop(programs)
             _print_line("stopped")
         lock.release()
 
@@ -117,7 +117,7 @@ def _check_ports(ports: dict[str, int]) -> None:
 def _start_server(home: Home, variables: dict[str, str]) -> Program:
     """Start Airflow's server alone, which can mark runs as failed before a scheduler sees them."""
     log = home.airflow / "logs" / "api-server.log"
-    return together.start("Airflow", [["airflow", "api-server"]], variables, log)
+    return supervisor.start("Airflow", [["airflow", "api-server"]], variables, log)
 
 
 def _start_scheduler(home: Home, variables: dict[str, str]) -> Program:
@@ -131,7 +131,7 @@ def _start_scheduler(home: Home, variables: dict[str, str]) -> Program:
         ["airflow", "triggerer", "--skip-serve-logs"],
     ]
     log = home.airflow / "logs" / "standalone.log"
-    return together.start("Airflow", commands, variables, log)
+    return supervisor.start("Airflow", commands, variables, log)
 
 
 def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
@@ -140,7 +140,7 @@ def _start_mlflow(home: Home, variables: dict[str, str], port: int) -> Program:
     command += ["--default-artifact-root", home.mlflow_artifacts.as_uri(), "--no-serve-artifacts"]
     # Nothing here needs MLflow's own job queues, which are nine processes.
     variables = variables | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    return together.start("MLflow", [command], variables, home.path / "mlflow-server.log")
+    return supervisor.start("MLflow", [command], variables, home.path / "mlflow-server.log")
 
 
 def _wait(programs: list[Program], ready: Callable[[], bool], otherwise: str) -> None:

@@ -21,7 +21,7 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock
-from isr_pipeline.host.ground import check_night_can_start
+from isr_pipeline.host.preconditions import check_night_can_start
 from isr_pipeline.host.progress import Listener
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
 from isr_pipeline.host.submit import JobFailed, JobNotStarted, submit

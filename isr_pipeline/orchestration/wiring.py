@@ -320,19 +320,19 @@ def check_ground() -> None:
     Raises:
         AirflowFailException: a folder, MLflow's store, Spark or a notifier cannot be used.
     """
-    from isr_pipeline.host import ground, shipping  # noqa: PLC0415 - parse fast
+    from isr_pipeline.host import preconditions, shipping  # noqa: PLC0415 - parse fast
     from isr_pipeline.verdicts import notify  # noqa: PLC0415
 
     notify.configured()
     notifiers(SETTINGS.on_failure | SETTINGS.on_success)
     shipping.wanted()
     home = Home.from_environment()
-    ground.check_places(home)
-    ground.check_store(home)
+    preconditions.check_places(home)
+    preconditions.check_store(home)
     spark = spark_connection(SETTINGS.spark_connection)
     where = f"connection {spark.conn_id}"
     if spark.master.startswith(("local", "spark://")):
-        ground.check_master(spark.master, where)
+        preconditions.check_master(spark.master, where)
     if shutil.which(spark.launcher) is None:
         raise Refused(f"{where}: {spark.launcher} is not on the PATH of Airflow's workers")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.host.ground import without_password
+from isr_pipeline.host.preconditions import without_password
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

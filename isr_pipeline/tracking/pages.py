@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.host.ground import without_password
+from isr_pipeline.host.preconditions import without_password
 from isr_pipeline.host.stack import ui_port
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.files.alone import alone
+from isr_pipeline.files.lock import alone
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.validation import data_docs
 from isr_pipeline.validation.data_docs import CHECKED_TABLES

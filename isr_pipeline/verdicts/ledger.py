@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.files.alone import alone
+from isr_pipeline.files.lock import alone
 from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath

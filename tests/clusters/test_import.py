@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
-from isr_pipeline.clusters.assume import Assumptions
+from isr_pipeline.clusters.assumptions import Assumptions
 from isr_pipeline.clusters.importing import import_cluster
 from isr_pipeline.clusters.show import lines, show
 from isr_pipeline.errors import InputError

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from isr_pipeline.home import Home
-from isr_pipeline.host import together
+from isr_pipeline.host import supervisor
 from isr_pipeline.host.airflow_rest import ADMIN, ENDED, Rest, admin_password
 from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import free_port
@@ -118,7 +118,7 @@ class Foreign:
         }
         # Without its own folder first on the path: that may be the checkout.
         self._command = [str(python), "-P", "-m", "airflow"]
-        self._programs: list[together.Program] = []
+        self._programs: list[supervisor.Program] = []
         (shipped,) = python.parents[1].rglob("isr_pipeline/shipped")
         shutil.copytree(shipped / "dags", self.folder / "dags")
         shutil.copytree(shipped / "config", self.folder / "config")
@@ -138,7 +138,7 @@ class Foreign:
 
     def stop(self) -> None:
         """End all programs."""
-        together.stop(self._programs)
+        supervisor.stop(self._programs)
 
     def trigger(self, dag_id: str, run_id: str, conf: dict[str, Any]) -> None:
         """Begin a run."""
@@ -211,7 +211,7 @@ class Foreign:
     def _start(self, *programs: list[str]) -> None:
         commands = [[*self._command, *words] for words in programs]
         log = self.folder / f"{programs[0][0]}.log"
-        self._programs.append(together.start("Airflow", commands, self._variables, log))
+        self._programs.append(supervisor.start("Airflow", commands, self._variables, log))
 
     def _set_up(self) -> None:
         notifier = {"office.Write": {"file": str(self.told), "text": "{{ line }}"}}

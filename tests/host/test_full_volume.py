@@ -13,7 +13,7 @@ import pytest
 from isr_pipeline import refusals
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.host import ground
+from isr_pipeline.host import preconditions
 from isr_pipeline.host.doctor import examine
 from isr_pipeline.host.progress import Listener
 from isr_pipeline.night import life
@@ -51,10 +51,10 @@ class TestFull:
 
     def test_asked_before_a_night(self, volume: Path) -> None:
         """The variable and the folder are named, before anything starts."""
-        ground.check_home(Home.from_environment())
+        preconditions.check_home(Home.from_environment())
         fill(volume)
         with pytest.raises(Refused) as refused:
-            ground.check_home(Home.from_environment())
+            preconditions.check_home(Home.from_environment())
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: {volume}/home: no space left on device; free some, and try again"
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.home import Home
-from isr_pipeline.host.ground import check_home
+from isr_pipeline.host.preconditions import check_home
 from isr_pipeline.host.surroundings import enter
 from isr_pipeline.refusals import refuse
 from tests.oracle import replay_file

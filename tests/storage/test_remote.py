@@ -8,8 +8,8 @@ import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import Home
-from isr_pipeline.host.ground import check_places
 from isr_pipeline.host.places import root_path
+from isr_pipeline.host.preconditions import check_places
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.storage.remote import RemotePath, StoreError, reason

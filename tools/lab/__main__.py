@@ -11,7 +11,7 @@ import typer
 
 from isr_pipeline import refusals
 from isr_pipeline.home import Home
-from isr_pipeline.host.ground import check_home
+from isr_pipeline.host.preconditions import check_home
 from isr_pipeline.host.stack import stop_on_signals
 from isr_pipeline.host.surroundings import enter
 from tools.lab import brokers, jars

@@ -1,6 +1,6 @@
 """Run programs together: when one ends, or whoever started this does, all of them end.
 
-    python -m isr_pipeline.host.together '[["airflow", "scheduler"], ["airflow", "api-server"]]'
+    python -m isr_pipeline.host.supervisor '[["airflow", "scheduler"], ["airflow", "api-server"]]'
 
 Standard input is a pipe that the starter holds. When it closes, because the starter was killed,
 nothing may run on: programs that nobody watches would hold the ports of the next start.
@@ -84,7 +84,7 @@ def start(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "isr_pipeline.host.together", json.dumps(commands)],
+            [sys.executable, "-m", "isr_pipeline.host.supervisor", json.dumps(commands)],
             env=variables,
             stdin=subprocess.PIPE,
             stdout=file,

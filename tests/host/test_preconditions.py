@@ -13,11 +13,11 @@ import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import REPOSITORY, Home
-from isr_pipeline.host import ground, stack
+from isr_pipeline.host import preconditions, stack
 
 FOLDER = "a folder that can be written"
-STORES = ground.STORES
-MASTERS = ground.MASTERS
+STORES = preconditions.STORES
+MASTERS = preconditions.MASTERS
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ class TestPlaces:
 
     def test_made_if_missing(self, home: Home) -> None:
         """A home that is not there yet."""
-        ground.check_places(home)
+        preconditions.check_places(home)
         assert Path(home.root).is_dir()
 
     def test_home_is_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,14 +56,14 @@ class TestPlaces:
         file.touch()
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(file))
         with pytest.raises(InputError) as refused:
-            ground.check_home(Home.from_environment())
+            preconditions.check_home(Home.from_environment())
         assert str(refused.value) == f"ISR_PIPELINE_HOME: {file} (a file); allowed: {FOLDER}"
 
     def test_home_cannot_be_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a file system of the kernel's own, root or not."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", "/proc/x")
         with pytest.raises(InputError) as refused:
-            ground.check_home(Home.from_environment())
+            preconditions.check_home(Home.from_environment())
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: /proc/x (no such file or directory); allowed: {FOLDER}"
         )
@@ -74,20 +74,20 @@ class TestPlaces:
         """A home is refused for the same letters as a checkout."""
         monkeypatch.setenv("ISR_PIPELINE_HOME", str(tmp_path / "a,b"))
         with pytest.raises(InputError) as refused:
-            ground.check_home(Home.from_environment())
+            preconditions.check_home(Home.from_environment())
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: {tmp_path}/a,b; allowed: a path without ',' "
             "(spaces, quotes like ' and any alphabet are fine)"
         )
         setup = runpy.run_path(str(REPOSITORY / "tools" / "setup.py"))
-        assert set(ground.PATH_REFUSED) == set(setup["PATH_REFUSED"])
+        assert set(preconditions.PATH_REFUSED) == set(setup["PATH_REFUSED"])
 
     def test_a_folder_of_it_is_a_file(self, home: Home) -> None:
         """What is below counts too."""
         home.path.mkdir()
         home.locks.touch()
         with pytest.raises(InputError) as refused:
-            ground.check_home(home)
+            preconditions.check_home(home)
         assert str(refused.value) == (
             f"ISR_PIPELINE_HOME: {home.locks} (a file); allowed: {FOLDER}"
         )
@@ -96,7 +96,7 @@ class TestPlaces:
         """The variable that says so is named."""
         monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/kernels")
         with pytest.raises(InputError, match=r"^NUMBA_CACHE_DIR: /proc/kernels \(no such"):
-            ground.check_home(home)
+            preconditions.check_home(home)
 
     @pytest.mark.parametrize(
         ("root", "line"),
@@ -115,7 +115,7 @@ class TestPlaces:
         """The variable that says where the tables are."""
         monkeypatch.setenv("ISR_PIPELINE_ROOT", root)
         with pytest.raises(InputError) as refused:
-            ground.check_places(Home.from_environment())
+            preconditions.check_places(Home.from_environment())
         assert str(refused.value) == f"ISR_PIPELINE_ROOT: {line}"
 
 
@@ -127,25 +127,25 @@ class TestMaster:
     )
     def test_allowed(self, master: str) -> None:
         """Whatever Spark takes and needs no asking."""
-        ground.check_master(master)
+        preconditions.check_master(master)
 
     def test_answers(self, served: int) -> None:
         """One of two is enough."""
-        ground.check_master(f"spark://127.0.0.1:{served}")
-        ground.check_master(f"spark://127.0.0.1:1,127.0.0.1:{served}")
+        preconditions.check_master(f"spark://127.0.0.1:{served}")
+        preconditions.check_master(f"spark://127.0.0.1:1,127.0.0.1:{served}")
 
     @pytest.mark.parametrize("master", ["nonsense", "local[0]", "spark://host", "local[x]"])
     def test_no_master(self, master: str) -> None:
         """Written as none."""
         with pytest.raises(InputError) as refused:
-            ground.check_master(master)
+            preconditions.check_master(master)
         assert str(refused.value) == f"SPARK_MASTER: {master}; allowed: {MASTERS}"
 
     def test_does_not_answer(self, closed: int) -> None:
         """Nothing listens there."""
         master = f"spark://127.0.0.1:{closed}"
         with pytest.raises(InputError) as refused:
-            ground.check_master(master)
+            preconditions.check_master(master)
         assert str(refused.value) == (
             f"SPARK_MASTER: {master} (connection refused); "
             f"allowed: a master that answers, or {MASTERS}"
@@ -189,14 +189,14 @@ class TestStore:
         """The refusal of a store; empty if there is none."""
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         try:
-            ground.check_store(Home.from_environment())
+            preconditions.check_store(Home.from_environment())
         except InputError as refused:
             return str(refused)
         return ""
 
     def test_our_own(self, home: Home) -> None:
         """A file that is not there yet."""
-        ground.check_store(home)
+        preconditions.check_store(home)
 
     def test_no_store(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Written as none."""
@@ -223,7 +223,7 @@ class TestStore:
             database.commit()
         uri = f"sqlite:///{file}"
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        ground.check_store(Home.from_environment())
+        preconditions.check_store(Home.from_environment())
         file.write_bytes(file.read_bytes()[: 20 * 4_096])
         assert self.check(uri, monkeypatch).startswith(
             f"MLFLOW_TRACKING_URI: {uri} (damaged: database disk image is malformed); allowed: "
@@ -256,7 +256,7 @@ class TestJava:
         (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="17.0.1"\n')
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
         with pytest.raises(InputError) as refused:
-            ground.check_java(home)
+            preconditions.check_java(home)
         assert str(refused.value) == (
             f"JAVA_HOME: {java} (no memory); allowed: a Java 17 or 21 that starts"
         )
