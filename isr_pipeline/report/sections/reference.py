@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isr_pipeline.experiment.advice import ASKED
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.report import charts, differences, words
@@ -93,7 +92,7 @@ def lines(data: NightData) -> tuple[list[Line], int]:
         The configurations told there, and how many more there are.
     """
     against = data.verdict.against_reference
-    asked = [one for one in against if data.configuration(one.config_id).group == ASKED]
+    asked = [one for one in against if one.config_id in data.plan.asked]
     told = (asked or against)[:SHOWN]
     return [_line(data, one) for one in told], len(against) - len(told)
 
@@ -207,7 +206,8 @@ def hit(partitions: Year | None, minutes: Year | None) -> str:
 
 def _kept(data: NightData) -> list[str]:
     """Who has a value of its own for what was asked about, and keeps it."""
-    asked = [one for one in data.plan.configurations if one.group == ASKED]
+    ids = data.plan.asked
+    asked = [one for one in data.plan.configurations if one.config_id in ids]
     changed = [words.differing(one, data.reference) for one in asked if one != data.reference]
     healthy = healthy_scenario(data.plan.definition, data.plan.definition.where)
     cluster = apply(healthy, data.reference.overrides)
