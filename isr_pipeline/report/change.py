@@ -13,7 +13,7 @@ from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.report.data import NightData
-    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict
+    from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict
 
 
 def metric_change(page: Page, data: NightData, one: ConfigVerdict, metric: MetricVerdict) -> str:

@@ -13,7 +13,7 @@ from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, fold
 from isr_pipeline.report.sections import Section, answer, sections
-from isr_pipeline.verdicts.model import WORST_FIRST, Status
+from isr_pipeline.verdicts.record import WORST_FIRST, Status
 from isr_pipeline.verdicts.sentences import headline
 
 LINKED = ("answer", "who", "why", "configurations", "data")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isr_pipeline.report.names import breakable
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, number
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, number
 
 if TYPE_CHECKING:
     from isr_pipeline.blame.why import Explanation

@@ -10,7 +10,7 @@ from isr_pipeline.report.names import breakable
 from isr_pipeline.report.story import Story
 from isr_pipeline.report.trace import drawn
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import number
+from isr_pipeline.verdicts.record import number
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:

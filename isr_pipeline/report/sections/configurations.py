@@ -12,8 +12,8 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badge, badges, fold, table
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.panel import partitions_in
+from isr_pipeline.verdicts.record import LOST, WORST_FIRST, ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.sentences import reason
 from isr_pipeline.worlds.columns import MAIN
 

@@ -6,7 +6,7 @@ from isr_pipeline.report.change import metric_change
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
-from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, Status
 
 TITLE = "What got better"
 ORDER = 24

@@ -9,9 +9,8 @@ from isr_pipeline.report.data import (
     NightData,
 )
 from isr_pipeline.report.page import Page, table
-from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.power import Reach, reach_of, smallest_words, uniform_ratio
-from isr_pipeline.verdicts.quantities import amount, label, unit
+from isr_pipeline.verdicts.quantities import amount, is_latency, label, unit
 
 TITLE = "How small a change is found"
 ORDER = 90

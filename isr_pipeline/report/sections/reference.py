@@ -14,8 +14,6 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, command, table
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
-from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
     LATENCY,
@@ -28,7 +26,8 @@ from isr_pipeline.verdicts.quantities import (
     unit,
     unit_of_a_year,
 )
-from isr_pipeline.verdicts.year import AT_END, kinds_of, years_of_kinds
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Word, Year
+from isr_pipeline.verdicts.reference import AT_END, kinds_of, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, fold
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, Status
 from isr_pipeline.verdicts.sentences import worst_first
 
 TITLE = "What got worse"

@@ -9,7 +9,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 TITLE = "Single scenarios that got much worse"

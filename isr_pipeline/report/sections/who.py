@@ -8,7 +8,7 @@ from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.page import Page, badges, table
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
     Status,
