@@ -323,15 +323,14 @@ def night_prune(
 @baseline_app.command("show")
 def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """Say which night is the baseline, and who accepted it, when and why."""
-    from isr_pipeline.verdicts.baseline import show  # noqa: PLC0415
-    from isr_pipeline.verdicts.kept import damages  # noqa: PLC0415
+    from isr_pipeline.verdicts.baseline import damages, show  # noqa: PLC0415
 
     name = _known(experiment)
     record = show(name)
     if as_json:
         _print_json(record.model_dump(mode="json") if record else None)
     elif record is None:
-        from isr_pipeline.verdicts.model import accept_command  # noqa: PLC0415
+        from isr_pipeline.verdicts.record import accept_command  # noqa: PLC0415
 
         _say(f"{name}: no baseline yet; accept one: {accept_command(name, 'NIGHT')}")
     else:

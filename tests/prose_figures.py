@@ -41,8 +41,9 @@ from isr_pipeline.scenarios import cluster_file, faults, incidents, model
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.simulation import clients, controller, produces
 from isr_pipeline.simulation.world import tables
-from isr_pipeline.verdicts import halves, redraw
-from isr_pipeline.verdicts.model import LEANS_P
+from isr_pipeline.verdicts import redraw
+from isr_pipeline.verdicts.comparison import ONE_SIDED
+from isr_pipeline.verdicts.record import LEANS_P
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import encoder, entities, fault_rows, size, template
 from tests.figures import ROOT
@@ -456,10 +457,10 @@ def _verdicts() -> Iterable[Claim]:
             load_experiment("operators").budget.scenarios, *looks,
         )  # fmt: skip
         yield now(page, "in {} other phases", redraw.DRAWS)
-        yield now(page, "at a one-sided level of {} %. All else", round(100 * halves.ONE_SIDED))
+        yield now(page, "at a one-sided level of {} %. All else", round(100 * ONE_SIDED))
         yield now(
             page, "Each end is one-sided. The upper end is at {} % and decides `ok`.",
-            round(100 * halves.ONE_SIDED),
+            round(100 * ONE_SIDED),
         )  # fmt: skip
         yield now(page, "{} % of the alarms", round(100 * load_settings().confirm_p))
         yield from given(page, "no change", "may have a lower end below 1:")
@@ -504,7 +505,7 @@ def _levels(page: str) -> Iterable[Claim]:
     confirm, found = settings["confirm_p"], settings["false_discovery_rate"]
     yield now(
         page, "{} % of the improvements, {} % for each rise that is ruled out",
-        round(100 * found), round(100 * halves.ONE_SIDED),
+        round(100 * found), round(100 * ONE_SIDED),
     )  # fmt: skip
     yield now(page, "hint at a difference (p up to {}) are of too few", LEANS_P)
     first, more = redraw.PARTS[1]
@@ -659,9 +660,7 @@ def _files() -> Iterable[Claim]:
     yield now(page, "`nightly` {} % end with the death of the disk", round(100 * deadly, 1))
     repair = incidents.Incident.model_fields["repair_minutes"].default
     yield now(page, "until a person comes: {} by default", repair)
-    yield now(
-        "docs/verdicts.md", "within their strata, {} % beyond each end", 100 * halves.ONE_SIDED
-    )
+    yield now("docs/verdicts.md", "within their strata, {} % beyond each end", 100 * ONE_SIDED)
     yield from dated(
         "docs/experiment-file.md", "today", "experiment/file.py: NAME says it in its line",
         "at most 60 of",

@@ -24,8 +24,7 @@ from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.difference import AgainstReference
-from isr_pipeline.verdicts.model import LOST
+from isr_pipeline.verdicts.record import LOST, AgainstReference
 from isr_pipeline.worlds.columns import MAIN
 
 SHIPPED = ("operators", "proposals", "history")

@@ -30,7 +30,7 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import NightVerdict, Status
+from isr_pipeline.verdicts.record import NightVerdict, Status
 from isr_pipeline.worlds.columns import COLUMNS
 
 BASELINE, ALONE, TONIGHT = "2026-11-18", "2026-11-19", "2026-11-20"

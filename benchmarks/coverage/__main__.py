@@ -30,8 +30,7 @@ from benchmarks.coverage.pool import (
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.scenarios.panels import places
-from isr_pipeline.verdicts.comparison import Comparison, compare
-from isr_pipeline.verdicts.halves import ONE_SIDED, intervals
+from isr_pipeline.verdicts.comparison import ONE_SIDED, Comparison, compare, intervals
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN

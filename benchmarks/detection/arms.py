@@ -10,11 +10,12 @@ import numpy.typing as npt
 from scipy import stats
 
 from benchmarks.detection.draw import Night, Pair
-from isr_pipeline.verdicts import look, looks
-from isr_pipeline.verdicts.allocation import allocate, variances
-from isr_pipeline.verdicts.model import OPEN, MetricVerdict, Status
+from isr_pipeline.verdicts import looks
+from isr_pipeline.verdicts import looks as look
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.record import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.stages import allocate, variances
 from isr_pipeline.worlds.columns import METRICS
 
 Bools = npt.NDArray[np.bool_]

@@ -16,10 +16,10 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.deciding import Sides, deciding, hurt, on_all, on_regression
-from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.materiality import is_latency
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.baseline import source_of
+from isr_pipeline.verdicts.judge import Sides, deciding, hurt, on_all, on_regression
+from isr_pipeline.verdicts.quantities import is_latency, label
+from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
     NightVerdict,
@@ -28,7 +28,6 @@ from isr_pipeline.verdicts.model import (
     load_verdict,
     run_again,
 )
-from isr_pipeline.verdicts.quantities import label
 from isr_pipeline.verdicts.sentences import change, reason, worst_first
 from isr_pipeline.verdicts.settings import load_settings
 

@@ -1,6 +1,6 @@
 """Which strata the stages of a night take, kept in the night's folder (``strata.json``).
 
-`verdicts/allocation.py` decides it when a stage begins; whoever draws the stage's scenarios, or
+`verdicts/stages.py` decides it when a stage begins; whoever draws the stage's scenarios, or
 checks them, reads it.
 """
 

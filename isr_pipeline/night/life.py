@@ -32,7 +32,7 @@ from isr_pipeline.storage.published import remove_debris
 from isr_pipeline.worlds.ready import compile_kernel
 
 if TYPE_CHECKING:
-    from isr_pipeline.verdicts.model import NightVerdict
+    from isr_pipeline.verdicts.record import NightVerdict
 
 
 def begin(
@@ -111,7 +111,7 @@ def _verdict(experiment: str, night: str, broken: list[str]) -> NightVerdict:
     """
     if broken:
         raise Refused(f"night {night} of {experiment} has no verdict: {', '.join(broken)}")
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
 
     verdict = load_verdict(experiment, night)
     if verdict.awaiting:
@@ -172,14 +172,14 @@ def ending(experiment: str, night: str) -> list[str]:
 
 def _commands(experiment: str, night: str) -> list[str]:
     """What shows the difference, finds its cause, and accepts it; none of a night that is well."""
-    from isr_pipeline.verdicts import model  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts import record  # noqa: PLC0415 - reads pydantic
 
     with suppress(Refused):
-        verdict = model.load_verdict(experiment, night)
-        if verdict.status in (model.Status.REGRESSED, model.Status.SUSPECT):
+        verdict = record.load_verdict(experiment, night)
+        if verdict.status in (record.Status.REGRESSED, record.Status.SUSPECT):
             flagged = (one for one in verdict.configurations if one.status is verdict.status)
-            causes = model.cause_commands(experiment, night, next(flagged).name)
-            return [*causes, model.accept_command(experiment, night)]
+            causes = record.cause_commands(experiment, night, next(flagged).name)
+            return [*causes, record.accept_command(experiment, night)]
     return []
 
 

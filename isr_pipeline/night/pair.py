@@ -13,7 +13,7 @@ from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.model import apply, parse_scenario, scenario_from_json, with_settings
 from isr_pipeline.verdicts import baseline
-from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.record import load_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,9 +23,9 @@ from isr_pipeline.host.doctor import AIRFLOW
 from isr_pipeline.host.preconditions import check_night_can_start
 from isr_pipeline.host.progress import PassingLine, is_progress
 from isr_pipeline.host.supervisor import Program
+from isr_pipeline.night import notify
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
-from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
     from collections.abc import Callable

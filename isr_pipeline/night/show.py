@@ -10,7 +10,7 @@ from isr_pipeline.night.status import WITHOUT_VERDICT, read_status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.model import ConfigVerdict
+    from isr_pipeline.verdicts.record import ConfigVerdict
 
 
 def show(experiment: str, night: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def show(experiment: str, night: str) -> dict[str, Any]:
         changed, params, metrics), ``changed`` (for all of them), ``stages`` (of further scenarios,
         in order), ``scenarios_used`` (of the configuration that took most, over all its panels),
         ``reference`` (its name), ``against_reference`` (every other configuration; see
-        :class:`isr_pipeline.verdicts.difference.AgainstReference`), ``longer`` (what a longer panel
+        :class:`isr_pipeline.verdicts.record.AgainstReference`), ``longer`` (what a longer panel
         would decide of that, and the command) and ``places`` (report, data_docs, mlflow). Of a
         night that never got a plan: what is known.
     """
@@ -76,7 +76,7 @@ def _is_accepted(experiment: str, night: str) -> bool:
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
         verdict = load_verdict(plan.experiment, plan.night)
@@ -113,7 +113,7 @@ def changed_lines(experiment: str, night: str, most: int) -> list[str]:
 def worse_lines(experiment: str, night: str) -> list[str]:
     """What got worse, a line for each configuration: its verdict, each metric, by how much."""
     from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
 
     try:
         verdict = load_verdict(experiment, night)
@@ -128,7 +128,7 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
     How a night is accepted is said of a whole one that is not the baseline already.
     """
     from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.model import VerdictDamaged, load_verdict  # noqa: PLC0415
+    from isr_pipeline.verdicts.record import VerdictDamaged, load_verdict  # noqa: PLC0415
 
     try:
         verdict = load_verdict(experiment, night)
@@ -172,7 +172,7 @@ def _tables(experiment: str, night: str) -> dict[str, dict[str, Any]]:
 def _configurations(plan: Plan) -> list[dict[str, Any]]:
     """Every configuration with its verdict and its metrics over the standing panel."""
     from isr_pipeline.verdicts.changes import read_changes  # noqa: PLC0415 - reads pydantic
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415 - reads pydantic
     from isr_pipeline.verdicts.sentences import reason  # noqa: PLC0415 - reads pydantic
 
     try:

@@ -26,7 +26,7 @@ def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
         plan: of the night.
     """
     from isr_pipeline.night.status import folder_of  # noqa: PLC0415 - parse fast
-    from isr_pipeline.verdicts.model import load_verdict  # noqa: PLC0415
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415
 
     verdict = load_verdict(plan.experiment, plan.night)
     _tell(

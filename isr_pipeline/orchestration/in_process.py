@@ -25,7 +25,7 @@ from isr_pipeline.host.preconditions import check_night_can_start
 from isr_pipeline.host.progress import Listener
 from isr_pipeline.host.spark_errors import cause, only_a_person_mends
 from isr_pipeline.host.submit import JobFailed, JobNotStarted, submit
-from isr_pipeline.night import life, steps
+from isr_pipeline.night import life, notify, steps
 from isr_pipeline.night.claim import claim_night
 from isr_pipeline.night.runner import (
     Interrupted,
@@ -35,7 +35,6 @@ from isr_pipeline.night.runner import (
 )
 from isr_pipeline.night.status import folder_of
 from isr_pipeline.tracking.pages import IN_PROCESS
-from isr_pipeline.verdicts import notify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -164,7 +164,7 @@ def tell_end(context: Context, *, failed: bool) -> None:
         context: of the run.
         failed: whether the run failed.
     """
-    from isr_pipeline.verdicts import notify  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.night import notify  # noqa: PLC0415 - reads pydantic
 
     line = _said(context, GATE, LINE)
     notify.tell(line)

@@ -321,7 +321,7 @@ def check_ground() -> None:
         AirflowFailException: a folder, MLflow's store, Spark or a notifier cannot be used.
     """
     from isr_pipeline.host import preconditions, shipping  # noqa: PLC0415 - parse fast
-    from isr_pipeline.verdicts import notify  # noqa: PLC0415
+    from isr_pipeline.night import notify  # noqa: PLC0415
 
     notify.configured()
     notifiers(SETTINGS.on_failure | SETTINGS.on_success)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isr_pipeline.report.data import NightData
     from isr_pipeline.report.page import Figure, Page
     from isr_pipeline.report.scenario import Shown
-    from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, StratumVerdict
+    from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, StratumVerdict
 
 
 @dataclass(frozen=True, slots=True)

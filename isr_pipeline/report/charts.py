@@ -14,8 +14,8 @@ import numpy as np
 
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.names import WIDE, shortened
-from isr_pipeline.verdicts.model import ConfigVerdict
 from isr_pipeline.verdicts.quantities import in_unit, unit
+from isr_pipeline.verdicts.record import ConfigVerdict
 
 Chart = dict[str, Any]
 

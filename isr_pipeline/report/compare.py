@@ -55,8 +55,6 @@ from isr_pipeline.scenarios.incidents import told
 from isr_pipeline.scenarios.model import Scenario, apply, check, check_overrides
 from isr_pipeline.scenarios.patterns import PATTERNS
 from isr_pipeline.scenarios.profile import Distribution, FaultProfile, Stratum
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word, Year
-from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import (
     OFFLINE,
@@ -69,6 +67,7 @@ from isr_pipeline.verdicts.quantities import (
     unit,
     unit_of_a_year,
 )
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, Word, Year
 from isr_pipeline.verdicts.reference import against_reference
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds import ready

@@ -22,10 +22,9 @@ from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.deciding import Sides, deciding, on_all
-from isr_pipeline.verdicts.judge import baseline_panel, panel_rows
-from isr_pipeline.verdicts.model import ConfigVerdict, NightVerdict, Status, load_verdict
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.judge import Sides, deciding, on_all
+from isr_pipeline.verdicts.panel import PanelOutcomes, baseline_panel, panel_rows
+from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import MAIN
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.verdicts.difference import AgainstReference
+    from isr_pipeline.verdicts.record import AgainstReference
 
 SPURIOUS = "spurious_shrinks_per_partition_hour"
 DETECTION_DELAY = "detection_delay_ms"

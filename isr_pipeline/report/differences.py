@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
-from isr_pipeline.verdicts.difference import Word
-from isr_pipeline.verdicts.model import LOST, number
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, plain
+from isr_pipeline.verdicts.record import LOST, Word, number
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import MAIN
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.difference import AgainstReference, Difference, StratumDifference
+    from isr_pipeline.verdicts.record import AgainstReference, Difference, StratumDifference
 
 IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 """Metrics in the order of a sentence: what guards records comes first."""

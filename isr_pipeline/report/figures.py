@@ -18,8 +18,8 @@ from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.storage.places import remove_tree
-from isr_pipeline.verdicts.model import Status
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
+from isr_pipeline.verdicts.record import Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan

@@ -10,7 +10,7 @@ from isr_pipeline.report.data import NightData, read_night
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import SECTIONS, answer
 from isr_pipeline.report.templates import rendered
-from isr_pipeline.verdicts.model import WORST_FIRST
+from isr_pipeline.verdicts.record import WORST_FIRST
 from isr_pipeline.verdicts.sentences import headline
 
 if TYPE_CHECKING:

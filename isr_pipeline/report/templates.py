@@ -18,7 +18,7 @@ from isr_pipeline.report.assets import asset, charts_json, packed_plotly
 from isr_pipeline.report.names import breakable
 from isr_pipeline.report.words import times
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import Status, number
+from isr_pipeline.verdicts.record import Status, number
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 if TYPE_CHECKING:

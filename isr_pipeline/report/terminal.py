@@ -12,8 +12,7 @@ from rich.text import Text
 from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.difference import AgainstReference
-from isr_pipeline.verdicts.model import WORST_FIRST
+from isr_pipeline.verdicts.record import WORST_FIRST, AgainstReference
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isr_pipeline.files.words import shown
-from isr_pipeline.verdicts.model import number
+from isr_pipeline.verdicts.record import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isr_pipeline.experiment.grid import Configuration
-    from isr_pipeline.verdicts.panel import Floats
+    from isr_pipeline.verdicts.statistics import Floats
 
 NONE_P = 0.05
 """Probability of seeing none at all, at the upper limit that a zero is given."""

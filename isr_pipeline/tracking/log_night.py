@@ -30,8 +30,8 @@ from isr_pipeline.tracking.client import (
 )
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.model import RED, ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.quantities import in_unit
+from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.difference import AgainstReference
+    from isr_pipeline.verdicts.record import AgainstReference
 
 NIGHT_FILES = (
     "plan.json",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from isr_pipeline.files.words import counted
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.difference import Word
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.record import (
     WORST_FIRST,
     ConfigVerdict,
     NightVerdict,
     Status,
+    Word,
     number,
 )
 from isr_pipeline.verdicts.sentences import headline, in_order, reason, worse
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.difference import AgainstReference
+    from isr_pipeline.verdicts.record import AgainstReference
 
 WRITING = "writing"
 COMPLETE = "complete"

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from isr_pipeline.tracking import names, pages
 from isr_pipeline.tracking.client import experiment_id as own_experiment_id
 from isr_pipeline.tracking.client import find_runs, remove_runs
-from isr_pipeline.verdicts.model import RED, ConfigVerdict, NightVerdict, Status
+from isr_pipeline.verdicts.record import RED, ConfigVerdict, NightVerdict, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,6 +4,9 @@
 the accepted night's tables and plan, and the sources of the kernel that made it. It is replaced as
 a whole; a file that is missing or does not have its digest makes the baseline damaged, which is
 said and never taken for an absent one.
+
+Its numbers are of the panels that it was accepted with. Of a later scenario its side is simulated,
+by the code that it was accepted with and under the settings that it had.
 """
 
 from __future__ import annotations
@@ -18,19 +21,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from isr_pipeline.errors import Refused
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.files.models import format_of
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.process import Kernel
+from isr_pipeline.kernels.source import FILE, kernel_of, libraries_here, unpack
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.model import BaselineNote, accept_command
+from isr_pipeline.verdicts.panel import panel_rows
+from isr_pipeline.verdicts.record import BaselineNote, accept_command, load_verdict
+from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.plan import Plan
+    from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place
 
 FORMAT = 5
@@ -41,9 +52,6 @@ WHOLE_SOURCE = "source"
 
 RECORD = "baseline.json"
 """File that says what was accepted, by whom, and the digests of the other files."""
-
-PANELS = ("regression", "confirm")
-"""Panels whose outcomes a baseline keeps; further scenarios are simulated again."""
 
 
 class BaselineDamaged(Refused):
@@ -342,3 +350,237 @@ def examined() -> str:
 def forget(experiment: str) -> None:
     """Remove the baseline: the next night is `baseline` again."""
     remove_tree(Home.from_environment().baseline_dir(experiment))
+
+
+_FILES = {
+    "outcomes": "outcomes.parquet",
+    "scenarios": "scenarios.parquet",
+    "plan": "plan.json",
+}
+"""Name among a baseline's digests -> its file; all others are archives of sources."""
+
+
+def source_name(source: Source) -> str:
+    """Name among a baseline's digests of the code of configurations that were accepted alone."""
+    return f"{WHOLE_SOURCE}-{source.kernel_digest[:12]}"
+
+
+def source_file(name: str) -> str:
+    """The archive of that name."""
+    return FILE.replace("source", name, 1)
+
+
+def baseline_source(record: BaselineRecord, name: str = WHOLE_SOURCE) -> Source:
+    """The sources that a baseline keeps.
+
+    Args:
+        record: of the baseline.
+        name: :attr:`Acceptance.source` of the configuration that is asked about: one that was
+            accepted alone may be of other code than the night that was accepted whole.
+
+    Raises:
+        Refused: it was accepted without them.
+        BaselineDamaged: they are missing, or not what was accepted.
+    """
+    if name not in record.digests:
+        raise Refused(
+            f"the baseline of {record.experiment} (night {record.night}) was accepted without its "
+            f"source; accept a night of today's code: {accept_command(record.experiment, 'NIGHT')}"
+        )
+    file = source_file(name)
+    return unpack(_checked(record, name, file), file)
+
+
+def source_of(record: BaselineRecord, config_id: str) -> Source:
+    """The sources of one configuration's side: the baseline's archive, else git's of its commit.
+
+    Raises:
+        Refused: neither is there.
+    """
+    return source_of_acceptance(record, record.acceptance(config_id))
+
+
+def source_of_acceptance(record: BaselineRecord, accepted: Acceptance) -> Source:
+    """The sources of an acceptance's code; see :func:`source_of`."""
+    try:
+        return baseline_source(record, accepted.source)
+    except Refused as problem:
+        found = find_source(accepted.code_version, Home.from_environment())
+        if found is not None:
+            return found
+        if not isinstance(problem, BaselineDamaged):
+            raise
+        raise Refused(
+            f"{record.experiment}: {problem}; accept a night again: "
+            f"{accept_command(record.experiment, 'NIGHT')}"
+        ) from None
+
+
+def damages(record: BaselineRecord) -> list[str]:
+    """What of a baseline's files is missing, or is not what was accepted; a line each."""
+    folder = Home.from_environment().baseline_dir(record.experiment)
+    found = []
+    for name, digest in record.digests.items():
+        file = _FILES.get(name) or source_file(name)
+        try:
+            checked_file(folder, file, digest)
+        except BaselineDamaged as damage:
+            found.append(str(damage))
+    return found
+
+
+def baseline_plan(record: BaselineRecord) -> Plan | None:
+    """The plan of the accepted night; None if neither has it any more.
+
+    Raises:
+        BaselineDamaged: it is missing, or not what was accepted.
+    """
+    home = Home.from_environment()
+    if "plan" in record.digests:
+        kept = _checked(record, "plan", "plan.json")
+        return Plan.parse(kept.decode(), "the baseline's plan.json")
+    try:
+        return Plan.load(home.night_dir(record.experiment, record.night) / "plan.json")
+    except InputError:
+        return None
+
+
+def _checked(record: BaselineRecord, name: str, file: str) -> bytes:
+    folder = Home.from_environment().baseline_dir(record.experiment)
+    return checked_file(folder, file, record.digests[name])
+
+
+@dataclass(frozen=True)
+class BaselineSide:
+    """Configurations whose partners in the baseline are of one code, and how to simulate them.
+
+    Attributes:
+        name: of the code, for a part of the tables.
+        overrides: config_id of tonight -> what its partner in the baseline overrides.
+        other: sources of that code; None if it is the present code.
+        remarks: lines to say before.
+    """
+
+    name: str
+    overrides: Mapping[str, Mapping[str, Any]]
+    other: Source | None
+    remarks: tuple[str, ...] = ()
+
+
+def without_code(plan: Plan, config_ids: tuple[str, ...]) -> dict[str, str]:
+    """Configurations whose side of the baseline cannot be simulated, and why.
+
+    Each older code is tried: it repeats a pair that the baseline has. That compiles its kernel,
+    before many processes need it.
+
+    Returns:
+        config_id -> one line that says what to do; no entry where nothing is in the way.
+    """
+    baseline = _in_force(plan)
+    found: dict[str, str] = {}
+    for members in _by_code(plan, baseline.record, config_ids).values():
+        first = next(iter(members.values()))
+        if _is_present(plan, baseline.record, first):
+            continue
+        try:
+            _tried(plan, baseline, first)
+        except Refused as refusal:
+            found |= dict.fromkeys(members, str(refusal))
+    return found
+
+
+def _in_force(plan: Plan) -> Baseline:
+    baseline = load(plan.experiment)
+    assert baseline is not None, "something was compared, so there was a baseline"
+    return baseline
+
+
+def _partners(plan: Plan, config_ids: tuple[str, ...]) -> dict[str, str]:
+    """config_id of tonight -> config_id in the baseline."""
+    verdict = load_verdict(plan.experiment, plan.night)
+    return {
+        one.config_id: one.baseline_config_id
+        for one in verdict.configurations
+        if one.config_id in config_ids and one.baseline_config_id is not None
+    }
+
+
+def _is_present(plan: Plan, record: BaselineRecord, partner: str) -> bool:
+    """Whether a configuration of the baseline was simulated by the kernel that runs now."""
+    return kernel_of(record.acceptance(partner).code_version) == kernel_of(plan.code_version)
+
+
+def _by_code(
+    plan: Plan, record: BaselineRecord, config_ids: tuple[str, ...]
+) -> dict[str, dict[str, str]]:
+    """Code of the baseline -> config_id of tonight -> config_id in the baseline."""
+    found: dict[str, dict[str, str]] = {}
+    for config_id, partner in _partners(plan, config_ids).items():
+        code = kernel_of(record.acceptance(partner).code_version)
+        found.setdefault(code, {})[config_id] = partner
+    return found
+
+
+def baseline_sides(plan: Plan, config_ids: tuple[str, ...]) -> tuple[BaselineSide, ...]:
+    """Prepare the baseline's side of some configurations, with each older code tried here as well.
+
+    Raises:
+        Refused: a code cannot be run here, or gives other numbers than were accepted.
+    """
+    baseline = _in_force(plan)
+    record = baseline.record
+    sides = []
+    for code, members in _by_code(plan, record, config_ids).items():
+        overrides = {
+            config_id: record.configuration(partner).overrides
+            for config_id, partner in members.items()
+        }
+        first = next(iter(members.values()))
+        if _is_present(plan, record, first):
+            sides.append(BaselineSide(code, overrides, None))
+            continue
+        source = _tried(plan, baseline, first)
+        others = source.other_libraries(libraries_here())
+        remarks = tuple(f"the baseline's code runs with {one}" for one in others)
+        sides.append(BaselineSide(code, overrides, source, remarks))
+    return tuple(sides)
+
+
+def _tried(plan: Plan, baseline: Baseline, partner: str) -> Source:
+    """The sources of one configuration's side, once they gave again what was accepted.
+
+    Raises:
+        Refused: they are not kept, cannot be run here, or give another outcome; what to do.
+    """
+    source = source_of(baseline.record, partner)
+    try:
+        _repeat(plan, baseline, source, partner)
+    except Refused as refusal:
+        command = accept_command(plan.experiment, "NIGHT")
+        raise Refused(f"{refusal}; accept a night of today's code: {command}") from None
+    return source
+
+
+def _repeat(plan: Plan, baseline: Baseline, source: Source, partner: str) -> None:
+    """Run a pair that the baseline has by the code that it was accepted with.
+
+    Raises:
+        Refused: the code cannot be run here, or the outcome is another.
+    """
+    drawn = panel_rows("scenarios", plan.experiment, plan.night, "regression")
+    cheapest = drawn.sort_values(["expected_cost", "scenario_id"]).iloc[0]
+    overrides = baseline.record.configuration(partner).overrides
+    with Kernel(source, "the baseline's code") as kernel:
+        ran = kernel.run(json.loads(cheapest["scenario_json"]), overrides, events=False)
+        libraries = kernel.other_libraries()
+    rows = baseline.outcomes
+    (accepted,) = rows[
+        (rows["scenario_id"] == cheapest["scenario_id"]) & (rows["config_id"] == partner)
+    ].to_dict("records")
+    if ran.problem or any(ran.outcome.get(name) != accepted[name] for name in COUNTED):
+        notes = [one for one in (ran.problem, *libraries) if one]
+        other = f" ({', '.join(notes)})" if notes else ""
+        raise Refused(
+            "the baseline's code does not give here what was accepted, in scenario "
+            f"{cheapest['scenario_id']}{other}"
+        )

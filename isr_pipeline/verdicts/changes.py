@@ -22,7 +22,7 @@ from isr_pipeline.kernels.source import PACKAGE, kernel_of, libraries_here
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.storage.places import modified_s
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.kept import baseline_plan, baseline_source
+from isr_pipeline.verdicts.baseline import baseline_plan, baseline_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -21,7 +21,7 @@ from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import MetricVerdict, Status
+from isr_pipeline.verdicts.record import MetricVerdict, Status
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:

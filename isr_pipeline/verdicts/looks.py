@@ -1,4 +1,13 @@
-"""Looks at more and more independent scenarios: what each may err, and what it calls again.
+"""Looks: every metric of every configuration is given its status, by one panel or by several.
+
+A look is a pure function of two sets of outcomes. What it calls worse on the regression panel is
+`suspect` until further scenarios were looked at (:mod:`isr_pipeline.verdicts.stages`).
+
+The error rate is kept in two stages. A metric's p-value is that of all its sums jointly, of the
+whole panel and of each stratum, and Benjamini-Hochberg corrects over the metrics. Within a metric
+that is significant the strata are tested at the level that the correction left it (Benjamini and
+Bogomolov 2014): closed testing, by Holm's shortcut over those strata that could reach it. A rise in
+a stratum is asked at the rate of improvements, the lower one: there are many strata.
 
 The regression panel says what is asked: a metric that is `suspect` or `undecided` there is open.
 The scenarios of the stages (:mod:`isr_pipeline.experiment.stages`) were not chosen by it, so what
@@ -15,10 +24,38 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isr_pipeline.verdicts.halves import ONE_SIDED
-from isr_pipeline.verdicts.look import call, size_of
-from isr_pipeline.verdicts.materiality import Size, is_latency, rise_matters
-from isr_pipeline.verdicts.model import OPEN, Finding, MetricVerdict, Seen, Status, StratumVerdict
+import numpy as np
+
+from isr_pipeline.verdicts.comparison import (
+    ONE_SIDED,
+    Comparison,
+    Intervals,
+    compare,
+    intervals,
+    sides_of,
+)
+from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
+from isr_pipeline.verdicts.quantities import Size, fall_matters, is_latency, rise_matters
+from isr_pipeline.verdicts.record import (
+    OPEN,
+    Finding,
+    MetricVerdict,
+    Seen,
+    Status,
+    StratumVerdict,
+    Traded,
+)
+from isr_pipeline.verdicts.settings import VerdictSettings
+from isr_pipeline.verdicts.statistics import (
+    Bools,
+    Floats,
+    Ints,
+    Rejectable,
+    benjamini_hochberg,
+    holm,
+    rejectable,
+)
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +64,419 @@ if TYPE_CHECKING:
     from isr_pipeline.verdicts.panel import PanelOutcomes
     from isr_pipeline.verdicts.settings import VerdictSettings
 
+At = tuple[int, int]
+
+STATUS = {
+    Finding.IDENTICAL: Status.UNCHANGED,
+    Finding.ROUNDING: Status.OK,
+    Finding.RISE: Status.SUSPECT,
+    Finding.RISE_IN_STRATA: Status.SUSPECT,
+    Finding.NEWLY: Status.SUSPECT,
+    Finding.FALL: Status.IMPROVED,
+    Finding.RULED_OUT: Status.OK,
+    Finding.TOO_FEW: Status.UNDECIDED,
+    Finding.SMALL: Status.UNDECIDED,
+    Finding.OPEN: Status.UNDECIDED,
+}
+"""What is found -> the status of a metric before any further scenarios."""
+
+SEVERAL = 3
+"""Scenarios on either side from which on a change is a trade."""
+
+NAMED = 3
+"""How many scenarios are named."""
+
+ALONE = 10.0
+"""Floors that a single scenario's weighted loss is shown from, whatever the p. Of what must never
+happen: times as much as before, from which it counts as new."""
+
 FLIPS_PER_LOOK = 4
 """Times more flips at a look than on the regression panel: its level is a part of the whole."""
+
+
+# -- one look at a panel ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Power:
+    """What a look could have found.
+
+    Attributes:
+        needed: fewest discordant scenarios that could be significant; 0 if nothing was compared.
+        tests: distinct comparisons that could have been significant, which the correction counts.
+    """
+
+    needed: int = 0
+    tests: int = 0
+
+
+def call(
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    *,
+    share: float = 1.0,
+    allowed: frozenset[tuple[str, str]] = frozenset(),
+) -> tuple[list[tuple[MetricVerdict, ...]], Power]:
+    """Judge a panel: column j of ``new`` against column j of ``old``.
+
+    Args:
+        new: tonight's outcomes.
+        old: the baseline's, of the same scenarios.
+        settings: ``config/verdicts.yaml``.
+        share: of the settings' error levels, of each of the three questions (worse, better, a
+            rise ruled out), that this look may use, for who looks more than once.
+        allowed: (metric, config_id) of what must never happen in other configurations.
+
+    Returns:
+        the metrics' verdicts of each configuration, before any further scenarios; and what could
+        have been found.
+    """
+    look = _look(new, old, settings, share)
+    never = _newly(new, old, settings, allowed)
+    had = {name: found & (old.values[name] > 0) for name, found in never.items()}
+    called = [
+        tuple(
+            look.verdict(
+                (row, column), never[name][:, column], had=bool(had[name][:, column].any())
+            )
+            for row, name in enumerate(look.found.metrics)
+        )
+        for column in range(len(new.config_ids))
+    ]
+    return called, Power(look.worse.able.needed, look.worse.able.count)
+
+
+def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, share: float) -> _Look:
+    found = compare(new, old, settings, share)
+    worse = _corrected(found.worse, found, share * settings.suspicion_rate)
+    better = _corrected(found.better, found, share * settings.false_discovery_rate)
+    plain = share * ONE_SIDED
+    within = min(settings.suspicion_rate, settings.false_discovery_rate)
+    low, high = np.full(found.worse.shape, plain), np.full(found.worse.shape, plain)
+    finest = 1.0 / (1.0 + settings.flips)  # of the halves that an interval is made of
+    for at in np.ndindex(found.worse.shape):
+        size = found.size(at)
+        if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
+            low[at] = max(worse.left, finest)
+        elif better.significant(at) and fall_matters(size, settings):
+            high[at] = max(better.left, finest)
+    divisors = [
+        float(new.weights.sum()) if is_latency(name) else mean_divisor(new, name, new.weights)
+        for name in found.metrics
+    ]
+    judged = sides_of(new, old, settings).as_judged(new.weights)
+    return _Look(
+        settings=settings,
+        found=found,
+        worse=worse,
+        better=better,
+        worse_in=_corrected(found.worse, found, share * within),
+        plain=plain,
+        levels=(low, high),
+        ends=intervals(new, old, found, settings, (low, high)),
+        scenario_ids=new.scenario_ids,
+        judged=judged.reshape(-1, *found.worse.shape) / np.array(divisors)[:, None],
+    )
+
+
+def _newly(
+    new: PanelOutcomes,
+    old: PanelOutcomes,
+    settings: VerdictSettings,
+    allowed: frozenset[tuple[str, str]],
+) -> dict[str, Bools]:
+    """Metric -> (n, c) where something newly happens that must never happen.
+
+    What happened already is looked at again where it is ten times as much: a baseline that loses
+    one record does not excuse a million.
+    """
+    labels = np.array(new.strata)
+    found = {}
+    for name in settings.metrics:
+        appeared = new.values[name] > ALONE * old.values[name]
+        appeared &= np.array([(name, one) not in allowed for one in new.config_ids])[None, :]
+        if METRICS[name].never is None:
+            appeared[:] = False
+        elif METRICS[name].never == "in_stratum":
+            appeared &= old.values[name] == 0
+            for stratum in set(new.strata):
+                here = labels == stratum
+                appeared[here] &= (old.values[name][here] == 0).all(axis=0)[None, :]
+        found[name] = appeared
+    return found
+
+
+@dataclass(frozen=True)
+class _Corrected:
+    """P-values of one direction after the correction.
+
+    Attributes:
+        q: (M, c); 1 for tests that could not be rejected.
+        level: at or below which a q is significant.
+        able: which distinct tests could be.
+        left: level that the correction left each test that is significant.
+    """
+
+    q: Floats
+    level: float
+    able: Rejectable
+    left: float
+
+    def significant(self, at: At) -> bool:
+        """Whether a test is."""
+        return bool(self.q[at] <= self.level)
+
+
+def _corrected(p: Floats, found: Comparison, level: float) -> _Corrected:
+    """Benjamini-Hochberg over the distinct tests that could be rejected."""
+    distinct, where = np.unique(found.copy_of, return_inverse=True)
+    able = rejectable(found.discordant.ravel()[distinct], level)
+    q = np.ones(len(distinct))
+    q[able.tests] = benjamini_hochberg(p.ravel()[distinct[able.tests]])
+    rejected = int((q <= level).sum())
+    left = level * max(1, rejected) / max(1, able.count)
+    return _Corrected(q[where].reshape(p.shape), level, able, left)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Everything that a status follows from.
+
+    Attributes:
+        settings: what matters.
+        found: the comparison.
+        worse, better: its p-values after the correction; ``worse_in``: of rises in strata.
+        plain: level of what no correction applies to.
+        levels: (M, c) one-sided levels of lower and upper ends.
+        ends: the intervals.
+        scenario_ids: n of them.
+        judged: (n, M, c) each scenario's part of the change of the mean, in the metric's own unit,
+            or of the mean logarithm.
+    """
+
+    settings: VerdictSettings
+    found: Comparison
+    worse: _Corrected
+    better: _Corrected
+    worse_in: _Corrected
+    plain: float
+    levels: tuple[Floats, Floats]
+    ends: Intervals
+    scenario_ids: tuple[str, ...]
+    judged: Floats
+
+    def verdict(self, at: At, never: Bools, *, had: bool) -> MetricVerdict:
+        """The verdict on one metric of one configuration.
+
+        Args:
+            at: of which.
+            never: (n,) scenarios in which it newly happens and must not.
+            had: whether some of these had a tenth of it, or less, but not none.
+        """
+        found = self.found
+        strata = self._strata(at)
+        seen = self._seen(at, strata, int(never.sum()), had=had)
+        differs = seen.finding is not Finding.IDENTICAL
+        rises = found.size(at).rises
+        return MetricVerdict(
+            metric=found.metrics[at[0]],
+            status=STATUS[seen.finding],
+            seen=seen,
+            total=float(found.total[at]),
+            baseline_total=float(found.baseline_total[at]),
+            value=float(found.value[at]),
+            baseline_value=float(found.baseline_value[at]),
+            delta=float(found.delta[at]) if differs else 0.0,
+            ratio=finite(found.ratio[at]),
+            ratio_low=finite(self.ends.low[0][at]),
+            ratio_high=finite(self.ends.high[0][at]),
+            low_level=float(self.levels[0][at]) if differs else None,
+            high_level=float(self.levels[1][at]) if differs else None,
+            discordant=int(found.discordant[at]),
+            risen=int(found.risen[at]),
+            fallen=int(found.fallen[at]),
+            traded=seen.traded is not None,
+            alone=self._alone(at),
+            newly=self._most(at, never),
+            p=float((found.worse if rises else found.better)[at]) if differs else None,
+            q=float((self.worse if rises else self.better).q[at]) if differs else None,
+            strata=strata,
+        )
+
+    def _seen(self, at: At, strata: tuple[StratumVerdict, ...], newly: int, *, had: bool) -> Seen:
+        """What there is to see of one metric; see :meth:`verdict`."""
+        found = self.found
+        hurt = tuple(one for one in strata if one.status is Status.SUSPECT)
+        finding = self._finding(at, hurt=bool(hurt), never=newly > 0)
+        if not found.discordant[at]:
+            return Seen(finding=finding)
+        return Seen(
+            finding=finding,
+            value=float(found.value[at]),
+            baseline_value=float(found.baseline_value[at]),
+            ratio=finite(found.ratio[at]),
+            ratio_low=finite(self.ends.low[0][at]),
+            ratio_high=finite(self.ends.high[0][at]),
+            q=self._q(at, finding),
+            p=float(self.ends.at_least_margin[0][at]),
+            strata=hurt,
+            differing=int(found.discordant[at]),
+            needed=self.worse.able.needed,
+            newly=newly,
+            had=had,
+            traded=self._traded(at),
+        )
+
+    def _finding(self, at: At, *, hurt: bool, never: bool) -> Finding:
+        """What is found of one metric.
+
+        Args:
+            at: of which.
+            hurt: whether a stratum is called worse.
+            never: whether it newly happens and must not.
+        """
+        if self.found.identical[at]:
+            return Finding.IDENTICAL
+        if self.found.discordant[at] == 0:
+            return Finding.ROUNDING
+        settings, worse, better = self.settings, self.worse, self.better
+        size = self.found.size(at)
+        if worse.significant(at) and rise_matters(size, settings, settings.suspicion_share):
+            return Finding.RISE
+        if hurt:
+            return Finding.RISE_IN_STRATA
+        if never:
+            return Finding.NEWLY
+        if better.significant(at) and fall_matters(size, settings):
+            return Finding.FALL
+        if self.ends.at_least_margin[0][at] <= self.plain:
+            return Finding.RULED_OUT
+        if self.found.discordant[at] < worse.able.needed:
+            return Finding.TOO_FEW
+        if worse.significant(at) or better.significant(at):
+            return Finding.SMALL
+        return Finding.OPEN
+
+    def _q(self, at: At, finding: Finding) -> float:
+        """Of the direction that was found; the smaller one where neither was."""
+        worse, better = float(self.worse.q[at]), float(self.better.q[at])
+        return {Finding.RISE: worse, Finding.FALL: better}.get(finding, min(worse, better))
+
+    def _strata(self, at: At) -> tuple[StratumVerdict, ...]:
+        """One metric in each stratum; nothing if it does not differ."""
+        found, within = self.found, self.found.strata
+        if found.identical[at] or found.discordant[at] == 0:
+            return ()
+        metric = found.metrics[at[0]]
+        differing = within.risen[:, *at] + within.fallen[:, *at]
+        risen = _claimed(within.worse[:, *at], differing, self.worse_in, at)
+        fallen = _claimed(within.better[:, *at], differing, self.better, at)
+        verdicts = []
+        for index, name in enumerate(within.names):
+            place = (index, *at)
+            size = within.size(metric, place)
+            same = differing[index] == 0
+            if same:
+                status = Status.UNCHANGED
+            elif risen[index] and rise_matters(size, self.settings, self.settings.suspicion_share):
+                status = Status.SUSPECT
+            elif fallen[index] and fall_matters(size, self.settings):
+                status = Status.IMPROVED
+            elif self.ends.at_least_margin[1 + index][at] <= self.plain:
+                status = Status.OK
+            else:
+                status = Status.UNDECIDED
+            verdicts.append(
+                StratumVerdict(
+                    stratum=name,
+                    status=status,
+                    scenarios=int(within.scenarios[index]),
+                    share=float(within.shares[index]),
+                    risen=int(within.risen[place]),
+                    fallen=int(within.fallen[place]),
+                    value=size.value,
+                    baseline_value=size.before,
+                    ratio=finite(size.ratio),
+                    # outcomes that are the same have a ratio that no other scenario made
+                    ratio_low=1.0 if same else finite(self.ends.low[1 + index][at]),
+                    ratio_high=1.0 if same else finite(self.ends.high[1 + index][at]),
+                    p=float((within.worse if size.rises else within.better)[place]),
+                )
+            )
+        return tuple(verdicts)
+
+    def _traded(self, at: At) -> Traded | None:
+        """What got worse and what got better, if both would matter alone."""
+        change = self.judged[:, *at]
+        risen, fallen = int(self.found.risen[at]), int(self.found.fallen[at])
+        if min(risen, fallen) < SEVERAL:
+            return None
+        up, down = self._with(at, change[change > 0]), self._with(at, change[change < 0])
+        if not (rise_matters(up, self.settings) and fall_matters(down, self.settings)):
+            return None
+        order = np.argsort(-change, kind="stable")
+        return Traded(
+            risen=risen,
+            fallen=fallen,
+            risen_most=tuple(self.scenario_ids[one] for one in order[:NAMED] if change[one] > 0),
+            fallen_most=tuple(
+                self.scenario_ids[one] for one in order[::-1][:NAMED] if change[one] < 0
+            ),
+        )
+
+    def _with(self, at: At, changes: Floats) -> Size:
+        """The size that a change would have if these parts of it were all."""
+        metric = self.found.metrics[at[0]]
+        before = float(self.found.baseline_value[at])
+        if is_latency(metric):
+            return Size(metric, before, before, math.exp(float(changes.sum())))
+        value = before + float(changes.sum())
+        return Size(metric, value, before, value / before if before else math.inf)
+
+    def _alone(self, at: At) -> tuple[str, ...]:
+        """Scenarios whose own weighted loss is ten floors; latencies are judged by factors."""
+        metric = self.found.metrics[at[0]]
+        floor = self.settings.metrics[metric].floor
+        if is_latency(metric) or floor == 0.0:
+            return ()
+        return self._most(at, self.judged[:, *at] >= ALONE * floor)
+
+    def _most(self, at: At, chosen: Bools) -> tuple[str, ...]:
+        """Of some scenarios those that got worse most."""
+        order = np.argsort(-self.judged[:, *at], kind="stable")
+        return tuple(self.scenario_ids[one] for one in order if chosen[one])[:NAMED]
+
+
+def _claimed(p: Floats, differing: Ints, corrected: _Corrected, at: At) -> Bools:
+    """Strata that closed testing rejects, within a metric that is significant."""
+    if not corrected.significant(at):
+        return np.zeros(len(p), dtype=bool)
+    able = rejectable(differing, corrected.left).tests
+    claimed = np.zeros(len(p), dtype=bool)
+    claimed[able] = holm(p[able]) <= corrected.left
+    return claimed
+
+
+def size_of(metric: MetricVerdict | StratumVerdict, name: str) -> Size:
+    """How large the change is that a verdict is about.
+
+    Args:
+        metric: a verdict on something that was compared.
+        name: outcome column.
+    """
+    assert metric.value is not None, "it was compared"
+    assert metric.baseline_value is not None, "it was compared"
+    ratio = math.inf if metric.ratio is None else metric.ratio
+    return Size(name, metric.value, metric.baseline_value, ratio)
+
+
+def finite(number: float) -> float | None:
+    """The number, or None where there is none that JSON has."""
+    return float(number) if math.isfinite(number) else None
+
+
+# -- looks at more and more scenarios -------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy import optimize
 
@@ -24,9 +23,9 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.looks import looks
-from isr_pipeline.verdicts.materiality import is_latency
+from isr_pipeline.verdicts.quantities import is_latency
 from isr_pipeline.verdicts.settings import VerdictSettings
-from isr_pipeline.verdicts.statistics import discordant_found, discordant_needed
+from isr_pipeline.verdicts.statistics import Floats, discordant_found, discordant_needed
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.stages import Budget
 
-Floats = npt.NDArray[np.float64]
 
 FACTOR_MAX = 1e6
 """Beyond it a factor is none that anybody plants."""

@@ -24,9 +24,9 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.verdicts.kept import source_of
-from isr_pipeline.verdicts.look import ALONE
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Redraw, Status
+from isr_pipeline.verdicts.baseline import source_of
+from isr_pipeline.verdicts.looks import ALONE
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Redraw, Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan

@@ -1,39 +1,75 @@
 """Each configuration of a night against the experiment's reference, as a night is against another.
 
-The look is the one that compares tonight with the baseline (:mod:`isr_pipeline.verdicts.look`): the
+The looks are those that compare tonight with the baseline (:mod:`isr_pipeline.verdicts.looks`): the
 same paired tests, intervals, strata, correction and sizes that matter. One arm is the reference,
 the other each configuration. What is called worse is held to the rate and the size of what is
 called better. What was asked and stays undecided is looked at again on the night's further
-scenarios, by the looks of the baseline's arm (:mod:`isr_pipeline.verdicts.looks`): they divide one
-error among them.
+scenarios, by the looks of the baseline's arm, which divide one error among them.
 
 Nothing is ranked and nothing is chosen. Records that one replica alone held when they were
 acknowledged are compared like everything else: who lowers what acks=all promises sees it in them.
+
+What was asked may take thousands of scenarios. The next night would simulate the same ones under
+the same rules and settings, and find the same. So a night that is decided keeps what it says of
+what was asked, in one file for its experiment, and a later night takes it from there.
+
+A year is the incidents that the fault profile counts. What one of them costs is the weighted mean
+of a metric's total over the scenarios that stand for incidents. Stretches in which nothing happens
+are no incidents, and a longer horizon adds nothing to what has healed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from isr_pipeline.experiment.file import healthy_scenario
 from isr_pipeline.experiment.promise import lowered
 from isr_pipeline.experiment.replicas import KEY as MIN_ISR
+from isr_pipeline.files.models import Strict, format_of
+from isr_pipeline.files.whole import write_whole
+from isr_pipeline.home import Home
+from isr_pipeline.kernels.source import kernel_of
+from isr_pipeline.outcomes.summary import RESAMPLES, Sample, resampled
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, StratumDifference, Word
-from isr_pipeline.verdicts.look import call, size_of
-from isr_pipeline.verdicts.materiality import Size, fall_matters, is_latency, rise_matters
-from isr_pipeline.verdicts.model import MetricVerdict, Status, StratumVerdict
-from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNDER_MIN
+from isr_pipeline.verdicts.comparison import ONE_SIDED
+from isr_pipeline.verdicts.looks import call, size_of
+from isr_pipeline.verdicts.quantities import (
+    ONE_REPLICA,
+    UNDER_MIN,
+    Size,
+    fall_matters,
+    is_latency,
+    rise_matters,
+)
+from isr_pipeline.verdicts.record import (
+    AgainstReference,
+    Difference,
+    MetricVerdict,
+    Status,
+    StratumDifference,
+    StratumVerdict,
+    Word,
+    Year,
+)
 from isr_pipeline.verdicts.settings import MetricSettings, VerdictSettings
-from isr_pipeline.verdicts.year import until_repaired, years
+from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.profile import FaultProfile
+    from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.looks import Look
     from isr_pipeline.verdicts.panel import PanelOutcomes
+    from isr_pipeline.verdicts.record import NightVerdict
+    from isr_pipeline.verdicts.settings import VerdictSettings
+    from isr_pipeline.verdicts.statistics import Bools, Floats
 
 OF_STRATA = {Status.SUSPECT: Word.WORSE, Status.IMPROVED: Word.BETTER}
 """Status of a stratum that differs -> its word."""
@@ -300,3 +336,213 @@ def decided_by(one: MetricVerdict, scenarios: int, settings: VerdictSettings) ->
         return None
     unit = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
     return unit * math.ceil(wanted / unit)
+
+
+FORMAT = 1
+"""Number of the format of the file: one more when an older one cannot be read any more."""
+
+DRAWN_FROM = frozenset({"seed", "cluster", "profile", "horizon_ms", "warmup_ms", "budget"})
+"""Fields of an experiment that say which scenarios a night may look at."""
+
+
+class Comparisons(Strict):
+    """The file of an experiment.
+
+    Attributes:
+        made: :func:`digest` -> what was said; each has the night that it was said in.
+        format: `FORMAT`.
+    """
+
+    made: dict[str, AgainstReference]
+    format: int
+
+
+def digest(plan: Plan, config_id: str, settings: VerdictSettings) -> str:
+    """SHA-256 over all that a comparison with the reference follows from.
+
+    Args:
+        plan: says rules, scenarios and both configurations.
+        config_id: of the one that is compared.
+        settings: how it is tested, and what matters.
+    """
+    overrides = {one.config_id: one.overrides for one in plan.configurations}
+    content = {
+        "kernel": kernel_of(plan.code_version),
+        "sides": [overrides[plan.reference_id], overrides[config_id]],
+        "panels": [plan.panel_digest, plan.confirm_digest],
+        "drawn_from": plan.definition.model_dump(mode="json", include=set(DRAWN_FROM)),
+        "settings": settings.model_dump(mode="json"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def recalled(
+    plan: Plan, against: tuple[AgainstReference, ...], settings: VerdictSettings
+) -> tuple[AgainstReference, ...]:
+    """What was said of the same comparison before, instead of what the regression panel says."""
+    made = _read(_path(plan.experiment))
+    if not made:
+        return against
+    known = {
+        config_id: made[key]
+        for config_id in plan.asked
+        if (key := digest(plan, config_id, settings)) in made
+    }
+    return tuple(
+        known[one.config_id].model_copy(update={"name": one.name})
+        if one.config_id in known and not one.problem
+        else one
+        for one in against
+    )
+
+
+def keep(plan: Plan, verdict: NightVerdict, settings: VerdictSettings) -> None:
+    """Keep what a decided night says of what was asked; what its experiment had before goes.
+
+    What is undecided is kept as well: the budget is spent. Unless something was open against the
+    baseline too, which may have taken the time.
+    """
+    shared = any(one.is_open for one in verdict.configurations) or any(
+        stage.configurations for stage in verdict.stages
+    )
+    made = {
+        digest(plan, one.config_id, settings): one.model_copy(
+            update={"night": one.night or plan.night}
+        )
+        for one in verdict.against_reference
+        if one.config_id in plan.asked
+        and not one.problem
+        and not (verdict.stopped and shared and one.is_open)
+    }
+    path = _path(plan.experiment)
+    if made and made != _read(path):
+        text = Comparisons(made=made, format=FORMAT).model_dump_json(indent=1)
+        write_whole(path, text + "\n")
+
+
+def _path(experiment: str) -> Place:
+    return Home.from_environment().made / "comparisons" / f"{experiment}.json"
+
+
+def _read(path: Place) -> dict[str, AgainstReference]:
+    """What is kept; nothing where the file is damaged or of another format: it is made again."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        return Comparisons.model_validate(raw).made if format_of(raw) == FORMAT else {}
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+HIT = "partitions_unavailable"
+AT_END = "partitions_unavailable_at_end"
+
+SEED = "a year"
+"""The same scenarios are drawn anew for every configuration and metric."""
+
+
+def years(
+    panel: PanelOutcomes, metrics: Sequence[str], profile: FaultProfile
+) -> dict[tuple[str, str], Year]:
+    """(metric, config_id) -> the year of all incidents.
+
+    Args:
+        panel: without a failed or missing pair.
+        metrics: those of which a sum means nothing are left out.
+        profile: counted in the cluster.
+
+    Returns:
+        nothing if the profile counts no incidents.
+    """
+    strata = {stratum for stratum, _ in profile.kinds}
+    here = np.array([one in strata for one in panel.strata])
+    return _years(panel, metrics, here, math.fsum(profile.per_year.values()))
+
+
+def years_of_kinds(
+    panel: PanelOutcomes, metrics: Sequence[str], profile: FaultProfile
+) -> dict[str, dict[tuple[str, str], Year]]:
+    """Kind of incident -> the same of its incidents alone; nothing of one that was not drawn.
+
+    Args:
+        panel: see :func:`years`; its rows say their patterns.
+        metrics: likewise.
+        profile: likewise.
+    """
+    of = kinds_of(panel, profile)
+    return {
+        kind: _years(panel, metrics, np.array([one == kind for one in of]), incident.per_year)
+        for kind, incident in profile.incidents.items()
+    }
+
+
+def until_repaired(panel: PanelOutcomes, profile: FaultProfile) -> dict[str, Year]:
+    """config_id -> partition-minutes a year without produce after the scenarios' ends.
+
+    They are reckoned: what takes no produce when a scenario ends stays so until somebody has
+    repaired it, as long as the profile says of the kind of incident.
+
+    Args:
+        panel: see :func:`years`; its rows say their patterns.
+        profile: likewise.
+    """
+    of = kinds_of(panel, profile)
+    here = np.array([one is not None for one in of])
+    if not here.any():
+        return {}
+    minutes = np.array([profile.incidents[one].repair_minutes if one else 0.0 for one in of])
+    left = panel.natural(AT_END) * minutes[:, None]
+    found = _summed(panel, list(left.T), here, math.fsum(profile.per_year.values()))
+    return dict(zip(panel.config_ids, found, strict=True))
+
+
+def kinds_of(panel: PanelOutcomes, profile: FaultProfile) -> list[str | None]:
+    """The kind of incident that each scenario stands for; None of one that is no incident.
+
+    Args:
+        panel: see :func:`years`.
+        profile: likewise.
+    """
+    if not panel.patterns:
+        return [None] * len(panel.strata)
+    kinds = profile.kinds
+    return [kinds.get(place) for place in zip(panel.strata, panel.patterns, strict=True)]
+
+
+def _years(
+    panel: PanelOutcomes, metrics: Sequence[str], here: Bools, incidents: float
+) -> dict[tuple[str, str], Year]:
+    """Years of some scenarios, which stand for so many incidents."""
+    summed = [name for name in metrics if METRICS[name].unit.year]
+    if not here.any() or not summed:
+        return {}
+    totals = [
+        total / METRICS[name].unit.year_in for name in summed for total in panel.natural(name).T
+    ]
+    names = [(name, config_id) for name in summed for config_id in panel.config_ids]
+    return dict(zip(names, _summed(panel, totals, here, incidents), strict=True))
+
+
+def _summed(
+    panel: PanelOutcomes, totals: Sequence[Floats], here: Bools, incidents: float
+) -> list[Year]:
+    """A year of each total.
+
+    Args:
+        panel: with weights and strata.
+        totals: (n,) each, in the unit of a year.
+        here: (n,) scenarios that stand for incidents.
+        incidents: a year.
+    """
+    weights = np.where(here, panel.weights, 0.0)
+    samples = [Sample(weights * total, weights) for total in totals]
+    draws = resampled(np.array(panel.strata), SEED, RESAMPLES, samples)
+    ends = np.nanquantile(draws, (ONE_SIDED, 1.0 - ONE_SIDED), axis=1)
+    return [
+        Year(
+            incidents=incidents,
+            value=incidents * one.value(),
+            low=incidents * float(low),
+            high=incidents * float(high),
+        )
+        for one, low, high in zip(samples, *ends, strict=True)
+    ]

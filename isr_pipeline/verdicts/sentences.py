@@ -12,8 +12,8 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.verdicts.materiality import Size, is_latency
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.quantities import Size, amount, is_latency, label, quantity
+from isr_pipeline.verdicts.record import (
     LOST,
     SUSPICIONS,
     WORST_FIRST,
@@ -22,13 +22,12 @@ from isr_pipeline.verdicts.model import (
     accept_command,
     number,
 )
-from isr_pipeline.verdicts.quantities import amount, label, quantity
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from isr_pipeline.verdicts.model import (
+    from isr_pipeline.verdicts.record import (
         ConfigVerdict,
         MetricVerdict,
         NightVerdict,

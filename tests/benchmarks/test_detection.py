@@ -60,8 +60,8 @@ from isr_pipeline.kernels.source import read_package
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.scenarios.panels import allocation, places
-from isr_pipeline.verdicts import look
-from isr_pipeline.verdicts.model import MetricVerdict, Status
+from isr_pipeline.verdicts import looks
+from isr_pipeline.verdicts.record import MetricVerdict, Status
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.reuse import Simulations
 
@@ -239,7 +239,7 @@ class TestDraws:
     def test_a_stage_takes_the_strata_that_a_night_would(self, pool: Pool) -> None:
         """The scenarios that a look adds are those of its stage, in number."""
         night = night_of(pool, replace(WORSE, configurations=2), 0, METRICS)
-        called, _ = look.call(*night.regression, SETTINGS)
+        called, _ = looks.call(*night.regression, SETTINGS)
         more = night.stages[1].scenarios
         counts = _further(night, SETTINGS, called, night.confirm, more)
         assert sum(counts.values()) == sum(night.confirm.values()) + more

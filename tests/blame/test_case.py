@@ -20,7 +20,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
-from isr_pipeline.verdicts import acceptance, baseline, kept
+from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
@@ -268,9 +268,9 @@ class TestRefused:
         record = baseline.show("synthetic")
         assert record is not None
         cut = "baseline is damaged: source.tar.xz is not what was accepted"
-        assert kept.damages(record) == [cut]
+        assert baseline.damages(record) == [cut]
         archive().unlink()
-        monkeypatch.setattr(kept, "find_source", lambda *_: None)
+        monkeypatch.setattr(baseline, "find_source", lambda *_: None)
         assert refused() == (
             "synthetic: baseline is damaged: source.tar.xz is missing; accept a night again: "
             "isr-pipeline baseline accept NIGHT --experiment synthetic --why 'REASON'"

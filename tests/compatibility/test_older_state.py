@@ -27,7 +27,7 @@ from isr_pipeline.report.html import render
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import Status, VerdictDamaged, load_verdict
+from isr_pipeline.verdicts.record import Status, VerdictDamaged, load_verdict
 from isr_pipeline.verdicts.sentences import reason
 
 STATES = Path(__file__).resolve().parents[1] / "data" / "state"

@@ -37,9 +37,9 @@ from isr_pipeline.orchestration.run_end import (
     tell_end,
 )
 from isr_pipeline.verdicts.judge import assemble
-from isr_pipeline.verdicts.look import Power
-from isr_pipeline.verdicts.model import ConfigVerdict
-from isr_pipeline.verdicts.model import Status as Verdict
+from isr_pipeline.verdicts.looks import Power
+from isr_pipeline.verdicts.record import ConfigVerdict
+from isr_pipeline.verdicts.record import Status as Verdict
 from tests.verdicts.synthetic import NIGHT, World
 
 EXPERIMENT, RUN = "smoke", "manual__1"

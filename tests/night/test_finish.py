@@ -10,8 +10,8 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.night import life
 from isr_pipeline.night.status import read_status
 from isr_pipeline.verdicts.judge import assemble
-from isr_pipeline.verdicts.look import Power
-from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.verdicts.looks import Power
+from isr_pipeline.verdicts.record import ConfigVerdict, Status
 from tests.verdicts.synthetic import NIGHT, World, home
 
 __all__ = ["home"]

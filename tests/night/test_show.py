@@ -15,7 +15,7 @@ from isr_pipeline.night.status import Status, find_experiment, write_status
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.baseline import forget
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import verdict_path
+from isr_pipeline.verdicts.record import verdict_path
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, home, scaled
 
 __all__ = ["home"]

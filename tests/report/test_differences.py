@@ -15,17 +15,17 @@ from isr_pipeline.report.sections.reference import hit
 from isr_pipeline.report.terminal import print_night
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.tracking import names
-from isr_pipeline.verdicts.difference import (
+from isr_pipeline.verdicts.judge import judge_night
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
+from isr_pipeline.verdicts.record import (
     AgainstReference,
     Difference,
     StratumDifference,
     Word,
     Year,
+    load_verdict,
 )
-from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import load_verdict
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, ONE_REPLICA, PRODUCE, plain
-from isr_pipeline.verdicts.year import AT_END
+from isr_pipeline.verdicts.reference import AT_END
 from tests.verdicts.synthetic import LATER, NIGHT, World, scaled
 from tests.verdicts.test_reference import (
     FALLS,

@@ -13,7 +13,7 @@ from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.report import terminal, words
 from isr_pipeline.report.sections.answer import how_sure
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.record import (
     LOST,
     ConfigVerdict,
     MetricVerdict,

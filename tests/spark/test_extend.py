@@ -19,9 +19,9 @@ from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
 from isr_pipeline.outcomes.summary_table import summarize_night
 from isr_pipeline.validation.run import check
-from isr_pipeline.verdicts import acceptance, baseline_side, changes, stages
+from isr_pipeline.verdicts import acceptance, baseline, changes, stages
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.record import load_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def test_both_sides_by_either_kernel(
     assert len(tonight) == len(before) == night.stages[1].scenarios
     assert list(before["scenario_id"]) == list(tonight["scenario_id"])
     assert not before.drop(columns="panel").equals(tonight.drop(columns="panel"))
-    monkeypatch.setattr(baseline_side, "_is_present", lambda *_: False)
+    monkeypatch.setattr(baseline, "_is_present", lambda *_: False)
     extend.run(spark, config)
     check("outcomes", night)
     assert rows(night, STAGE).equals(tonight)

@@ -26,7 +26,7 @@ from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, load_verdict
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, load_verdict
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
 
 

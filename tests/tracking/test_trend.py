@@ -15,7 +15,7 @@ from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import load_verdict
+from isr_pipeline.verdicts.record import load_verdict
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 
 LATENCY = "commit_latency_p99_ms"

@@ -21,7 +21,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.verdicts import stages
-from isr_pipeline.verdicts.model import NightVerdict
+from isr_pipeline.verdicts.record import NightVerdict
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 NIGHT = "2026-11-19"

@@ -13,9 +13,9 @@ import pytest
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import Source, read_package, write_archive
-from isr_pipeline.verdicts import acceptance, baseline_side, stages
+from isr_pipeline.verdicts import acceptance, baseline, stages
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import OPEN, NightVerdict, Status, load_verdict
+from isr_pipeline.verdicts.record import OPEN, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.sentences import reason
 from tests.blame.cases import SCENARIO
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World
@@ -155,7 +155,7 @@ class TestNoLongerRuns:
 @pytest.mark.usefixtures("home")
 def test_another_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair that is repeated and is not what was accepted: nothing is added, and it says so."""
-    monkeypatch.setattr(baseline_side, "Kernel", partial(Kernel, compiled=False))
+    monkeypatch.setattr(baseline, "Kernel", partial(Kernel, compiled=False))
     world = OneScenario(scenarios=60, budget=660, code_version=kept(read_package()))
     accepted(world)
     later = replace(world, code_version="5678def+kernel.000000000000")

@@ -13,10 +13,9 @@ import pytest
 
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.scenarios.panels import places
-from isr_pipeline.verdicts.look import call
-from isr_pipeline.verdicts.looks import Look, call_open
-from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
+from isr_pipeline.verdicts.looks import Look, call, call_open
 from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.record import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.redraw import decided_by
 from isr_pipeline.verdicts.sentences import reason_of_metric
 from isr_pipeline.verdicts.settings import load_settings

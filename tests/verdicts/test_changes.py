@@ -15,10 +15,9 @@ from isr_pipeline.night.status import Status, write_status
 from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline
-from isr_pipeline.verdicts.baseline import BaselineDamaged
+from isr_pipeline.verdicts.baseline import BaselineDamaged, baseline_plan, baseline_source
 from isr_pipeline.verdicts.changes import read_changes
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.kept import baseline_plan, baseline_source
 from tests.verdicts.synthetic import LATER, NIGHT, World
 
 LAG = "replica.lag.time.max.ms"

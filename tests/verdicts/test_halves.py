@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isr_pipeline.verdicts.comparison import compare
-from isr_pipeline.verdicts.halves import Intervals, intervals
+from isr_pipeline.verdicts.comparison import Intervals, compare, intervals
 from isr_pipeline.verdicts.settings import parse_settings
 from isr_pipeline.verdicts.statistics import sign_flip
 from tests.verdicts.test_comparison import FLAPS, LATENCY, panel

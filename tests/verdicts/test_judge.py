@@ -14,7 +14,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import acceptance, baseline
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import NightVerdict, Status, load_verdict, worst
+from isr_pipeline.verdicts.record import NightVerdict, Status, load_verdict, worst
 from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
 from tests.verdicts.synthetic import EXPOSURE_S, LATER, NIGHT, Change, World, decided, scaled
 

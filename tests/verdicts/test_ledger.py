@@ -16,7 +16,7 @@ from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, baseline, ledger
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.ledger import Absorbed, Entry
-from isr_pipeline.verdicts.model import NightVerdict, Status
+from isr_pipeline.verdicts.record import NightVerdict, Status
 from isr_pipeline.verdicts.sentences import headline
 from tests.verdicts.synthetic import LATER, NIGHT, Change, World, decided, scaled
 

@@ -14,7 +14,7 @@ from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     Finding,
     MetricVerdict,

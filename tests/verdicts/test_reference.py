@@ -10,9 +10,7 @@ import pytest
 
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
-from isr_pipeline.verdicts.difference import AgainstReference, Difference, Word
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
     LATENCY,
@@ -20,6 +18,14 @@ from isr_pipeline.verdicts.quantities import (
     ONE_REPLICA,
     PRODUCE,
     UNDER_MIN,
+)
+from isr_pipeline.verdicts.record import (
+    AgainstReference,
+    Difference,
+    NightVerdict,
+    Status,
+    Word,
+    load_verdict,
 )
 from isr_pipeline.verdicts.reference import called_again
 from isr_pipeline.verdicts.settings import MetricSettings, load_settings

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
+from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     Finding,
     MetricVerdict,
@@ -20,7 +21,6 @@ from isr_pipeline.verdicts.model import (
     StratumVerdict,
     Traded,
 )
-from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE
 from isr_pipeline.verdicts.sentences import change, headline, reason, reason_of_metric
 
 STRATUM = StratumVerdict(

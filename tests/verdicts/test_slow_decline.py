@@ -18,8 +18,8 @@ from isr_pipeline.report.data import read_night
 from isr_pipeline.report.html import render
 from isr_pipeline.verdicts import acceptance, ledger
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.model import NightVerdict, Status
 from isr_pipeline.verdicts.quantities import label
+from isr_pipeline.verdicts.record import NightVerdict, Status
 from tests.verdicts.synthetic import Change, World, decided
 
 LATENCY = "commit_latency_p99_ms"

@@ -18,15 +18,9 @@ from isr_pipeline.experiment.stages import BASELINE_SIDE, Budget, planned_stages
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import acceptance, changes, looks, stages
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.look import call
-from isr_pipeline.verdicts.model import (
-    OPEN,
-    MetricVerdict,
-    NightVerdict,
-    Status,
-    load_verdict,
-)
-from isr_pipeline.verdicts.panel import PanelOutcomes
+from isr_pipeline.verdicts.looks import call
+from isr_pipeline.verdicts.panel import PanelOutcomes, as_one_panel
+from isr_pipeline.verdicts.record import OPEN, MetricVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.sentences import headline, reason, reason_of_metric
 from isr_pipeline.verdicts.settings import load_settings
 from isr_pipeline.worlds.columns import METRICS
@@ -359,7 +353,7 @@ class TestWeights:
                 "weight": [1.2, 1.2, 1.2, 0.4] + [9.0] * 6,
             }
         )
-        together = stages.as_one_panel(rows)
+        together = as_one_panel(rows)
         assert together["weight"].sum() == pytest.approx(10)
         shares = together.groupby("stratum")["weight"].sum() / 10
         assert shares.to_dict() == pytest.approx({"a": 0.9, "b": 0.1})
@@ -373,7 +367,7 @@ class TestWeights:
                 "weight": [4 / 3, 2 / 3, 8.0, 4.0, 6.0],
             }
         )
-        together = stages.as_one_panel(rows)["weight"].to_numpy()
+        together = as_one_panel(rows)["weight"].to_numpy()
         assert together.sum() == pytest.approx(5)
         assert together[0] / together[1] == pytest.approx(2)
         assert together[2] / together[3] == pytest.approx(2)

@@ -12,7 +12,7 @@ from isr_pipeline.scenarios.profile import FaultProfile, load_profile
 from isr_pipeline.verdicts.judge import judge_night
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, ONE_REPLICA
-from isr_pipeline.verdicts.year import AT_END, until_repaired, years, years_of_kinds
+from isr_pipeline.verdicts.reference import AT_END, until_repaired, years, years_of_kinds
 from isr_pipeline.worlds.columns import METRICS
 from tests.verdicts.synthetic import NIGHT, scaled
 from tests.verdicts.test_reference import alike_but, world_of

@@ -17,7 +17,7 @@ from isr_pipeline.report.sections.why import explanation
 from isr_pipeline.report.story import story_of
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.model import (
+from isr_pipeline.verdicts.record import (
     ConfigVerdict,
     MetricVerdict,
     Status,

@@ -8,7 +8,7 @@ from isr_pipeline.report.change import change_of
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections.regressions import Changed
-from isr_pipeline.verdicts.model import ConfigVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, Status
 
 
 def values(page: Page, data: NightData) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.materiality import is_latency
 from isr_pipeline.verdicts.power import Reach, reach_of, smallest_words, uniform_ratio
+from isr_pipeline.verdicts.quantities import is_latency
 
 
 def values(_: Page, data: NightData) -> dict[str, Any]:

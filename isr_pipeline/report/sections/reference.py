@@ -12,8 +12,6 @@ from isr_pipeline.report import charts, differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.scenarios.model import apply
-from isr_pipeline.verdicts.difference import AgainstReference, Word, Year
-from isr_pipeline.verdicts.model import LOST
 from isr_pipeline.verdicts.quantities import (
     FLAPS,
     LATENCY,
@@ -25,7 +23,8 @@ from isr_pipeline.verdicts.quantities import (
     unit,
     unit_of_a_year,
 )
-from isr_pipeline.verdicts.year import AT_END, HIT, kinds_of, years_of_kinds
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Word, Year
+from isr_pipeline.verdicts.reference import AT_END, HIT, kinds_of, years_of_kinds
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from isr_pipeline.report import scenario
 from isr_pipeline.report.change import Change, change_of
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status
 from isr_pipeline.verdicts.sentences import worst_first
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)

@@ -10,7 +10,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.scenario import Shown
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
 SHOWN = 6

@@ -8,7 +8,7 @@ from typing import Any
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.model import ConfigVerdict, MetricVerdict, Status, StratumVerdict
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.sentences import in_order
 
 TOLD = (Status.REGRESSED, Status.SUSPECT, Status.IMPROVED)
