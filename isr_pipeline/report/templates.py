@@ -16,7 +16,6 @@ from markupsafe import Markup
 from isr_pipeline.report import differences
 from isr_pipeline.report.assets import asset, charts_json, packed_plotly
 from isr_pipeline.report.names import breakable
-from isr_pipeline.report.words import times
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.record import Status, number
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
@@ -55,7 +54,7 @@ def _environment() -> Environment:
         "reason_of_metric": reason_of_metric,
         "sentence": differences.sentence,
         "size": differences.size,
-        "times": times,
+        "times": quantities.times,
         "unit": quantities.unit,
     }
     return made

@@ -1,4 +1,4 @@
-"""What a page says of zeros and ratios, and what it calls configurations."""
+"""What a page says of zeros, and what it calls configurations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isr_pipeline.files.words import shown
-from isr_pipeline.verdicts.record import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,11 +61,6 @@ def differing(one: Configuration, reference: Configuration) -> dict[str, Any]:
 def settings(one: Configuration, reference: Configuration) -> str:
     """The same as Kafka's configuration files have it: ``replica.lag.time.max.ms=20000``."""
     return ", ".join(f"{key}={shown(value)}" for key, value in differing(one, reference).items())
-
-
-def times(ratio: float) -> str:
-    """``1.25 ×``: a ratio as pages and sentences have it."""
-    return f"{number(ratio)} ×"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -6,7 +6,7 @@ the two.
 
 What an acceptance changes is its night against the baseline that is in force, on the same panel.
 The night's verdict does not say it: it may be against an older baseline, and its numbers may be of
-further scenarios, which another acceptance's are not. On the regression panel, which both have, the
+further scenarios, which another acceptance's are not. On the standing panel, which both have, the
 ratios of a chain of acceptances multiply to that of its ends: those of weighted means, and the
 geometric means of latencies as well.
 """

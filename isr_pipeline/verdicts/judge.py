@@ -5,7 +5,7 @@ for many comparisons, materiality and power. What is flagged as worse here is `s
 stages of further scenarios were looked at (:mod:`isr_pipeline.verdicts.stages`).
 
 Of a night that was judged it says which scenarios decided on a metric: those that a reader is
-shown. They are of the regression panel, which is the same each night. Where that does not show what
+shown. They are of the standing panel, which is the same each night. Where that does not show what
 was called, as when one further scenario alone lost records, they are of all scenarios of the night.
 """
 
@@ -72,7 +72,7 @@ class Partnering:
 
 
 def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
-    """Compare a night's regression panel with the baseline, and its arms with the reference.
+    """Compare a night's standing panel with the baseline, and its arms with the reference.
 
     Writes verdict.json and `verdicts`.
 
@@ -129,7 +129,7 @@ def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, NotCompared
     if baseline is None:
         return None, None
     for name, ours, theirs in (
-        ("regression", plan.panel_digest, baseline.record.panel_digest),
+        ("standing", plan.panel_digest, baseline.record.panel_digest),
         ("confirm", plan.confirm_digest, baseline.record.confirm_digest),
     ):
         if ours != theirs:
@@ -374,7 +374,7 @@ class Sides:
 
 
 def on_regression(plan: Plan, baseline: Baseline, one: ConfigVerdict) -> Sides:
-    """Both sides of a compared configuration on the regression panel."""
+    """Both sides of a compared configuration on the standing panel."""
     assert one.baseline_config_id is not None, "it was compared"
     rows, outcomes = (
         panel_rows(table, plan.experiment, plan.night, "regression")
@@ -387,7 +387,7 @@ def on_regression(plan: Plan, baseline: Baseline, one: ConfigVerdict) -> Sides:
 def on_all(
     plan: Plan, baseline: Baseline, judged: NightVerdict, one: ConfigVerdict
 ) -> Sides | None:
-    """The same on the regression panel and all further scenarios; None if there were none."""
+    """The same on the standing panel and all further scenarios; None if there were none."""
     if not judged.stages:
         return None
     assert one.baseline_config_id is not None, "it was compared"
@@ -403,7 +403,7 @@ def deciding(
     Args:
         asked: the metric.
         regression: see :func:`on_regression`.
-        everything: see :func:`on_all`; called where the regression panel does not show it.
+        everything: see :func:`on_all`; called where the standing panel does not show it.
 
     Returns:
         where they are from, and their names; none if nothing differs anywhere.

@@ -165,7 +165,7 @@ def _change(metric: str, ratio: float | None, before: float | None, after: float
 
 def percent(ratio: float) -> str:
     """A ratio as a change: ``+31 %``; a factor from 2 on."""
-    return f"x {ratio:.3g}" if ratio >= 2 else f"{100 * (ratio - 1):+.3g} %"
+    return quantities.times(ratio) if ratio >= 2 else f"{100 * (ratio - 1):+.3g} %"
 
 
 def path(experiment: str) -> Place:

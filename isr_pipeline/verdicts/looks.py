@@ -1,6 +1,6 @@
 """Looks: every metric of every configuration is given its status, by one panel or by several.
 
-A look is a pure function of two sets of outcomes. What it calls worse on the regression panel is
+A look is a pure function of two sets of outcomes. What it calls worse on the standing panel is
 `suspect` until further scenarios were looked at (:mod:`isr_pipeline.verdicts.stages`).
 
 The error rate is kept in two stages. A metric's p-value is that of all its sums jointly, of the
@@ -9,7 +9,7 @@ that is significant the strata are tested at the level that the correction left 
 Bogomolov 2014): closed testing, by Holm's shortcut over those strata that could reach it. A rise in
 a stratum is asked at the rate of improvements, the lower one: there are many strata.
 
-The regression panel says what is asked: a metric that is `suspect` or `undecided` there is open.
+The standing panel says what is asked: a metric that is `suspect` or `undecided` there is open.
 The scenarios of the stages (:mod:`isr_pipeline.experiment.stages`) were not chosen by it, so what
 they say holds whatever was asked. After each stage all of them so far are looked at together, as
 one panel, and each open metric is called again. Looking again and again would find something by
@@ -91,7 +91,7 @@ ALONE = 10.0
 happen: times as much as before, from which it counts as new."""
 
 FLIPS_PER_LOOK = 4
-"""Times more flips at a look than on the regression panel: its level is a part of the whole."""
+"""Times more flips at a look than on the standing panel: its level is a part of the whole."""
 
 
 # -- one look at a panel ---------------------------------------------------------------------------
@@ -595,7 +595,7 @@ def _called_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> Me
     """One open metric after a look.
 
     A suspicion stays one only as long as the further scenarios show a rise as well, or if it is of
-    something that must never happen. Single scenarios that the regression panel shows are shown
+    something that must never happen. Single scenarios that the standing panel shows are shown
     whatever a look says.
     """
     suspect = before.status is Status.SUSPECT
@@ -633,11 +633,11 @@ def _seen(metric: MetricVerdict) -> Seen:
 
 
 def _never_again(before: MetricVerdict, seen: MetricVerdict, by: _Looked) -> MetricVerdict:
-    """A metric that differed on the regression panel, and in no scenario of a look.
+    """A metric that differed on the standing panel, and in no scenario of a look.
 
     That no further one differs bounds how often one does, not how much. So a rise is ruled out if
-    scenarios like those of the regression panel, as frequent as could have been missed, add up to
-    less than what matters. Else the numbers of the regression panel stay: it did happen.
+    scenarios like those of the standing panel, as frequent as could have been missed, add up to
+    less than what matters. Else the numbers of the standing panel stay: it did happen.
     """
     size = _most_missed(before, by)
     count = by.look.scenarios

@@ -23,7 +23,7 @@ from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.looks import looks
-from isr_pipeline.verdicts.quantities import is_latency
+from isr_pipeline.verdicts.quantities import is_latency, times
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import Floats, discordant_found, discordant_needed
 from isr_pipeline.worlds.columns import METRICS
@@ -47,7 +47,7 @@ class Reach:
     """What a night may look at to decide about one configuration that changed.
 
     Attributes:
-        scenarios: of the regression panel. One that differs leaves its metric open.
+        scenarios: of the standing panel. One that differs leaves its metric open.
         further: within the budget, beyond that panel.
         least: of the further ones, how many must differ for an alarm at the last look, if all of
             them got worse.
@@ -84,11 +84,11 @@ def smallest_ratio(above_zero: int, reach: Reach, settings: VerdictSettings) -> 
     """Smallest ratio that is found 19 times in 20; None if there is none.
 
     If what gets worse is that the thing happens in more scenarios, as badly as where it happens.
-    Then the regression panel must hold one of these, the further ones so many that the last look
+    Then the standing panel must hold one of these, the further ones so many that the last look
     alarms, and their number must come out as a rise that matters.
 
     Args:
-        above_zero: scenarios of the regression panel that have some of it; 0 has no ratio.
+        above_zero: scenarios of the standing panel that have some of it; 0 has no ratio.
         reach: of the night.
         settings: what matters.
     """
@@ -131,7 +131,7 @@ def uniform_ratio(values: Floats, weights: Floats, floor: float, least: float) -
 
 @dataclass(frozen=True)
 class Known:
-    """Outcomes of the regression panel that say how often a metric is above zero.
+    """Outcomes of the standing panel that say how often a metric is above zero.
 
     Attributes:
         where: which night's, in words.
@@ -169,7 +169,7 @@ def known_outcomes(
 
 
 def _kept_outcomes(experiment: str) -> Iterator[tuple[str, str, Callable[[], pd.DataFrame]]]:
-    """Whose outcomes are kept, the digest of their regression panel, and what reads them."""
+    """Whose outcomes are kept, the digest of their standing panel, and what reads them."""
     try:
         baseline = baselines.load(experiment)
     except baselines.BaselineDamaged:
@@ -186,7 +186,7 @@ def _kept_outcomes(experiment: str) -> Iterator[tuple[str, str, Callable[[], pd.
 
 
 def _panel_of(experiment: Experiment) -> str:
-    """The digest of an experiment's regression panel."""
+    """The digest of an experiment's standing panel."""
     return panel_digest(draw_panel(experiment.source, REGRESSION))
 
 
@@ -196,7 +196,7 @@ def simulated_outcomes(
     settings: VerdictSettings,
     done: Callable[[], object] = lambda: None,
 ) -> Known:
-    """Simulate the regression panel here, by the present code; nothing is written.
+    """Simulate the standing panel here, by the present code; nothing is written.
 
     Args:
         experiment: as read.
@@ -308,4 +308,4 @@ def smallest_words(
     if above_zero == 0:
         return "from none only"
     ratio = smallest_ratio(above_zero, reach, settings) if uniform is None else uniform
-    return "nothing" if ratio is None or math.isinf(ratio) else f"{ratio:.2f} x"
+    return "nothing" if ratio is None or math.isinf(ratio) else times(ratio)

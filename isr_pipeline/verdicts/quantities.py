@@ -53,6 +53,12 @@ def plain(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def times(ratio: float) -> str:
+    """``1.25 ×``: a ratio as pages, terminal and sentences have it."""
+    size = f"{ratio:.0f}" if 1_000 <= abs(ratio) < 1_000_000 else f"{ratio:.3g}"
+    return f"{size} ×"
+
+
 def amount(metric: str, value: float | None) -> str:
     """A value without its unit, as it stands in a column that names the unit."""
     return "–" if value is None else plain(value * in_unit(metric))
@@ -87,12 +93,12 @@ class Size:
         return self.ratio > 1.0 if is_latency(self.metric) else self.value > self.before
 
     def __str__(self) -> str:
-        """``1.32 x`` or, where there is no ratio, ``none to 0.0042 % of time``."""
+        """``1.32 ×`` or, where there is no ratio, ``none to 0.0042 % of time``."""
         if is_latency(self.metric):
-            return f"{self.ratio:.3g} x in the scenarios' geometric mean"
+            return f"{times(self.ratio)} in the scenarios' geometric mean"
         if self.before == 0.0:
             return f"none to {quantity(self.metric, self.value)}"
-        return f"{self.value / self.before:.3g} x"
+        return times(self.value / self.before)
 
 
 def is_latency(metric: str) -> bool:

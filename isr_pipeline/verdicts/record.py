@@ -202,7 +202,7 @@ class Seen(_Record):
 
     Attributes:
         finding: what it comes to. Of outcomes that are the same it is all.
-        scenarios: further ones that were looked at; None of the regression panel.
+        scenarios: further ones that were looked at; None of the standing panel.
         confirms: whether they confirm a rise.
         value: weighted mean in the metric's own unit; ``baseline_value``: of the baseline.
         ratio: as of :class:`MetricVerdict`, with ``ratio_low`` and ``ratio_high``.
@@ -553,7 +553,7 @@ class NightVerdict(_Record):
             await such a stage.
         baseline: what was compared with; None if nothing was ever accepted.
         outcomes_digest: digest of the regression outcomes that were judged.
-        scenarios: of the regression panel.
+        scenarios: of the standing panel.
         stages: of further scenarios, in order; none if nothing was open.
         stopped: why there are no more though something is open; empty if the budget says so.
         against_reference: every other configuration against the experiment's reference, in the

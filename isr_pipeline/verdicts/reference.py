@@ -82,7 +82,7 @@ def against_reference(
 
     Args:
         plan: of the night.
-        panel: outcomes of its regression panel, in the plan's order.
+        panel: outcomes of its standing panel, in the plan's order.
         settings: what is tested, and what matters.
 
     Returns:
@@ -175,7 +175,7 @@ def _called_again(before: Difference, seen: Difference) -> Difference:
     """One metric after a look: what is decided stays.
 
     That no further scenario differs bounds how often one does, not how much: then the numbers of
-    the regression panel stay. So do strata that it found, and scenarios in which newly happened
+    the standing panel stay. So do strata that it found, and scenarios in which newly happened
     what must never happen, which no look undoes.
     """
     if before.word is not Word.UNDECIDED or not seen.differing:
@@ -379,7 +379,7 @@ def digest(plan: Plan, config_id: str, settings: VerdictSettings) -> str:
 def recalled(
     plan: Plan, against: tuple[AgainstReference, ...], settings: VerdictSettings
 ) -> tuple[AgainstReference, ...]:
-    """What was said of the same comparison before, instead of what the regression panel says."""
+    """What was said of the same comparison before, instead of what the standing panel says."""
     made = _read(_path(plan.experiment))
     if not made:
         return against

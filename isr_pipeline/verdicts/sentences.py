@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.verdicts.quantities import Size, amount, is_latency, label, quantity
+from isr_pipeline.verdicts.quantities import Size, amount, is_latency, label, quantity, times
 from isr_pipeline.verdicts.record import (
     LOST,
     SUSPICIONS,
@@ -158,7 +158,7 @@ def how_much(
         return f"from none to {quantity(metric, after)}"
     if ratio == 0:
         return f"from {quantity(metric, before)} to none"
-    return f"{number(ratio)} × ({number(ends[0])} to {number(ends[1])})"
+    return f"{times(ratio)} ({number(ends[0])} to {number(ends[1])})"
 
 
 def _in_stratum(metric: str, part: StratumVerdict) -> str:
@@ -182,7 +182,7 @@ def stratum_change(
     if ratio == 0:
         return f"{stratum} to none"
     sizes = f", from {amount(metric, before)} to {quantity(metric, after)}"
-    return f"{stratum} {number(ratio)} ×{'' if is_latency(metric) else sizes}"
+    return f"{stratum} {times(ratio)}{'' if is_latency(metric) else sizes}"
 
 
 def in_order(metrics: Iterable[MetricVerdict]) -> list[MetricVerdict]:
@@ -351,11 +351,11 @@ def _interval(seen: Seen) -> str:
 
 
 def _in(metric: str, strata: tuple[StratumVerdict, ...]) -> str:
-    """``, in isr-churn 2 x (14 of 14 worse)``."""
+    """``, in isr-churn 2 × (14 of 14 worse)``."""
     said = []
     for one in strata:
         ratio = f"none to {quantity(metric, one.value)}"
         if one.ratio is not None:
-            ratio = f"{one.ratio:.3g} x"
+            ratio = times(one.ratio)
         said.append(f"{one.stratum} {ratio} ({one.risen} of {one.scenarios} worse)")
     return f", in {', '.join(said)}" if said else ""

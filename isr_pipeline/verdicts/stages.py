@@ -10,7 +10,7 @@ Statistical Society 97, 1934). There are many questions at once, one for each op
 open configuration. So the next scenario goes to the stratum in which it lowers the expected number
 of questions that stay undecided most, if nothing had changed; of one question that is Neyman's.
 
-What varies how much is read off the regression panel, whose scenarios no look counts: the looks
+What varies how much is read off the standing panel, whose scenarios no look counts: the looks
 stay tests on scenarios that did not choose anything. Eight scenarios of a stratum without a
 difference do not show that it has none: a change that hurts one in ten is missed by eight as often
 as not. So every stratum counts as if it had one scenario more, which differs. How much that one
@@ -362,7 +362,7 @@ def variances(
     """What one scenario of each stratum leaves uncertain of each question, in parts of a margin.
 
     Args:
-        new: tonight's regression panel.
+        new: tonight's standing panel.
         old: the baseline's.
         settings: with the margins: what matters.
         asked: (metric, config_id) that are open.
@@ -458,7 +458,7 @@ def open_questions(configurations: Sequence[ConfigVerdict]) -> list[tuple[str, s
 def plan_stage(plan: Plan, stage: Stage, settings: VerdictSettings | None = None) -> Counts:
     """Decide which strata a stage beyond the confirm panel takes, and keep it with the night.
 
-    A function of the regression panel and of what is open: the same night gives the same.
+    A function of the standing panel and of what is open: the same night gives the same.
 
     Args:
         plan: the night.
@@ -485,7 +485,7 @@ def plan_stage(plan: Plan, stage: Stage, settings: VerdictSettings | None = None
 
 
 def _needs(plan: Plan, settings: VerdictSettings, strata: list[str]) -> Floats:
-    """:func:`variances` of what is open in a night, by its regression panel.
+    """:func:`variances` of what is open in a night, by its standing panel.
 
     What is open against the baseline decides, where something is; else what was asked.
     """
@@ -523,7 +523,7 @@ def _needs_of_asked(
 
 
 def _regression(plan: Plan, ids: tuple[str, ...]) -> PanelOutcomes:
-    """Tonight's outcomes of the regression panel."""
+    """Tonight's outcomes of the standing panel."""
     scenarios, outcomes = (
         panel_rows(table, plan.experiment, plan.night, "regression")
         for table in ("scenarios", "outcomes")

@@ -20,7 +20,7 @@ from isr_pipeline.experiment.plan import code_version
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.outcomes import store
-from isr_pipeline.report import charts, words
+from isr_pipeline.report import charts
 from isr_pipeline.report.backing import backing
 from isr_pipeline.report.data import ordered, read_night
 from isr_pipeline.report.figures import write_figures
@@ -290,7 +290,7 @@ class TestPage:
         """Its ratio is written alike in the answer, by stratum and in the table."""
         data = read_night(regressed.plan(LATER))
         (one,) = data.flagged
-        said = words.times(one.metric(FLAPS).ratio or 0.0)
+        said = quantities.times(one.metric(FLAPS).ratio or 0.0)
         page = render(data)
         for section in ("answer", "who", "configurations"):
             told = page.split(f'<section id="{section}"')[1].split("</section>")[0]
@@ -381,7 +381,7 @@ class TestPage:
         judge_night(plan)
         text = render(read_night(plan))
         assert "What accepted changes add up to" in text
-        assert ">x 2<" in text
+        assert ">2 ×<" in text
 
     def test_a_first_night_has_a_page_too(self, home: Path) -> None:
         """Without a baseline the page says so and draws the rest."""

@@ -138,7 +138,7 @@ class TestOrder:
     )
     def test_a_ratio_has_three_digits_and_one_sign(self, ratio: float, said: str) -> None:
         """Also a large one."""
-        assert words.times(ratio) == said
+        assert quantities.times(ratio) == said
 
     def test_how_sure_tells_of_the_other_phases(self) -> None:
         """What was drawn again says more than the p of a panel that has it once."""

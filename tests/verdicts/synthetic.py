@@ -205,7 +205,7 @@ class World:
         return plan
 
     def summary_rows(self, parts: list[pd.DataFrame]) -> pd.DataFrame:
-        """What the summary job would say of the regression panel as a whole."""
+        """What the summary job would say of the standing panel as a whole."""
         rows = [
             {
                 "panel": "regression",

@@ -133,7 +133,7 @@ class TestWhoIsHurt:
         assert one.ratio < 1.05
         hurt = next(s for s in one.strata if s.status is Status.SUSPECT)
         assert (hurt.stratum, hurt.risen, hurt.fallen) == ("isr-churn", hurt.scenarios, 0)
-        assert "in isr-churn 2 x" in reason_of_metric(one)
+        assert "in isr-churn 2 ×" in reason_of_metric(one)
 
     def test_the_first_alarm_is_at_twice(self) -> None:
         """It was at about a hundred times; a twentieth more is too little to matter still."""
@@ -240,7 +240,7 @@ class TestFewAndTerrible:
 
 
 class TestAfterAQuietLook:
-    """A look in which nothing differs does not undo what the regression panel shows."""
+    """A look in which nothing differs does not undo what the standing panel shows."""
 
     def after(
         self, metric: str, change: Callable[[Columns], None], panels: int = 1, lost: float = 0.0

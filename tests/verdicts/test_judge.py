@@ -331,7 +331,7 @@ class TestBaseline:
         assert verdict.status is Status.NO_DATA
         assert verdict.red
         assert reason(verdict.configurations[0]) == (
-            "baseline of night 2026-11-19 is of another regression panel "
+            "baseline of night 2026-11-19 is of another standing panel "
             "(aaaaaaaaaaaa, tonight eeeeeeeeeeee); accept this night: "
             f"isr-pipeline baseline accept {LATER} --experiment synthetic --why 'REASON'"
         )

@@ -43,7 +43,7 @@ def test_what_an_alarm_takes() -> None:
     ("above", "reach", "ratio"),
     [
         (0, SHIPPED, None),
-        (4, SHIPPED, 1 + 3 / 4),  # the regression panel has to hold one more
+        (4, SHIPPED, 1 + 3 / 4),  # the standing panel has to hold one more
         (150, SHIPPED, 1.110),  # more than a tenth more must come out as a tenth more
         (199, SHIPPED, 1.10),  # no room for more: all that have it must have more of it
         (100, ALONE, 1.16),  # sixteen more make sure of ten
@@ -51,7 +51,7 @@ def test_what_an_alarm_takes() -> None:
     ],
 )
 def test_smallest_ratio(above: int, reach: Reach, ratio: float | None) -> None:
-    """What is looked at further decides, not the regression panel alone."""
+    """What is looked at further decides, not the standing panel alone."""
     found = smallest_ratio(above, reach, SETTINGS)
     assert found == (None if ratio is None else pytest.approx(ratio, abs=0.001))
 
@@ -80,7 +80,7 @@ def _as_synthetic(experiment: Experiment) -> list[Configuration]:
 
 
 def _panel_of(experiment: Experiment) -> str:
-    """The digest of its regression panel."""
+    """The digest of its standing panel."""
     return panel_digest(draw_panel(experiment.source, "regression"))
 
 
@@ -113,7 +113,7 @@ class TestLines:
         assert len(lines) == 3
 
     def test_a_panel_that_can_decide_nothing(self) -> None:
-        """Six scenarios beyond the regression panel confirm nothing; a larger budget does."""
+        """Six scenarios beyond the standing panel confirm nothing; a larger budget does."""
         experiment = load_experiment("smoke")
         panels = Panels(regression=5, confirm=6)
         spent = {"panels": panels, "budget": Budget(scenarios=11)}

@@ -253,7 +253,7 @@ UNCLEAN = "unclean.leader.election.enable"
 LEADER_ALONE = {"min.insync.replicas": 1}
 """With 2 the leader of that scenario acknowledges nothing that an election could lose."""
 PLACE = 5
-"""Of a scenario of the regression panel in which a leader dies while its follower is stuck."""
+"""Of a scenario of the standing panel in which a leader dies while its follower is stuck."""
 
 
 def smoke(

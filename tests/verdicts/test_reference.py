@@ -343,7 +343,7 @@ class TestFurther:
         assert verdict.status is Status.BASELINE
 
     def test_what_was_not_asked_gets_none(self) -> None:
-        """Published rows and the shipped grids stay with the regression panel."""
+        """Published rows and the shipped grids stay with the standing panel."""
         world = World(names=NAMES, scenarios=40, budget=840)
         assert staged(world, alike_but(FALLS)).stages == ()
 
@@ -363,7 +363,7 @@ class TestFurther:
         assert verdict.awaiting == ()
 
     def test_a_decided_metric_stays_as_it_was(self) -> None:
-        """A look is about what is undecided; numbers of the others are of the regression panel."""
+        """A look is about what is undecided; numbers of the others are of the standing panel."""
         change = alike_but(FALLS, scaled(FLAPS, 2.0, "lag-20s"))
         verdict = staged(self.WORLD, change)
         found = verdict.against_reference[0].difference(FLAPS)

@@ -32,7 +32,7 @@ RISEN: dict[str, Any] = {
     "q": 0.004, "p": 0.3, "differing": 2, "needed": 3,
 }  # fmt: skip
 TRADED = Traded(risen=4, fallen=26, risen_most=("a", "b"), fallen_most=("c",))
-SAID = "1.32 x (1.1 to …)"
+SAID = "1.32 × (1.1 to …)"
 OPEN = "and a rise that matters is not ruled out"
 
 
@@ -70,14 +70,14 @@ class TestFindings:
         ],
     )
     def test_each_has_its_sentence(self, finding: Finding, said: str) -> None:
-        """On the regression panel."""
+        """On the standing panel."""
         assert reason_of_metric(verdict(finding)) == said
 
     def test_strata_have_their_sizes(self) -> None:
         """And how many of their scenarios got worse."""
         seen = Seen(finding=Finding.RISE_IN_STRATA, strata=(STRATUM,), **RISEN)
         assert reason_of_metric(verdict(seen=seen)).startswith(
-            f"{SAID} in all, in isr-churn 2 x (14 of 14 worse); "
+            f"{SAID} in all, in isr-churn 2 × (14 of 14 worse); "
         )
 
     @pytest.mark.parametrize(("had", "before"), [(True, "less than a tenth"), (False, "none")])
@@ -89,7 +89,7 @@ class TestFindings:
     def test_a_latency_names_its_mean(self) -> None:
         """Its ratio is not that of the weighted means."""
         said = reason_of_metric(verdict(Finding.FALL, metric=LATENCY))
-        assert said == "1.32 x in the scenarios' geometric mean (1.1 to …), q 0.004"
+        assert said == "1.32 × in the scenarios' geometric mean (1.1 to …), q 0.004"
 
 
 class TestFurtherScenarios:

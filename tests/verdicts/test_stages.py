@@ -84,7 +84,7 @@ def first(outcomes: PanelOutcomes, count: int) -> PanelOutcomes:
 
 
 def looked(new: PanelOutcomes, old: PanelOutcomes, found: tuple[looks.Look, ...]) -> list[Status]:
-    """What the looks make of flaps that the regression panel left open, worst case: no floor."""
+    """What the looks make of flaps that the standing panel left open, worst case: no floor."""
     flaps = SETTINGS.metrics[FLAPS].model_copy(update={"floor": 0.0})
     tuned = SETTINGS.model_copy(
         update={
@@ -124,7 +124,7 @@ class TestSeenLater:
         return found
 
     def test_a_rise_is_called(self) -> None:
-        """Unchanged in the regression panel, worse in forty further scenarios."""
+        """Unchanged in the standing panel, worse in forty further scenarios."""
         found = self.called(FLAPS, 40)
         assert found.status is Status.REGRESSED
         assert "confirmed on 200 further scenarios" in reason_of_metric(found)
@@ -327,7 +327,7 @@ class TestNights:
         assert stages.why_not(plan, "confirm").startswith("nothing is open")
 
     def test_what_must_never_happen_stays(self) -> None:
-        """Records lost in one scenario of the regression panel are not washed out by others."""
+        """Records lost in one scenario of the standing panel are not washed out by others."""
 
         def lost(
             panel: str, name: str, columns: dict[str, np.ndarray], _: np.random.Generator
