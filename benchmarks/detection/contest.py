@@ -54,6 +54,22 @@ class Size(Strict):
     otava_nights: int
 
 
+class Earns(Strict):
+    """What :mod:`benchmarks.detection.earns` plants, beside the contest's own.
+
+    Attributes:
+        hosts: configurations that plants are put into, in turn.
+        service, switches, keys: what is planted -> its values.
+        in_one_stratum: stratum -> names of those plants that are also put into it alone.
+    """
+
+    hosts: tuple[str, ...]
+    service: dict[str, list[Any]]
+    switches: dict[str, list[Any]]
+    keys: dict[str, list[Any]]
+    in_one_stratum: dict[str, list[str]]
+
+
 class Contest(Strict):
     """``contest.yaml``: what it says of its sizes is in :class:`Size`.
 
@@ -64,6 +80,7 @@ class Contest(Strict):
         hosts: configurations that plants are put into.
         service, switches, keys: what is planted -> its values.
         mutants: names of mutants of the rules.
+        earns: what is planted instead, to switch parts of the verdicts off.
     """
 
     description: str
@@ -81,6 +98,7 @@ class Contest(Strict):
     switches: dict[str, list[Any]]
     keys: dict[str, list[Any]]
     mutants: tuple[str, ...]
+    earns: Earns
 
     def size(self, *, quick: bool) -> Size:
         """The whole contest's size, or the quick one's."""
@@ -132,6 +150,7 @@ class Arm:
         anew: whether the phases and jitters of healthy parts are drawn anew, which is harmless.
         overrides: of the configuration and the plant together.
         mutant: a line of the rules that is changed.
+        stratum: where the plant acts, if in one stratum alone; empty if everywhere.
     """
 
     host: str
@@ -139,12 +158,14 @@ class Arm:
     anew: bool
     overrides: Mapping[str, Any]
     mutant: Mutant | None = None
+    stratum: str = ""
 
     @property
     def folder(self) -> str:
         """Name of its folder in the pool: arms of the same values and code share one."""
         line = json.dumps(dict(self.overrides), sort_keys=True)
         code = self.mutant.name if self.mutant else ""
+        code += f" in {self.stratum}" if self.stratum else ""
         digest = hashlib.sha256(f"{line} {code}".encode()).hexdigest()[:12]
         return f"{'anew' if self.anew else 'as-drawn'}+{digest}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from benchmarks.detection.arms import (
     own,
     rise,
     series,
+    verdicts_of,
     wilcoxon,
     without_confirmation,
 )
@@ -35,6 +36,7 @@ from benchmarks.detection.draw import (
     draw,
     draw_night,
 )
+from benchmarks.detection.earns import changes, contest_of, kept, table, with_strata
 from benchmarks.detection.nights import (
     CONFIGURATIONS,
     Kind,
@@ -45,6 +47,7 @@ from benchmarks.detection.nights import (
     read_kept,
     told,
 )
+from benchmarks.detection.parts import ALL, PARTS, Judged, judged, replaced
 from benchmarks.detection.pool import PANEL, Pool, refactored, source_of_mutant
 from benchmarks.detection.score import (
     ANEW,
@@ -411,6 +414,88 @@ class TestNights:
         planted, null = (told(kind, 0, said, SETTINGS) for kind in (WORSE, Kind("", "", True, 3)))
         assert (planted.found[OWN], planted.false[OWN], planted.tests) == ([FLAPS], 1, 9)
         assert (null.found[OWN], null.false[OWN], null.undecided[OWN]) == ([], 2, 2)
+
+
+@pytest.fixture(scope="module")
+def alone(pool: Pool) -> Night:
+    """A night in which flaps rise by 60 % in `offline` alone, beside one harmless change."""
+    kind = replace(WORSE, plant="worse in offline", configurations=2)
+    return night_of(with_strata(pool, {"offline": ["worse"]}), kind, 0, METRICS)
+
+
+@pytest.fixture(scope="module")
+def said(alone: Night) -> dict[str, Judged]:
+    """What is said of it with everything on, and with each part off."""
+    return judged(alone, SETTINGS)
+
+
+class TestParts:
+    """Parts of the verdicts, each switched off on the same nights."""
+
+    def test_a_plant_of_one_stratum_changes_nothing_elsewhere(self, pool: Pool) -> None:
+        """There it has the plant's outcomes, elsewhere those without a plant."""
+        more = with_strata(pool, {"offline": ["worse"]})
+        arm = more.arm("one", "worse in offline", anew=False)
+        assert arm.folder not in pool.outcomes
+        here = np.isin(np.arange(SIZE), pool.strata["offline"])
+        worse, before = (pool.arm("one", name, anew=False) for name in ("worse", NOTHING))
+        for name, values in more.of(arm).items():
+            assert np.array_equal(values[here], pool.of(worse)[name][here])
+            assert np.array_equal(values[~here], pool.of(before)[name][~here])
+
+    def test_everything_on_is_the_contests_own_verdict(
+        self, alone: Night, said: dict[str, Judged]
+    ) -> None:
+        """The same code judges the same night, and says where the stratum got worse."""
+        called, _ = verdicts_of(alone, SETTINGS)
+        assert said[ALL].plant == {one.metric: one.status for one in called[0]}
+        assert said[ALL].plant[FLAPS] == Status.REGRESSED
+        assert said[ALL].spent > 0
+
+    def test_without_tests_per_stratum_it_is_not_found(self, said: dict[str, Judged]) -> None:
+        """The sum over all scenarios does not show it."""
+        assert said["tests per stratum"].plant[FLAPS] != Status.REGRESSED
+
+    def test_each_absence_is_asked_where_its_part_is(self, said: dict[str, Judged]) -> None:
+        """What a night does not call stays as it is: nothing newly happens in this one."""
+        asked = {name for name, one in said.items() if one.calls}
+        silent = {"redraws", "60 phases after a hint", "power before a night"}
+        assert asked == set(PARTS) - silent
+        assert all(said[name] is said[ALL] for name in silent)
+
+    @pytest.mark.parametrize("name", PARTS)
+    def test_a_part_is_itself_again_afterwards(self, name: str) -> None:
+        """It is replaced for one night."""
+        part = PARTS[name]
+        real = vars(part.owner)[part.name]
+        with replaced(part, part.without):
+            assert vars(part.owner)[part.name] is not real
+        assert vars(part.owner)[part.name] is real
+
+    def test_what_differs_is_listed(self, said: dict[str, Judged]) -> None:
+        """A plant that a part decides is named with both statuses, and counted."""
+        task = (replace(WORSE, plant="worse in offline"), 0)
+        (line,) = [one for one in changes({task: said}) if one.startswith("tests per stratum")]
+        assert f"worse in offline (one), {FLAPS}: regressed -> " in line
+        (row,) = [one for one in table({task: said}) if "tests per stratum" in one]
+        assert "| 1 of 1 | 1, 0 |" in row
+
+    def test_nights_that_are_kept_are_read(self, tmp_path: Path, said: dict[str, Judged]) -> None:
+        """A line that was cut off is left out."""
+        row = {"kind": asdict(WORSE), "number": 3}
+        line = json.dumps({**row, "said": {name: asdict(one) for name, one in said.items()}})
+        (tmp_path / "kept").write_text(f"{line}\n{line[:40]}")
+        assert kept(tmp_path / "kept") == {(WORSE, 3): said}
+
+    def test_the_file_has_ten_of_24_plants_in_one_stratum(self) -> None:
+        """Each is one that is planted everywhere as well."""
+        contest = contest_of(load_contest())
+        names = {one.name for one in plants(contest)}
+        alone = [name for some in contest.earns.in_one_stratum.values() for name in some]
+        assert set(alone) <= names
+        assert len(alone) >= 10
+        assert len(names) + len(alone) >= 24
+        assert set(contest.earns.in_one_stratum) <= set(contest.drawn_from().profile.strata)
 
 
 class TestScore:
