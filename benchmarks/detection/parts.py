@@ -19,8 +19,8 @@ from benchmarks.detection.arms import verdicts_of
 from benchmarks.detection.contest import NOTHING
 from benchmarks.detection.draw import Night
 from benchmarks.detection.pool import Floats, Ints
-from isr_pipeline.verdicts import comparison, look, looks, power, statistics
-from isr_pipeline.verdicts.model import MetricVerdict, Redraw, Status
+from isr_pipeline.verdicts import comparison, looks, power, statistics
+from isr_pipeline.verdicts.record import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.redraw import Kernels
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.verdicts.statistics import Rejectable, Tails, discordant_needed
@@ -96,7 +96,7 @@ PARTS: dict[str, Part] = {
         comparison, "sign_flip", _keeping(0), "the first sum alone, of all and of each stratum"
     ),
     "Tarone's choice": Part(
-        look, "rejectable", _all_counted, "every test with a difference is counted"
+        looks, "rejectable", _all_counted, "every test with a difference is counted"
     ),
     "bounded p-values": Part(
         statistics._Column, "bounded", _saying(False), "random signs alone, up to `flips_max`"
@@ -130,7 +130,7 @@ class Judged:
         plant: metric -> status, of the planted configuration; nothing of a null night.
         alarms: (metric, configuration) without a plant that are `regressed`.
         undecided: configurations without a plant that end undecided.
-        spent: pairs of the stages beyond the regression panel, of one side.
+        spent: pairs of the stages beyond the standing panel, of one side.
         calls: of what was in the part's place.
         seconds: of processor time.
     """
