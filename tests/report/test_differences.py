@@ -277,8 +277,8 @@ class TestYears:
         kinds = section.split("What an incident costs under today")[2].split("</table>")[0]
         assert '<th scope="row">crash</th><td class="n">4</td><td>estimate</td>' in kinds
         assert '<th scope="row">pause</th><td class="n">8</td><td>estimate</td>' in kinds
-        assert "partition-minutes an incident" in kinds
-        assert "partitions an incident" in kinds
+        assert "<small>partition-minutes</small>" in kinds
+        assert "left broken<br><small>partitions</small>" in kinds
 
     @pytest.mark.parametrize(
         ("partitions", "minutes", "said"),

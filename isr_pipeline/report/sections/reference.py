@@ -164,9 +164,9 @@ def _kinds_head() -> list[tuple[str, ...]]:
         ("a year", "n"),
         ("from", ""),
         ("scenarios", "n"),
-        ("refuse producers", "", "an incident"),
-        *((label(one), "n", f"{METRICS[one].unit.year} an incident") for one in KINDS_COLUMNS),
-        ("left broken", "n", "partitions an incident"),
+        ("refuse producers", "", "partitions, seconds each"),
+        *((label(one), "n", METRICS[one].unit.year) for one in KINDS_COLUMNS),
+        ("left broken", "n", "partitions"),
         ("until repaired", "n", "minutes, estimate"),
     ]
 
