@@ -22,8 +22,9 @@ from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
-from isr_pipeline.verdicts.panel import PanelOutcomes, baseline_panel, panel_rows
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows
 from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import MAIN

@@ -36,6 +36,7 @@ from isr_pipeline.outcomes import store
 from isr_pipeline.storage.published import content_of, replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
+    PANELS,
     RECORD,
     WHOLE_SOURCE,
     Acceptance,
@@ -44,6 +45,7 @@ from isr_pipeline.verdicts.baseline import (
     BaselineDamaged,
     BaselineRecord,
     as_json,
+    baseline_panel,
     content_digest,
     load,
     show,
@@ -60,13 +62,7 @@ from isr_pipeline.verdicts.ledger import (
     absorbed,
 )
 from isr_pipeline.verdicts.looks import call
-from isr_pipeline.verdicts.panel import (
-    PANELS,
-    PanelOutcomes,
-    baseline_panel,
-    panel_rows,
-    unusable_pairs,
-)
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, unusable_pairs
 from isr_pipeline.verdicts.record import (
     NightVerdict,
     Status,

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
+from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.files.models import format_of
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.finding import find_source
@@ -32,7 +33,7 @@ from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
-from isr_pipeline.verdicts.panel import panel_rows
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.record import BaselineNote, accept_command, load_verdict
 from isr_pipeline.worlds.columns import COUNTED
 
@@ -49,6 +50,9 @@ FORMAT = 5
 
 WHOLE_SOURCE = "source"
 """Name among the digests of the archive of the code that made the night accepted whole."""
+
+PANELS = ("regression", "confirm")
+"""Panels whose outcomes a baseline keeps; further scenarios are simulated again."""
 
 RECORD = "baseline.json"
 """File that says what was accepted, by whom, and the digests of the other files."""
@@ -214,6 +218,47 @@ class Baseline:
     record: BaselineRecord
     outcomes: pd.DataFrame
     scenarios: pd.DataFrame
+
+
+def baseline_panel(baseline: Baseline, panel: str, config_ids: tuple[str, ...]) -> PanelOutcomes:
+    """Outcomes of the baseline on one panel, in the order asked for (an id may come twice)."""
+    unique = tuple(dict.fromkeys(config_ids))
+    outcomes, scenarios = baseline.outcomes, baseline.scenarios
+    rows = PanelOutcomes.from_frames(
+        outcomes[outcomes["panel"] == panel], scenarios[scenarios["panel"] == panel], unique
+    )
+    return rows.select(config_ids)
+
+
+def both_sides(
+    plan: Plan, baseline: Baseline, partners: Mapping[str, str], panels: Sequence[str]
+) -> tuple[pd.DataFrame, PanelOutcomes, PanelOutcomes]:
+    """Scenarios of some panels as one, and the outcomes of tonight and of the baseline on them.
+
+    Args:
+        plan: the night.
+        baseline: with its own outcomes of the regression and the confirm panel.
+        partners: config_id -> config_id in the baseline; the columns, in this order.
+        panels: with the confirm panel among them.
+
+    Returns:
+        rows of the scenarios table; tonight; the baseline. Pairs that nobody ran are missing.
+    """
+    scenarios, outcomes = together(plan, panels)
+    accepted = baseline.outcomes[baseline.outcomes["panel"].isin([*panels])]
+    before = [
+        accepted[accepted["config_id"] == partner].assign(config_id=config_id)
+        for config_id, partner in partners.items()
+    ]
+    before += [
+        panel_rows("outcomes", plan.experiment, plan.night, panel + BASELINE_SIDE)
+        for panel in panels
+        if panel not in PANELS
+    ]
+    ids = tuple(partners)
+    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    old = PanelOutcomes.from_frames(pd.concat(before, ignore_index=True), scenarios, ids)
+    return scenarios, new, old
 
 
 def show(experiment: str) -> BaselineRecord | None:

@@ -19,15 +19,10 @@ import pandas as pd
 
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
+from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import write_changes
 from isr_pipeline.verdicts.looks import Power, call, finite, size_of
-from isr_pipeline.verdicts.panel import (
-    PanelOutcomes,
-    baseline_panel,
-    both_sides,
-    panel_rows,
-    unusable_pairs,
-)
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, unusable_pairs
 from isr_pipeline.verdicts.quantities import rise_matters
 from isr_pipeline.verdicts.record import (
     RED,

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM
+from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts.statistics import Bools, Floats
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.baseline import Baseline
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,9 +25,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN, values_of
-
-PANELS = ("regression", "confirm")
-"""Panels whose outcomes a baseline keeps; further scenarios are simulated again."""
 
 
 def partitions_in(scenario: Mapping[str, Any]) -> int:
@@ -181,16 +177,6 @@ def panel_rows(table: str, experiment: str, night: str, panel: str) -> pd.DataFr
     return rows[rows["panel"] == panel].reset_index(drop=True)
 
 
-def baseline_panel(baseline: Baseline, panel: str, config_ids: tuple[str, ...]) -> PanelOutcomes:
-    """Outcomes of the baseline on one panel, in the order asked for (an id may come twice)."""
-    unique = tuple(dict.fromkeys(config_ids))
-    outcomes, scenarios = baseline.outcomes, baseline.scenarios
-    rows = PanelOutcomes.from_frames(
-        outcomes[outcomes["panel"] == panel], scenarios[scenarios["panel"] == panel], unique
-    )
-    return rows.select(config_ids)
-
-
 def unusable_pairs(panel: PanelOutcomes, config_id: str) -> str | None:
     """Why a configuration cannot be judged, or None."""
     column = panel.column(config_id)
@@ -203,37 +189,6 @@ def unusable_pairs(panel: PanelOutcomes, config_id: str) -> str | None:
             first = panel.scenario_ids[rows[0]]
             return f"{len(rows)} of {len(mask)} pairs {name}, the first in scenario {first}"
     return None
-
-
-def both_sides(
-    plan: Plan, baseline: Baseline, partners: Mapping[str, str], panels: Sequence[str]
-) -> tuple[pd.DataFrame, PanelOutcomes, PanelOutcomes]:
-    """Scenarios of some panels as one, and the outcomes of tonight and of the baseline on them.
-
-    Args:
-        plan: the night.
-        baseline: with its own outcomes of the regression and the confirm panel.
-        partners: config_id -> config_id in the baseline; the columns, in this order.
-        panels: with the confirm panel among them.
-
-    Returns:
-        rows of the scenarios table; tonight; the baseline. Pairs that nobody ran are missing.
-    """
-    scenarios, outcomes = together(plan, panels)
-    accepted = baseline.outcomes[baseline.outcomes["panel"].isin([*panels])]
-    before = [
-        accepted[accepted["config_id"] == partner].assign(config_id=config_id)
-        for config_id, partner in partners.items()
-    ]
-    before += [
-        panel_rows("outcomes", plan.experiment, plan.night, panel + BASELINE_SIDE)
-        for panel in panels
-        if panel not in PANELS
-    ]
-    ids = tuple(partners)
-    new = PanelOutcomes.from_frames(outcomes, scenarios, ids)
-    old = PanelOutcomes.from_frames(pd.concat(before, ignore_index=True), scenarios, ids)
-    return scenarios, new, old
 
 
 def together(plan: Plan, panels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -34,16 +34,11 @@ from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.scenarios.panels import allocation as panel_allocation
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import judge, reference
+from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import judged_at_s
 from isr_pipeline.verdicts.comparison import ONE_SIDED, sides_of
 from isr_pipeline.verdicts.looks import Look, Power, call_open, looks
-from isr_pipeline.verdicts.panel import (
-    PanelOutcomes,
-    baseline_panel,
-    both_sides,
-    panel_rows,
-    together,
-)
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, together
 from isr_pipeline.verdicts.quantities import is_latency
 from isr_pipeline.verdicts.record import (
     OPEN,
