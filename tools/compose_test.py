@@ -162,6 +162,9 @@ def main() -> int:
             if not options.no_build:
                 build(engine)
             rehearse(site, stack)
+        except urllib.error.HTTPError as error:
+            sys.stderr.write(f"compose-test: {error.url}: {error}\n")
+            return 1
         except RehearsalError as error:
             sys.stderr.write(f"compose-test: {error}\n")
             return 1
@@ -477,8 +480,11 @@ def fetch(
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX) as answer:  # noqa: S310
             content: dict[str, Any] = json.load(answer)
-    except TimeoutError:
-        given = f"no answer within {ANSWER_SECONDS_MAX} s"
+    except urllib.error.HTTPError:
+        raise  # an answer, which some callers expect
+    except OSError as error:
+        late = isinstance(error, TimeoutError)
+        given = f"no answer within {ANSWER_SECONDS_MAX} s" if late else error
         raise RehearsalError(f"{request.get_method()} {address}: {given}") from None
     return content
 
