@@ -3,7 +3,7 @@
 ``make compose-test``. Needs docker with compose, or podman with docker-compose; without either it
 says so and ends. It has containers, volumes, ports and secrets of its own and removes them at the
 end (``--keep`` leaves them). ``--no-build`` takes the image that is there; what ``BUILD_ARGS``
-holds is given to the build. Standard library only.
+holds is given to the build.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "isr-rehearsal"
@@ -37,7 +37,7 @@ ANSWER_SECONDS_MAX = 300
 NIGHTS = ("2026-11-18", "2026-11-19")
 NIGHTLY = "isr_nightly_smoke"
 
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
+COMPOSE: dict[str, Any] = YAML(typ="safe").load(ROOT / "docker-compose.yaml")
 SERVICES = tuple(name for name, one in COMPOSE["services"].items() if one["restart"] != "no")
 """Services that stay up; the others end when they have done their work."""
 
