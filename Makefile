@@ -111,8 +111,8 @@ store-test: setup  ## nights in an object store that fails, forgets or refuses, 
 env:  ## write .env with random secrets for docker-compose.yaml
 	@"$(PYTHON)" -E -X utf8 tools/make_env.py
 
-compose-test:  ## rehearse docker-compose.yaml: nights, killed workers, down and up (docker or podman; COMPOSE_TEST_ARGS='--no-build --keep')
-	@"$(PYTHON)" -E -X utf8 tools/compose_test.py $(COMPOSE_TEST_ARGS)
+compose-test: setup  ## rehearse docker-compose.yaml: nights, killed workers, down and up (docker or podman; COMPOSE_TEST_ARGS='--no-build --keep')
+	@$(RUN) $(BIN)/python tools/compose_test.py $(COMPOSE_TEST_ARGS)
 
 clean:  ## remove the environment and all state (asks nothing)
 	rm -rf .venv .tools .state

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tools import compose_test
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -294,6 +296,22 @@ class TestRehearsal:
             "compose-test: skipped: neither docker with compose nor podman with docker-compose "
             "was found\n"
         )
+
+    def test_a_night_that_nothing_disturbed_is_no_proof(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A night that ended before its workers could be killed says nothing about killed ones."""
+
+        def answer(address: str, *_: object, **__: object) -> dict[str, Any]:
+            return {"access_token": "", "dag_run_id": "run", "state": "success"}
+
+        monkeypatch.setattr(compose_test, "fetch", answer)
+        engine = compose_test.Engine("docker", ["docker", "compose"], {})
+        secrets = {"AIRFLOW_ADMIN_PASSWORD": ""}
+        site = compose_test.Site(engine, tmp_path, {"AIRFLOW_PORT": 1}, secrets)
+        compose_test.run_dag(site, compose_test.NIGHTLY, {})
+        with pytest.raises(compose_test.RehearsalError, match="ended before it could be disturbed"):
+            compose_test.run_dag(site, compose_test.NIGHTLY, {}, compose_test.kill_workers)
 
 
 @pytest.mark.skipif(compose_command() is None, reason="no compose implementation on this machine")

@@ -3,7 +3,7 @@
 ``make compose-test``. Needs docker with compose, or podman with docker-compose; without either it
 says so and ends. It has containers, volumes, ports and secrets of its own and removes them at the
 end (``--keep`` leaves them). ``--no-build`` takes the image that is there; what ``BUILD_ARGS``
-holds is given to the build. Standard library only.
+holds is given to the build.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = "isr-rehearsal"
@@ -36,8 +36,9 @@ ANSWER_SECONDS_MAX = 300
 """For a service on a machine that does much else."""
 NIGHTS = ("2026-11-18", "2026-11-19")
 NIGHTLY = "isr_nightly_smoke"
+WORKERS = ("spark-worker-1", "spark-worker-2")
 
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
+COMPOSE: dict[str, Any] = YAML(typ="safe").load(ROOT / "docker-compose.yaml")
 SERVICES = tuple(name for name, one in COMPOSE["services"].items() if one["restart"] != "no")
 """Services that stay up; the others end when they have done their work."""
 
@@ -142,6 +143,11 @@ class Site:
             return str(health.get("Status"))
         return "missing"
 
+    def started(self, service: str) -> str:
+        """When a service's container was started, the last time if it was restarted."""
+        container = self.container(service)
+        return self.ask("inspect", container, "--format", "{{.State.StartedAt}}").strip()
+
 
 def main() -> int:
     """Rehearse; exit status 1 and one line if something does not hold."""
@@ -162,6 +168,9 @@ def main() -> int:
             if not options.no_build:
                 build(engine)
             rehearse(site, stack)
+        except urllib.error.HTTPError as error:
+            sys.stderr.write(f"compose-test: {error.url}: {error}\n")
+            return 1
         except RehearsalError as error:
             sys.stderr.write(f"compose-test: {error}\n")
             return 1
@@ -252,7 +261,7 @@ def rehearse(site: Site, stack: contextlib.ExitStack) -> None:
             run_dag(site, "isr_baseline_accept", why)
             say(f"night {night} is accepted")
     await_health(site)
-    say("both workers were killed during the second night and are back")
+    say("both workers were killed while they simulated the second night, and are back")
     check_secrets(site)
     check_mlflow_login(site)
     before = what_is_kept(site)
@@ -372,15 +381,37 @@ def check_mlflow_login(site: Site) -> None:
 
 
 def kill_workers(site: Site) -> None:
-    """Kill the Java of the first worker, and when it is back that of the second."""
-    for service in ("spark-worker-1", "spark-worker-2"):
-        site.run(service, "pkill", "-KILL", "-f", "deploy.worker.Worker", check=False)
-        limit = time.monotonic() + HEALTHY_SECONDS_MAX
-        time.sleep(5)
-        while site.health(service) != "healthy":
-            if time.monotonic() > limit:
-                raise RehearsalError(f"{service} was killed and did not come back")
-            time.sleep(2)
+    """Kill each worker while both simulate: one is always left to go on."""
+    for worker in WORKERS:
+        wait_until(
+            lambda: all(simulates(site, one) for one in WORKERS),
+            "the night never had an executor in both workers",
+        )
+        kill(site, worker)
+
+
+def kill(site: Site, worker: str) -> None:
+    """Kill a worker's Java; returns when its container was started again."""
+    began = site.started(worker)
+    site.run(worker, "pkill", "-KILL", "-f", "deploy.worker.Worker", check=False)
+    wait_until(
+        lambda: site.started(worker) != began, f"{worker} was killed and was not started again"
+    )
+
+
+def simulates(site: Site, worker: str) -> bool:
+    """Whether an executor of Spark runs in a worker's container."""
+    executor = ("pgrep", "--oldest", "--full", "CoarseGrainedExecutorBackend")
+    return site.run(worker, *executor, check=False).strip().isdecimal()
+
+
+def wait_until(holds: Callable[[], bool], failure: str) -> None:
+    """Return when something holds; raises RehearsalError if it takes too long."""
+    limit = time.monotonic() + HEALTHY_SECONDS_MAX
+    while not holds():
+        if time.monotonic() > limit:
+            raise RehearsalError(failure)
+        time.sleep(1)
 
 
 def run_dag(
@@ -396,6 +427,8 @@ def run_dag(
     while True:
         state = fetch(f"{runs}/{run}", None, token)["state"]
         if state == "success":
+            if disturb:
+                raise RehearsalError(f"{dag} {params}: ended before it could be disturbed")
             return
         if state == "failed":
             raise RehearsalError(f"{dag} {params}: failed: {failed_tasks(site, dag, run)}")
@@ -477,8 +510,11 @@ def fetch(
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX) as answer:  # noqa: S310
             content: dict[str, Any] = json.load(answer)
-    except TimeoutError:
-        given = f"no answer within {ANSWER_SECONDS_MAX} s"
+    except urllib.error.HTTPError:
+        raise  # an answer, which some callers expect
+    except OSError as error:
+        late = isinstance(error, TimeoutError)
+        given = f"no answer within {ANSWER_SECONDS_MAX} s" if late else error
         raise RehearsalError(f"{request.get_method()} {address}: {given}") from None
     return content
 
