@@ -111,7 +111,7 @@ class TestRefused:
     def test_a_baseline(self) -> None:
         """`baseline show` says that one has to be accepted."""
         assert refused("baseline", "show", "--experiment", EXPERIMENT) == (
-            "baseline.json has format 1, this release reads 4: "
+            "baseline.json has format 1, this release reads 5: "
             "a night of today's code has to be accepted"
         )
 

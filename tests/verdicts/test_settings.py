@@ -49,7 +49,7 @@ def test_the_shipped_file_is_accepted() -> None:
             (
                 "metrics.offline: unknown metric; allowed: offline_partition_rate, "
                 "one_replica_rate, under_min_isr_rate, batches_uncommitted, "
-                "isr_flaps_per_partition_hour and 24 more"
+                "isr_flaps_per_partition_hour and 25 more"
             ),
         ),
         (
