@@ -11,7 +11,6 @@ from scipy import stats
 
 from benchmarks.detection.draw import Night, Pair
 from isr_pipeline.verdicts import looks
-from isr_pipeline.verdicts import looks as look
 from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.record import OPEN, MetricVerdict, Status
 from isr_pipeline.verdicts.settings import VerdictSettings
@@ -83,7 +82,7 @@ def verdicts_of(
     seen = _as_one_stratum if as_one else _as_it_is
     new, old = seen(night.regression)
     allowed = _allowed(night, settings)
-    called, power = look.call(new, old, settings, allowed=allowed)
+    called, power = looks.call(new, old, settings, allowed=allowed)
     planned = looks.looks(night.stages[:most_looks]) if most_looks else ()
     first = sum(map(_is_open, called))
     strata = dict(night.confirm)

@@ -9,17 +9,17 @@ contest's are, and a run that was cut off goes on.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.detection.contest import NOTHING, Contest, Size, load_contest
+from benchmarks.detection.kept import judge_and_keep, kept_rows
 from benchmarks.detection.nights import CONFIGURATIONS, Kind, columns_of, judging_digest, night_of
 from benchmarks.detection.parts import ALL, PARTS, Judged, judged
 from benchmarks.detection.pool import Pool, load_pool, make_pool
@@ -64,32 +64,20 @@ def tasks(pool: Pool, nulls: int, configurations: int) -> list[Task]:
 
 def play(contest: Contest, size: Size, wanted: list[Task], file: Path, processes: int) -> int:
     """Judge every night that is not kept yet, and keep it; gives how many these were."""
-    missing = [task for task in wanted if task not in kept(file)]
-    if missing:
-        # one thread each: the processes share the cores already
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            file.open("a", encoding="utf-8") as lines,
-            get_context("spawn").Pool(processes, _prepare, (contest, size)) as workers,
-        ):
-            for line in workers.imap(_play, missing):
-                lines.write(line + "\n")
-                lines.flush()
-    return len(missing)
+    already = kept(file)
+    missing = [task for task in wanted if task not in already]
+    rows = judge_and_keep(missing, file, _play, processes, (_prepare, (contest, size)))
+    return sum(1 for _ in rows)
 
 
 def kept(file: Path) -> dict[Task, dict[str, Judged]]:
-    """What was said so far; a line that was cut off is left out."""
-    found = {}
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        said = {name: Judged(**one) for name, one in row["said"].items()}
-        found[Kind(**row["kind"]), row["number"]] = said
-    return found
+    """What was said so far."""
+    return {
+        (Kind(**row["kind"]), row["number"]): {
+            name: Judged(**one) for name, one in row["said"].items()
+        }
+        for row in kept_rows(file)
+    }
 
 
 _worker: list[Pool] = []
@@ -99,12 +87,12 @@ def _prepare(contest: Contest, size: Size) -> None:
     _worker.append(pool_of(contest, size))
 
 
-def _play(task: Task) -> str:
+def _play(task: Task) -> dict[str, Any]:
     settings = load_settings()
     kind, number = task
     night = night_of(_worker[0], kind, number, list(settings.metrics))
     said = {name: asdict(one) for name, one in judged(night, settings).items()}
-    return json.dumps({"kind": asdict(kind), "number": number, "said": said})
+    return {"kind": asdict(kind), "number": number, "said": said}
 
 
 def pool_of(contest: Contest, size: Size) -> Pool:
@@ -176,7 +164,7 @@ def main() -> int:
         pass
     pool = pool_of(contest, size)
     folder = Home.from_environment().path / "contest" / pool.digest
-    file = folder / f"earns-{given.scenarios}-{judging_digest()}.jsonl"
+    file = folder / f"earns-{given.scenarios}-{judging_digest('parts.py')}.jsonl"
     wanted = tasks(pool, given.null_nights, given.configurations)
     play(contest, size, wanted, file, given.jobs)
     said = kept(file)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from benchmarks.detection.arms import (
 )
 from benchmarks.detection.contest import Size, load_contest
 from benchmarks.detection.draw import Night, draw_night
+from benchmarks.detection.kept import judge_and_keep, kept_rows
 from benchmarks.detection.pool import Pool, load_pool
 from isr_pipeline.home import Home
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
@@ -41,6 +40,12 @@ CONFIGURATIONS_TOGETHER = 41
 
 EVERY = 3
 """One night of so many of a kind is played with a part switched off as well."""
+
+
+NOT_OF_THE_CONTEST = frozenset(
+    ("__main__.py", "score.py", "tell.py", "otava.py", "earns.py", "parts.py", "kept.py")
+)
+"""Files of this folder in which no night of the contest is judged."""
 
 
 @dataclass(frozen=True)
@@ -135,19 +140,8 @@ def play(pool: Pool, size: Size, processes: int) -> Iterator[Played]:
     wanted = [(kind, number) for kind, count in kinds(pool, size) for number in range(count)]
     yield from (kept[task] for task in wanted if task in kept)
     missing = [task for task in wanted if task not in kept]
-    if not missing:
-        return
-    # one thread each: the processes share the cores already
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        file.open("a", encoding="utf-8") as lines,
-        get_context("spawn").Pool(processes, _prepare, (size,)) as workers,
-    ):
-        for played in workers.imap(_play, missing):
-            lines.write(json.dumps(asdict(played)) + "\n")
-            lines.flush()
-            yield played
+    rows = judge_and_keep(missing, file, _play, processes, (_prepare, (size,)))
+    yield from map(_played, rows)
 
 
 def kept_in(pool: Pool) -> Path:
@@ -156,30 +150,31 @@ def kept_in(pool: Pool) -> Path:
     return folder / f"nights-{pool.size}-{pool.budget}-{judging_digest()}.jsonl"
 
 
-def judging_digest() -> str:
-    """Digest of all that judges: the settings, the rooms of verdicts and of this contest."""
+def judging_digest(*more: str) -> str:
+    """Digest of all that judges: the settings, the rooms of verdicts and of this contest.
+
+    Args:
+        more: files of this folder that the contest does not judge with, and who asks does.
+    """
     here = Path(__file__).parent
     from isr_pipeline import verdicts  # noqa: PLC0415 - its folder is wanted
 
     digest = hashlib.sha256(load_settings().model_dump_json().encode())
     for folder in (Path(verdicts.__file__).parent, here):
         for file in sorted(folder.glob("*.py")):
-            if file.name not in {"__main__.py", "score.py", "tell.py", "otava.py", "earns.py"}:
+            if file.name not in NOT_OF_THE_CONTEST.difference(more):
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
 def read_kept(file: Path) -> dict[tuple[Kind, int], Played]:
     """What was said so far; a line that was cut off is left out."""
-    found = {}
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        played = Played(**{**row, "kind": Kind(**row["kind"])})
-        found[played.kind, played.number] = played
-    return found
+    found = map(_played, kept_rows(file))
+    return {(one.kind, one.number): one for one in found}
+
+
+def _played(row: dict[str, Any]) -> Played:
+    return Played(**{**row, "kind": Kind(**row["kind"])})
 
 
 @dataclass
@@ -199,7 +194,7 @@ def _prepare(size: Size) -> None:
     _kept.append(_Worker(pool, settings))
 
 
-def _play(task: tuple[Kind, int]) -> Played:
+def _play(task: tuple[Kind, int]) -> dict[str, Any]:
     pool, settings = _kept[0].pool, _kept[0].settings
     kind, number = task
     night = night_of(pool, kind, number, list(settings.metrics))
@@ -215,7 +210,7 @@ def _play(task: tuple[Kind, int]) -> Played:
         again = confirmed(night, 0, called[0], settings)
         found = [name for name in settings.metrics if name in {*played.found[OWN], *again}]
         played.found[OWN] = found
-    return played
+    return asdict(played)
 
 
 def told(kind: Kind, number: int, said: dict[str, Alarms], settings: VerdictSettings) -> Played:

@@ -24,7 +24,7 @@ from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows
+from isr_pipeline.verdicts.panel import PanelOutcomes, standing_panel
 from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status, load_verdict
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import MAIN
@@ -380,10 +380,7 @@ def read_night(plan: Plan) -> NightData:
     """
     settings = load_settings()
     verdict = load_verdict(plan.experiment, plan.night)
-    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
-    outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
-    ids = tuple(one.config_id for one in plan.configurations)
-    panel = PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    scenarios, panel = standing_panel(plan, [one.config_id for one in plan.configurations])
     try:
         baseline = baselines.load(plan.experiment)
     except baselines.BaselineDamaged:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
-from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, plain
-from isr_pipeline.verdicts.record import LOST, Word, number
+from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, number, plain
+from isr_pipeline.verdicts.record import LOST, Word
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import MAIN
 

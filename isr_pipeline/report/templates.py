@@ -17,7 +17,7 @@ from isr_pipeline.report import differences
 from isr_pipeline.report.assets import asset, charts_json, packed_plotly
 from isr_pipeline.report.names import breakable
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.record import Status, number
+from isr_pipeline.verdicts.record import Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _environment() -> Environment:
         "asset": asset,
         "charts_json": charts_json,
         "label": quantities.label,
-        "number": number,
+        "number": quantities.number,
         "packed_plotly": packed_plotly,
         "plain": quantities.plain,
         "reason": reason,

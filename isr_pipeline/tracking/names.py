@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from isr_pipeline.files.words import counted
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts.quantities import number
 from isr_pipeline.verdicts.record import (
     WORST_FIRST,
     ConfigVerdict,
     NightVerdict,
     Status,
     Word,
-    number,
 )
 from isr_pipeline.verdicts.sentences import headline, in_order, reason, worse
 from isr_pipeline.worlds.columns import MAIN, METRICS

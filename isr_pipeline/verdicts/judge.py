@@ -22,7 +22,7 @@ from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import write_changes
 from isr_pipeline.verdicts.looks import Power, call, finite, size_of
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, unusable_pairs
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, unusable_pairs
 from isr_pipeline.verdicts.quantities import rise_matters
 from isr_pipeline.verdicts.record import (
     RED,
@@ -371,11 +371,7 @@ class Sides:
 def on_regression(plan: Plan, baseline: Baseline, one: ConfigVerdict) -> Sides:
     """Both sides of a compared configuration on the standing panel."""
     assert one.baseline_config_id is not None, "it was compared"
-    rows, outcomes = (
-        panel_rows(table, plan.experiment, plan.night, "regression")
-        for table in ("scenarios", "outcomes")
-    )
-    new = PanelOutcomes.from_frames(outcomes, rows, (one.config_id,))
+    rows, new = standing_panel(plan, (one.config_id,))
     return Sides(rows, new, baseline_panel(baseline, "regression", (one.baseline_config_id,)))
 
 

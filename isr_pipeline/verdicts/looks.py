@@ -467,8 +467,7 @@ def size_of(metric: MetricVerdict | StratumVerdict, name: str) -> Size:
     """
     assert metric.value is not None, "it was compared"
     assert metric.baseline_value is not None, "it was compared"
-    ratio = math.inf if metric.ratio is None else metric.ratio
-    return Size(name, metric.value, metric.baseline_value, ratio)
+    return Size.of(name, metric.value, metric.baseline_value, metric.ratio)
 
 
 def finite(number: float) -> float | None:

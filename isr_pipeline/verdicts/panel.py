@@ -177,6 +177,15 @@ def panel_rows(table: str, experiment: str, night: str, panel: str) -> pd.DataFr
     return rows[rows["panel"] == panel].reset_index(drop=True)
 
 
+def standing_panel(plan: Plan, config_ids: Sequence[str]) -> tuple[pd.DataFrame, PanelOutcomes]:
+    """Scenarios of a night's standing panel, and tonight's outcomes of some configurations."""
+    scenarios, outcomes = (
+        panel_rows(table, plan.experiment, plan.night, "regression")
+        for table in ("scenarios", "outcomes")
+    )
+    return scenarios, PanelOutcomes.from_frames(outcomes, scenarios, tuple(config_ids))
+
+
 def unusable_pairs(panel: PanelOutcomes, config_id: str) -> str | None:
     """Why a configuration cannot be judged, or None."""
     column = panel.column(config_id)

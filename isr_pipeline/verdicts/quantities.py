@@ -53,10 +53,16 @@ def plain(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def number(value: float | None) -> str:
+    """Three significant digits, thousands without an exponent; a dash where there is no number."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"
+
+
 def times(ratio: float) -> str:
     """``1.25 ×``: a ratio as pages, terminal and sentences have it."""
-    size = f"{ratio:.0f}" if 1_000 <= abs(ratio) < 1_000_000 else f"{ratio:.3g}"
-    return f"{size} ×"
+    return f"{number(ratio)} ×"
 
 
 def amount(metric: str, value: float | None) -> str:
@@ -86,6 +92,11 @@ class Size:
     value: float
     before: float
     ratio: float
+
+    @classmethod
+    def of(cls, metric: str, value: float, before: float, ratio: float | None) -> Size:
+        """Of what a verdict keeps, in which a ratio that is infinite is None."""
+        return cls(metric, value, before, math.inf if ratio is None else ratio)
 
     @property
     def rises(self) -> bool:

@@ -673,10 +673,3 @@ def run_again(experiment: str, night: str) -> str:
 def worst(statuses: list[Status]) -> Status:
     """The worst of some statuses; `baseline` of none."""
     return min(statuses, key=WORST_FIRST.index, default=Status.BASELINE)
-
-
-def number(value: float | None) -> str:
-    """Three significant digits, thousands without an exponent; a dash where there is no number."""
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if 1_000 <= abs(value) < 1_000_000 else f"{value:.3g}"

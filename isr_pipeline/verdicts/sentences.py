@@ -12,7 +12,15 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
-from isr_pipeline.verdicts.quantities import Size, amount, is_latency, label, quantity, times
+from isr_pipeline.verdicts.quantities import (
+    Size,
+    amount,
+    is_latency,
+    label,
+    number,
+    quantity,
+    times,
+)
 from isr_pipeline.verdicts.record import (
     LOST,
     SUSPICIONS,
@@ -20,7 +28,6 @@ from isr_pipeline.verdicts.record import (
     Finding,
     Status,
     accept_command,
-    number,
 )
 from isr_pipeline.worlds.columns import METRICS
 
@@ -307,7 +314,8 @@ def _seen(metric: str, seen: Seen, *, awaits: bool = False) -> str:
 
 def _clause(metric: str, seen: Seen) -> str:
     """What a look finds, with the numbers that it follows from."""
-    size = f"{_size(metric, seen)}{_interval(seen)}"
+    change = Size.of(metric, seen.value, seen.baseline_value, seen.ratio)
+    size = f"{change}{_interval(seen)}"
     match seen.finding:
         case Finding.IDENTICAL:
             return IDENTICAL
@@ -335,11 +343,6 @@ def _clause(metric: str, seen: Seen) -> str:
             )
         case _:
             return f"{size}; not significant (q {seen.q:.2g}), {NOT_RULED_OUT}"
-
-
-def _size(metric: str, seen: Seen) -> Size:
-    ratio = math.inf if seen.ratio is None else seen.ratio
-    return Size(metric, seen.value, seen.baseline_value, ratio)
 
 
 def _interval(seen: Seen) -> str:

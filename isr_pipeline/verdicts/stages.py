@@ -38,7 +38,7 @@ from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import judged_at_s
 from isr_pipeline.verdicts.comparison import ONE_SIDED, sides_of
 from isr_pipeline.verdicts.looks import Look, Power, call_open, looks
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, together
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, together
 from isr_pipeline.verdicts.quantities import is_latency
 from isr_pipeline.verdicts.record import (
     OPEN,
@@ -496,7 +496,7 @@ def _needs(plan: Plan, settings: VerdictSettings, strata: list[str]) -> Floats:
     ids = tuple(dict.fromkeys(config_id for _, config_id in asked))
     baseline = baselines.load(plan.experiment)
     assert baseline is not None, "something was compared, so there was a baseline"
-    new = _regression(plan, ids)
+    _, new = standing_panel(plan, ids)
     old = baseline_panel(baseline, "regression", tuple(partners[one] for one in ids))
     return variances(new, old, settings, asked, strata)
 
@@ -513,14 +513,6 @@ def _needs_of_asked(
         if difference.word is Word.UNDECIDED
     ]
     ids = verdict.awaits_reference
-    old = _regression(plan, (plan.reference_id,)).select((plan.reference_id,) * len(ids))
-    return variances(_regression(plan, ids), old, held_alike(settings), asked, strata)
-
-
-def _regression(plan: Plan, ids: tuple[str, ...]) -> PanelOutcomes:
-    """Tonight's outcomes of the standing panel."""
-    scenarios, outcomes = (
-        panel_rows(table, plan.experiment, plan.night, "regression")
-        for table in ("scenarios", "outcomes")
-    )
-    return PanelOutcomes.from_frames(outcomes, scenarios, ids)
+    _, panel = standing_panel(plan, (plan.reference_id, *ids))
+    new, old = panel.select(ids), panel.select((plan.reference_id,) * len(ids))
+    return variances(new, old, held_alike(settings), asked, strata)

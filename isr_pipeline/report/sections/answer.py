@@ -23,7 +23,6 @@ from isr_pipeline.verdicts.record import (
     Status,
     accept_command,
     cause_commands,
-    number,
 )
 from isr_pipeline.verdicts.sentences import how_much, stratum_change, worst_first
 
@@ -179,7 +178,7 @@ def _on_further_scenarios(metric: MetricVerdict) -> str:
     )
     if metric.p_confirm is None:
         return confirmed
-    p = "p < 0.001" if metric.p_confirm < P_SMALL else f"p = {number(metric.p_confirm)}"
+    p = "p < 0.001" if metric.p_confirm < P_SMALL else f"p = {quantities.number(metric.p_confirm)}"
     return f"{confirmed}: chance alone would do as much there with {p}"
 
 
