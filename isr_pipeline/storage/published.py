@@ -270,7 +270,7 @@ def files(folder: Place, below: str = "", suffix: str = ".parquet") -> list[Stor
     if isinstance(folder, RemotePath):
         return _chosen(_manifest(folder) or [], below, suffix)
     where = folder / below if below else folder
-    found = sorted(where.glob(f"*{suffix}"))
+    found = sorted(where.glob(f"[!_]*{suffix}"))
     return [Stored(file, file.relative_to(folder).as_posix()) for file in found]
 
 

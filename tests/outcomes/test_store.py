@@ -14,7 +14,7 @@ import pytest
 
 from isr_pipeline.errors import TableMissing
 from isr_pipeline.outcomes import store
-from isr_pipeline.storage.published import replacing
+from isr_pipeline.storage.published import files, replacing
 
 NIGHT = "2026-11-19"
 ROWS = pd.DataFrame(
@@ -151,6 +151,7 @@ class TestWritingFile:
             writer.write_table(pa.table({"n": [1]}, self.SCHEMA))
             assert len(list(tmp_path.iterdir())) == 1
             assert pq.read_table(tmp_path, schema=self.SCHEMA).num_rows == 0
+            assert files(tmp_path) == []
 
 
 class TestDigest:
