@@ -144,7 +144,11 @@ class Soak:
         found = []
         for one in psutil.process_iter():
             try:
-                if one.environ().get("ISR_PIPELINE_HOME") == str(self.home):
+                # Airflow's workers write their titles over the variables that they were given.
+                mine = one.environ().get("ISR_PIPELINE_HOME") == str(self.home)
+                if mine or any(
+                    Path(file.path).is_relative_to(self.home) for file in one.open_files()
+                ):
                     found.append(one)
             except psutil.Error:
                 continue

@@ -5,8 +5,8 @@
 Standard input is a pipe that the starter holds. When it closes, because the starter was killed,
 nothing may run on: programs that nobody watches would hold the ports of the next start.
 
-Whatever a program starts has the number of this process among its environment variables. So it is
-found when its own parent was killed, or gave it a session of its own.
+Whatever a program starts is in the session of this process, or has the number of this process among
+its environment variables. So it is found when its own parent was killed.
 """
 
 from __future__ import annotations
@@ -183,7 +183,10 @@ def _below(pid: int, but: Sequence[int]) -> list[psutil.Process]:
     found = []
     for one in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if one.pid not in (pid, *but) and one.environ().get(MARK) == str(pid):
+            if one.pid in (pid, *but):
+                continue
+            # Airflow's workers write their titles over their variables, but stay in the session.
+            if os.getsid(one.pid) == pid or one.environ().get(MARK) == str(pid):
                 found.append(one)
     return found
 

@@ -108,19 +108,27 @@ class Site:
         found = []
         for one in psutil.process_iter():
             try:
-                mine = one.environ().get("ISR_PIPELINE_HOME") == str(self.home)
-                if mine and one.status() != psutil.STATUS_ZOMBIE:
+                if self._is_of(one) and one.status() != psutil.STATUS_ZOMBIE:
                     found.append(" ".join(one.cmdline()))
             except psutil.Error:
                 continue
         return found
+
+    def _is_of(self, process: psutil.Process) -> bool:
+        """Whether it was given this home, or has a file of it open.
+
+        Airflow's workers write their titles over the variables that they were given.
+        """
+        if process.environ().get("ISR_PIPELINE_HOME") == str(self.home):
+            return True
+        return any(Path(one.path).is_relative_to(self.home) for one in process.open_files())
 
     def open_ports(self) -> list[str]:
         """Address and program of every port of this home that other machines can reach."""
         found = []
         for one in psutil.process_iter():
             try:
-                if one.environ().get("ISR_PIPELINE_HOME") != str(self.home):
+                if not self._is_of(one):
                     continue
                 for port in one.net_connections("inet"):
                     local = ipaddress.ip_address(port.laddr.ip) if port.laddr else None

@@ -53,6 +53,20 @@ def test_stop(tmp_path: Path) -> None:
     assert not psutil.wait_procs(below, timeout=10)[1]
 
 
+def test_a_title_hides_nobody(tmp_path: Path) -> None:
+    """A fork that gave itself a title, as Airflow's workers do, is found when its parent died."""
+    sign = tmp_path / "pid"
+    code = (
+        "import os, sys, time; from setproctitle import setproctitle; child = os.fork(); "
+        "setproctitle('worker -- ' + 'x' * 500); "
+        "child or time.sleep(60); open(sys.argv[1], 'w').write(str(child)); os._exit(1)"
+    )
+    program = start("it", [[sys.executable, "-c", code, str(sign)]], os.environ, tmp_path / "log")
+    ended(program)
+    stop([program])
+    assert not psutil.pid_exists(int(sign.read_text()))
+
+
 def test_what_a_killed_program_left(tmp_path: Path) -> None:
     """It ends too, though nobody is its parent and it has a session of its own."""
     sign = tmp_path / "pid"
