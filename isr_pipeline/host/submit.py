@@ -82,7 +82,7 @@ def submit(
                 said = [*said[-50:], line]
             status = process.wait()
         except BaseException:
-            end_all([process])
+            end_all([process], process.pid)
             raise
         if status:
             raise failure(status, sign, "".join(said))

@@ -5,8 +5,8 @@
 Standard input is a pipe that the starter holds. When it closes, because the starter was killed,
 nothing may run on: programs that nobody watches would hold the ports of the next start.
 
-Whatever a program starts is in the session of this process, or has the number of this process among
-its environment variables. So it is found when its own parent was killed.
+Whatever a program starts has the number of this process among its environment variables, or is in
+the session that was made for the program. So it is found when its own parent was killed.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def stop(programs: Sequence[Program]) -> None:
             program.process.wait(max(limit - time.monotonic(), 0.1))
         program.process.kill()
         program.process.wait()
-        _kill_below(program.process.pid)
+        _kill_below(program.process.pid, program.process.pid)
 
 
 def main() -> int:
@@ -122,7 +122,7 @@ def main() -> int:
         ended = next((one for one in programs if one.poll() is not None), None)
     if ended is not None and len(programs) > 1:
         sys.stderr.write(f"{_words(ended)} ended by itself (status {ended.returncode})\n")
-    end_all(programs)
+    end_all(programs, os.getpid())
     status: int = 0 if ended is None else ended.returncode
     return KILLED - status if status < 0 else status
 
@@ -143,7 +143,7 @@ def marked(variables: Mapping[str, str]) -> dict[str, str]:
     return {**variables, MARK: str(os.getpid())}
 
 
-def end_all(programs: Sequence[subprocess.Popen[Any]]) -> None:
+def end_all(programs: Sequence[subprocess.Popen[Any]], session: int) -> None:
     """End programs and all that they started: these are asked first, what is below is killed.
 
     Airflow's scheduler would wait for its running tasks, and these for the API, which ends beside
@@ -151,42 +151,44 @@ def end_all(programs: Sequence[subprocess.Popen[Any]]) -> None:
 
     Args:
         programs: started in an environment that is :func:`marked`.
+        session: number of the session that they were started in; no others are in it.
     """
     for program in programs:
         program.terminate()
-    _kill_below(os.getpid(), but=[program.pid for program in programs])
+    _kill_below(os.getpid(), session, but=[program.pid for program in programs])
     limit = time.monotonic() + END_SECONDS_MAX
     while time.monotonic() < limit and any(one.poll() is None for one in programs):
         time.sleep(0.1)
     for program in programs:
         program.kill()
         program.wait()
-    _kill_below(os.getpid())
+    _kill_below(os.getpid(), session)
 
 
-def _kill_below(pid: int, but: Sequence[int] = ()) -> None:
+def _kill_below(pid: int, session: int, but: Sequence[int] = ()) -> None:
     """Kill all that a process started, whoever is its parent by now.
 
     Args:
         pid: of the process.
+        session: see :func:`end_all`.
         but: numbers of processes that stay.
     """
     limit = time.monotonic() + KILL_SECONDS_MAX
-    while (left := _below(pid, but)) and time.monotonic() < limit:
+    while (left := _below(pid, session, but)) and time.monotonic() < limit:
         for one in left:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
         psutil.wait_procs(left, timeout=0.5)
 
 
-def _below(pid: int, but: Sequence[int]) -> list[psutil.Process]:
+def _below(pid: int, session: int, but: Sequence[int]) -> list[psutil.Process]:
     found = []
     for one in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if one.pid in (pid, *but):
                 continue
             # Airflow's workers write their titles over their variables, but stay in the session.
-            if os.getsid(one.pid) == pid or one.environ().get(MARK) == str(pid):
+            if os.getsid(one.pid) == session or one.environ().get(MARK) == str(pid):
                 found.append(one)
     return found
 

@@ -76,7 +76,7 @@ def test_what_a_killed_program_left(tmp_path: Path) -> None:
         "open(sys.argv[1], 'w').write(str(child.pid)); os.kill(os.getppid(), 9); "
         "os.kill(os.getpid(), 9)"
     )
-    other = subprocess.Popen(["sleep", "60"], env=marked(os.environ))
+    other = subprocess.Popen(["sleep", "60"], env=marked(os.environ), start_new_session=True)
     program = start("it", [[sys.executable, "-c", code, str(sign)]], os.environ, tmp_path / "log")
     try:
         assert ended(program).process.returncode == -signal.SIGKILL
@@ -85,4 +85,4 @@ def test_what_a_killed_program_left(tmp_path: Path) -> None:
         assert not psutil.wait_procs([left], timeout=10)[1]
         assert other.poll() is None
     finally:
-        end_all([other])
+        end_all([other], other.pid)
