@@ -122,8 +122,9 @@ def stopped(site: Site, first: dict[str, Any]) -> str:
     return started.said()
 
 
+@pytest.mark.slow
 class TestInterrupted:
-    """Ctrl-C in the middle, then the same night again."""
+    """Ctrl-C in the middle."""
 
     def test_says_so(self, stopped: str) -> None:
         """The last line says what was stopped and what to do."""
@@ -138,17 +139,9 @@ class TestInterrupted:
         assert dag_runs(site)[-1] == "failed"
         assert site.show(NIGHT)["status"] == "interrupted"
 
-    def test_again_is_the_same_night(self, site: Site, first: dict[str, Any], stopped: str) -> None:
-        """Same digests of every table, same number of MLflow runs."""
-        runs = site.mlflow_runs(NIGHT)
-        site.night(NIGHT)
-        again = site.show(NIGHT)
-        assert digests(again) == digests(first)
-        assert site.mlflow_runs(NIGHT) == runs == 1 + len(first["configs"])
-
 
 @pytest.fixture(scope="module")
-def orphaned(site: Site, first: dict[str, Any]) -> None:
+def orphaned(site: Site, stopped: str) -> None:
     """A run of the same night whose command line is killed while it simulates."""
     started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
     started.wait_for("simulate")
@@ -159,6 +152,7 @@ def orphaned(site: Site, first: dict[str, Any]) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 class TestOrphaned:
     """The command itself is killed: nobody is left to clean up."""
 
@@ -175,7 +169,7 @@ class TestOrphaned:
 
 
 @pytest.fixture(scope="module")
-def killed(site: Site, first: dict[str, Any]) -> str:
+def killed(site: Site, orphaned: None) -> str:
     """What a run of the same night said whose Airflow was killed while it simulates."""
     started = site.start("night", "run", "--experiment", EXPERIMENT, "--night", NIGHT)
     started.wait_for("simulate")
@@ -187,6 +181,7 @@ def killed(site: Site, first: dict[str, Any]) -> str:
     return started.said()
 
 
+@pytest.mark.slow
 class TestKilled:
     """The program that schedules a night is killed in the middle; then the night again."""
 
@@ -204,11 +199,14 @@ class TestKilled:
         assert site.show(NIGHT)["status"] == "interrupted"
 
     def test_again_is_the_same_night(self, site: Site, first: dict[str, Any], killed: str) -> None:
-        """Same digests of every table."""
+        """After all three: the same digests of every table, as many MLflow runs."""
+        runs = 1 + len(first["configs"])
         site.night(NIGHT)
         assert digests(site.show(NIGHT)) == digests(first)
+        assert site.mlflow_runs(NIGHT) == runs
 
 
+@pytest.mark.slow
 class TestBrokenShard:
     """A shard whose Java is killed, and killed again when it is tried again on its own Java."""
 

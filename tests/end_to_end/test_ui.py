@@ -117,6 +117,7 @@ class TestUi:
         site, _ = served
         assert site.open_ports() == []
 
+    @pytest.mark.slow
     def test_new_experiment_file_is_run_at_once(self, served: tuple[Site, Started]) -> None:
         """A file that Airflow's last reading of the DAG did not know is known to the next night."""
         site, _ = served
@@ -127,6 +128,7 @@ class TestUi:
                         *("--night", "2026-11-13"))  # fmt: skip
         assert "night 2026-11-13 of written-now: baseline" in said
 
+    @pytest.mark.slow
     def test_backfill_in_reverse_order(self, served: tuple[Site, Started]) -> None:
         """Two nights at once, the later one first: neither waits, and each has its tables."""
         site, _ = served
@@ -153,6 +155,7 @@ class TestUi:
         for told in (later, earlier):
             assert noted(site, told["dag_run_id"]).startswith(f"**{told['headline']}**")
 
+    @pytest.mark.slow
     def test_an_acceptance_has_a_note(self, served: tuple[Site, Started]) -> None:
         """Accepted in Airflow's form: the page of the run says who accepted what, and why."""
         site, _ = served
@@ -161,6 +164,7 @@ class TestUi:
         said = f"**night {NIGHTS[0]} is the baseline of {EXPERIMENT}, accepted by Ada: meant"
         assert noted(site, RUN).startswith(said)
 
+    @pytest.mark.slow
     def test_a_misspelt_parameter_is_refused(self, served: tuple[Site, Started]) -> None:
         """The note of the failed run says which, and which there are."""
         site, _ = served

@@ -47,6 +47,7 @@ class TestMutants:
 class TestTool:
     """Running them."""
 
+    @pytest.mark.slow
     def test_handful_is_killed(self, tmp_path: Path) -> None:
         """A wrong limit, a wrong minimum and a wrong period each fail a test."""
         outcomes = list(check(HANDFUL, tmp_path / "project"))
