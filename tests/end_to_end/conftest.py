@@ -119,6 +119,8 @@ class Site:
 
         Airflow's workers write their titles over the variables that they were given.
         """
+        if process.pid == os.getpid():
+            return False
         if process.environ().get("ISR_PIPELINE_HOME") == str(self.home):
             return True
         return any(Path(one.path).is_relative_to(self.home) for one in process.open_files())
