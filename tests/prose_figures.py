@@ -288,10 +288,8 @@ def _findings() -> Iterable[Claim]:
     )  # fmt: skip
     assert _finding("lag-limit").panels.regression == _finding("stuck-read").panels.regression
     yield now(FINDINGS, "simulates {} scenarios", _finding("lag-limit").panels.regression)
-    for words in ("{} brokers, {} partitions", "{} brokers and {} partitions"):
-        cluster = _yaml("config/clusters/default.yaml")
-        brokers = {6: "six"}[len(cluster["brokers"])]
-        yield now(FINDINGS, words, brokers, _partitions("default"))
+    brokers = {6: "six"}[len(_yaml("config/clusters/default.yaml")["brokers"])]
+    yield now(FINDINGS, "{} brokers, {} partitions", brokers, _partitions("default"))
     for name in ("lag-limit", "stuck-read"):
         yield now(FINDINGS, "Each scenario lasts {} s", _finding(name).horizon_ms // 1000)
     yield now(

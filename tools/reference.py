@@ -173,9 +173,17 @@ def parameters() -> str:
     """Which values may be drawn, and of which parameters."""
     drawn: dict[tuple[str, str], list[str]] = {}
     for name, check in sorted(PARAMETERS.items()):
-        drawn.setdefault((check.allowed, unit_of(name)), []).append(f"`{name}`")
-    rows = [(allowed, unit, ", ".join(names)) for (allowed, unit), names in drawn.items()]
+        drawn.setdefault((check.allowed, unit_of(name)), []).append(name)
+    rows = [(allowed, unit, _names(names)) for (allowed, unit), names in drawn.items()]
     return table(("allowed", "unit", "parameters"), rows)
+
+
+def _names(names: Sequence[str]) -> str:
+    """Parameters one by one, or the ending that they have and no other parameter has."""
+    ending = "_" + names[0].rpartition("_")[2]
+    if len(names) > 3 and [one for one in sorted(PARAMETERS) if one.endswith(ending)] == names:
+        return f"all that end in `{ending}`"
+    return ", ".join(f"`{one}`" for one in names)
 
 
 def switches() -> str:
