@@ -72,6 +72,9 @@ CLUSTER: tuple[tuple[str, Model], ...] = (
 KIND_OF = {
     model: name for models in (EXPERIMENT, PROFILE, RULE_SET, CLUSTER) for name, model in models
 }
+TOLD_ELSEWHERE = {allowed_of(experiment_file.Group, "name"): "[a name](experiment-file.md#names)"}
+"""What is allowed, where a section says it for many fields -> a link to that section."""
+
 _WORDS = {bool: "boolean", int: "whole number", float: "number", str: "text", dict: "mapping"}
 
 
@@ -92,6 +95,7 @@ def fields(models: Sequence[tuple[str, Model]]) -> str:
             kind = kind_of(field.annotation)
             allowed = allowed_of(model, written)
             allowed = "" if allowed in ("a mapping", "a list", "a text", "true, false") else allowed
+            allowed = TOLD_ELSEWHERE.get(allowed, allowed)
             rows.append(
                 (f"`{written}`", kind, unit_of(written), allowed, default, field.description)
             )
@@ -169,9 +173,17 @@ def parameters() -> str:
     """Which values may be drawn, and of which parameters."""
     drawn: dict[tuple[str, str], list[str]] = {}
     for name, check in sorted(PARAMETERS.items()):
-        drawn.setdefault((check.allowed, unit_of(name)), []).append(f"`{name}`")
-    rows = [(allowed, unit, ", ".join(names)) for (allowed, unit), names in drawn.items()]
+        drawn.setdefault((check.allowed, unit_of(name)), []).append(name)
+    rows = [(allowed, unit, _names(names)) for (allowed, unit), names in drawn.items()]
     return table(("allowed", "unit", "parameters"), rows)
+
+
+def _names(names: Sequence[str]) -> str:
+    """Parameters one by one, or the ending that they have and no other parameter has."""
+    ending = "_" + names[0].rpartition("_")[2]
+    if len(names) > 3 and [one for one in sorted(PARAMETERS) if one.endswith(ending)] == names:
+        return f"all that end in `{ending}`"
+    return ", ".join(f"`{one}`" for one in names)
 
 
 def switches() -> str:
@@ -212,9 +224,17 @@ def _range(releases: Sequence[str]) -> str:
     """Rule sets in a few words; empty if there are none."""
     if tuple(releases) == RELEASES:
         return ALL
+    if len(releases) > 1 and tuple(releases) == RELEASES[: len(releases)]:
+        return f"up to {releases[-1]}"
     if len(releases) > 1 and tuple(releases) == RELEASES[RELEASES.index(releases[0]) :]:
         return f"from {releases[0]}"
     return ", ".join(releases)
+
+
+def _spoken(releases: Sequence[str]) -> str:
+    """Rule sets behind a value: ``up to 2.1-2.6``, ``in 0.8.2, 2.1-2.6``."""
+    said = _range(releases)
+    return said if said.startswith(("up to", "from")) else f"in {said}"
 
 
 def keys() -> str:
@@ -237,7 +257,7 @@ def keys() -> str:
             others: dict[str, list[str]] = {}
             for release, value in one.defaults.items():
                 others.setdefault(shown(value), []).append(release)
-            default += "".join(f"; `{v}` in {', '.join(names)}" for v, names in others.items())
+            default += "".join(f"; `{v}` {_spoken(names)}" for v, names in others.items())
             has = _range(one.rule_sets) or "a proposal"
             read = _range(one.read_by) or "nothing"
             has, read = "" if has == ALL else has, "" if read in (ALL, has) else read
