@@ -457,9 +457,9 @@ def experiment_check(
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
+    from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
     from isr_pipeline.verdicts.power import findable, simulated_outcomes  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415

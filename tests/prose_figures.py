@@ -30,8 +30,8 @@ from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
 from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.experiment import asking, combinations
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS

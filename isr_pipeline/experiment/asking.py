@@ -20,6 +20,7 @@ from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED, followed
 from isr_pipeline.experiment.combinations import combined
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.distinct import TODAY, Asked, distinct, settings_of, todays
 from isr_pipeline.experiment.file import (
     NAME,
@@ -27,7 +28,6 @@ from isr_pipeline.experiment.file import (
     counted_incidents,
     load_experiment,
 )
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.own_values import own_values
 from isr_pipeline.experiment.questions import standing_cluster
 from isr_pipeline.experiment.replicas import short_of_replicas

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.distinct import RELEASE, Asked, laid_over, todays
-from isr_pipeline.experiment.grid import SWITCHED_BY
+from isr_pipeline.experiment.configurations import MIN_ISR, RELEASE, SWITCHED_BY
+from isr_pipeline.experiment.distinct import Asked, laid_over, todays
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.experiment.own_values import everyone
 from isr_pipeline.experiment.reads import switched_off, why_not
-from isr_pipeline.experiment.replicas import KEY as MIN_ISR
 from isr_pipeline.experiment.replicas import check_replicas
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import close_or_all, shown, with_list

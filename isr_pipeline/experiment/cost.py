@@ -26,7 +26,7 @@ LIMIT_FACTOR = 3.0
 
 def load_by_hour(experiment: Experiment) -> Load:
     """The load of an average hour; it repeats only if every hour's does, after the longest."""
-    healthy = healthy_scenario(experiment, experiment.where)
+    healthy = healthy_scenario(experiment)
     hours = experiment.cluster.hourly_load or (1.0,)
     of = {
         factor: load_of(healthy.model_copy(update={"load_factor": factor})) for factor in set(hours)

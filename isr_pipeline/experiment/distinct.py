@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.effects import Effects, effects_of
-from isr_pipeline.experiment.grid import resolved_params
+from isr_pipeline.experiment.configurations import RELEASE, Effects, effects_of, resolved_params
 from isr_pipeline.scenarios.model import TOPICS, Scenario, apply, check
 from isr_pipeline.scenarios.rule_set_files import release_named
 
 TODAY = "today"
-RELEASE = "cluster.release"
 
 
 @dataclass(frozen=True, slots=True)

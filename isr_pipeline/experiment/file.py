@@ -342,7 +342,7 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy = healthy_scenario(experiment, cluster_where)
+    healthy = parse_scenario(scenario_frame(experiment), cluster_where)
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
     check_kinds(written.incidents, profile.incidents, where, "incidents")
     counts = {**cluster.incidents, **written.incidents}
@@ -439,13 +439,9 @@ def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> Fa
     return profile.model_copy(update={"strata": strata})
 
 
-def healthy_scenario(experiment: Experiment, where: str) -> Scenario:
-    """Give the experiment's cluster and load with nothing happening to them.
-
-    Raises:
-        InputError: the cluster file says something that a scenario may not.
-    """
-    return parse_scenario(scenario_frame(experiment), where)
+def healthy_scenario(experiment: Experiment) -> Scenario:
+    """Give the experiment's cluster and load with nothing happening to them."""
+    return parse_scenario(scenario_frame(experiment), experiment.where)
 
 
 def scenario_frame(experiment: Experiment) -> dict[str, Any]:

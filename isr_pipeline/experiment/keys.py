@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.grid import Param, effective, resolved_params
+from isr_pipeline.experiment.configurations import Param, effective, resolved_params
 from isr_pipeline.files.models import Strict, check_of
 from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD

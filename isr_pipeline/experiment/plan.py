@@ -12,8 +12,8 @@ from pathlib import Path
 
 from isr_pipeline.compiling import sources_digest
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage, planned_stages
 from isr_pipeline.files.models import Strict, format_of, validated
 from isr_pipeline.files.reading import parse_mapping as _parse

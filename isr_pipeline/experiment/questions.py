@@ -12,17 +12,21 @@ from typing import cast
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.combinations import combined
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    UNCLEAN,
+    most_replicas,
+    of_topics,
+    resolved_params,
+)
 from isr_pipeline.experiment.distinct import distinct
-from isr_pipeline.experiment.effects import of_topics
 from isr_pipeline.experiment.file import named_cluster
-from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.files.words import counted
 from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.scenarios.cluster_file import of_a_scenario
 from isr_pipeline.scenarios.model import Scenario, Topic, parse_scenario
 
 QUESTIONS_MAX = 4
-MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
 SESSIONS = {"kraft": "broker.session.timeout.ms", "zookeeper": "zookeeper.session.timeout.ms"}
 FETCHERS, TIMEOUT = "num.replica.fetchers", "request.timeout.ms"
@@ -103,7 +107,9 @@ def _min_isr(today: Scenario) -> Iterator[Question]:
     alone = [
         topic
         for topic, value in _values(today, MIN_ISR)
-        if value == 1 and _replicas(topic) > 2 and any(one.acks == "all" for one in topic.produce)
+        if value == 1
+        and most_replicas(topic) > 2
+        and any(one.acks == "all" for one in topic.produce)
     ]
     own = all(MIN_ISR in topic.settings for topic in alone)
     lowers = own and any(value > 2 for _, value in _values(today, MIN_ISR))
@@ -197,10 +203,6 @@ def _number(today: Scenario, key: str) -> float:
 def _others(key: str, values: tuple[int, ...], now: float) -> str:
     """A key's values but for today's, as they are asked."""
     return f"{key}={','.join(str(one) for one in values if one != now)}"
-
-
-def _replicas(topic: Topic) -> int:
-    return max((len(one) for one in topic.assignment.values()), default=0)
 
 
 def _partitions(topics: list[Topic]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isr_pipeline.experiment.grid import SWITCHED_BY, effective, resolved_params
+from isr_pipeline.experiment.configurations import SWITCHED_BY, effective, resolved_params
 from isr_pipeline.experiment.keys import PROPOSALS
 from isr_pipeline.kafka.broker_config import UNREAD
 from isr_pipeline.kafka.own_rules import rule_set_of

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import MIN_ISR
 from isr_pipeline.files.words import counted
 from isr_pipeline.scenarios.model import TOPICS, Scenario, Topic
-
-KEY = "min.insync.replicas"
 
 
 def check_replicas(values: Iterable[int], today: Scenario, *, override_topics: bool) -> None:
@@ -28,7 +27,7 @@ def check_replicas(values: Iterable[int], today: Scenario, *, override_topics: b
     for value in values:
         if value > most:
             allowed = f"1..{most}, the highest replication factor of the topics that take it"
-            raise InputError("--ask", KEY, value, allowed)
+            raise InputError("--ask", MIN_ISR, value, allowed)
 
 
 def short_of_replicas(
@@ -40,18 +39,18 @@ def short_of_replicas(
         today: the cluster as it stands.
         configurations: overrides of each; a key under ``topics`` is set by every topic.
     """
-    asked = [one for one in configurations if KEY in one]
-    everyone = any(f"{TOPICS}.{KEY}" in one for one in asked)
+    asked = [one for one in configurations if MIN_ISR in one]
+    everyone = any(f"{TOPICS}.{MIN_ISR}" in one for one in asked)
     takers = _takers(today, override_topics=everyone)
-    for value in sorted({one[KEY] for one in asked}):
+    for value in sorted({one[MIN_ISR] for one in asked}):
         short = sum(_short(topic, value) for topic in takers)
         if short:
-            yield f"{KEY}={value}: more than the replicas of {counted(short, 'partition')}"
+            yield f"{MIN_ISR}={value}: more than the replicas of {counted(short, 'partition')}"
 
 
 def _takers(today: Scenario, *, override_topics: bool) -> list[Topic]:
     """Topics that take the cluster's value."""
-    return [one for one in today.topics if override_topics or KEY not in one.settings]
+    return [one for one in today.topics if override_topics or MIN_ISR not in one.settings]
 
 
 def _short(topic: Topic, value: int) -> int:

@@ -28,8 +28,8 @@ from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.asking import HORIZON_MS, SEED, WARMUP_MS
 from isr_pipeline.experiment.combinations import read_release
-from isr_pipeline.experiment.distinct import RELEASE, TODAY
-from isr_pipeline.experiment.effects import effects_of
+from isr_pipeline.experiment.configurations import RELEASE, effects_of
+from isr_pipeline.experiment.distinct import TODAY
 from isr_pipeline.experiment.file import (
     Panels,
     counted_incidents,
@@ -74,8 +74,8 @@ from isr_pipeline.worlds import ready
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.outcomes.panel_here import Simulate
 
 FORMAT = 1
@@ -302,7 +302,7 @@ def _check_differ(a: dict[str, Any], b: dict[str, Any], asked: str, today: Scena
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     """Which topics and brokers do not take what was asked."""
-    today = healthy_scenario(plan.definition, "compare")
+    today = healthy_scenario(plan.definition)
     overrides = [one.overrides for one in plan.configurations]
     return (*own_values(today, overrides), *short_of_replicas(today, overrides))
 

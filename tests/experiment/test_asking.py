@@ -14,8 +14,8 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment import asking
 from isr_pipeline.experiment.advice import Advice
 from isr_pipeline.experiment.asking import Answer, new_experiment
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
@@ -423,7 +423,7 @@ class TestLeftOut:
 
 def _simulated(experiment: Experiment) -> int:
     """How many partitions an experiment simulates."""
-    healthy = healthy_scenario(experiment, "F")
+    healthy = healthy_scenario(experiment)
     return sum(len(topic.assignment) for topic in healthy.topics)
 
 
