@@ -6,12 +6,12 @@ what a weaker promise would gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.combinations import combined
+from isr_pipeline.experiment.combinations import combined, distinct
 from isr_pipeline.experiment.configurations import (
     MIN_ISR,
     UNCLEAN,
@@ -19,12 +19,9 @@ from isr_pipeline.experiment.configurations import (
     of_topics,
     resolved_params,
 )
-from isr_pipeline.experiment.distinct import distinct
-from isr_pipeline.experiment.file import named_cluster
 from isr_pipeline.files.words import counted
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.scenarios.cluster_file import of_a_scenario
-from isr_pipeline.scenarios.model import Scenario, Topic, parse_scenario
+from isr_pipeline.scenarios.model import Scenario, Topic
 
 QUESTIONS_MAX = 4
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
@@ -66,31 +63,14 @@ class Question:
         return " ".join(words)
 
 
-def standing_cluster(
-    cluster: str, where: str = "experiment new", field: str = "CLUSTER"
-) -> Scenario:
-    """A cluster of the configuration as it stands, with nothing happening to it.
-
-    Args:
-        cluster: its name.
-        where: who names it, for the error line.
-        field: likewise.
-
-    Raises:
-        InputError: no such cluster, or the first thing in its file that cannot be used.
-    """
-    file, path = named_cluster(where, field, cluster)
-    parts = of_a_scenario(file.model_dump())
-    return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, path)
-
-
 def questions(today: Scenario) -> tuple[Question, ...]:
     """What is worth asking of a cluster, at most four, most urgent first.
 
     Args:
         today: the cluster as it stands.
     """
-    every = (one for find in _FINDERS for one in find(today))
+    finders = _min_isr, _unclean, _elr, _lag_limit, _session, _fetchers
+    every = (one for find in finders for one in find(today))
     return tuple(one for one in every if _compares(one, today))[:QUESTIONS_MAX]
 
 
@@ -100,7 +80,7 @@ def _compares(question: Question, today: Scenario) -> bool:
         asked = combined(question.asks, today, override_topics=question.override_topics)
     except InputError:
         return False
-    return bool(distinct(asked, [], today).asked)
+    return bool(distinct(asked, today).asked)
 
 
 def _min_isr(today: Scenario) -> Iterator[Question]:
@@ -180,13 +160,6 @@ def _fetchers(today: Scenario) -> Iterator[Question]:
             f"{counted(threads, 'fetcher thread')}, where one slow append holds up the rest."
         )
         yield Question("fetchers", (_others(FETCHERS, tuple(more), threads),), why)
-
-
-_FINDERS: tuple[Callable[[Scenario], Iterator[Question]], ...] = (
-    *(_min_isr, _unclean, _elr),
-    *(_lag_limit, _session, _fetchers),
-)
-"""Most urgent first."""
 
 
 def _values(today: Scenario, key: str) -> list[tuple[Topic, int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.keys import own_values
 from isr_pipeline.report import charts, differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
