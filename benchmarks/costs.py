@@ -27,7 +27,7 @@ from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
 
 EVERY = 4
 FOLDS = 5

@@ -457,9 +457,9 @@ def experiment_check(
 ) -> None:
     """Read an experiment file strictly: what it would run, what that costs, what it can find."""
     _check_home()
+    from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.experiment.grid import configurations  # noqa: PLC0415
     from isr_pipeline.host.progress import Progress  # noqa: PLC0415
     from isr_pipeline.verdicts.power import findable, simulated_outcomes  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
@@ -527,7 +527,7 @@ def experiment_new(
         _propose(cluster, faults, as_json=as_json)
         return
     _check_home()
-    from isr_pipeline.experiment.asking import new_experiment  # noqa: PLC0415
+    from isr_pipeline.experiment.new_experiment import new_experiment  # noqa: PLC0415
     from isr_pipeline.host.progress import stages  # noqa: PLC0415
 
     name = cluster if name is None else name
@@ -552,8 +552,8 @@ def experiment_new(
 
 def _propose(cluster: str, faults: str, *, as_json: bool) -> None:
     """Print the commands that a cluster's own values suggest, each with its reason."""
-    from isr_pipeline.experiment.file import find_named  # noqa: PLC0415
-    from isr_pipeline.experiment.questions import questions, standing_cluster  # noqa: PLC0415
+    from isr_pipeline.experiment.file import find_named, standing_cluster  # noqa: PLC0415
+    from isr_pipeline.experiment.questions import questions  # noqa: PLC0415
 
     found = questions(standing_cluster(cluster))
     find_named("experiment new", "--faults", "faults", faults)

@@ -29,9 +29,9 @@ from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
 from isr_pipeline.errors import BudgetSpent, Refused
-from isr_pipeline.experiment import asking, combinations
+from isr_pipeline.experiment import combinations, new_experiment
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.kafka import shutdown
 from isr_pipeline.kafka.broker_config import KEYS
@@ -684,11 +684,11 @@ def _files() -> Iterable[Claim]:
         live.ANSWER_S_MAX, live.CONNECT_S_MAX,
     )  # fmt: skip
     yield from dated(page, "today", "isr_pipeline/cli.py: rate_s", "apart (10;")
-    yield now(page, "More than {} combinations", combinations.CONFIGURATIONS_MAX)
-    yield now(page, "{} scenarios at most", asking.FULL)
-    yield now(page, "What you asked and {} scenarios leave undecided", asking.FULL)
-    yield now(page, "until {} scenarios fit", asking.WANTED)
-    yield now(page, "It keeps {} partitions at least", asking.LEAST_KEPT)
+    yield now(page, "More than {} combinations", combinations.COMBINATIONS_MAX)
+    yield now(page, "{} scenarios at most", new_experiment.FULL)
+    yield now(page, "What you asked and {} scenarios leave undecided", new_experiment.FULL)
+    yield now(page, "until {} scenarios fit", new_experiment.WANTED)
+    yield now(page, "It keeps {} partitions at least", new_experiment.LEAST_KEPT)
     yield now(page, "the exit status is then {}.", Refused.exit_status)
     page = "docs/scenario-format.md"
     assert model.HORIZON_LIMIT_US == 2**43

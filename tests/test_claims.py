@@ -16,8 +16,8 @@ import typer
 from benchmarks import verdict_example
 from isr_pipeline.cli import app
 from isr_pipeline.conformance.observations import SHIPPED
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.loading import load_scenario

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.report import differences
 from isr_pipeline.verdicts import quantities

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.detection.contest import Contest, load_contest, plants
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping
 from tests.mutation.mutants import MUTANTS, Mutant

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.files.models import Strict, validated
 from isr_pipeline.files.reading import read_mapping

@@ -19,7 +19,7 @@ from benchmarks.findings import panel, picture, record, show
 from benchmarks.findings.question import QUESTIONS, question
 from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.worlds import ready
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from benchmarks.findings.question import SHOWN
-from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.scenarios.generator import draw_panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
 
 PANEL = "regression"
 """What the panel is drawn as; the night does not matter for this panel."""

@@ -14,8 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isr_pipeline.experiment.configurations import configurations as resolve
 from isr_pipeline.experiment.file import ClusterFile, load_experiment
-from isr_pipeline.experiment.grid import configurations as resolve
 from isr_pipeline.files.reading import read_mapping
 from isr_pipeline.scenarios.cluster_file import read_cluster
 from isr_pipeline.scenarios.generator import draw_panel
@@ -25,8 +25,8 @@ from isr_pipeline.scenarios.profile import load_profile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
 
 FOLDER = Path(__file__).resolve().parent
 FILE = FOLDER / "reference.yaml"

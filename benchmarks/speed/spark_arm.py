@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.scenarios.panels import ScenarioRow
 
 PANEL = "regression"

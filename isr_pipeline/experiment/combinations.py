@@ -2,6 +2,10 @@
 
 So the effect of one key alone can be read, and the values that are asked need no today's among
 them. A combination leaves a key out where the cluster's own value stays.
+
+What would do the same as today, or as another combination, is left out: a night would pay for both
+and learn nothing. Who asked is told of each: an upgrade that changes no simulated rule is an answer
+too.
 """
 
 from __future__ import annotations
@@ -9,18 +13,28 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.distinct import RELEASE, Asked, laid_over, todays
-from isr_pipeline.experiment.grid import SWITCHED_BY
-from isr_pipeline.experiment.keys import PROPOSALS
-from isr_pipeline.experiment.own_values import everyone
-from isr_pipeline.experiment.reads import switched_off, why_not
-from isr_pipeline.experiment.replicas import KEY as MIN_ISR
-from isr_pipeline.experiment.replicas import check_replicas
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    RELEASE,
+    SWITCHED_BY,
+    Effects,
+    effects_of,
+    resolved_params,
+)
+from isr_pipeline.experiment.file import Candidate
+from isr_pipeline.experiment.keys import (
+    PROPOSALS,
+    all_have_own,
+    check_replicas,
+    switched_off,
+    why_not,
+)
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import close_or_all, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
@@ -29,16 +43,18 @@ from isr_pipeline.scenarios.model import (
     TOPIC_KEYS,
     TOPICS,
     Scenario,
+    apply,
     check,
     check_overrides,
 )
 from isr_pipeline.scenarios.rule_set_files import release_named, release_names
 
+TODAY = "today"
 ASKED_RELEASE = "release"
-CONFIGURATIONS_MAX = 200
+COMBINATIONS_MAX = 200
 
 
-def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> list[Asked]:
+def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> list[Candidate]:
     """Every combination of the asked values and of today's, but for today's alone.
 
     Args:
@@ -58,15 +74,15 @@ def combined(asks: Sequence[str], today: Scenario, *, override_topics: bool) -> 
             raise InputError("--ask", key, "asked twice", "each key once, with all its values")
     now = todays(keys, today)
     total = prod(1 + sum(one != now.get(key) for one in values) for key, values in axes)
-    if total > CONFIGURATIONS_MAX:
+    if total > COMBINATIONS_MAX:
         given = f"{total} combinations, those with today's values included"
-        raise InputError("--ask", "", given, f"at most {CONFIGURATIONS_MAX}")
+        raise InputError("--ask", "", given, f"at most {COMBINATIONS_MAX}")
     choices = [[{}, *(_set(key, one, override_topics) for one in values)] for key, values in axes]
     found = []
     for point in itertools.product(*choices):
         overrides = {key: value for part in point for key, value in part.items()}
         if overrides:
-            found.append(Asked(_named(overrides), overrides))
+            found.append(Candidate(name=_named(overrides), set=overrides))
     return found
 
 
@@ -85,7 +101,7 @@ def _under_what_is_asked(asks: Sequence[str], today: Scenario) -> Iterator[Scena
     """
     axes = [_deciding(ask) for ask in asks]
     for point in itertools.product(*(axis for axis in axes if axis)):
-        under = laid_over(today, Asked("asked", dict(point)))
+        under = _laid_over(today, dict(point))
         try:
             check(under, "--ask")
         except InputError:
@@ -155,13 +171,7 @@ def _asked_release(text: str) -> str:
 
 
 def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
-    """Refuse a key that no broker can be given, or that decides nothing.
-
-    Args:
-        key: of Kafka.
-        read_by: the cluster today, then under each asked release and switch: one that reads it
-            suffices.
-    """
+    """Refuse a key that no broker can be given, or that nothing of `read_by` reads."""
     readable = [one for one in KEYS if one not in UNREAD and one not in PROPOSALS]
     if key not in KEYS:
         allowed = with_list(close_or_all(key, [ASKED_RELEASE, *readable]), KEYS_COMMAND)
@@ -176,7 +186,7 @@ def _check_key(key: str, read_by: Sequence[Scenario]) -> None:
 
 def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
     """Refuse a key that nobody takes from the cluster: no value of the cluster changes anything."""
-    who = everyone(today, key)
+    who = all_have_own(key, today)
     if who == "topic" and override_topics:
         return
     instead = {
@@ -191,18 +201,155 @@ def _check_takers(key: str, today: Scenario, *, override_topics: bool) -> None:
 def _named(overrides: Mapping[str, Any]) -> str:
     """Name a configuration by its values: ``lag.time.max.ms-5000``."""
     parts = []
-    for key, value in overrides.items():
-        if key.startswith(f"{TOPICS}."):
-            continue
+    for key, value in _point(overrides):
         short = re.sub(r"^(replica|broker|leader|cluster|zookeeper)\.", "", key)
         parts.append(f"{short}-{str(value).lower()}")
     name = re.sub(r"[^a-z0-9._+-]", "-", "_".join(parts))
-    return name if len(name) <= 60 else f"{name[:51]}-{abs(hash_of(name)):08x}"
+    return name if len(name) <= 60 else f"{name[:51]}-{_hash(name):08x}"
 
 
-def hash_of(text: str) -> int:
-    """A number of eight hexadecimal digits that stands for a text."""
+def _hash(text: str) -> int:
     value = 0
     for letter in text:
         value = (31 * value + ord(letter)) & 0xFFFFFFFF
     return value
+
+
+# ------------------------------------------------------------------------- what changes something
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """What of a question is worth comparing.
+
+    Attributes:
+        asked: no two of them do the same, and none the same as today.
+        left_out: what is dropped, and why: one line each. What only repeats that a value changes
+            nothing has none.
+        effects: of today and of each that stays -> its name.
+    """
+
+    asked: list[Candidate]
+    left_out: tuple[str, ...]
+    effects: dict[Effects, str]
+
+
+def distinct(asked: Sequence[Candidate], today: Scenario) -> Distinct:
+    """Leave out what the cluster cannot have, or what does the same as something before it."""
+    effects = {effects_of(today): TODAY}
+    clashes = {_values(one): (one, why) for one in asked if (why := _clash(one, today))}
+    possible = [one for one in asked if _values(one) not in clashes]
+    kept, same = split(possible, effects, today)
+    alone = (
+        told for values, told in clashes.items() if not any(other < values for other in clashes)
+    )
+    told = [
+        *alone,
+        *((one, _why(one, name, today)) for one, name in _told(kept, same, today)),
+    ]
+    return Distinct(kept, tuple(f"{settings_of(one.set)}: {why}" for one, why in told), effects)
+
+
+def split(
+    those: Sequence[Candidate], effects: dict[Effects, str], today: Scenario
+) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
+    """Tell what is new from what was there before, the latter with the name of the first such.
+
+    Args:
+        those: configurations.
+        effects: what was there before -> its name; new ones are added.
+        today: the cluster as it stands.
+    """
+    new, same = [], []
+    for one in those:
+        mine = effects_of(_laid_over(today, one.set))
+        if mine in effects:
+            same.append((one, effects[mine]))
+        else:
+            effects[mine] = one.name
+            new.append(one)
+    return new, same
+
+
+def _told(
+    kept: list[Candidate], same: list[tuple[Candidate, str]], today: Scenario
+) -> Iterator[tuple[Candidate, str]]:
+    """Of what does the same as something else, what does not follow from today's values."""
+    names = {frozenset[tuple[str, Any]](): TODAY}
+    names |= {_values(one): one.name for one in kept}
+    names |= {_values(one): name for one, name in same}
+    todays_own = [_values(one) for one, name in same if _is_todays(one, name, today)]
+    for one, name in same:
+        values = _values(one)
+        if not any(own < values and names.get(values - own) == name for own in todays_own):
+            yield one, name
+
+
+def _values(one: Candidate) -> frozenset[tuple[str, Any]]:
+    return frozenset(_point(one.set))
+
+
+def _point(overrides: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """A combination's own values; what topics are given follows from them."""
+    return [(key, value) for key, value in overrides.items() if not key.startswith(f"{TOPICS}.")]
+
+
+def _clash(one: Candidate, today: Scenario) -> str:
+    """Which value, of the configuration or of the cluster, the rest does not go with, if any."""
+    try:
+        check(_laid_over(today, one.set), one.name)
+    except InputError as error:
+        return f"does not go with {error.field}={error.given}"
+    return ""
+
+
+def _laid_over(today: Scenario, overrides: Mapping[str, Any]) -> Scenario:
+    """The cluster under a configuration; a release's number is read as its rule set."""
+    read = dict(overrides)
+    if RELEASE in read:
+        read[RELEASE] = release_named(read[RELEASE], Path())
+    return apply(today, read)
+
+
+def settings_of(overrides: Mapping[str, Any]) -> str:
+    """A configuration as it was asked: ``release 4.0, replica.lag.time.max.ms=5000``."""
+    return ", ".join(
+        f"release {value}" if key == RELEASE else f"{key}={_as_typed(value)}"
+        for key, value in _point(overrides)
+    )
+
+
+def _as_typed(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def todays(keys: Sequence[str], today: Scenario) -> dict[str, Any]:
+    """Today's values of some keys; the release by its number, where it has one."""
+    params = resolved_params(today)
+    values: dict[str, Any] = {key: params[key] for key in keys if key in params}
+    if RELEASE in values:
+        values[RELEASE] = today.cluster.release.partition(" (")[0]
+    return values
+
+
+def _why(one: Candidate, same: str, today: Scenario) -> str:
+    """Why a configuration is not worth comparing: it is today's, or does what `same` does."""
+    if not _is_todays(one, same, today):
+        return f"does the same as {same}"
+    asked = _keys(one)
+    values = "today's value" if len(asked) == 1 else "today's values"
+    if RELEASE not in one.set:
+        return f"{'is' if len(asked) == 1 else 'are'} {values}"
+    rules = f"the same rules as today's {todays([RELEASE], today)[RELEASE]}"
+    return f"{rules}, and {values}" if asked else rules
+
+
+def _is_todays(one: Candidate, same: str, today: Scenario) -> bool:
+    """Whether what does the same as today has today's very values."""
+    now = todays(_keys(one), today)
+    return same == TODAY and all(one.set[key] == now[key] for key in now)
+
+
+def _keys(one: Candidate) -> list[str]:
+    """What of the cluster a configuration sets, the release aside."""
+    return [key for key, _ in _point(one.set) if key != RELEASE]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.worlds.load import Load, load_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ LIMIT_FACTOR = 3.0
 
 def load_by_hour(experiment: Experiment) -> Load:
     """The load of an average hour; it repeats only if every hour's does, after the longest."""
-    healthy = healthy_scenario(experiment, experiment.where)
+    healthy = healthy_scenario(experiment)
     hours = experiment.cluster.hourly_load or (1.0,)
     of = {
         factor: load_of(healthy.model_copy(update={"load_factor": factor})) for factor in set(hours)
@@ -67,7 +66,7 @@ def cost_lines(experiment: Experiment, configurations: int) -> list[str]:
     """
     load = load_by_hour(experiment)
     events = load.events_per_s * experiment.horizon_ms / 1000
-    pairs = configurations * sum(experiment.panels.of(panel) for panel in PANELS)
+    pairs = configurations * sum(experiment.panels.model_dump().values())
     if load.period_us > 0:
         how = f"comes again every {load.period_us / 1000:g} ms; what repeats is jumped over"
     else:

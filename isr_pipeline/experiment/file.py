@@ -21,7 +21,6 @@ from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.files.checks import (
     BOOLEAN,
     LIST,
-    MAPPING,
     TEXT,
     Bad,
     Check,
@@ -34,7 +33,7 @@ from isr_pipeline.files.reading import read_mapping, said_path
 from isr_pipeline.files.words import close_or_all, shown
 from isr_pipeline.home import config_dir
 from isr_pipeline.kafka.broker_config import LONG_MAX
-from isr_pipeline.scenarios.cluster_file import read_cluster
+from isr_pipeline.scenarios.cluster_file import Plain, of_a_scenario, read_cluster
 from isr_pipeline.scenarios.faults import Ms
 from isr_pipeline.scenarios.generator import DrawSource
 from isr_pipeline.scenarios.incidents import Counts, Incident, check_kinds, counts_of
@@ -45,25 +44,18 @@ from isr_pipeline.scenarios.model import (
     check_overrides,
     parse_scenario,
 )
-from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.scenarios.profile import FaultProfile, Words, counted, load_profile
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
 from isr_pipeline.scenarios.topics import PATTERNS, matching, simulated
 
 NAME = text(r"[a-z0-9][a-z0-9._+-]{0,59}", "a name of a-z, 0-9, . _ + - (at most 60)")
 Name = Annotated[str, NAME]
-Mapping_ = Annotated[
-    dict[str, Any],
-    Check(
-        "a mapping",
-        lambda v: v if isinstance(v, dict) else _refuse("a mapping"),
-        MAPPING,
-    ),
-]
 
 
-def _refuse(allowed: str) -> Any:
-    raise Bad(allowed)
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise Bad("a list")
+    return value
 
 
 # ---------------------------------------------------------------------------- experiment
@@ -79,13 +71,11 @@ class ClusterFile(Strict):
     """
 
     description: Words = ""
-    cluster: Mapping_
-    topics: Annotated[
-        list[Any], Check("a list", lambda v: v if isinstance(v, list) else _refuse("a list"))
-    ]
-    config: Mapping_ = Field(default={})
-    rules: Mapping_ = Field(default={})
-    service: Mapping_ = Field(default={})
+    cluster: Plain
+    topics: Annotated[list[Any], Check("a list", _list)]
+    config: Plain = Field(default={})
+    rules: Plain = Field(default={})
+    service: Plain = Field(default={})
     hourly_load: HourlyLoad = ()
     incidents: Counts = Field(default={})
 
@@ -97,7 +87,7 @@ class Candidate(Strict):
         description="Names it in tables and in the baseline; of all names in the file each once."
     )
     why: Words = Field(default="", description="What it is there for; the report shows it.")
-    set: Mapping_ = Field(
+    set: Plain = Field(
         default={},
         description="What `isr-pipeline keys` lists -> values, over the experiment's `base`.",
     )
@@ -126,7 +116,7 @@ class Grid(Strict):
 
     name: Name = Field(description="Begins the names of its points: `name@label=value,…`.")
     why: Words = Field(default="", description="What it is there for; the report shows it.")
-    set: Mapping_ = Field(default={}, description="What all its points have, over `base`.")
+    set: Plain = Field(default={}, description="What all its points have, over `base`.")
     axes: dict[str, Axis] = Field(
         description="What `isr-pipeline keys` lists -> its values; the points are their product."
     )
@@ -162,10 +152,6 @@ class Panels(Strict):
     confirm: Annotated[int, whole(1, 1_000_000)] = Field(
         description="The first further scenarios, for configurations that look worse."
     )
-
-    def of(self, panel: str) -> int:
-        """Give the size of a panel by its name."""
-        return int(getattr(self, panel))
 
 
 CRON = "a cron expression of five fields, days of the month up to 28, such as 0 0 * * *"
@@ -218,7 +204,7 @@ class ExperimentFile(Strict):
         default=None,
         description="What a night may add where it cannot decide; absent: its defaults.",
     )
-    shares: Mapping_ = Field(
+    shares: Plain = Field(
         default={},
         description="Stratum -> share of the panels, instead of the fault profile's `sample`.",
     )
@@ -230,7 +216,7 @@ class ExperimentFile(Strict):
     reference: Name = Field(
         description="Name of the configuration that the others are compared with in the report."
     )
-    base: Mapping_ = Field(
+    base: Plain = Field(
         default={}, description="What every configuration has, as under `set` of a candidate."
     )
     groups: tuple[Group, ...] = Field(
@@ -271,7 +257,7 @@ class Experiment(Strict):
             seed=self.seed,
             frame=scenario_frame(self),
             profile=self.profile,
-            sizes={panel: self.panels.of(panel) for panel in PANELS},
+            sizes=self.panels.model_dump(),
             hourly_load=self.cluster.hourly_load,
         )
 
@@ -317,13 +303,12 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     Raises:
         InputError: the first thing in one of the files that cannot be used.
     """
-    path = _find("experiments", str(name_or_path))
+    path = _find(str(name_or_path))
     where = said_path(path)
     written = read_experiment_file(path)
-    faults_path = find_named(where, "faults", "faults", written.faults)
-    profile = load_profile(_raw(faults_path, said_path(faults_path)), said_path(faults_path))
-    profile = reshared(profile, written.shares, f"{where}: shares")
-    cluster, cluster_where = named_cluster(where, "cluster", written.cluster)
+    profile = _named_profile(where, "faults", written.faults)
+    profile = _reshared(profile, written.shares, f"{where}: shares")
+    cluster, cluster_where = _named_cluster(where, "cluster", written.cluster)
     experiment = Experiment(
         name=path.stem,
         where=where,
@@ -342,7 +327,7 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     if written.warmup_ms >= written.horizon_ms:
         allowed = f"less than horizon_ms ({shown(written.horizon_ms)})"
         raise InputError(where, "warmup_ms", shown(written.warmup_ms), allowed)
-    healthy = healthy_scenario(experiment, cluster_where)
+    healthy = parse_scenario(scenario_frame(experiment), cluster_where)
     check_kinds(cluster.incidents, profile.incidents, cluster_where, "incidents")
     check_kinds(written.incidents, profile.incidents, where, "incidents")
     counts = {**cluster.incidents, **written.incidents}
@@ -360,20 +345,34 @@ def load_experiment(name_or_path: str | Path, topics: Sequence[str] = ()) -> Exp
     return experiment
 
 
-def named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
-    """Read a cluster of the configuration; also gives the path of its file, for error lines.
-
-    Args:
-        where: who names it, for the error line.
-        field: likewise.
-        name: without the ending.
-
-    Raises:
-        InputError: no such file, or the first thing in it that cannot be used.
-    """
+def _named_cluster(where: str, field: str, name: str) -> tuple[ClusterFile, str]:
+    """A cluster of the configuration, and the path of its file for error lines."""
     path = find_named(where, field, "clusters", name)
     file = said_path(path)
     return validated(ClusterFile, read_cluster(path, file), file), file
+
+
+def _named_profile(where: str, field: str, name: str) -> FaultProfile:
+    path = find_named(where, field, "faults", name)
+    return load_profile(_raw(path), said_path(path))
+
+
+def standing_cluster(
+    cluster: str, where: str = "experiment new", field: str = "CLUSTER"
+) -> Scenario:
+    """A cluster of the configuration as it stands, with nothing happening to it.
+
+    Args:
+        cluster: its name.
+        where: who names it, for the error line.
+        field: likewise.
+
+    Raises:
+        InputError: no such cluster, or the first thing in its file that cannot be used.
+    """
+    file, path = _named_cluster(where, field, cluster)
+    parts = of_a_scenario(file.model_dump())
+    return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, path)
 
 
 def counted_incidents(
@@ -393,8 +392,7 @@ def counted_incidents(
         InputError: no such profile or kind, or no number.
     """
     counts = counts_of(options, "--incidents")
-    path = find_named(where, "--faults", "faults", faults)
-    kinds = load_profile(_raw(path, said_path(path)), said_path(path)).incidents
+    kinds = _named_profile(where, "--faults", faults).incidents
     check_kinds(counts, kinds, "--incidents")
     return counts, kinds
 
@@ -405,7 +403,7 @@ def read_experiment_file(path: Path) -> ExperimentFile:
     Raises:
         InputError: the first thing in it that cannot be used.
     """
-    return validated(ExperimentFile, _raw(path, said_path(path)), said_path(path))
+    return validated(ExperimentFile, _raw(path), said_path(path))
 
 
 def _with_topics(experiment: Experiment, patterns: Sequence[str]) -> Experiment:
@@ -417,17 +415,8 @@ def _with_topics(experiment: Experiment, patterns: Sequence[str]) -> Experiment:
     return experiment.model_copy(update={"cluster": cluster, "simulated": simulated(every, kept)})
 
 
-def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:
-    """Draw some strata more or less often than a profile does; their weights undo it.
-
-    Args:
-        profile: stays as it is.
-        shares: stratum -> share of a panel, up to the same factor as the others.
-        where: what says so.
-
-    Raises:
-        InputError: an unknown stratum, or no share.
-    """
+def _reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> FaultProfile:
+    """Draw some strata more or less often than a profile does; their weights undo it."""
     strata = dict(profile.strata)
     for name, share in shares.items():
         if name not in strata:
@@ -439,13 +428,9 @@ def reshared(profile: FaultProfile, shares: Mapping[str, Any], where: str) -> Fa
     return profile.model_copy(update={"strata": strata})
 
 
-def healthy_scenario(experiment: Experiment, where: str) -> Scenario:
-    """Give the experiment's cluster and load with nothing happening to them.
-
-    Raises:
-        InputError: the cluster file says something that a scenario may not.
-    """
-    return parse_scenario(scenario_frame(experiment), where)
+def healthy_scenario(experiment: Experiment) -> Scenario:
+    """Give the experiment's cluster and load with nothing happening to them."""
+    return parse_scenario(scenario_frame(experiment), experiment.where)
 
 
 def scenario_frame(experiment: Experiment) -> dict[str, Any]:
@@ -466,31 +451,29 @@ def scenario_frame(experiment: Experiment) -> dict[str, Any]:
 
 def _check_panels(experiment: Experiment, at: str) -> None:
     least = len(experiment.profile.strata)
-    for panel in PANELS:
-        size = experiment.panels.of(panel)
+    for panel, size in experiment.panels:
         if size < least:
             allowed = f"at least {least} (one scenario of every stratum)"
-            raise InputError(experiment.where, at.format(panel), str(size), allowed)
+            raise InputError(experiment.where, at.format(panel), size, allowed)
 
 
 def _check_budget(experiment: Experiment) -> None:
     """A budget that is written holds at least the two panels that every verdict may need."""
     least = experiment.panels.regression + experiment.panels.confirm
-    if experiment.budget.scenarios < least:
+    given = experiment.budget.scenarios
+    if given < least:
         allowed = f"at least {least} (regression and confirm panel)"
-        raise InputError(
-            experiment.where, "budget.scenarios", str(experiment.budget.scenarios), allowed
-        )
+        raise InputError(experiment.where, "budget.scenarios", given, allowed)
 
 
 # ---------------------------------------------------------------------------- places
 
 
-def _raw(path: Path, where: str) -> dict[str, Any]:
+def _raw(path: Path) -> dict[str, Any]:
     try:
         raw = read_mapping(path)
     except InputError as error:
-        raise InputError(where, error.field, error.given, error.allowed) from None
+        raise InputError(said_path(path), error.field, error.given, error.allowed) from None
     return dict(with_rule_sets(raw, path.parent))
 
 
@@ -504,16 +487,15 @@ def known_experiments() -> list[str]:
     return [path.stem for path in experiment_files()]
 
 
-def _find(kind: str, name: str) -> Path:
+def _find(name: str) -> Path:
     if re.search(r"[/\\]|\.ya?ml$", name):
         return Path(name)
     if not config_dir().is_dir():
         allowed = "a folder that holds experiments, clusters and faults"
         raise InputError("ISR_PIPELINE_CONFIG", "", f"{config_dir()} (no folder)", allowed)
-    path = config_dir() / kind / f"{name}.yaml"
+    path, there = _configured("experiments", name)
     if not path.is_file():
-        names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))
-        raise InputError("experiment", "", shown(name), names or f"a file in {config_dir() / kind}")
+        raise InputError("experiment", "", shown(name), there)
     return path
 
 
@@ -529,8 +511,14 @@ def find_named(where: str, field: str, kind: str, name: str) -> Path:
     Raises:
         InputError: no such file; the line lists those that there are.
     """
-    path = config_dir() / kind / f"{name}.yaml"
+    path, there = _configured(kind, name)
     if not path.is_file():
-        names = ", ".join(sorted(p.stem for p in (config_dir() / kind).glob("*.yaml")))
-        raise InputError(where, field, name, names or f"a file in {config_dir() / kind}")
+        raise InputError(where, field, name, there)
     return path
+
+
+def _configured(kind: str, name: str) -> tuple[Path, str]:
+    """Where a file of the configuration would be, and which there are, for an error line."""
+    folder = config_dir() / kind
+    names = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+    return folder / f"{name}.yaml", names or f"a file in {folder}"

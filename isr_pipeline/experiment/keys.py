@@ -1,8 +1,10 @@
-"""Everything that an experiment, a cluster or a scenario may set: ``isr-pipeline keys``.
+"""Keys: all that an experiment, a cluster or a scenario may set, and what one decides in a cluster.
 
-Kafka's keys with their ranges come from :mod:`isr_pipeline.kafka.broker_config`, switches, service
-times and produce streams from the models that read them; who reads a key, and its default in each
-release, are asked of the code that decides it.
+``isr-pipeline keys`` lists them. Kafka's keys with their ranges come from
+:mod:`isr_pipeline.kafka.broker_config`, switches, service times and produce streams from the models
+that read them; who reads a key, and its default in each release, are asked of the code that decides
+it. In a cluster a key may decide nothing: no rule reads it there, all topics or brokers have a
+value of their own, as in Kafka, or no partition has the replicas that it asks for.
 
 Sources were read in Kafka's repository: in which file a key is defined in 3.9.0, and from which of
 the releases that a rule set stands for on it is there.
@@ -10,30 +12,45 @@ the releases that a rule set stands for on it is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.grid import Param, effective, resolved_params
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    SWITCHED_BY,
+    Param,
+    effective,
+    most_replicas,
+    resolved_params,
+)
 from isr_pipeline.files.models import Strict, check_of
-from isr_pipeline.files.words import close_or_all, shown, with_list
+from isr_pipeline.files.words import close_or_all, counted, shown, with_list
 from isr_pipeline.kafka.broker_config import KEYS, UNREAD
+from isr_pipeline.kafka.own_rules import rule_set_of
 from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 from isr_pipeline.scenarios.cluster_file import StreamEntry
 from isr_pipeline.scenarios.model import (
     KEYS_COMMAND,
     TOPIC_KEYS,
+    TOPICS,
     Cluster,
     ProduceStream,
     Rules,
+    Scenario,
     Service,
+    Topic,
     parse_scenario,
 )
 
 PROPOSALS = ("follower.fetch.pending.reads.insync.enable", "follower.fetch.process.time.max.ms")
 """Keys of proposals, which no released broker takes."""
+
+BROKERS_LISTED = 3
+"""Brokers whose own value is told; of more, only how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,13 +261,11 @@ def unit_of(name: str) -> str:
 
 def entries() -> tuple[Entry, ...]:
     """Everything that can be set, Kafka's keys first."""
-    params = _params_by_release()
-    read = _read_by_release(params)
     return (
-        *(_kafka(name, params, read) for name in KEYS),
-        *_of_model("cluster", Cluster, ("release", "controller"), params, read),
-        *_of_model("rules", Rules, tuple(Rules.model_fields), params, read),
-        *_of_model("service", Service, tuple(Service.model_fields), params, read),
+        *(_kafka(name) for name in KEYS),
+        *_of_model("cluster", Cluster, ("release", "controller")),
+        *_of_model("rules", Rules, Rules.model_fields),
+        *_of_model("service", Service, Service.model_fields),
         *_produce(),
     )
 
@@ -331,14 +346,11 @@ def _by_value(defaults: Mapping[str, Param]) -> dict[str, list[str]]:
 # ---------------------------------------------------------------------------- the parts
 
 
-def _kafka(
-    name: str, params: Mapping[str, Mapping[str, Param]], read: Mapping[str, tuple[str, ...]]
-) -> Entry:
+def _kafka(name: str) -> Entry:
     key = KEYS[name]
     about = ABOUT.get(name) or About(key.note, "")
     there = RELEASES[RELEASES.index(about.first) : RELEASES.index(about.last) + 1]
-    has = () if name in PROPOSALS else there
-    default, defaults = _defaults(name, params)
+    default, defaults = _defaults(name)
     topic = f" (a topic's own: topics.{name})" if name in TOPIC_KEYS else ""
     return Entry(
         name=name,
@@ -348,8 +360,8 @@ def _kafka(
         allowed=key.allowed,
         default=default,
         defaults=defaults,
-        rule_sets=has,
-        read_by=() if name in UNREAD else tuple(one for one in read[name] if one in there),
+        rule_sets=() if name in PROPOSALS else there,
+        read_by=() if name in UNREAD else tuple(one for one in _readers()[name] if one in there),
         set_in={
             "experiment": f"set: {{{name}: …}}{topic}",
             "cluster": f"settings: {{{name}: …}}",
@@ -360,27 +372,21 @@ def _kafka(
     )
 
 
-def _of_model(
-    group: str,
-    model: type[Strict],
-    names: Iterable[str],
-    params: Mapping[str, Mapping[str, Param]],
-    read: Mapping[str, tuple[str, ...]],
-) -> Iterable[Entry]:
-    for field in names:
+def _of_model(group: str, model: type[Strict], fields: Iterable[str]) -> Iterable[Entry]:
+    given = group == "cluster"
+    for field in fields:
         name = f"{group}.{field}"
-        default, defaults = _defaults(name, params)
-        given = group == "cluster"
+        default, defaults = (None, {}) if given else _defaults(name)
         yield Entry(
             name=name,
             group=group,
             meaning=str(model.model_fields[field].description),
             unit=unit_of(field),
             allowed=check_of(model, field).allowed,
-            default=None if given else default,
-            defaults={} if given else defaults,
+            default=default,
+            defaults=defaults,
             rule_sets=RELEASES,
-            read_by=RELEASES if given else read[name],
+            read_by=RELEASES if given else _readers()[name],
             set_in={
                 "experiment": f"set: {{{name}: …}}",
                 "cluster": f"{field}: …" if given else f"{group}: {{{field}: …}}",
@@ -413,10 +419,9 @@ def _produce() -> Iterable[Entry]:
         )
 
 
-def _defaults(
-    name: str, params: Mapping[str, Mapping[str, Param]]
-) -> tuple[Param | None, dict[str, Param]]:
+def _defaults(name: str) -> tuple[Param | None, dict[str, Param]]:
     """The newest release's default, and those of the releases that have another one."""
+    params = _params_by_release()
     newest = params[RELEASES[-1]].get(name)
     others = {one: params[one][name] for one in RELEASES if params[one].get(name) != newest}
     return newest, others
@@ -435,6 +440,7 @@ def _resolved(release: str, controller: str, **config: Param) -> dict[str, Param
     return resolved_params(parse_scenario(frame, "keys"))
 
 
+@functools.cache
 def _params_by_release() -> dict[str, dict[str, Param]]:
     """Rule set -> defaults, under KRaft where it has that."""
     return {
@@ -443,10 +449,13 @@ def _params_by_release() -> dict[str, dict[str, Param]]:
     }
 
 
-def _read_by_release(params: Mapping[str, Mapping[str, Param]]) -> dict[str, tuple[str, ...]]:
+@functools.cache
+def _readers() -> dict[str, tuple[str, ...]]:
     """Name -> rule sets that read it under some controller, with Solution 2 switched on."""
     enabled, elr = PROPOSALS[0], "eligible.leader.replicas.version"
-    found_by: dict[str, list[str]] = {name: [] for one in params.values() for name in one}
+    found_by: dict[str, list[str]] = {
+        name: [] for one in _params_by_release().values() for name in one
+    }
     for name, rule_set in RULE_SETS.items():
         reads = {enabled}
         for controller in ("kraft", "zookeeper") if rule_set.kraft else ("zookeeper",):
@@ -455,3 +464,124 @@ def _read_by_release(params: Mapping[str, Mapping[str, Param]]) -> dict[str, tup
         for key in reads & set(found_by):
             found_by[key].append(name)
     return {name: tuple(releases) for name, releases in found_by.items()}
+
+
+# ------------------------------------------------------------------------- one key in one cluster
+
+
+def switched_off(key: str, today: Scenario) -> str:
+    """Key that would have to be true for this one to be read; empty if none is missing."""
+    params = resolved_params(today)
+    switch = SWITCHED_BY.get(key)
+    if switch is None or params[switch]:
+        return ""
+    return switch if key in effective({**params, switch: True}) else ""
+
+
+def why_not(key: str, today: Scenario) -> str:
+    """Why a key decides nothing in this cluster, if so.
+
+    Args:
+        key: of Kafka.
+        today: the cluster as it stands, or under a release.
+    """
+    cluster = today.cluster
+    if key in PROPOSALS:
+        return "a key of a proposal, which no released broker takes"
+    if key in UNREAD:
+        return "a key that no simulated rule reads"
+    switch = switched_off(key, today)
+    if switch:
+        return f"a key that nothing reads while {switch} is false"
+    if key not in effective(resolved_params(today)):
+        return (
+            f"a key that {cluster.release.split(' ')[0]} under {cluster.controller} does not read"
+        )
+    if key == "eligible.leader.replicas.version" and not rule_set_of(cluster.release).has_elr:
+        return "a feature that the release does not have"
+    return ""
+
+
+def all_have_own(key: str, today: Scenario) -> str:
+    """Who has a value of its own for a key: ``topic``, ``broker``; empty unless all of them do."""
+    if all(key in topic.settings for topic in today.topics):
+        return "topic"
+    settings, brokers = today.cluster.broker_settings, today.cluster.brokers
+    return "broker" if all(key in settings.get(one, {}) for one in brokers) else ""
+
+
+def own_values(today: Scenario, configurations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Say of each key for which topics and brokers it does not change, one sentence each.
+
+    Args:
+        today: the cluster as it stands.
+        configurations: overrides of each; a key under ``topics`` is set by every topic.
+    """
+    keys = list(dict.fromkeys(key for overrides in configurations for key in overrides))
+    for key in keys:
+        yield from _of_topics(today, key, gives_way=f"{TOPICS}.{key}" in keys)
+        yield from _of_brokers(today, key)
+
+
+def _of_topics(today: Scenario, key: str, *, gives_way: bool) -> Iterator[str]:
+    own = [topic for topic in today.topics if key in topic.settings and key in TOPIC_KEYS]
+    if own:
+        partitions = counted(sum(len(topic.assignment) for topic in own), "partition")
+        keeps = "lose it for the question" if gives_way else "keep it"
+        yield f"{key}: {partitions} of {counted(len(own), 'topic')} have their own, and {keeps}"
+
+
+def _of_brokers(today: Scenario, key: str) -> Iterator[str]:
+    cluster = today.cluster
+    settings = {one: cluster.broker_settings.get(one, {}) for one in cluster.brokers}
+    own = [(broker, shown(mine[key])) for broker, mine in settings.items() if key in mine]
+    if len(own) == 1:
+        ((broker, value),) = own
+        yield f"{key}: broker {broker} has its own ({value}), and keeps it"
+    elif own:
+        listed = ", ".join(f"{broker}: {value}" for broker, value in own[:BROKERS_LISTED])
+        more = len(own) - BROKERS_LISTED
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"{key}: {len(own)} brokers have their own ({listed}{rest}), and keep it"
+
+
+def check_replicas(values: Iterable[int], today: Scenario, *, override_topics: bool) -> None:
+    """Refuse a value of min.insync.replicas that no partition can meet.
+
+    Args:
+        values: asked for the key.
+        today: the cluster as it stands.
+        override_topics: whether topics that set the key take the values too.
+
+    Raises:
+        InputError: the value, and the highest replication factor of the topics that take it.
+    """
+    takers = _takers(today, override_topics=override_topics)
+    most = max(map(most_replicas, takers), default=0)
+    for value in values:
+        if value > most:
+            allowed = f"1..{most}, the highest replication factor of the topics that take it"
+            raise InputError("--ask", MIN_ISR, value, allowed)
+
+
+def short_of_replicas(
+    today: Scenario, configurations: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Say of each min.insync.replicas for how many partitions it exceeds the replication factor.
+
+    Args:
+        today: the cluster as it stands.
+        configurations: overrides of each; a key under ``topics`` is set by every topic.
+    """
+    asked = [one for one in configurations if MIN_ISR in one]
+    takers = _takers(today, override_topics=any(f"{TOPICS}.{MIN_ISR}" in one for one in asked))
+    replicas = [len(one) for topic in takers for one in topic.assignment.values()]
+    for value in sorted({one[MIN_ISR] for one in asked}):
+        short = sum(one < value for one in replicas)
+        if short:
+            yield f"{MIN_ISR}={value}: more than the replicas of {counted(short, 'partition')}"
+
+
+def _takers(today: Scenario, *, override_topics: bool) -> list[Topic]:
+    """Topics that take the cluster's min.insync.replicas."""
+    return [one for one in today.topics if override_topics or MIN_ISR not in one.settings]

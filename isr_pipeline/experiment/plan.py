@@ -1,9 +1,15 @@
-"""The plan of a night: everything that its tasks need to know, written before anything runs."""
+"""The plan of a night: everything that its tasks need to know, written before anything runs.
+
+Beside it in the night's folder stands the one thing that is known later, which strata a stage
+takes (``strata.json``). `verdicts/stages.py` decides it when the stage begins; whoever draws the
+stage's scenarios, or checks them, reads it.
+"""
 
 from __future__ import annotations
 
 import datetime
 import functools
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from isr_pipeline.compiling import sources_digest
-from isr_pipeline.errors import InputError
+from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage, planned_stages
 from isr_pipeline.files.models import Strict, format_of, validated
-from isr_pipeline.files.reading import parse_mapping as _parse
+from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import KERNEL_ROOMS
@@ -39,6 +45,11 @@ SHARDS_MAX = 3
 """Shards of a night: each is a task and a Spark application, which cost two seconds."""
 
 SHARD_NAME_MAX = 100
+
+STRATA = "strata.json"
+
+Counts = dict[str, int]
+"""Stratum -> scenarios."""
 
 
 class Shard(Strict):
@@ -166,7 +177,7 @@ class Plan(Strict):
         Raises:
             InputError: it is no plan, or one of another format.
         """
-        raw = _parse(content, where, json_only=True)
+        raw = parse_mapping(content, where, json_only=True)
         if format_of(raw) != FORMAT:
             raise InputError(where, "format", format_of(raw), f"{FORMAT}; run the night again")
         return validated(cls, raw, where)
@@ -193,7 +204,7 @@ def make_plan(experiment_name: str | Path, night: str, panel_size: int | None = 
         experiment_digest=experiment.digest,
         panel_digest=digests["regression"],
         confirm_digest=digests["confirm"],
-        panels={panel: experiment.panels.of(panel) for panel in PANELS},
+        panels=experiment.panels.model_dump(),
         configurations=every,
         shards=_shards(every),
         reference=experiment.reference,
@@ -254,6 +265,70 @@ def _filled(sizes: Mapping[str, int], capacity: int) -> list[list[str]]:
         runs[-1].append(name)
         room -= size
     return runs
+
+
+# ------------------------------------------------------------------------ the strata of its stages
+
+
+def strata_before(plan: Plan, stage: Stage) -> list[Counts]:
+    """Strata of the stages between the confirm panel and one.
+
+    Raises:
+        Refused: one of them was not decided, or the file is damaged.
+    """
+    return _decided(plan, _beyond_confirm(plan, stage)[:-1])
+
+
+def stage_strata(plan: Plan, stage: Stage) -> list[Counts]:
+    """Strata of the stages beyond the confirm panel, up to and with one.
+
+    Raises:
+        Refused: one of them was not decided, or the file is damaged.
+    """
+    return _decided(plan, _beyond_confirm(plan, stage))
+
+
+def keep_strata(plan: Plan, stage: Stage, counts: Counts) -> None:
+    """Note which strata a stage takes; what stood there of it and of later ones goes."""
+    file = _strata_file(plan)
+    known = _read_strata(file)
+    earlier = {one: known[one] for one in _beyond_confirm(plan, stage)[:-1] if one in known}
+    write_whole(file, json.dumps({**earlier, stage.panel: counts}, indent=1) + "\n")
+
+
+def _beyond_confirm(plan: Plan, stage: Stage) -> list[str]:
+    """Panels of the stages beyond the confirm panel, up to and with one."""
+    names = [one.panel for one in plan.stages if one.panel != CONFIRM]
+    return names[: names.index(stage.panel) + 1]
+
+
+def _decided(plan: Plan, panels: list[str]) -> list[Counts]:
+    known = _read_strata(_strata_file(plan))
+    missing = [panel for panel in panels if panel not in known]
+    if missing:
+        raise Refused(
+            f"night {plan.night} of {plan.experiment}: {STRATA} does not say which strata stage "
+            f"{missing[0]} takes; run the night again"
+        )
+    return [known[panel] for panel in panels]
+
+
+def _strata_file(plan: Plan) -> Place:
+    return Home.from_environment().night_dir(plan.experiment, plan.night) / STRATA
+
+
+def _read_strata(file: Place) -> dict[str, Counts]:
+    """Panel -> strata; nothing where no stage was decided."""
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+        return {str(panel): dict(counts) for panel, counts in known.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, AttributeError, TypeError):
+        raise Refused(f"{file} is damaged; run the night again") from None
+
+
+# ------------------------------------------------------------------------------------- the code
 
 
 @functools.cache

@@ -6,23 +6,24 @@ what a weaker promise would gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.combinations import combined
-from isr_pipeline.experiment.distinct import distinct
-from isr_pipeline.experiment.effects import of_topics
-from isr_pipeline.experiment.file import named_cluster
-from isr_pipeline.experiment.grid import resolved_params
+from isr_pipeline.experiment.combinations import combined, distinct
+from isr_pipeline.experiment.configurations import (
+    MIN_ISR,
+    UNCLEAN,
+    most_replicas,
+    of_topics,
+    resolved_params,
+)
 from isr_pipeline.files.words import counted
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.scenarios.cluster_file import of_a_scenario
-from isr_pipeline.scenarios.model import Scenario, Topic, parse_scenario
+from isr_pipeline.scenarios.model import Scenario, Topic
 
 QUESTIONS_MAX = 4
-MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 ELR, LAG = "eligible.leader.replicas.version", "replica.lag.time.max.ms"
 SESSIONS = {"kraft": "broker.session.timeout.ms", "zookeeper": "zookeeper.session.timeout.ms"}
 FETCHERS, TIMEOUT = "num.replica.fetchers", "request.timeout.ms"
@@ -62,31 +63,14 @@ class Question:
         return " ".join(words)
 
 
-def standing_cluster(
-    cluster: str, where: str = "experiment new", field: str = "CLUSTER"
-) -> Scenario:
-    """A cluster of the configuration as it stands, with nothing happening to it.
-
-    Args:
-        cluster: its name.
-        where: who names it, for the error line.
-        field: likewise.
-
-    Raises:
-        InputError: no such cluster, or the first thing in its file that cannot be used.
-    """
-    file, path = named_cluster(where, field, cluster)
-    parts = of_a_scenario(file.model_dump())
-    return parse_scenario({"scenario_id": cluster, "horizon_ms": 1, **parts}, path)
-
-
 def questions(today: Scenario) -> tuple[Question, ...]:
     """What is worth asking of a cluster, at most four, most urgent first.
 
     Args:
         today: the cluster as it stands.
     """
-    every = (one for find in _FINDERS for one in find(today))
+    finders = _min_isr, _unclean, _elr, _lag_limit, _session, _fetchers
+    every = (one for find in finders for one in find(today))
     return tuple(one for one in every if _compares(one, today))[:QUESTIONS_MAX]
 
 
@@ -96,14 +80,16 @@ def _compares(question: Question, today: Scenario) -> bool:
         asked = combined(question.asks, today, override_topics=question.override_topics)
     except InputError:
         return False
-    return bool(distinct(asked, [], today).asked)
+    return bool(distinct(asked, today).asked)
 
 
 def _min_isr(today: Scenario) -> Iterator[Question]:
     alone = [
         topic
         for topic, value in _values(today, MIN_ISR)
-        if value == 1 and _replicas(topic) > 2 and any(one.acks == "all" for one in topic.produce)
+        if value == 1
+        and most_replicas(topic) > 2
+        and any(one.acks == "all" for one in topic.produce)
     ]
     own = all(MIN_ISR in topic.settings for topic in alone)
     lowers = own and any(value > 2 for _, value in _values(today, MIN_ISR))
@@ -176,13 +162,6 @@ def _fetchers(today: Scenario) -> Iterator[Question]:
         yield Question("fetchers", (_others(FETCHERS, tuple(more), threads),), why)
 
 
-_FINDERS: tuple[Callable[[Scenario], Iterator[Question]], ...] = (
-    *(_min_isr, _unclean, _elr),
-    *(_lag_limit, _session, _fetchers),
-)
-"""Most urgent first."""
-
-
 def _values(today: Scenario, key: str) -> list[tuple[Topic, int]]:
     """Each topic with the value that its partitions apply."""
     cluster_wide = resolved_params(today)[key]
@@ -197,10 +176,6 @@ def _number(today: Scenario, key: str) -> float:
 def _others(key: str, values: tuple[int, ...], now: float) -> str:
     """A key's values but for today's, as they are asked."""
     return f"{key}={','.join(str(one) for one in values if one != now)}"
-
-
-def _replicas(topic: Topic) -> int:
-    return max((len(one) for one in topic.assignment.values()), default=0)
 
 
 def _partitions(topics: list[Topic]) -> str:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.plan import Plan
-from isr_pipeline.experiment.stage_strata import stage_strata
+from isr_pipeline.experiment.plan import Plan, stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage
 from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.jobs.program import run_as_program

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place
 

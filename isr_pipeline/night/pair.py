@@ -18,7 +18,7 @@ from isr_pipeline.verdicts.record import load_verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.scenarios.model import Scenario
 
 NAMES_SHOWN_MAX = 8

@@ -17,7 +17,7 @@ from isr_pipeline.worlds.results import failed_outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.kernels.process import Kernel, Ran
 
 _SPENT = re.compile(r"BudgetSpent: .*event budget of (\d+) events")

@@ -24,7 +24,7 @@ from isr_pipeline.worlds.reuse import Simulations, reuse_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.events import Events
 

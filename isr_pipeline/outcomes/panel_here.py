@@ -17,8 +17,8 @@ from isr_pipeline.worlds.reuse import Simulations, reuse_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.scenarios.panels import ScenarioRow
 
     Outcomes = list[dict[str, Any]]

@@ -11,7 +11,7 @@ from isr_pipeline.conformance.observations import load_agreement
 from isr_pipeline.kafka.released import released_range
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
 
 NO_PROPOSAL = (None, "", "none")
 

@@ -26,20 +26,17 @@ import pandas as pd
 
 from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.asking import HORIZON_MS, SEED, WARMUP_MS
-from isr_pipeline.experiment.combinations import read_release
-from isr_pipeline.experiment.distinct import RELEASE, TODAY
-from isr_pipeline.experiment.effects import effects_of
+from isr_pipeline.experiment.combinations import TODAY, read_release
+from isr_pipeline.experiment.configurations import RELEASE, effects_of
 from isr_pipeline.experiment.file import (
     Panels,
     counted_incidents,
     healthy_scenario,
+    standing_cluster,
 )
-from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.keys import own_values, short_of_replicas, why_not
+from isr_pipeline.experiment.new_experiment import HORIZON_MS, SEED, WARMUP_MS
 from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.experiment.questions import standing_cluster
-from isr_pipeline.experiment.reads import why_not
-from isr_pipeline.experiment.replicas import short_of_replicas
 from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import counted, shown
 from isr_pipeline.host.progress import Progress
@@ -74,8 +71,8 @@ from isr_pipeline.worlds import ready
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.outcomes.panel_here import Simulate
 
 FORMAT = 1
@@ -302,7 +299,7 @@ def _check_differ(a: dict[str, Any], b: dict[str, Any], asked: str, today: Scena
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     """Which topics and brokers do not take what was asked."""
-    today = healthy_scenario(plan.definition, "compare")
+    today = healthy_scenario(plan.definition)
     overrides = [one.overrides for one in plan.configurations]
     return (*own_values(today, overrides), *short_of_replicas(today, overrides))
 

@@ -32,7 +32,7 @@ from isr_pipeline.worlds.columns import MAIN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.verdicts.record import AgainstReference

@@ -12,7 +12,7 @@ from isr_pipeline.files.words import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.verdicts.statistics import Floats
 
 NONE_P = 0.05

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.record import AgainstReference
 

@@ -22,7 +22,7 @@ from isr_pipeline.worlds.columns import MAIN, METRICS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.verdicts.record import AgainstReference
 

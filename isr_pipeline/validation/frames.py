@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from isr_pipeline.experiment.stage_strata import stage_strata
+from isr_pipeline.experiment.plan import stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCHEMAS

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.verdicts.baseline import Baseline

@@ -40,7 +40,7 @@ from isr_pipeline.worlds.columns import COUNTED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.storage.places import Place

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from isr_pipeline.errors import InputError, Refused
+from isr_pipeline.experiment.configurations import resolved_params
 from isr_pipeline.experiment.file import healthy_scenario, scenario_frame
-from isr_pipeline.experiment.grid import resolved_params
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels import commits
@@ -27,7 +27,7 @@ from isr_pipeline.verdicts.baseline import baseline_plan, baseline_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
     from isr_pipeline.scenarios.model import Scenario
@@ -246,7 +246,7 @@ def _removed(name: str) -> Change:
 
 
 def _resolved(plan: Plan, overrides: dict[str, Any]) -> dict[str, Any]:
-    return in_full(lambda: healthy_scenario(plan.definition, plan.definition.where), overrides)
+    return in_full(lambda: healthy_scenario(plan.definition), overrides)
 
 
 def in_full(scenario: Callable[[], Scenario], overrides: dict[str, Any]) -> dict[str, Any]:

@@ -29,8 +29,8 @@ from isr_pipeline.verdicts.statistics import Floats, discordant_found, discordan
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
+    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.experiment.grid import Configuration
     from isr_pipeline.experiment.stages import Budget
 
 

@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isr_pipeline.experiment.configurations import MIN_ISR, lowered
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.experiment.promise import lowered
-from isr_pipeline.experiment.replicas import KEY as MIN_ISR
 from isr_pipeline.files.models import Strict, format_of
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
@@ -93,7 +92,7 @@ def against_reference(
     usable = _usable(panel)
     if reference.config_id not in usable:
         return ()
-    healthy = healthy_scenario(plan.definition, plan.definition.where)
+    healthy = healthy_scenario(plan.definition)
     today = apply(healthy, reference.overrides)
     ids = tuple(one for one in usable if one != reference.config_id)
     compared = _compared(panel, ids, reference.config_id, settings, plan.definition.profile)

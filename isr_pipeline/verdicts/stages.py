@@ -29,7 +29,7 @@ import numpy as np
 from scipy import stats
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.experiment.stage_strata import Counts, keep_strata, strata_before
+from isr_pipeline.experiment.plan import Counts, keep_strata, strata_before
 from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.scenarios.panels import allocation as panel_allocation
 from isr_pipeline.verdicts import baseline as baselines

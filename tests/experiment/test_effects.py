@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.experiment.effects import effects_of
+from isr_pipeline.experiment.configurations import effects_of
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import Scenario, apply

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.cost import cost_lines, rounded
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment, read_experiment_file
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.home import REPOSITORY, config_dir
 from isr_pipeline.worlds.load import load_of
 
@@ -372,14 +372,14 @@ def test_no_schedule(edit: Edit, schedule: str) -> None:
 def test_common_period(name: str) -> None:
     """Produce and client requests of the shipped clusters repeat together within 0.1 s."""
     experiment = load_experiment(name)
-    assert 0 < load_of(healthy_scenario(experiment, "F")).period_us <= 100_000
+    assert 0 < load_of(healthy_scenario(experiment)).period_us <= 100_000
 
 
 def test_a_load_of_any_rate_is_read(edit: Edit) -> None:
     """Rates that never repeat together are said to, and said to cost every event."""
     edit("clusters/tiny.yaml", "records_per_s: 100", "records_per_s: 99.7")
     experiment = load_experiment("smoke")
-    assert load_of(healthy_scenario(experiment, "F")).period_us == 0
+    assert load_of(healthy_scenario(experiment)).period_us == 0
     load, cost = cost_lines(experiment, 5)
     assert load == "load: has no common period of at most 1 s; every event is simulated"
     assert cost.endswith("before shared runs")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from isr_pipeline.experiment.configurations import configurations, lowered
 from isr_pipeline.experiment.file import healthy_scenario, load_experiment
-from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.experiment.promise import lowered
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
@@ -114,7 +113,7 @@ def test_producers_that_no_longer_wait() -> None:
 def test_of_the_shipped_experiments(name: str, weaker: set[str]) -> None:
     """So do Kafka's default of min ISR, and unclean elections, the default up to 0.10.2."""
     experiment = load_experiment(name)
-    healthy = healthy_scenario(experiment, name)
+    healthy = healthy_scenario(experiment)
     every = {one.name: apply(healthy, one.overrides) for one in configurations(experiment)}
     today = every[experiment.reference]
     assert {one for one, scenario in every.items() if lowered(scenario, today)} == weaker

@@ -13,12 +13,8 @@ from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
 from isr_pipeline.experiment.combinations import combined
-from isr_pipeline.experiment.questions import (
-    QUESTIONS_MAX,
-    Question,
-    questions,
-    standing_cluster,
-)
+from isr_pipeline.experiment.file import standing_cluster
+from isr_pipeline.experiment.questions import QUESTIONS_MAX, Question, questions
 from isr_pipeline.home import REPOSITORY
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"

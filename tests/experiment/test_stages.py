@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.plan import Plan, make_plan
-from isr_pipeline.experiment.stage_strata import keep_strata, stage_strata
+from isr_pipeline.experiment.plan import Plan, keep_strata, make_plan, stage_strata
 from isr_pipeline.experiment.stages import (
     BASELINE_SIDE,
     CONFIRM,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from isr_pipeline.errors import BudgetSpent
-from isr_pipeline.experiment.grid import Configuration
+from isr_pipeline.experiment.configurations import Configuration
 from isr_pipeline.outcomes import pairs
 from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.scenarios.model import Scenario, canonical_json, parse_scenario

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.text import Span, Text
 
-from isr_pipeline.experiment.grid import Configuration
+from isr_pipeline.experiment.configurations import Configuration
 from isr_pipeline.report import terminal, words
 from isr_pipeline.report.sections.answer import how_sure
 from isr_pipeline.verdicts import quantities

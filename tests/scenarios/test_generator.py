@@ -120,7 +120,7 @@ class TestContent:
     def test_right_as_a_file(self, name: str, seed: int, panel: str, place: float) -> None:
         """Whatever the seed, a drawn scenario is a right scenario file, in canonical form."""
         experiment = SHIPPED[name].model_copy(update={"seed": seed})
-        index = int(place * experiment.panels.of(panel))
+        index = int(place * getattr(experiment.panels, panel))
         row = draw_scenario(experiment.source, panel, index)
         scenario = scenario_from_json(row.scenario_json)
         raw = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -17,7 +17,7 @@ from isr_pipeline.scenarios.incidents import counts_of, units_of
 from isr_pipeline.scenarios.profile import counted, load_profile
 
 OPERATORS = load_experiment("operators")
-HEALTHY = healthy_scenario(OPERATORS, "F")
+HEALTHY = healthy_scenario(OPERATORS)
 
 
 def profile(**changes: Any) -> dict[str, Any]:

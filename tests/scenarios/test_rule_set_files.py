@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.loading import load_scenario
 from isr_pipeline.scenarios.model import canonical_json, scenario_from_json
 from isr_pipeline.scenarios.rule_set_files import read_rule_set, with_rule_sets

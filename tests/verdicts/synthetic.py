@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isr_pipeline.experiment.configurations import Configuration
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
-from isr_pipeline.experiment.grid import Configuration
 from isr_pipeline.experiment.plan import Plan, Shard
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import Home

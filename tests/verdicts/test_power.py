@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, Panels, load_experiment
-from isr_pipeline.experiment.grid import Configuration, configurations
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.panels import panel_digest

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.simulation.world.tables import World

@@ -1,7 +1,7 @@
 """What has healed costs nothing more, however long the simulated world goes on."""
 
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
-from isr_pipeline.experiment.grid import configurations
 from isr_pipeline.scenarios.generator import draw_panel
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.scenarios.panels import ScenarioRow

@@ -16,7 +16,7 @@ from isr_pipeline.verdicts.record import LOST, WORST_FIRST, ConfigVerdict, Metri
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
 
 COLUMNS = (*MAIN, LOST)
 GROUPS_OPEN = 8

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.experiment.file import healthy_scenario
-from isr_pipeline.experiment.own_values import own_values
+from isr_pipeline.experiment.keys import own_values
 from isr_pipeline.report import charts, differences, words
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
@@ -28,7 +28,7 @@ from isr_pipeline.verdicts.reference import AT_END, HIT, kinds_of, years_of_kind
 from isr_pipeline.worlds.columns import MAIN, METRICS
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.grid import Configuration
+    from isr_pipeline.experiment.configurations import Configuration
 
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 KINDS_COLUMNS = (LOST, PRODUCE, OFFLINE, FLAPS)
@@ -208,6 +208,6 @@ def _kept(data: NightData) -> list[str]:
     ids = data.plan.asked
     asked = [one for one in data.plan.configurations if one.config_id in ids]
     changed = [words.differing(one, data.reference) for one in asked if one != data.reference]
-    healthy = healthy_scenario(data.plan.definition, data.plan.definition.where)
+    healthy = healthy_scenario(data.plan.definition)
     cluster = apply(healthy, data.reference.overrides)
     return list(own_values(cluster, changed))

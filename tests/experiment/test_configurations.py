@@ -3,8 +3,8 @@
 import pytest
 
 from isr_pipeline.errors import InputError
+from isr_pipeline.experiment.configurations import MAIN_PARAMS, Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, Group, load_experiment
-from isr_pipeline.experiment.grid import MAIN_PARAMS, Configuration, configurations
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import rule_set_text
 from isr_pipeline.kafka.releases import RELEASES

@@ -18,19 +18,18 @@ from typing import Any
 
 from isr_pipeline.clusters.write import flow
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.advice import ADVICE, ASKED, PUBLISHED, followed
-from isr_pipeline.experiment.combinations import combined
-from isr_pipeline.experiment.distinct import TODAY, Asked, distinct, settings_of, todays
+from isr_pipeline.experiment.advice import PUBLISHED, followed
+from isr_pipeline.experiment.combinations import TODAY, combined, distinct, settings_of, todays
+from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import (
     NAME,
+    Candidate,
     Experiment,
     counted_incidents,
     load_experiment,
+    standing_cluster,
 )
-from isr_pipeline.experiment.grid import configurations
-from isr_pipeline.experiment.own_values import own_values
-from isr_pipeline.experiment.questions import standing_cluster
-from isr_pipeline.experiment.replicas import short_of_replicas
+from isr_pipeline.experiment.keys import own_values, short_of_replicas
 from isr_pipeline.files.checks import Bad
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.files.words import shown
@@ -126,12 +125,13 @@ def new_experiment(
     today = standing_cluster(cluster)
     say("telling configurations apart")
     wanted = combined(asks, today, override_topics=override_topics)
-    advice = followed(PUBLISHED, today, _of_topics(wanted))
-    found = distinct(wanted, advice.configurations, today)
-    asked, advised = found.asked, found.advised
+    found = distinct(wanted, today)
+    asked = found.asked
     if not asked:
         raise Refused(_nothing(found.left_out))
-    draft = Path(str(path.with_suffix("")) + ".draft.yaml")
+    advice = followed(PUBLISHED, today, _of_topics(wanted), found.effects)
+    advised = advice.advised
+    draft = path.with_suffix(".draft.yaml")
     try:
         write_whole(draft, text(asked, advised, _Size(FULL, tuple(topics))))
         experiment = load_experiment(draft)
@@ -149,13 +149,12 @@ def new_experiment(
         draft.unlink(missing_ok=True)
     write_whole(path, written)
     names = (TODAY, *(one.name for one in (*asked, *advised)))
-    left_out = (*found.left_out, *found.advice_left_out, *advice.left_out)
     lines = [
         *_compared(today, asked, advised, kinds, counts),
-        *(f"{one}; left out" for one in left_out),
-        *(one for one in advice.in_part if one.partition(":")[0] in names),
-        *own_values(today, [one.overrides for one in (*asked, *advised)]),
-        *short_of_replicas(today, [one.overrides for one in asked]),
+        *(f"{one}; left out" for one in (*found.left_out, *advice.left_out)),
+        *(line for one in advised for line in advice.in_part[one.name]),
+        *own_values(today, [one.set for one in (*asked, *advised)]),
+        *short_of_replicas(today, [one.set for one in asked]),
         *(f"for the first answer {one}" for one in first),
         _takes(pair_s, whole_s, count, size),
         f"answer: isr-pipeline night run --experiment {name}",
@@ -163,10 +162,10 @@ def new_experiment(
     return Answer(path, tuple(lines), names, size.scenarios)
 
 
-def _of_topics(wanted: Sequence[Asked]) -> set[str]:
+def _of_topics(wanted: Sequence[Candidate]) -> set[str]:
     """Keys that are also asked of topics that set them for themselves."""
     prefix = f"{TOPICS}."
-    named = (key for one in wanted for key in one.overrides)
+    named = (key for one in wanted for key in one.set)
     return {key.removeprefix(prefix) for key in named if key.startswith(prefix)}
 
 
@@ -274,8 +273,8 @@ def _text(
     cluster: str,
     faults: str,
     counts: Mapping[str, float],
-    asked: Sequence[Asked],
-    advised: Sequence[Asked],
+    asked: Sequence[Candidate],
+    advised: Sequence[Candidate],
     size: _Size,
 ) -> str:
     lines = [
@@ -291,40 +290,40 @@ def _text(
         f"budget: {{scenarios: {BUDGET * size.scenarios}, minutes: {BUDGET_MINUTES}}}",
         "reference: today",
         "groups:",
-        f"  - name: {ASKED}",
+        "  - name: asked",
         "    asked: true",
         "    candidates:",
         "      - {name: today, why: The cluster's settings as they stand.}",
     ]
-    for title, those in (("", asked), (ADVICE, advised)):
-        if title and those:
-            lines += [f"  - name: {title}", "    candidates:"]
-        for one in those:
-            if one.name == TODAY:
-                continue
-            why = f", why: {flow(one.why)}" if one.why else ""
-            lines.append(f"      - {{name: {flow(one.name)}{why}, set: {flow(one.overrides)}}}")
+    lines += map(_candidate, asked)
+    if advised:
+        lines += ["  - name: published-advice", "    candidates:", *map(_candidate, advised)]
     return "\n".join(lines) + "\n"
+
+
+def _candidate(one: Candidate) -> str:
+    why = f", why: {flow(one.why)}" if one.why else ""
+    return f"      - {{name: {flow(one.name)}{why}, set: {flow(one.set)}}}"
 
 
 def _compared(
     today: Scenario,
-    asked: Sequence[Asked],
-    advised: Sequence[Asked],
+    asked: Sequence[Candidate],
+    advised: Sequence[Candidate],
     incidents: Mapping[str, Incident],
     counts: Mapping[str, float],
 ) -> Iterator[str]:
     """Say what will be compared: what was asked by its name, what sets what, in which year."""
     count = 1 + len(asked) + len(advised)
     yield f"{count} configurations: {TODAY}, {len(asked)} asked, {len(advised)} published"
-    keys = dict.fromkeys(key for one in asked for key in one.overrides)
+    keys = dict.fromkeys(key for one in asked for key in one.set)
     values = settings_of(todays([*keys], today))
-    several = any(len(one.overrides) < len(keys) for one in asked)
+    several = any(len(one.set) < len(keys) for one in asked)
     yield f"  {TODAY}: {values}{AS_TODAY if several else ''}"
     for one in asked:
         yield f"  {one.name}"
     for one in advised:
-        yield f"  {one.name}: {settings_of(one.overrides)}"
+        yield f"  {one.name}: {settings_of(one.set)}"
     if incidents:
         yield f"incidents a year: {told(incidents, counts)}"
 

@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment import asking
-from isr_pipeline.experiment.advice import Advice
-from isr_pipeline.experiment.asking import Answer, new_experiment
-from isr_pipeline.experiment.file import Experiment, healthy_scenario, load_experiment
-from isr_pipeline.experiment.grid import configurations
+from isr_pipeline.experiment import new_experiment as module
+from isr_pipeline.experiment.configurations import configurations
+from isr_pipeline.experiment.file import Candidate, Experiment, healthy_scenario, load_experiment
+from isr_pipeline.experiment.new_experiment import Answer, new_experiment
 from isr_pipeline.experiment.stages import Budget
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
@@ -87,7 +86,7 @@ class TestSuccess:
         today = next(one for one in found if one.name == "today")
         assert today.params["replica.lag.time.max.ms"] == 10000
         names = "min.insync.replicas=1, replica.lag.time.max.ms=10000"
-        assert f"  today: {names}{asking.AS_TODAY}" in answer.lines
+        assert f"  today: {names}{module.AS_TODAY}" in answer.lines
 
     def test_published_advice_comes_along(self) -> None:
         """By its names, but what is asked anyway."""
@@ -142,7 +141,7 @@ class TestSuccess:
         """Today's values of what is asked, and what the published advice is."""
         answer = ask("release=4.1", "replica.lag.time.max.ms=5000")
         assert answer.lines[1:4] == (
-            f"  today: replica.lag.time.max.ms=10000, release 3.7+{asking.AS_TODAY}",
+            f"  today: replica.lag.time.max.ms=10000, release 3.7+{module.AS_TODAY}",
             "  lag.time.max.ms-5000",
             "  release-4.1",
         )
@@ -218,7 +217,7 @@ class TestSuccess:
 
     def test_what_fits_into_ten_minutes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Slower scenarios make smaller panels; the answer says what the full one takes."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 2.0)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda *_: 2.0)
         answer = ask("replica.lag.time.max.ms=5000")
         count = len(configurations(load_experiment("q")))
         size = int(480 * 2 / (2.0 * count))
@@ -232,7 +231,7 @@ class TestSuccess:
 
     def test_what_was_asked_gets_further_scenarios(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Published advice stays with the panel."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 0.1)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda *_: 0.1)
         ask("replica.lag.time.max.ms=5000")
         experiment = load_experiment("q")
         assert [one.asked for one in experiment.groups] == [True, False]
@@ -240,7 +239,7 @@ class TestSuccess:
 
     def test_what_does_not_fit_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Then the published advice is left out first, and that is said."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 60.0)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda *_: 60.0)
         answer = ask("replica.lag.time.max.ms=5000")
         left_out = "for the first answer published advice is left out (4 configurations)"
         assert left_out in answer.lines
@@ -259,7 +258,7 @@ class TestSuccess:
             for name, count, rate in (("busy", 600, 50), ("calm", 400, 5), ("idle", 4995, 0))
         )
         (config / "clusters" / "mine.yaml").write_text(CLUSTER + more)
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda one, _say: _simulated(one) / 1000)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda one, _say: _simulated(one) / 1000)
         answer = ask("replica.lag.time.max.ms=5000,20000,30000")
         experiment = load_experiment("q")
         assert [one["name"] for one in experiment.cluster.topics] == [
@@ -277,7 +276,7 @@ class TestSuccess:
 
     def test_topics_that_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those are simulated, however long a pair takes."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 0.1)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda *_: 0.1)
         answer = ask("replica.lag.time.max.ms=5000", topics=("pl*",))
         experiment = load_experiment("q")
         assert [one["name"] for one in experiment.cluster.topics] == ["plain"]
@@ -287,7 +286,7 @@ class TestSuccess:
 
     def test_a_small_cluster_is_simulated_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Five partitions stay five, however long a pair takes."""
-        monkeypatch.setattr(asking, "_seconds_a_pair", lambda *_: 30.0)
+        monkeypatch.setattr(module, "_seconds_a_pair", lambda *_: 30.0)
         ask("replica.lag.time.max.ms=5000")
         assert not load_experiment("q").simulated
 
@@ -381,8 +380,9 @@ class TestLeftOut:
 
     def test_advice_that_this_cluster_cannot_follow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A key that nothing reads here."""
-        advice = (Advice("zookeeper", "", {"zookeeper.session.timeout.ms": 6000}),)
-        monkeypatch.setattr(asking, "PUBLISHED", advice)
+        setting = {"zookeeper.session.timeout.ms": 6000}
+        advice = (Candidate(name="zookeeper", set=setting),)
+        monkeypatch.setattr(module, "PUBLISHED", advice)
         answer = ask("replica.lag.time.max.ms=30000")
         assert answer.configurations == ("today", "lag.time.max.ms-30000")
         assert (
@@ -423,7 +423,7 @@ class TestLeftOut:
 
 def _simulated(experiment: Experiment) -> int:
     """How many partitions an experiment simulates."""
-    healthy = healthy_scenario(experiment, "F")
+    healthy = healthy_scenario(experiment)
     return sum(len(topic.assignment) for topic in healthy.topics)
 
 

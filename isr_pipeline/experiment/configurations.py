@@ -3,6 +3,10 @@
 A configuration lays overrides over every scenario. Two configurations that no rule could tell
 apart (identical twins, such as two values of a key that nothing reads under the rules chosen) are
 refused: each night would pay for both and learn nothing.
+
+What a configuration comes to in a cluster is asked here too. More is equal there than in the
+values that are written: releases may differ in name only, and a value of the cluster means nothing
+to topics and brokers that have their own.
 """
 
 from __future__ import annotations
@@ -10,33 +14,45 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.file import Experiment, Grid, Group, healthy_scenario
+from isr_pipeline.experiment.file import Experiment, Grid, healthy_scenario
 from isr_pipeline.files.models import Strict
 from isr_pipeline.files.words import shown
 from isr_pipeline.kafka.broker_config import UNREAD, resolve
 from isr_pipeline.kafka.own_rules import rule_set_of
-from isr_pipeline.kafka.releases import FETCHERS, LOCKS, default_shrink_bumps, word_of
-from isr_pipeline.scenarios.model import TOPIC_KEYS, Scenario, apply, check, check_overrides
+from isr_pipeline.kafka.releases import FETCHERS, LOCKS, SWITCHES, default_shrink_bumps, word_of
+from isr_pipeline.scenarios.model import (
+    TOPIC_KEYS,
+    TOPICS,
+    Scenario,
+    Topic,
+    apply,
+    check,
+    check_overrides,
+)
 from isr_pipeline.worlds.size import check_size
 
 Param = str | int | float | bool
 
+RELEASE = "cluster.release"
+MIN_ISR, UNCLEAN = TOPIC_KEYS
+
 MAIN_PARAMS = (
-    "cluster.release",
+    RELEASE,
     "cluster.controller",
     "rules.kip501",
     "rules.fetcher",
     "rules.isr_lock",
     "rules.election",
     "replica.lag.time.max.ms",
-    "min.insync.replicas",
+    MIN_ISR,
     "num.replica.fetchers",
-    "unclean.leader.election.enable",
+    UNCLEAN,
     "eligible.leader.replicas.version",
     "follower.fetch.pending.reads.insync.enable",
     "follower.fetch.process.time.max.ms",
@@ -76,6 +92,18 @@ class Configuration(Strict):
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A configuration as the file has it; ``at``: where in the file."""
+
+    at: str
+    name: str
+    group: str
+    overrides: dict[str, Any]
+    is_grid: bool
+    why: str
+
+
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """Give an experiment's configurations in the order of its file.
 
@@ -85,38 +113,29 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """
     where = experiment.where
     busiest = max(experiment.cluster.hourly_load, default=1)  # it has to fit as well
-    healthy = healthy_scenario(experiment, where).model_copy(update={"load_factor": busiest})
-    named = list(_written(experiment))
-    if not named:
-        raise InputError(where, "groups", "no configuration", "at least one candidate or grid")
-    _check_names([(at, name) for at, name, *_ in named], where)
-    resolved = {
-        name: resolved_params(_applied(healthy, overrides, where, at))
-        for at, name, overrides, *_ in named
-    }
-    _check_twins([(at, name) for at, name, *_ in named], resolved, where)
+    healthy = healthy_scenario(experiment).model_copy(update={"load_factor": busiest})
+    written = list(_written(experiment))
+    _check_names(written, where)
+    resolved = {one.name: resolved_params(_applied(healthy, one, where)) for one in written}
+    _check_twins(written, resolved, where)
     if experiment.reference not in resolved:
-        names = ", ".join(resolved)
-        raise InputError(where, "reference", experiment.reference, names)
+        raise InputError(where, "reference", experiment.reference, ", ".join(resolved))
     shown_params = _shown_params(resolved)
     return tuple(
         Configuration(
-            name=name,
-            config_id=_digest(resolved[name]),
-            group=group,
-            overrides=overrides,
-            params={key: resolved[name].get(key, "none") for key in shown_params},
-            is_grid=is_grid,
-            why=why,
+            name=one.name,
+            config_id=_digest(resolved[one.name]),
+            group=one.group,
+            overrides=one.overrides,
+            params={key: resolved[one.name].get(key, "none") for key in shown_params},
+            is_grid=one.is_grid,
+            why=one.why,
         )
-        for _, name, overrides, group, is_grid, why in named
+        for one in written
     )
 
 
-def _written(
-    experiment: Experiment,
-) -> Iterator[tuple[str, str, dict[str, Any], str, bool, str]]:
-    """Give (path in the file, name, overrides, group, is a grid point, why) in order."""
+def _written(experiment: Experiment) -> Iterator[_Written]:
     where, base = experiment.where, experiment.base
     for g, group in enumerate(experiment.groups):
         at = f"groups[{g}]"
@@ -125,14 +144,15 @@ def _written(
         for c, candidate in enumerate(group.candidates):
             here = f"{at}.candidates[{c}]"
             overrides = base | check_overrides(candidate.set, where, f"{here}.set")
-            yield here, candidate.name, overrides, group.name, False, candidate.why
+            yield _Written(here, candidate.name, group.name, overrides, False, candidate.why)
         for i, grid in enumerate(group.grids):
-            yield from _points(grid, f"{at}.grids[{i}]", where, base, group)
+            here = f"{at}.grids[{i}]"
+            for name, overrides in _points(grid, here, where):
+                yield _Written(here, name, group.name, base | overrides, True, grid.why)
 
 
-def _points(
-    grid: Grid, at: str, where: str, base: Mapping[str, Any], group: Group
-) -> Iterator[tuple[str, str, dict[str, Any], str, bool, str]]:
+def _points(grid: Grid, at: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and overrides of each point."""
     if not grid.axes:
         raise InputError(where, f"{at}.axes", "{}", "a mapping of at least one key to its values")
     axes = []
@@ -148,35 +168,51 @@ def _points(
                 raise InputError(where, path, error.given, error.allowed) from None
             values.append((f"{axis.label}={shown(value)}", checked))
         axes.append(values)
-    fixed = {**base, **check_overrides(grid.set, where, f"{at}.set")}
+    fixed = check_overrides(grid.set, where, f"{at}.set")
     for point in itertools.product(*axes):
-        name = f"{grid.name}@{','.join(label for label, _ in point)}"
         overrides = dict(fixed)
         for _, one in point:
             overrides |= one
-        yield at, name, overrides, group.name, True, grid.why
+        yield f"{grid.name}@{','.join(label for label, _ in point)}", overrides
 
 
-def _check_names(named: list[tuple[str, str]], where: str) -> None:
-    if len(named) > CONFIGURATIONS_MAX:
-        given = f"{len(named)} configurations"
+def _check_names(written: Sequence[_Written], where: str) -> None:
+    if not written:
+        raise InputError(where, "groups", "no configuration", "at least one candidate or grid")
+    if len(written) > CONFIGURATIONS_MAX:
+        given = f"{len(written)} configurations"
         raise InputError(where, "groups", given, f"at most {CONFIGURATIONS_MAX}")
     seen: dict[str, str] = {}
-    for at, name in named:
-        if name in seen:
-            raise InputError(where, f"{at}.name", name, f"a name not yet used (by {seen[name]})")
-        seen[name] = at
+    for one in written:
+        if one.name in seen:
+            allowed = f"a name not yet used (by {seen[one.name]})"
+            raise InputError(where, f"{one.at}.name", one.name, allowed)
+        seen[one.name] = one.at
 
 
-def _applied(healthy: Scenario, overrides: Mapping[str, Any], where: str, at: str) -> Scenario:
+def _applied(healthy: Scenario, one: _Written, where: str) -> Scenario:
     """Lay overrides over the healthy scenario, check the result as a scenario, and its size."""
-    applied = apply(healthy, overrides)
+    applied = apply(healthy, one.overrides)
     try:
         check(applied, where)
     except InputError as error:
-        raise InputError(where, f"{at}.set.{error.field}", error.given, error.allowed) from None
-    check_size(applied, f"{where}: {at}")
+        field = f"{one.at}.set.{error.field}"
+        raise InputError(where, field, error.given, error.allowed) from None
+    check_size(applied, f"{where}: {one.at}")
     return applied
+
+
+def _check_twins(
+    written: Sequence[_Written], resolved: Mapping[str, Mapping[str, Param]], where: str
+) -> None:
+    seen: dict[str, str] = {}
+    for one in written:
+        digest = _digest(effective(resolved[one.name]))
+        if digest in seen:
+            given = f"{one.name} does the same as {seen[digest]}"
+            allowed = "configurations that differ in a key that their rules read"
+            raise InputError(where, one.at, given, allowed)
+        seen[digest] = one.name
 
 
 # ---------------------------------------------------------------------------- resolved values
@@ -188,7 +224,7 @@ def resolved_params(scenario: Scenario) -> dict[str, Param]:
     rule_set = rule_set_of(cluster.release)
     bumps = rules.shrink_bumps_leader_epoch
     switches: dict[str, Param] = {
-        "cluster.release": cluster.release,
+        RELEASE: cluster.release,
         "cluster.controller": cluster.controller,
         "rules.kip501": rules.kip501 or "none",
         "rules.s2_cooldown_ms": rules.s2_cooldown_ms or 0,
@@ -231,7 +267,7 @@ def _digest(params: Mapping[str, Param]) -> str:
 
 def effective(params: Mapping[str, Param]) -> dict[str, Param]:
     """Keep of the resolved values those that some rule reads, given the others."""
-    rule_set, controller = rule_set_of(str(params["cluster.release"])), params["cluster.controller"]
+    rule_set, controller = rule_set_of(str(params[RELEASE])), params["cluster.controller"]
     kip501 = params["rules.kip501"]
     if not params["follower.fetch.pending.reads.insync.enable"] and kip501 != "li-transfer":
         kip501 = "none"
@@ -259,14 +295,83 @@ def effective(params: Mapping[str, Param]) -> dict[str, Param]:
     return {**kept, "rules.kip501": kip501}
 
 
-def _check_twins(
-    named: list[tuple[str, str]], resolved: Mapping[str, Mapping[str, Param]], where: str
-) -> None:
-    seen: dict[str, str] = {}
-    for at, name in named:
-        digest = _digest(effective(resolved[name]))
-        if digest in seen:
-            given = f"{name} does the same as {seen[digest]}"
-            allowed = "configurations that differ in a key that their rules read"
-            raise InputError(where, at, given, allowed)
-        seen[digest] = name
+# ------------------------------------------------------------------- what it comes to in a cluster
+
+Effects = tuple[tuple[str, str], ...]
+"""What decides outcomes, and its value as a text, in a fixed order."""
+
+_NAMES_ONLY = (RELEASE, *(f"{TOPICS}.{key}" for key in TOPIC_KEYS))
+"""What stands for other values, which are compared themselves."""
+
+
+def effects_of(scenario: Scenario) -> Effects:
+    """Everything that a scenario's configuration decides by; where equal, so is every outcome.
+
+    Args:
+        scenario: with the configuration laid over it.
+    """
+    params = resolved_params(scenario)
+    cluster, rule_set = scenario.cluster, rule_set_of(scenario.cluster.release)
+    read = {key: value for key, value in effective(params).items() if key not in _NAMES_ONLY}
+    found: dict[str, Any] = dict(read)
+    for name in SWITCHES:
+        if hasattr(rule_set, name) and f"rules.{name}" not in params:
+            found[f"switch {name}"] = getattr(rule_set, name)
+    for key in TOPIC_KEYS:
+        found[key] = of_topics(scenario, key, params[key], cluster.release)
+    own = [cluster.broker_settings.get(one, {}) for one in cluster.brokers]
+    for key in {key for mine in own for key in mine if key in read}:
+        found[key] = [mine.get(key, read[key]) for mine in own]
+    return tuple(sorted((key, str(value)) for key, value in found.items()))
+
+
+def of_topics(scenario: Scenario, key: str, value: Param, release: str) -> list[Param]:
+    """The value that each topic's partitions apply.
+
+    Args:
+        scenario: its topics may have values of their own.
+        key: of topics.
+        value: the cluster's.
+        release: that says whether min.insync.replicas may be more than the replicas.
+    """
+    capped = key == MIN_ISR and rule_set_of(release).min_isr_capped
+    own = [(topic, topic.settings.get(key, value)) for topic in scenario.topics]
+    return [min(int(mine), most_replicas(topic)) if capped else mine for topic, mine in own]
+
+
+def most_replicas(topic: Topic) -> int:
+    """The most replicas of any partition: what is capped there is capped in all others too."""
+    return max((len(replicas) for replicas in topic.assignment.values()), default=0)
+
+
+def lowered(scenario: Scenario, reference: Scenario) -> tuple[str, ...]:
+    """What keeps an acknowledged record less surely than the reference does, for any topic.
+
+    What acks=all promises is that so many replicas have the record, and that one of them leads. So
+    it is ``min.insync.replicas`` where that is lower, ``unclean.leader.election.enable`` where that
+    is allowed and was not, ``acks`` where a producer no longer waits for all. Values are those that
+    topics apply, with the defaults of each release.
+
+    Args:
+        scenario: a configuration laid over the reference's cluster.
+        reference: the same topics; its release says whether min.insync.replicas may ask for more
+            than there are replicas.
+
+    Returns:
+        The keys; none if the promise is kept.
+    """
+    release = reference.cluster.release
+    both = zip(_promises(scenario, release), _promises(reference, release), strict=True)
+    return tuple(dict.fromkeys(key for (key, mine), (_, theirs) in both if mine < theirs))
+
+
+def _promises(scenario: Scenario, release: str) -> Iterator[tuple[str, int]]:
+    """Of each topic some keys with numbers: the larger each is, the better kept."""
+    params = resolved_params(scenario)
+    for value in of_topics(scenario, MIN_ISR, params[MIN_ISR], release):
+        yield MIN_ISR, int(value)
+    for allowed in of_topics(scenario, UNCLEAN, params[UNCLEAN], release):
+        yield UNCLEAN, not allowed
+    for topic in scenario.topics:
+        for stream in topic.produce:
+            yield "acks", stream.acks == "all"
