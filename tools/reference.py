@@ -220,21 +220,15 @@ def _history(switch: str) -> str:
 ALL = "all"
 
 
-def _range(releases: Sequence[str]) -> str:
-    """Rule sets in a few words; empty if there are none."""
+def _range(releases: Sequence[str], before_a_list: str = "") -> str:
+    """Rule sets in a few words, such as ``up to 2.1-2.6``; empty if there are none."""
     if tuple(releases) == RELEASES:
         return ALL
     if len(releases) > 1 and tuple(releases) == RELEASES[: len(releases)]:
         return f"up to {releases[-1]}"
     if len(releases) > 1 and tuple(releases) == RELEASES[RELEASES.index(releases[0]) :]:
         return f"from {releases[0]}"
-    return ", ".join(releases)
-
-
-def _spoken(releases: Sequence[str]) -> str:
-    """Rule sets behind a value: ``up to 2.1-2.6``, ``in 0.8.2, 2.1-2.6``."""
-    said = _range(releases)
-    return said if said.startswith(("up to", "from")) else f"in {said}"
+    return before_a_list + ", ".join(releases)
 
 
 def keys() -> str:
@@ -257,7 +251,7 @@ def keys() -> str:
             others: dict[str, list[str]] = {}
             for release, value in one.defaults.items():
                 others.setdefault(shown(value), []).append(release)
-            default += "".join(f"; `{v}` {_spoken(names)}" for v, names in others.items())
+            default += "".join(f"; `{v}` {_range(names, 'in ')}" for v, names in others.items())
             has = _range(one.rule_sets) or "a proposal"
             read = _range(one.read_by) or "nothing"
             has, read = "" if has == ALL else has, "" if read in (ALL, has) else read

@@ -144,15 +144,11 @@ class Soak:
         found = []
         for one in psutil.process_iter():
             try:
-                # Airflow's workers write their titles over the variables that they were given.
-                mine = one.environ().get("ISR_PIPELINE_HOME") == str(self.home)
-                if mine or any(
-                    Path(file.path).is_relative_to(self.home) for file in one.open_files()
-                ):
+                if works_on(one, self.home):
                     found.append(one)
             except psutil.Error:
                 continue
-        return [one for one in found if one.pid != os.getpid() and is_running(one)]
+        return [one for one in found if is_running(one)]
 
     def run(self, *arguments: str) -> str:
         """Run a command of ours to its end; what it said."""
@@ -384,6 +380,18 @@ def role(process: psutil.Process | None) -> str:
     if "isr_pipeline.host.supervisor" in words:
         return ROLES["together"]
     return next((name for part, name in ROLES.items() if part in words), "other")
+
+
+def works_on(process: psutil.Process, home: Path) -> bool:
+    """Whether a process, other than this one, was given a home or has a file of it open.
+
+    Airflow's workers write their titles over the variables that they were given.
+    """
+    if process.pid == os.getpid():
+        return False
+    if process.environ().get("ISR_PIPELINE_HOME") == str(home):
+        return True
+    return any(Path(file.path).is_relative_to(home) for file in process.open_files())
 
 
 def is_running(process: psutil.Process) -> bool:

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from isr_pipeline.home import REPOSITORY
+from tools.soak_nights import works_on
 
 EXPERIMENT = "smoke"
 COMMAND = [str(Path(sys.executable).parent / "isr-pipeline")]
@@ -108,29 +109,18 @@ class Site:
         found = []
         for one in psutil.process_iter():
             try:
-                if self._is_of(one) and one.status() != psutil.STATUS_ZOMBIE:
+                if works_on(one, self.home) and one.status() != psutil.STATUS_ZOMBIE:
                     found.append(" ".join(one.cmdline()))
             except psutil.Error:
                 continue
         return found
-
-    def _is_of(self, process: psutil.Process) -> bool:
-        """Whether it was given this home, or has a file of it open.
-
-        Airflow's workers write their titles over the variables that they were given.
-        """
-        if process.pid == os.getpid():
-            return False
-        if process.environ().get("ISR_PIPELINE_HOME") == str(self.home):
-            return True
-        return any(Path(one.path).is_relative_to(self.home) for one in process.open_files())
 
     def open_ports(self) -> list[str]:
         """Address and program of every port of this home that other machines can reach."""
         found = []
         for one in psutil.process_iter():
             try:
-                if not self._is_of(one):
+                if not works_on(one, self.home):
                     continue
                 for port in one.net_connections("inet"):
                     local = ipaddress.ip_address(port.laddr.ip) if port.laddr else None
