@@ -194,8 +194,8 @@ def _front() -> Iterable[Claim]:
     yield now(README, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     yield now(README, "is of {} scenarios", _largest("lag-limit"))
     yield from dated(
-        README, "2026-11-24", "`make finding` in a fresh clone",
-        "it took 173 s of processor time on 2026-11-24",
+        README, "2026-11-27", "`make finding` in a fresh clone",
+        "it took 246 s of processor time on 2026-11-27",
     )  # fmt: skip
     yield from dated(
         "docs/own-proposal.md", "today", "test_claims runs w12 under both rule sets",
