@@ -62,6 +62,7 @@ ROLES = {
 """Part of a command line -> how the process is called."""
 
 
+TOGETHER = "all together"
 DAG_ID = dag_id_of("smoke")
 
 
@@ -78,8 +79,8 @@ class Soak:
         nights: how many.
         variables: environment of every command.
         planned: after how many nights `make ui` is to be stopped or killed, and how.
-        memory: per start of `make ui`, per night that ended in it: role -> resident MB at most.
-        peak: role -> the most resident MB that were seen since the last night ended.
+        memory: per start of `make ui`, per night that ended in it: role -> MB at most.
+        peak: role -> the most MB that were seen since the last night ended.
         stores: after how many nights -> store -> MB.
         cuts: when `make ui` was stopped or killed, seconds since 1970, and how.
     """
@@ -180,13 +181,17 @@ class Soak:
     def look(self) -> None:
         """Note the memory of each program, as long as it is the most of this night.
 
-        A page that several processes share counts once: most of them are forks of one another.
+        Of a program that runs as several processes, the largest one counts; all together, a page
+        that several share counts once, since most of them are forks of one another. Pages of
+        files (libraries) count nowhere: how many share those is chance.
         """
         seen: dict[str, float] = defaultdict(float)
         for one in self.processes():
             try:
-                seen[role(one)] += one.memory_full_info().pss / 1e6
-            except psutil.Error:
+                whole, share = anonymous_mb(one.pid)
+                seen[role(one)] = max(seen[role(one)], whole)
+                seen[TOGETHER] += share
+            except (psutil.Error, OSError):
                 continue
         for name, size in seen.items():
             self.peak[name] = max(size, self.peak.get(name, 0.0))
@@ -244,7 +249,7 @@ class Soak:
                 done = states.count("success")
                 limit = time.monotonic() + NIGHT_SECONDS_MAX
                 self.note_night()
-                say(f"{done} of {self.nights} nights, {sum(self.memory[-1][-1].values()):.0f} MB")
+                say(f"{done} of {self.nights} nights, {self.memory[-1][-1][TOGETHER]:.0f} MB")
                 if done in (1, self.nights):
                     self.weigh(f"{done} nights" if done > 1 else "1 night")
                 if done in self.planned and done < self.nights:
@@ -325,7 +330,7 @@ class Soak:
         Raises:
             SoakError: a process grew more than it may.
         """
-        say("\nresident memory, MB at most in each night, and its growth after the third")
+        say("\nlargest process, MB at most in each night, and its growth after the third")
         grown = []
         for number, seen in enumerate(self.memory, 1):
             for name in sorted({name for one in seen for name in one}):
@@ -380,6 +385,13 @@ def role(process: psutil.Process | None) -> str:
     if "isr_pipeline.host.supervisor" in words:
         return ROLES["together"]
     return next((name for part, name in ROLES.items() if part in words), "other")
+
+
+def anonymous_mb(process_id: int) -> tuple[float, float]:
+    """Memory that a process has made: all that it sees, and its share of what forks see too."""
+    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text().splitlines()[1:]
+    kb = {name: int(value.split()[0]) for name, value in (line.split(":") for line in lines)}
+    return kb["Anonymous"] / 1e3, kb["Pss_Anon"] / 1e3
 
 
 def works_on(process: psutil.Process, home: Path) -> bool:

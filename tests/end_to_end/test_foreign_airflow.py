@@ -109,6 +109,8 @@ class Foreign:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.folder / "dags"),
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+            # Airflow 3.2 holds a SQLite for longer than the five seconds that others wait.
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self._airflow}/airflow.db?timeout=60",
             # On a busy machine the first file that asks for a Variable takes longer than usual.
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "120",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "180",
