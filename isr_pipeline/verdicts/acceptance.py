@@ -62,7 +62,7 @@ from isr_pipeline.verdicts.ledger import (
     absorbed,
 )
 from isr_pipeline.verdicts.looks import call
-from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, unusable_pairs
+from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, unusable_pairs
 from isr_pipeline.verdicts.record import (
     NightVerdict,
     Status,
@@ -73,17 +73,10 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
     from isr_pipeline.experiment.configurations import Configuration
-    from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.verdicts.baseline import Baseline
-    from isr_pipeline.verdicts.record import NightVerdict
 
-ConfirmRunner = Callable[["Plan", tuple[str, ...]], None]
+ConfirmRunner = Callable[[Plan, tuple[str, ...]], None]
 """Simulates the confirm panel of a plan for some config_ids and puts it into `outcomes`."""
 
 
@@ -269,14 +262,14 @@ def _entry(
     in_force, damage = before, ""
     if before is None:
         in_force, damage = _loaded(plan.experiment)
-    found = absorbed_by(plan, verdict, outcomes, chosen, in_force)
+    found = _absorbed_by(plan, verdict, chosen, in_force)
     confirm = _of_confirm(plan, outcomes, chosen)
     removed: tuple[str, ...] = ()
     if before is None and (record := _shown_or_none(plan.experiment)) is not None:
         kept = set(record.partners(plan.configurations).values())
         removed = tuple(one.name for one in record.configurations if one.config_id not in kept)
     return Entry(
-        **accepted.model_dump(exclude={"source"}),
+        **accepted.accepted_fields(),
         panel_digest=verdict.panel_digest,
         compared_with=found.against,
         absorbed=found.metrics,
@@ -334,7 +327,7 @@ def _whole(plan: Plan, accepted: Acceptance, outcomes: pd.DataFrame) -> _Writing
     source = find_source(plan.code_version, home)
     record = BaselineRecord(
         experiment=plan.experiment,
-        **accepted.model_dump(exclude={"source"}),
+        **accepted.accepted_fields(),
         panel_digest=plan.panel_digest,
         confirm_digest=plan.confirm_digest,
         configurations=tuple(_kept(one) for one in plan.configurations),
@@ -481,7 +474,7 @@ def _write(new: _Writing) -> BaselineRecord:
 
 
 @dataclass(frozen=True)
-class Absorption:
+class _Absorption:
     """What accepting some configurations of a night changes of the baseline.
 
     Attributes:
@@ -496,35 +489,23 @@ class Absorption:
     remark: str = ""
 
 
-def absorbed_by(
+def _absorbed_by(
     plan: Plan,
     verdict: NightVerdict,
-    outcomes: pd.DataFrame,
     chosen: Sequence[Configuration],
     baseline: Baseline | None,
-) -> Absorption:
-    """What accepting some configurations of a night changes of the baseline.
-
-    Args:
-        plan: of the night.
-        verdict: of the night; its statuses are taken where it is against this baseline.
-        outcomes: of the night.
-        chosen: what is accepted.
-        baseline: that is in force, None if there is none.
-    """
+) -> _Absorption:
+    """The changes; their statuses are the verdict's where it is against this baseline."""
     nothing: dict[str, AbsorbedMetrics] = {one.name: {} for one in chosen}
     if baseline is None:
-        return Absorption("", nothing)
+        return _Absorption("", nothing)
     if baseline.record.panel_digest != verdict.panel_digest:
-        return Absorption("", nothing, OTHER_PANEL)
+        return _Absorption("", nothing, OTHER_PANEL)
     settings = load_settings()
     newest = baseline.record.note().latest_at
     known = baseline.record.partners(plan.configurations)
     asked = {one.config_id: one.name for one in chosen if one.config_id in known}
-    scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
-    new = PanelOutcomes.from_frames(
-        outcomes[outcomes["panel"] == "regression"], scenarios, tuple(asked)
-    )
+    _, new = standing_panel(plan, tuple(asked))
     old = baseline_panel(baseline, "regression", tuple(known[one] for one in asked))
     broken = np.any(new.unusable | old.unusable, axis=0)
     ids = [one for column, one in enumerate(asked) if not broken[column]]
@@ -534,7 +515,7 @@ def absorbed_by(
         if config_id not in ids
     }
     if not ids:
-        return Absorption(newest, nothing | found)
+        return _Absorption(newest, nothing | found)
     called, _ = call(
         new.select(tuple(ids)),
         old.select(tuple(known[one] for one in ids)),
@@ -544,7 +525,7 @@ def absorbed_by(
     for config_id, metrics in zip(ids, called, strict=True):
         change = absorbed(metrics)
         found[asked[config_id]] = _as_judged(change, verdict, config_id) if is_judged else change
-    return Absorption(newest, nothing | found)
+    return _Absorption(newest, nothing | found)
 
 
 def _as_judged(found: AbsorbedMetrics, verdict: NightVerdict, config_id: str) -> AbsorbedMetrics:

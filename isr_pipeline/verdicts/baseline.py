@@ -34,7 +34,7 @@ from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
 from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, together
-from isr_pipeline.verdicts.record import BaselineNote, accept_command, load_verdict
+from isr_pipeline.verdicts.record import Accepted, BaselineNote, accept_command, load_verdict
 from isr_pipeline.worlds.columns import COUNTED
 
 if TYPE_CHECKING:
@@ -62,20 +62,13 @@ class BaselineDamaged(Refused):
     """The baseline is there and cannot be used; str() is the reason, one line."""
 
 
-class Acceptance(BaseModel):
+class Acceptance(Accepted):
     """Who accepted what, when and why.
 
     Attributes:
         source: name among the record's digests of the archive of the code's sources.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    night: str
-    accepted_by: str
-    accepted_at: str
-    why: str
-    code_version: str
     source: str
 
 
@@ -95,7 +88,7 @@ class BaselineConfiguration(BaseModel):
     alone: Acceptance | None = None
 
 
-class BaselineRecord(BaseModel):
+class BaselineRecord(Accepted):
     """``baseline.json``.
 
     Attributes:
@@ -104,14 +97,7 @@ class BaselineRecord(BaseModel):
         format: `FORMAT`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     experiment: str
-    night: str
-    accepted_by: str
-    accepted_at: str
-    why: str
-    code_version: str
     panel_digest: str
     confirm_digest: str
     configurations: tuple[BaselineConfiguration, ...]
@@ -122,14 +108,7 @@ class BaselineRecord(BaseModel):
     @property
     def whole(self) -> Acceptance:
         """The acceptance of the whole night."""
-        return Acceptance(
-            night=self.night,
-            accepted_by=self.accepted_by,
-            accepted_at=self.accepted_at,
-            why=self.why,
-            code_version=self.code_version,
-            source=WHOLE_SOURCE,
-        )
+        return Acceptance(**self.accepted_fields(), source=WHOLE_SOURCE)
 
     @property
     def acceptances(self) -> tuple[Acceptance, ...]:
@@ -157,11 +136,7 @@ class BaselineRecord(BaseModel):
     def note(self) -> BaselineNote:
         """Return the part that goes into a night's verdict."""
         return BaselineNote(
-            night=self.night,
-            accepted_by=self.accepted_by,
-            accepted_at=self.accepted_at,
-            why=self.why,
-            code_version=self.code_version,
+            **self.accepted_fields(),
             panel_digest=self.panel_digest,
             latest_at=max(one.accepted_at for one in self.acceptances),
         )

@@ -139,8 +139,8 @@ def compare(
         settings: which metrics, how many flips.
         share: of the settings' error levels that p-values will be compared with.
     """
-    sides = sides_of(new, old, settings)
-    metrics, left, right = sides.metrics, sides.left, sides.right
+    paired = paired_columns(new, old, settings)
+    metrics, left, right = paired.metrics, paired.left, paired.right
     shape = (len(metrics), len(new.config_ids))
     differences = paired_differences(left, right, new.weights)
     copy_of = _copies(left, right, shape[1])
@@ -148,7 +148,7 @@ def compare(
     statistics = (
         differences,
         _every_scenario_as_one(differences, new, old, metrics),
-        np.where(differences != 0, sides.as_judged(new.weights), 0.0),
+        np.where(differences != 0, paired.as_judged(new.weights), 0.0),
     )
     names, labels = np.unique(np.array(new.strata), return_inverse=True)
     tails = sign_flip(
@@ -162,10 +162,10 @@ def compare(
         / max(1, len(distinct)),
     )
     same = np.hstack([new.values[name] == old.values[name] for name in metrics])
-    whole = _sizes(sides, new, np.ones((1, len(new.weights))))
+    whole = _sizes(paired, new, np.ones((1, len(new.weights))))
     total, baseline_total = new.weights @ left, new.weights @ right
     members = (labels == np.arange(len(names))[:, None]).astype(float)
-    within = _sizes(sides, new, members)
+    within = _sizes(paired, new, members)
     in_strata = (len(names), *shape)
     risen, fallen = (differences > 0).astype(float), (differences < 0).astype(float)
     return Comparison(
@@ -200,7 +200,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Sides:
+class PairedColumns:
     """Every metric of every configuration as a column, metric after metric: (n, M c) each.
 
     Attributes:
@@ -222,7 +222,9 @@ class Sides:
         return np.asarray(weights[:, None] * parts)
 
 
-def sides_of(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) -> Sides:
+def paired_columns(
+    new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings
+) -> PairedColumns:
     """Arrange two sets of outcomes as columns.
 
     Raises:
@@ -241,24 +243,26 @@ def sides_of(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings) 
     )
     latencies = np.repeat([is_latency(name) for name in metrics], width)
     logarithms = np.where(latencies, np.log((left + floors) / (right + floors)), 0.0)
-    return Sides(metrics, left, right, latencies, logarithms)
+    return PairedColumns(metrics, left, right, latencies, logarithms)
 
 
-def _sizes(sides: Sides, new: PanelOutcomes, members: Floats) -> tuple[Floats, Floats, Floats]:
+def _sizes(
+    paired: PairedColumns, new: PanelOutcomes, members: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Means of both sides and the ratio in parts of the panel, (P, M c) each.
 
     Args:
-        sides: the columns.
+        paired: the columns.
         new: with the weights.
         members: (P, n) 1 where a scenario is in a part.
     """
     weights = members * new.weights
     width = len(new.config_ids)
-    units = np.column_stack([new.divisors(name) for name in sides.metrics])
+    units = np.column_stack([new.divisors(name) for name in paired.metrics])
     divisor = np.repeat(weights @ units, width, axis=1)
-    left, right = weights @ sides.left, weights @ sides.right
-    geometric = np.exp(weights @ sides.logarithms / weights.sum(axis=1, keepdims=True))
-    quotient = np.where(sides.latencies[None, :], geometric, ratio(left, right))
+    left, right = weights @ paired.left, weights @ paired.right
+    geometric = np.exp(weights @ paired.logarithms / weights.sum(axis=1, keepdims=True))
+    quotient = np.where(paired.latencies[None, :], geometric, ratio(left, right))
     return left / divisor, right / divisor, quotient
 
 
@@ -354,7 +358,7 @@ def intervals(
             one for all; strata have :data:`ONE_SIDED`.
         in_strata: False if only those of the whole panel are wanted.
     """
-    sides = sides_of(new, old, settings)
+    paired = paired_columns(new, old, settings)
     shape = found.worse.shape
     distinct = np.unique(found.copy_of)
     differs = distinct[~found.identical.ravel()[distinct]]
@@ -366,7 +370,7 @@ def intervals(
     for index, rows in enumerate(parts):
         if not len(differs):
             break
-        halves = _halves(sides, new, differs, rows, settings)
+        halves = _halves(paired, new, differs, rows, settings)
         wanted = levels if index == 0 else (ONE_SIDED, ONE_SIDED)
         ends = [np.broadcast_to(one, shape).ravel()[differs] for one in wanted]
         flat = [one[index].ravel() for one in (low, high, margin)]
@@ -415,21 +419,21 @@ LOGARITHM, RATIO, DIFFERENCE = 0, 1, 2
 
 
 def _halves(
-    sides: Sides, new: PanelOutcomes, columns: Ints, rows: Ints, settings: VerdictSettings
+    paired: PairedColumns, new: PanelOutcomes, columns: Ints, rows: Ints, settings: VerdictSettings
 ) -> _Halves:
     width = len(new.config_ids)
     weights = new.weights[rows, None]
     above, below = np.empty((len(rows), len(columns))), np.empty((len(rows), len(columns)))
     kind, limits = np.empty(len(columns), dtype=np.int64), np.empty(len(columns))
     before = np.ones(len(columns))
-    for index, metric in enumerate(sides.metrics):
+    for index, metric in enumerate(paired.metrics):
         mine = np.flatnonzero(columns // width == index)
         these = np.ix_(rows, columns[mine])
         if is_latency(metric):
-            above[:, mine], below[:, mine] = weights * sides.logarithms[these], weights
+            above[:, mine], below[:, mine] = weights * paired.logarithms[these], weights
             kind[mine], limits[mine] = LOGARITHM, np.log(settings.ratio_min)
             continue
-        left, right = weights * sides.left[these], weights * sides.right[these]
+        left, right = weights * paired.left[these], weights * paired.right[these]
         units = weights * new.divisors(metric)[rows, None]
         floor = settings.metrics[metric].floor
         before[mine] = right.sum(axis=0) / units.sum()

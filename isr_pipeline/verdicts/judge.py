@@ -36,7 +36,7 @@ from isr_pipeline.verdicts.record import (
     verdict_path,
     worst,
 )
-from isr_pipeline.verdicts.reference import against_reference, recalled, undecided
+from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
 from isr_pipeline.worlds.columns import METRICS
@@ -98,7 +98,7 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         note=_note(plan.experiment),
         pending=True,
     )
-    against = recalled(plan, against_reference(plan, tonight, settings), settings)
+    against = kept_comparisons(plan, against_reference(plan, tonight, settings), settings)
     verdict = verdict.model_copy(
         update={"against_reference": against, "awaits_reference": undecided(plan, against)}
     )

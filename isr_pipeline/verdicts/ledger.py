@@ -21,7 +21,7 @@ from isr_pipeline.files.words import counted
 from isr_pipeline.home import Home
 from isr_pipeline.storage.remote import RemotePath
 from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.record import MetricVerdict, Status
+from isr_pipeline.verdicts.record import Accepted, MetricVerdict, Status
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Absorbed(BaseModel):
         return _change(metric, self.ratio, self.baseline_value, self.value)
 
 
-class Entry(BaseModel):
+class Entry(Accepted):
     """One acceptance, one line of the ledger.
 
     Attributes:
@@ -83,11 +83,6 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    night: str
-    accepted_by: str
-    accepted_at: str
-    why: str
-    code_version: str
     panel_digest: str
     compared_with: str = ""
     absorbed: dict[str, dict[str, Absorbed]]

@@ -32,7 +32,7 @@ from isr_pipeline.verdicts.comparison import (
     Intervals,
     compare,
     intervals,
-    sides_of,
+    paired_columns,
 )
 from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
 from isr_pipeline.verdicts.quantities import Size, fall_matters, is_latency, rise_matters
@@ -165,7 +165,7 @@ def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, sha
         float(new.weights.sum()) if is_latency(name) else mean_divisor(new, name, new.weights)
         for name in found.metrics
     ]
-    judged = sides_of(new, old, settings).as_judged(new.weights)
+    judged = paired_columns(new, old, settings).as_judged(new.weights)
     return _Look(
         settings=settings,
         found=found,

@@ -10,7 +10,7 @@ import json
 import shlex
 from collections import Counter
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -523,18 +523,27 @@ class StageVerdict(_Record):
     answered: int = 0
 
 
-class BaselineNote(_Record):
-    """Which baseline a night was compared with; see ``baseline.json``.
-
-    Attributes:
-        latest_at: when a configuration of it was last accepted alone; empty if none was.
-    """
+class Accepted(_Record):
+    """Which night was accepted, by whom, when (UTC) and why, and which code made it."""
 
     night: str
     accepted_by: str
     accepted_at: str
     why: str
     code_version: str
+
+    def accepted_fields(self) -> dict[str, Any]:
+        """These fields alone."""
+        return self.model_dump(include=set(Accepted.model_fields))
+
+
+class BaselineNote(Accepted):
+    """Which baseline a night was compared with; see ``baseline.json``.
+
+    Attributes:
+        latest_at: when a configuration of it was last accepted alone; empty if none was.
+    """
+
     panel_digest: str
     latest_at: str = ""
 

@@ -256,7 +256,9 @@ def _difference(one: MetricVerdict, by: _By) -> Difference:
         high=one.ratio_high,
         q=one.q,
         newly=one.newly,
-        decided_by=decided_by(one, by.scenarios, by.settings) if word is Word.UNDECIDED else None,
+        decided_by=scenarios_needed(one, by.scenarios, by.settings)
+        if word is Word.UNDECIDED
+        else None,
         strata=tuple(_in_stratum(each) for each in one.strata if each.status in OF_STRATA),
     )
 
@@ -308,7 +310,7 @@ def _at(ratio: float, size: Size) -> Size:
     return Size(size.metric, ratio * size.before, size.before, ratio)
 
 
-def decided_by(one: MetricVerdict, scenarios: int, settings: VerdictSettings) -> int | None:
+def scenarios_needed(one: MetricVerdict, scenarios: int, settings: VerdictSettings) -> int | None:
     """About how many scenarios decide what these leave open, unless it is just what matters.
 
     An interval narrows with the root of their number. Where either half of it is half of what
@@ -337,26 +339,26 @@ def decided_by(one: MetricVerdict, scenarios: int, settings: VerdictSettings) ->
     return unit * math.ceil(wanted / unit)
 
 
-FORMAT = 1
-"""Number of the format of the file: one more when an older one cannot be read any more."""
+KEPT_FORMAT = 1
+"""Number of the format of kept comparisons: one more when older ones cannot be read any more."""
 
 DRAWN_FROM = frozenset({"seed", "cluster", "profile", "horizon_ms", "warmup_ms", "budget"})
 """Fields of an experiment that say which scenarios a night may look at."""
 
 
-class Comparisons(Strict):
+class KeptComparisons(Strict):
     """The file of an experiment.
 
     Attributes:
-        made: :func:`digest` -> what was said; each has the night that it was said in.
-        format: `FORMAT`.
+        made: :func:`_comparison_digest` -> what was said; each has the night that it was said in.
+        format: `KEPT_FORMAT`.
     """
 
     made: dict[str, AgainstReference]
     format: int
 
 
-def digest(plan: Plan, config_id: str, settings: VerdictSettings) -> str:
+def _comparison_digest(plan: Plan, config_id: str, settings: VerdictSettings) -> str:
     """SHA-256 over all that a comparison with the reference follows from.
 
     Args:
@@ -375,17 +377,17 @@ def digest(plan: Plan, config_id: str, settings: VerdictSettings) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def recalled(
+def kept_comparisons(
     plan: Plan, against: tuple[AgainstReference, ...], settings: VerdictSettings
 ) -> tuple[AgainstReference, ...]:
     """What was said of the same comparison before, instead of what the standing panel says."""
-    made = _read(_path(plan.experiment))
+    made = _read_kept(_kept_file(plan.experiment))
     if not made:
         return against
     known = {
         config_id: made[key]
         for config_id in plan.asked
-        if (key := digest(plan, config_id, settings)) in made
+        if (key := _comparison_digest(plan, config_id, settings)) in made
     }
     return tuple(
         known[one.config_id].model_copy(update={"name": one.name})
@@ -395,7 +397,7 @@ def recalled(
     )
 
 
-def keep(plan: Plan, verdict: NightVerdict, settings: VerdictSettings) -> None:
+def keep_comparisons(plan: Plan, verdict: NightVerdict, settings: VerdictSettings) -> None:
     """Keep what a decided night says of what was asked; what its experiment had before goes.
 
     What is undecided is kept as well: the budget is spent. Unless something was open against the
@@ -405,7 +407,7 @@ def keep(plan: Plan, verdict: NightVerdict, settings: VerdictSettings) -> None:
         stage.configurations for stage in verdict.stages
     )
     made = {
-        digest(plan, one.config_id, settings): one.model_copy(
+        _comparison_digest(plan, one.config_id, settings): one.model_copy(
             update={"night": one.night or plan.night}
         )
         for one in verdict.against_reference
@@ -413,21 +415,21 @@ def keep(plan: Plan, verdict: NightVerdict, settings: VerdictSettings) -> None:
         and not one.problem
         and not (verdict.stopped and shared and one.is_open)
     }
-    path = _path(plan.experiment)
-    if made and made != _read(path):
-        text = Comparisons(made=made, format=FORMAT).model_dump_json(indent=1)
-        write_whole(path, text + "\n")
+    file = _kept_file(plan.experiment)
+    if made and made != _read_kept(file):
+        text = KeptComparisons(made=made, format=KEPT_FORMAT).model_dump_json(indent=1)
+        write_whole(file, text + "\n")
 
 
-def _path(experiment: str) -> Place:
+def _kept_file(experiment: str) -> Place:
     return Home.from_environment().made / "comparisons" / f"{experiment}.json"
 
 
-def _read(path: Place) -> dict[str, AgainstReference]:
+def _read_kept(file: Place) -> dict[str, AgainstReference]:
     """What is kept; nothing where the file is damaged or of another format: it is made again."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return Comparisons.model_validate(raw).made if format_of(raw) == FORMAT else {}
+        raw = json.loads(file.read_text(encoding="utf-8"))
+        return KeptComparisons.model_validate(raw).made if format_of(raw) == KEPT_FORMAT else {}
     except (FileNotFoundError, ValueError):
         return {}
 

@@ -36,7 +36,7 @@ from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import judge, reference
 from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import judged_at_s
-from isr_pipeline.verdicts.comparison import ONE_SIDED, sides_of
+from isr_pipeline.verdicts.comparison import ONE_SIDED, paired_columns
 from isr_pipeline.verdicts.looks import Look, Power, call_open, looks
 from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, together
 from isr_pipeline.verdicts.quantities import is_latency
@@ -223,7 +223,7 @@ def decide(plan: Plan) -> NightVerdict:
             f"night {plan.night} of {plan.experiment}: panel {missing} of "
             f"{len(verdict.awaiting)} undecided configurations was never looked at"
         )
-    reference.keep(plan, verdict, load_settings())
+    reference.keep_comparisons(plan, verdict, load_settings())
     return verdict
 
 
@@ -368,7 +368,7 @@ def variances(
         away from the ratio, the one more among them), over the square of the margin. A question
         without a margin has none.
     """
-    sides = sides_of(new, old, settings)
+    paired = paired_columns(new, old, settings)
     width = len(new.config_ids)
     labels = np.array(new.strata)
     members = np.array([labels == name for name in strata], dtype=float)
@@ -376,19 +376,19 @@ def variances(
     shares = members @ new.weights / new.weights.sum()
     found = np.zeros((len(asked), len(strata)))
     for row, (metric, config_id) in enumerate(asked):
-        column = sides.metrics.index(metric) * width + new.column(config_id)
+        column = paired.metrics.index(metric) * width + new.column(config_id)
         if is_latency(metric):
-            logarithms = sides.logarithms[:, column]
+            logarithms = paired.logarithms[:, column]
             away = logarithms - new.weights @ logarithms / new.weights.sum()
             margin = math.log(settings.ratio_min)
         else:
             factor = new.divisors(metric)
-            left, right = sides.left[:, column] / factor, sides.right[:, column] / factor
+            left, right = paired.left[:, column] / factor, paired.right[:, column] / factor
             before = float(new.weights @ right) / float(new.weights.sum())
             after = float(new.weights @ left) / float(new.weights.sum())
             away = left - (after / before if before else 1.0) * right
             margin = max((settings.ratio_min - 1.0) * before, settings.metrics[metric].floor)
-        differs = sides.left[:, column] != sides.right[:, column]
+        differs = paired.left[:, column] != paired.right[:, column]
         if margin > 0.0 and differs.any():
             moved = (new.weights * away / new.weights.sum()) ** 2  # of the panel's mean, by each
             sums = shares**2 * (members @ away**2) + counts**2 * float(moved[differs].mean())
