@@ -32,7 +32,8 @@ Say = Callable[[str], None]
 """Told which part of some work is being done."""
 
 BAR_CELLS = 24
-_PAIRS = re.compile(r"pairs (\d+)/(\d+)")
+_DONE = re.compile(r"\bprogress (\d+)/(\d+): ")
+"""How a job's line begins that says how far it is (:mod:`isr_pipeline.jobs.progress`)."""
 
 
 class Progress:
@@ -192,11 +193,11 @@ class PassingLine:
         self._shown = False
 
     def show(self, text: str, out: TextIO) -> bool:
-        """Show a line until the next; False where there is no terminal, or all pairs are done."""
-        pairs = _PAIRS.search(text)
-        if not out.isatty() or pairs is None or pairs[1] == pairs[2]:
+        """Show a line until the next; False where there is no terminal, or all is done."""
+        done = _DONE.search(text)
+        if not out.isatty() or done is None or done[1] == done[2]:
             return False
-        filled = BAR_CELLS * int(pairs[1]) // max(int(pairs[2]), 1)
+        filled = BAR_CELLS * int(done[1]) // max(int(done[2]), 1)
         line = f"    {'━' * filled}{'╌' * (BAR_CELLS - filled)} {text}"
         width = shutil.get_terminal_size().columns
         with self._lock:
@@ -215,7 +216,7 @@ class PassingLine:
 
 def is_progress(text: str) -> bool:
     """Whether a job's line says how far it is."""
-    return "pairs/s" in text or text.startswith("compiling")
+    return _DONE.search(text) is not None
 
 
 class Listener(io.TextIOBase):

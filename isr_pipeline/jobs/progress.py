@@ -33,7 +33,7 @@ class Progress:
 
     Args:
         spark: the session whose workers count.
-        what: first words of each line, such as the shard's name.
+        what: what each line names, such as the shard's name.
         pairs: how many pairs there are.
         cost: their expected cost in any unit; time left follows from it.
     """
@@ -67,7 +67,7 @@ class Progress:
         print_line(self.line())
 
     def line(self) -> str:
-        """``regression/kraft: pairs 1200/8000, 310 pairs/s, 22 s left``.
+        """``progress 1200/8000: regression/kraft, 310 pairs/s, 22 s left``.
 
         The rate and the time left are those of the last count: while tasks run nothing is counted,
         and a rate that sinks with every second of waiting would say that the work got slower.
@@ -79,7 +79,7 @@ class Progress:
         elapsed = max(self._counted_at - self._started, 1e-9)
         rate = done / elapsed
         in_words = f"{rate:.0f}" if rate >= 10 or not done else f"{rate:.1f}"
-        head = f"{self._what}: pairs {done}/{self._pairs}, {in_words} pairs/s"
+        head = f"progress {done}/{self._pairs}: {self._what}, {in_words} pairs/s"
         if done >= self._pairs:
             return f"{head}, done in {elapsed:.1f} s"
         share = self.cost_done.value / self._cost if self._cost else 0.0

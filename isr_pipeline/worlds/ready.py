@@ -26,7 +26,8 @@ def compile_kernel() -> None:
     """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
     if _mark().exists():
         return
-    sys.stdout.write("compiling the kernel (about a minute, again only when its sources change)\n")
+    said = "compiling the kernel (about a minute, again only when its sources change)"
+    sys.stdout.write(f"progress 0/1: {said}\n")
     _run_smallest()
     _mark().touch()
 

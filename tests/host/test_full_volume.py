@@ -93,7 +93,7 @@ class TestLog:
     def test_what_it_does_not_take(self) -> None:
         """The terminal still hears how far the step is."""
         heard: list[str] = []
-        line = "confirm/all: pairs 8/8, 7 pairs/s, done in 1.1 s"
+        line = "progress 8/8: confirm/all, 7 pairs/s, done in 1.1 s"
         with contextlib.suppress(OSError), Path("/dev/full").open("w", buffering=1) as log:
             said = Listener(log, heard.append)
             said.write(f"{line}\n")

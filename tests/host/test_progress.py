@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 
 from isr_pipeline.host import progress
-from isr_pipeline.host.progress import PassingLine, Progress, watched
+from isr_pipeline.host.progress import PassingLine, Progress, is_progress, watched
+from isr_pipeline.worlds import ready
 
 
 class Terminal(io.StringIO):
@@ -141,16 +143,29 @@ class TestTerminal:
         assert out.getvalue().rstrip().endswith("\x1b[2K")
 
 
+class TestJobs:
+    """What a job says of how far it is."""
+
+    def test_a_kernel_that_is_compiled(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It takes a minute, so whoever waits is told."""
+        monkeypatch.setattr(ready, "_mark", lambda: tmp_path / "compiled")
+        monkeypatch.setattr(ready, "_run_smallest", lambda: None)
+        ready.compile_kernel()
+        assert is_progress(capsys.readouterr().out)
+
+
 class TestPassingLine:
     """A night's shard."""
 
-    LINE = "regression/kraft: pairs 6/24, 19 pairs/s, 1 s left"
+    LINE = "progress 6/24: regression/kraft, 19 pairs/s, 1 s left"
 
     def test_in_a_terminal(self) -> None:
         """A bar before the line, which the next one takes away."""
         line, out = PassingLine(), Terminal()
         assert line.show(self.LINE, out)
-        assert f"{'━' * 6}{'╌' * 18} regression/kraft: pairs 6/24" in out.getvalue()
+        assert f"{'━' * 6}{'╌' * 18} progress 6/24: regression/kraft" in out.getvalue()
         line.clear(out)
         line.clear(out)
         assert out.getvalue().endswith("\r\x1b[2K")
@@ -160,8 +175,8 @@ class TestPassingLine:
         ("text", "out"),
         [
             (LINE, io.StringIO()),
-            ("regression/kraft: pairs 24/24, 19 pairs/s, done in 1.3 s", Terminal()),
-            ("compiling the kernel", Terminal()),
+            ("progress 24/24: regression/kraft, 19 pairs/s, done in 1.3 s", Terminal()),
+            ("26/11/26 WARN TaskSetManager: Lost task", Terminal()),
         ],
     )
     def test_lines_that_stay(self, text: str, out: io.StringIO) -> None:

@@ -78,13 +78,13 @@ class TestConfirm:
 
         def spark(_: list[str]) -> None:
             sys.stdout.write("26/11/26 WARN TaskSetManager: Lost task\n")
-            sys.stdout.write("confirm: pairs 10/40, 131 pairs/s, 2 s left\n")
+            sys.stdout.write("progress 10/40: confirm, 131 pairs/s, 2 s left\n")
 
         said: list[str] = []
         simulate_confirm(spark, World().plan(NIGHT), ("id-today",), say=said.append)
         assert said == [
             "simulates its confirm panel",
-            "confirm: pairs 10/40, 131 pairs/s, 2 s left",
+            "progress 10/40: confirm, 131 pairs/s, 2 s left",
         ]
         assert capsys.readouterr().out == ""
 

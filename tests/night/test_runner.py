@@ -68,9 +68,9 @@ class TestTail:
         tail.follow(before)
         tail.follow(now)
         tail.end(before)
-        now.write_text(log_line("regression/all: pairs 1/2, 1 pairs/s, 1 s left"))
+        now.write_text(log_line("progress 1/2: regression/all, 1 pairs/s, 1 s left"))
         tail.end(now)
-        assert "pairs 1/2" in capsys.readouterr().out
+        assert "progress 1/2" in capsys.readouterr().out
 
 
 class TestMark:

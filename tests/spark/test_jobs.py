@@ -170,8 +170,8 @@ class TestParts:
         assert not store.has_table("outcomes", "smoke", NIGHT, made.plan.root)
         pairs = made.plan.panels["regression"] * len(first.config_ids)
         assert lines[0].startswith(f"regression/{first.name}: ")
-        own = [line for line in lines if line.startswith("regression/")]
-        assert f"pairs {pairs}/{pairs}, " in own[-1]
+        own = [line for line in lines if line.startswith("progress ")]
+        assert own[-1].startswith(f"progress {pairs}/{pairs}: regression/{first.name}, ")
 
     def test_fewer_rows_than_planned(
         self, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -278,12 +278,14 @@ class TestProgress:
     def test_lines(self, spark: SparkSession) -> None:
         """Before, in the middle, at the end."""
         told = Progress(spark, "regression/x", 8, 100.0)
-        assert told.line().startswith("regression/x: pairs 0/8, 0 pairs/s, time left not known yet")
+        assert told.line().startswith(
+            "progress 0/8: regression/x, 0 pairs/s, time left not known yet"
+        )
         told.pairs_done.add(2)
         told.cost_done.add(50.0)
         assert told.line().endswith(" s left")
         told.pairs_done.add(6)
-        assert told.line().startswith("regression/x: pairs 8/8, ")
+        assert told.line().startswith("progress 8/8: regression/x, ")
         assert ", done in " in told.line()
 
     def test_time_left_falls_while_nothing_ends(
@@ -298,5 +300,5 @@ class TestProgress:
         said = []
         for clock[0] in (1040.0, 1070.0, 1085.0):
             said.append(told.line())
-        head = "regression/x: pairs 4/8, 0.1 pairs/s, "
+        head = "progress 4/8: regression/x, 0.1 pairs/s, "
         assert said == [f"{head}40 s left", f"{head}10 s left", f"{head}longer than expected"]
