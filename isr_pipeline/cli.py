@@ -323,29 +323,16 @@ def night_prune(
 @baseline_app.command("show")
 def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """Say which night is the baseline, and who accepted it, when and why."""
-    from isr_pipeline.verdicts.baseline import damages, show  # noqa: PLC0415
+    from isr_pipeline.report.terminal import baseline_lines  # noqa: PLC0415
+    from isr_pipeline.verdicts.baseline import show  # noqa: PLC0415
 
     name = _known(experiment)
     record = show(name)
     if as_json:
         _print_json(record.model_dump(mode="json") if record else None)
-    elif record is None:
-        from isr_pipeline.verdicts.record import accept_command  # noqa: PLC0415
-
-        _say(f"{name}: no baseline yet; accept one: {accept_command(name, 'NIGHT')}")
-    else:
-        _say(
-            f"{name}: night {record.night}, accepted by {record.accepted_by} "
-            f"at {record.accepted_at}: {record.why}"
-        )
-        for one in record.configurations:
-            if one.alone is not None:
-                _say(
-                    f"  {one.name}: night {one.alone.night}, accepted by {one.alone.accepted_by} "
-                    f"at {one.alone.accepted_at}: {one.alone.why}"
-                )
-        for line in damages(record):
-            _say(f"  {line}")
+        return
+    for line in baseline_lines(name, record):
+        _say(line)
 
 
 @baseline_app.command("accept")
@@ -385,32 +372,22 @@ def baseline_accept(
 @baseline_app.command("ledger")
 def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
     """List every acceptance, what each absorbed, and what they add up to."""
+    from isr_pipeline.report.terminal import ledger_lines  # noqa: PLC0415
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415
 
     name = _known(experiment)
     entries = ledger.read(name)
-    summed = ledger.compounded(entries)
     if as_json:
         _print_json(
             {
                 "acceptances": [one.model_dump(mode="json") for one in entries],
                 "lines_lost": ledger.lines_lost(name),
-                "compounded": [one.model_dump(mode="json") for one in summed],
+                "compounded": [one.model_dump(mode="json") for one in ledger.compounded(entries)],
             }
         )
         return
-    lost = ledger.lines_lost(name)
-    if lost:
-        lines = "1 line" if lost == 1 else f"each of {lost} lines"
-        _say(f"{name}: {lines} of {ledger.path(name)} cannot be read and is passed over")
-    if not entries:
-        _say(f"{name}: nothing was accepted yet")
-    for one in entries:
-        _say(f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}")
-        for line in one.lines():
-            _say(f"    {line}")
-    for total in summed:
-        _say(f"in all  {total.text}")
+    for line in ledger_lines(name, entries):
+        _say(line)
 
 
 # -- experiments and scenarios ----------------------------------------------------------------

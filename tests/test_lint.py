@@ -38,14 +38,6 @@ class TestSizes:
         """A thousand lines are allowed."""
         assert len(list(lint.long_file(source(lines * "x = 1\n")))) == found
 
-    def test_a_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With a reason a file may be longer; one that is not needs none."""
-        monkeypatch.setitem(lint.LONG, "isr_pipeline/x.py", "because")
-        assert list(lint.long_file(source(1_001 * "x = 1\n"))) == []
-        assert list(lint.long_file(source("x = 1\n"))) == [
-            "isr_pipeline/x.py: 1 lines need no reason in LONG"
-        ]
-
 
 class TestDead:
     """Declarations."""

@@ -1,7 +1,7 @@
 """What ruff has no rule for: ``python tools/lint.py``, a part of ``make lint``.
 
 * A function has at most 70 lines, its docstring among them.
-* A file has at most 1 000 lines, unless `LONG` says why.
+* A file has at most 1 000 lines.
 * What the product declares is used by the product: a name that stands only where it is declared,
   or elsewhere in tests alone, is dead. Used is what is named anywhere else in the sources; what a
   decorator hands to somebody (a command, a type told to numba) counts as used.
@@ -24,11 +24,6 @@ FILE_LINES_MAX = 1_000
 
 PRODUCT = ("isr_pipeline", "dags", "spark_jobs", "tools", "benchmarks")
 EVERYTHING = (*PRODUCT, "tests")
-
-LONG: dict[str, str] = {
-    "isr_pipeline/cli.py": "one function a command, most of it the help of its options",
-}
-"""File of more lines than others may have -> why."""
 
 LOOKED_FOR: dict[str, tuple[str, ...]] = {
     "ast": ("visit_*",),
@@ -90,12 +85,10 @@ def long_functions(source: Source) -> Iterator[str]:
 
 
 def long_file(source: Source) -> Iterator[str]:
-    """A file with too many lines, or with a reason that it no longer needs."""
-    lines, reason = source.text.count("\n"), LONG.get(source.name)
-    if lines > FILE_LINES_MAX and reason is None:
-        yield f"{source.name}: {lines} lines, at most {FILE_LINES_MAX}, or a reason in LONG"
-    if lines <= FILE_LINES_MAX and reason is not None:
-        yield f"{source.name}: {lines} lines need no reason in LONG"
+    """A file with too many lines."""
+    lines = source.text.count("\n")
+    if lines > FILE_LINES_MAX:
+        yield f"{source.name}: {lines} lines, at most {FILE_LINES_MAX}"
 
 
 def declared(source: Source) -> Iterator[tuple[str, int]]:

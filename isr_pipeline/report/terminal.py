@@ -1,4 +1,4 @@
-"""Tables for the terminal: a night, and one simulated scenario."""
+"""What the terminal shows: a night, a baseline, its ledger, one simulated scenario."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from rich.text import Text
 
 from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
-from isr_pipeline.verdicts import quantities
-from isr_pipeline.verdicts.record import WORST_FIRST, AgainstReference
+from isr_pipeline.verdicts import ledger, quantities
+from isr_pipeline.verdicts.baseline import damages
+from isr_pipeline.verdicts.record import WORST_FIRST, AgainstReference, accept_command
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isr_pipeline.report.story import Story
+    from isr_pipeline.verdicts.baseline import BaselineRecord
+    from isr_pipeline.verdicts.ledger import Entry
+    from isr_pipeline.verdicts.record import Accepted
 
 COLOURS = {
     "regressed": "bold red",
@@ -213,6 +217,49 @@ def _configurations(configs: list[dict[str, Any]], weaker: dict[str, str]) -> Ta
         mark = Text(f"\n{weaker[one['name']]}", "bold red") if one["name"] in weaker else Text()
         table.add_row(Text(one["name"]) + mark, *numbers, said)
     return table
+
+
+def baseline_lines(experiment: str, record: BaselineRecord | None) -> Iterator[str]:
+    """Which night is the baseline, and who accepted it, when and why; then what is damaged.
+
+    Args:
+        experiment: its name.
+        record: the baseline; None where nothing was accepted yet.
+    """
+    if record is None:
+        yield f"{experiment}: no baseline yet; accept one: {accept_command(experiment, 'NIGHT')}"
+        return
+    yield f"{experiment}: {_acceptance(record)}"
+    for one in record.configurations:
+        if one.alone is not None:
+            yield f"  {one.name}: {_acceptance(one.alone)}"
+    for line in damages(record):
+        yield f"  {line}"
+
+
+def _acceptance(one: Accepted) -> str:
+    return f"night {one.night}, accepted by {one.accepted_by} at {one.accepted_at}: {one.why}"
+
+
+def ledger_lines(experiment: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """Every acceptance, what each absorbed, and what they add up to.
+
+    Args:
+        experiment: its name.
+        entries: of its ledger, in order.
+    """
+    lost = ledger.lines_lost(experiment)
+    if lost:
+        lines = "1 line" if lost == 1 else f"each of {lost} lines"
+        file = ledger.path(experiment)
+        yield f"{experiment}: {lines} of {file} cannot be read and is passed over"
+    if not entries:
+        yield f"{experiment}: nothing was accepted yet"
+    for one in entries:
+        yield f"{one.accepted_at}  night {one.night}, by {one.accepted_by}: {one.why}"
+        yield from (f"    {line}" for line in one.lines())
+    for total in ledger.compounded(entries):
+        yield f"in all  {total.text}"
 
 
 def print_run(story: Story, outcomes: Sequence[Mapping[str, Any]]) -> None:
