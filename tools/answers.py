@@ -16,14 +16,15 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from isr_pipeline.experiment.configurations import configurations
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.report import differences
-from isr_pipeline.verdicts import quantities
+from isr_pipeline.verdicts import quantities, sentences
+from isr_pipeline.verdicts.quantities import ONE_REPLICA
 from isr_pipeline.verdicts.record import LOST, AgainstReference
 from isr_pipeline.worlds.columns import MAIN
 
@@ -31,7 +32,13 @@ SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "project" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-COLUMNS = (*MAIN, LOST)
+KEPT_METRICS = (*MAIN, LOST)
+COLUMNS = (ONE_REPLICA, LOST, *MAIN)
+READING = (
+    "Values are of the standing panel, weighted to the population of faults. Below a value stands "
+    "how it compares with the reference's, where the two differ. Rows keep the experiment's order. "
+    "The report of a night also names strata."
+)
 NOTHING = "\nThe experiment was not asked since it last changed: `make answers` asks it.\n\n"
 
 
@@ -48,7 +55,7 @@ def keep(shown: dict[str, Any]) -> None:
         "panel_digest": shown["panel_digest"],
         "against_reference": shown["against_reference"],
         "metrics": {
-            one["name"]: {metric: one["metrics"][metric] for metric in COLUMNS}
+            one["name"]: {metric: one["metrics"][metric] for metric in KEPT_METRICS}
             for one in shown["configs"]
         },
     }
@@ -76,37 +83,54 @@ def block(experiment: str) -> str:
             f"Asked on {line['measured_at'][:10]} with {line['scenarios']} scenarios, on "
             f"{line['machine']}."
         ),
-        *_differences(line),
-        "Each configuration over the standing panel, weighted to the population of faults:",
+        READING,
         "\n".join(
             [
                 f"| group | configuration | {head} |",
                 "|---|---|" + "---:|" * len(COLUMNS),
-                *_rows(experiment, line["metrics"]),
+                *_rows(experiment, line),
             ]
         ),
     )
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
-def _rows(experiment: str, metrics: dict[str, dict[str, float | None]]) -> list[str]:
+def _rows(experiment: str, line: dict[str, Any]) -> list[str]:
+    against = {
+        one["name"]: AgainstReference.model_validate(one) for one in line["against_reference"]
+    }
     rows, group = [], ""
     for one in configurations(load_experiment(experiment)):
-        if one.name not in metrics:
+        if one.name not in line["metrics"]:
             continue
-        values = " | ".join(quantities.amount(name, metrics[one.name][name]) for name in COLUMNS)
-        rows.append(f"| {one.group if one.group != group else ''} | `{one.name}` | {values} |")
+        beside = against.get(one.name)
+        weaker = beside.weaker if beside is not None else ()
+        name = ", weaker ".join([f"`{one.name}`", *(", ".join(weaker),) * bool(weaker)])
+        values = line["metrics"][one.name] | {ONE_REPLICA: _by_one_replica(beside, against)}
+        cells = " | ".join(_cell(metric, values[metric], beside) for metric in COLUMNS)
+        rows.append(f"| {one.group if one.group != group else ''} | {name} | {cells} |")
         group = one.group
     return rows
 
 
-def _differences(line: dict[str, Any]) -> list[str]:
-    """What each configuration gains and costs; nothing of a line that was kept before it was."""
-    against = [AgainstReference.model_validate(one) for one in line.get("against_reference", ())]
-    if not against:
-        return []
-    told = "\n".join(f"* `{one.name}`: {differences.sentence(one)}" for one in against)
-    return ["Each against the reference, in the experiment's order:", told]
+def _by_one_replica(
+    beside: AgainstReference | None, against: Mapping[str, AgainstReference]
+) -> float | None:
+    """Records that one replica acknowledged, of a configuration or (None) of the reference."""
+    found = (beside or next(iter(against.values()))).difference(ONE_REPLICA)
+    if found is None:
+        return None
+    return found.before if beside is None else found.after
+
+
+def _cell(metric: str, value: float | None, beside: AgainstReference | None) -> str:
+    """The value, and what is said of it beside the reference where the two differ."""
+    found = beside.difference(metric) if beside is not None else None
+    said = quantities.amount(metric, value)
+    if found is None or not found.differing:
+        return said
+    ends, means = (found.low, found.high), (found.before, found.after)
+    return f"{said}<br>{found.word}, {sentences.how_much(metric, found.ratio, ends, means)}"
 
 
 def page(experiment: str) -> Path:
