@@ -121,13 +121,16 @@ def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
 
 def _arm(experiment: Experiment, topics: str) -> Arm:
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
-    from isr_pipeline.outcomes.panel_here import simulate_panel  # noqa: PLC0415
+    from isr_pipeline.outcomes.panel_here import simulate_scenario  # noqa: PLC0415
+    from isr_pipeline.scenarios.generator import draw_panel  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel
 
     run(parse_scenario(dict(experiment.source.frame), experiment.where))
     begin = time.process_time()
-    rows = pd.DataFrame(simulate_panel(experiment, configurations(experiment)))
+    listed = list(configurations(experiment))
+    drawn = draw_panel(experiment.source, "regression")
+    rows = pd.DataFrame([row for one in drawn for row in simulate_scenario((one, listed))])
     partitions = sum(len(topic["assignment"]) for topic in experiment.cluster.topics)
     return arm_of(rows, topics, partitions, time.process_time() - begin)
 

@@ -426,29 +426,20 @@ def experiment_check(
         ),
     ],
     *,
-    simulate_panel: Annotated[
-        bool,
-        typer.Option("--simulate", help="Simulate the panel to say how small a change it finds."),
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read an experiment file strictly: what it would run, what that costs, what it can find."""
+    """Read an experiment file strictly: what it would run, what that costs, what an alarm takes."""
     _check_home()
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
     from isr_pipeline.experiment.file import load_experiment  # noqa: PLC0415
-    from isr_pipeline.host.progress import Progress  # noqa: PLC0415
-    from isr_pipeline.verdicts.power import findable, simulated_outcomes  # noqa: PLC0415
+    from isr_pipeline.verdicts.looks import reach_of  # noqa: PLC0415
     from isr_pipeline.verdicts.settings import load_settings  # noqa: PLC0415
 
     experiment = load_experiment(name)
     listed = list(configurations(experiment))
     cost = cost_lines(experiment, len(listed))
-    settings, known = load_settings(), None
-    if simulate_panel:
-        with Progress("scenarios", experiment.panels.regression) as progress:
-            known = simulated_outcomes(experiment, listed, settings, progress.step)
-    finds = findable(experiment, listed, settings, known)
+    reach = reach_of(experiment.panels.model_dump(), experiment.budget, load_settings())
     if as_json:
         shown = {"config_id", "name", "group", "overrides", "why"}
         _print_json(
@@ -458,13 +449,13 @@ def experiment_check(
                 "panels": experiment.panels.model_dump(),
                 "configurations": [one.model_dump(mode="json", include=shown) for one in listed],
                 "cost": cost,
-                "findable": finds,
+                "alarm": reach.line,
             }
         )
         return
     for configuration in listed:
         _say(f"{configuration.config_id}  {configuration.name}")
-    for line in (*cost, *finds):
+    for line in (*cost, reach.line):
         _say(line)
 
 

@@ -466,7 +466,6 @@ def _verdicts() -> Iterable[Claim]:
         yield now(page, "{} % of the alarms", round(100 * load_settings().confirm_p))
         yield from given(page, "no change", "may have a lower end below 1:")
         yield from given(page, "an example", '"in 17 of 20 phase draws, 0 of 20 before"')
-        yield from dated(page, "today", "verdicts/power.py says it", "finds 19 times in 20")
     page = STATISTICS
     yield now(
         page, "the parts are {} %, {} % and {} % of the error",

@@ -19,7 +19,7 @@ from benchmarks.detection.arms import verdicts_of
 from benchmarks.detection.contest import NOTHING
 from benchmarks.detection.draw import Night
 from benchmarks.detection.pool import Floats, Ints
-from isr_pipeline.verdicts import comparison, looks, power, statistics
+from isr_pipeline.verdicts import comparison, looks, statistics
 from isr_pipeline.verdicts.record import MetricVerdict, Redraw, Status
 from isr_pipeline.verdicts.redraw import Kernels
 from isr_pipeline.verdicts.settings import VerdictSettings
@@ -101,7 +101,6 @@ PARTS: dict[str, Part] = {
     "bounded p-values": Part(
         statistics._Column, "bounded", _saying(False), "random signs alone, up to `flips_max`"
     ),
-    "power before a night": Part(power, "findable", _saying([]), "nothing is told before a night"),
 }
 """What is switched off, one at a time."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.compiling import use_kernel_cache
 from isr_pipeline.outcomes.pairs import simulate_pair
-from isr_pipeline.scenarios.generator import draw_scenario
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from isr_pipeline.experiment.configurations import Configuration
-    from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.scenarios.panels import ScenarioRow
 
     Outcomes = list[dict[str, Any]]
@@ -27,27 +25,6 @@ if TYPE_CHECKING:
 
 REGRESSION = "regression"
 """The panel that baselines are compared on; it is the same every night."""
-
-
-def simulate_panel(
-    experiment: Experiment, configurations: Sequence[Configuration]
-) -> Iterator[dict[str, Any]]:
-    """Simulate an experiment's standing panel by the present code, in this process.
-
-    Args:
-        experiment: as read.
-        configurations: those to simulate, of the experiment.
-
-    Yields:
-        Rows of the outcomes table, all configurations of a scenario one after another. As on a
-        night, a pair that spends its event budget is a row with ``failed`` = 1.
-
-    Raises:
-        RuntimeError: a simulation broke; names the pair.
-    """
-    for index in range(experiment.panels.regression):
-        drawn = draw_scenario(experiment.source, REGRESSION, index)
-        yield from simulate_scenario((drawn, configurations))
 
 
 def simulate_scenario(given: Scenario) -> Outcomes:

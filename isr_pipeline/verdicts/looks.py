@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isr_pipeline.experiment.stages import planned_stages
 from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,
     Comparison,
@@ -52,6 +53,7 @@ from isr_pipeline.verdicts.statistics import (
     Ints,
     Rejectable,
     benjamini_hochberg,
+    discordant_needed,
     holm,
     rejectable,
 )
@@ -60,7 +62,7 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isr_pipeline.experiment.stages import Stage
+    from isr_pipeline.experiment.stages import Budget, Stage
     from isr_pipeline.verdicts.panel import PanelOutcomes
     from isr_pipeline.verdicts.settings import VerdictSettings
 
@@ -522,6 +524,56 @@ def looks(stages: Sequence[Stage]) -> tuple[Look, ...]:
         found.append(Look(panels, stage.end, total - before, number == len(stages)))
         before = total
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a night may look at to decide about one configuration that changed.
+
+    Attributes:
+        scenarios: of the standing panel. One that differs leaves its metric open.
+        further: within the budget, beyond that panel.
+        least: of the further ones, how many must differ for an alarm at the last look, if all of
+            them got worse.
+    """
+
+    scenarios: int
+    further: int
+    least: int
+
+    @property
+    def decides(self) -> bool:
+        """Whether an alarm is possible at all."""
+        return self.least <= self.further
+
+    @property
+    def line(self) -> str:
+        """What an alarm takes; a warning where the budget allows none."""
+        if not self.decides:
+            return (
+                f"warning: nothing can be decided: {self.further} further scenarios "
+                f"within the budget, an alarm takes {self.least} that got worse"
+            )
+        return (
+            f"an alarm takes a difference in at least one of {self.scenarios} scenarios, "
+            f"and a rise in at least {self.least} of {self.further} further ones"
+        )
+
+
+def reach_of(panels: Mapping[str, int], budget: Budget, settings: VerdictSettings) -> Reach:
+    """What panels and a budget reach.
+
+    Args:
+        panels: panel -> number of scenarios.
+        budget: of the experiment.
+        settings: how often all looks together may err, and in how many metrics.
+    """
+    planned = planned_stages(panels, budget)
+    if not planned:
+        return Reach(panels["regression"], 0, 1)
+    last = looks(planned)[-1]
+    least = discordant_needed(len(settings.metrics), settings.confirm_p * last.share)
+    return Reach(panels["regression"], last.scenarios, least)
 
 
 def spent(information: float) -> float:

@@ -448,17 +448,6 @@ def discordant_needed(tests: int, q: float) -> int:
     return math.ceil(math.log2(max(tests, 1) / q) - 1e-12)
 
 
-def discordant_found(needed: int, share: float = 0.95) -> int:
-    """Fewest expected discordant scenarios of which ``needed`` or more come with that probability.
-
-    How many a panel holds of a rare thing is about Poisson distributed.
-    """
-    expected = needed
-    while stats.poisson.sf(needed - 1, expected) < share:
-        expected += 1
-    return expected
-
-
 def ratio(new: Floats, old: Floats) -> Floats:
     """Quotient new / old; 1 where both are zero, inf from zero."""
     with np.errstate(divide="ignore", invalid="ignore"):

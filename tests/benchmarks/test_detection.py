@@ -459,7 +459,7 @@ class TestParts:
     def test_each_absence_is_asked_where_its_part_is(self, said: dict[str, Judged]) -> None:
         """What a night does not call stays as it is: nothing newly happens in this one."""
         asked = {name for name, one in said.items() if one.calls}
-        silent = {"redraws", "60 phases after a hint", "power before a night"}
+        silent = {"redraws", "60 phases after a hint"}
         assert asked == set(PARTS) - silent
         assert all(said[name] is said[ALL] for name in silent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.plan import make_plan
-from isr_pipeline.outcomes.panel_here import simulate_panel
+from isr_pipeline.outcomes.panel_here import simulate_scenario
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel
@@ -73,8 +74,10 @@ class TestAsANight:
         sides = {"a": {LAG: 3000}, "b": {LAG: 9000}}
         file.write_text(comparing._experiment("tiny", "smoke", {}, sides))
         plan = make_plan(file, "2026-11-26", SCENARIOS)
-        rows = pd.DataFrame(list(simulate_panel(plan.definition, plan.configurations)))
-        scenarios = pd.DataFrame(map(asdict, draw_panel(plan.definition.source, "regression")))
+        drawn = list(draw_panel(plan.definition.source, "regression"))
+        outcomes = [simulate_scenario((one, plan.configurations)) for one in drawn]
+        rows = pd.DataFrame(list(chain.from_iterable(outcomes)))
+        scenarios = pd.DataFrame(map(asdict, drawn))
         ids = [one.config_id for one in plan.configurations]
         panel = PanelOutcomes.from_frames(rows, scenarios, ids)
         assert (asked.against,) == against_reference(plan, panel, load_settings())

@@ -246,8 +246,8 @@ class TestReport:
         page = browser.new_page(java_script_enabled=False)
         page.goto(report.as_uri())
         assert "lag-20s got worse" in page.locator("h1").inner_text()
-        page.locator("#power summary").click()
-        assert page.locator("#power table").first.is_visible()
+        page.locator("#alarm summary").click()
+        assert page.locator("#alarm table").first.is_visible()
         page.close()
 
 

@@ -30,7 +30,6 @@ from isr_pipeline.report.sections import SECTIONS
 from isr_pipeline.scenarios.profile import FaultProfile, Stratum, load_profile
 from isr_pipeline.verdicts import acceptance, quantities
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.verdicts.power import reach_of, smallest_words
 from isr_pipeline.worlds.columns import METRICS, values_of
 from tests.blame.cases import LAG, SESSION, case
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled
@@ -81,31 +80,24 @@ def single_scenario(name: str) -> None:
     file.write_text(json.dumps(verdict))
 
 
-class TestPower:
+class TestAlarm:
     """What the page says beside the verdicts."""
 
-    def test_the_smallest_ratio_that_would_be_found_is_told(self, regressed: World) -> None:
-        """It stands beside how many scenarios have any, as `experiment check` says it."""
+    def test_how_many_scenarios_have_any_is_told(self, regressed: World) -> None:
+        """Of each metric, under the reference, beside the floor."""
         data = read_night(regressed.plan(LATER))
-        column = data.panel.column("id-today")
-        above = int((data.panel.values[FLAPS][:, column] > 0).sum())
-        reach = reach_of(data.plan.panels, data.plan.definition.budget, data.settings)
-        words = smallest_words(above, None, reach, data.settings)
-        row = re.search(
-            r'<th scope="row">ISR flaps</th>(.*?)</tr>',
-            render(data).split('<section id="power"')[1],
-        )
-        assert row
-        assert f'<td class="n">{above}</td><td class="n">{words}</td>' in row[1]
+        above = int((data.panel.values[FLAPS][:, data.panel.column("id-today")] > 0).sum())
+        page = render(data).split('<section id="alarm"')[1]
+        assert "An alarm about one configuration takes a difference in at least one of" in page
+        assert f'<th scope="row">ISR flaps</th><td class="n">{above}</td>' in page
 
     def test_a_panel_too_small_finds_nothing(self, home: Path) -> None:
         """Eight further scenarios cannot hold as many changes as an alarm takes."""
         del home
         world = World(names=NAMES, scenarios=8)
         judge_night(world.write(NIGHT))
-        page = render(read_night(world.plan(NIGHT))).split('<section id="power"')[1]
+        page = render(read_night(world.plan(NIGHT))).split('<section id="alarm"')[1]
         assert "The budget has 8 further scenarios; an alarm takes 10." in page
-        assert "nothing" in page
 
 
 class TestWords:

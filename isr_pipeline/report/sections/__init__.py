@@ -16,6 +16,7 @@ from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import (
     accepted,
+    alarm,
     answer,
     baseline,
     causes,
@@ -27,7 +28,6 @@ from isr_pipeline.report.sections import (
     improvements,
     keys,
     nights,
-    power,
     reference,
     regressions,
     single,
@@ -83,7 +83,7 @@ SECTIONS = (
     Section("causes", "What causes what", causes.values, folded=True),
     Section("nights", "Nights", nights.values),
     Section("accepted", "Accepted so far", accepted.values, folded=True),
-    Section("power", "How small a change is found", power.values, folded=True),
+    Section("alarm", "What an alarm takes", alarm.values, folded=True),
     Section("glossary", "Words of this page", glossary.values, folded=True, linked=True),
     Section("data", "Data", data.values, folded=True, linked=True),
 )
