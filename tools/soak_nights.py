@@ -304,10 +304,12 @@ class Soak:
         for run_id, task, number, _, start, *_rest in tries:
             if start:
                 begun[run_id, task, number].append(datetime.fromisoformat(f"{start}+00:00"))
-        again = {key: sorted(set(times)) for key, times in begun.items() if len(set(times)) > 1}
+        again = {
+            key: sorted(set(times))
+            for key, times in begun.items()
+            if len(set(times)) > 1 and key[1] != "plan"  # put off while another night was written
+        }
         for (run_id, task, number), times in sorted(again.items()):
-            if task == "plan":
-                continue  # put off while another night was being written
             for first, second in itertools.pairwise(times):
                 why = next((how for when, how in self.cuts if first < when < second), "")
                 if not why:
