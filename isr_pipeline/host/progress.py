@@ -32,6 +32,9 @@ Say = Callable[[str], None]
 """Told which part of some work is being done."""
 
 BAR_CELLS = 24
+BEGINS = "progress 0/1: "
+"""How a line begins that says what has begun, where no part of it is counted."""
+
 _DONE = re.compile(r"\bprogress (\d+)/(\d+): ")
 """How a job's line begins that says how far it is (:mod:`isr_pipeline.jobs.progress`)."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from isr_pipeline.errors import Refused, shortened
 from isr_pipeline.home import Home
 from isr_pipeline.host.airflow_rest import NOTE_CHARACTERS
+from isr_pipeline.host.progress import BEGINS
 from isr_pipeline.kernels.source import keep_present
 from isr_pipeline.night.claim import holds_claim, release_night
 from isr_pipeline.night.show import changed_lines, worse_lines
@@ -59,7 +60,7 @@ def begin(
     write_status(experiment, night, Status(RUNNING, dag_run_id=dag_run_id))
     plan.save(folder / "plan.json")
     keep_present(Home.from_environment(), plan.code_version)
-    compile_kernel()
+    compile_kernel(BEGINS)
     return folder / "plan.json", [shard.name for shard in plan.shards]
 
 

@@ -22,12 +22,16 @@ _SMALLEST_SCENARIO = {
 }
 
 
-def compile_kernel() -> None:
-    """Compile the kernel once, if it has changed, before all of Spark's workers need it at once."""
+def compile_kernel(before: str = "") -> None:
+    """Compile the kernel once, if it has changed, before all of Spark's workers need it at once.
+
+    Args:
+        before: how the line begins that says so.
+    """
     if _mark().exists():
         return
     said = "compiling the kernel (about a minute, again only when its sources change)"
-    sys.stdout.write(f"progress 0/1: {said}\n")
+    sys.stdout.write(f"{before}{said}\n")
     _run_smallest()
     _mark().touch()
 

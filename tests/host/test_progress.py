@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isr_pipeline.host import progress
-from isr_pipeline.host.progress import PassingLine, Progress, is_progress, watched
+from isr_pipeline.host.progress import BEGINS, PassingLine, Progress, is_progress, watched
 from isr_pipeline.worlds import ready
 
 
@@ -152,8 +152,10 @@ class TestJobs:
         """It takes a minute, so whoever waits is told."""
         monkeypatch.setattr(ready, "_mark", lambda: tmp_path / "compiled")
         monkeypatch.setattr(ready, "_run_smallest", lambda: None)
-        ready.compile_kernel()
-        assert is_progress(capsys.readouterr().out)
+        ready.compile_kernel(BEGINS)
+        said = capsys.readouterr().out
+        assert is_progress(said)
+        assert said.startswith("progress 0/1: compiling the kernel")
 
 
 class TestPassingLine:
