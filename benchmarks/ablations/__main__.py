@@ -169,8 +169,8 @@ def block(lines: Sequence[Line]) -> str:
     commits = list(dict.fromkeys(one["commit"] for one in found))
     machines = list(dict.fromkeys(one["machine"] for one in found))
     when = (
-        f"Measured {' to '.join(dict.fromkeys((days[0], days[-1])))} at {' and '.join(commits)} "
-        f"on {'; '.join(machines)}, beside other programs:"
+        f"Measured {' to '.join(dict.fromkeys((days[0], days[-1])))} at {' and '.join(commits)}, "
+        f"beside other programs. Machines: {'; '.join(machines)}."
     )
     rows = [
         f"| {SWITCHES[one['name']].words} | {_times(one['panel'])} | {_times(one['large'])} "
