@@ -159,7 +159,7 @@ class TestJson:
     """What tools read."""
 
     def test_check(self) -> None:
-        """`experiment check` gives every configuration with its overrides, and what it costs."""
+        """`experiment check` gives every configuration, what all costs, and what an alarm takes."""
         done = CliRunner().invoke(
             cli.app, ["experiment", "check", "smoke", "--json"], catch_exceptions=False
         )
@@ -170,6 +170,10 @@ class TestJson:
             "today-without-lock",
         ]
         assert read["cost"][0].startswith("load: ")
+        assert read["alarm"] == (
+            "an alarm takes a difference in at least one of 8 scenarios, "
+            "and a rise in at least 10 of 392 further ones"
+        )
 
     def test_sources(self) -> None:
         """`sources` gives every citation that has the text."""

@@ -16,7 +16,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ SHIPPED = ("operators", "proposals", "history")
 KEPT = REPOSITORY / "benchmarks" / "results" / "answers.jsonl"
 PAGES = REPOSITORY / "docs" / "project" / "experiments"
 BLOCK = re.compile(r"(?<=<!-- experiment:answer -->\n).*?(?=<!-- experiment:end -->)", re.DOTALL)
-KEPT_METRICS = (*MAIN, LOST)
 COLUMNS = (ONE_REPLICA, LOST, *MAIN)
 READING = (
     "Values are of the standing panel, weighted to the population of faults. Below a value stands "
@@ -55,7 +53,7 @@ def keep(shown: dict[str, Any]) -> None:
         "panel_digest": shown["panel_digest"],
         "against_reference": shown["against_reference"],
         "metrics": {
-            one["name"]: {metric: one["metrics"][metric] for metric in KEPT_METRICS}
+            one["name"]: {metric: one["metrics"][metric] for metric in COLUMNS}
             for one in shown["configs"]
         },
     }
@@ -104,23 +102,14 @@ def _rows(experiment: str, line: dict[str, Any]) -> list[str]:
         if one.name not in line["metrics"]:
             continue
         beside = against.get(one.name)
-        weaker = beside.weaker if beside is not None else ()
-        name = ", weaker ".join([f"`{one.name}`", *(", ".join(weaker),) * bool(weaker)])
-        values = line["metrics"][one.name] | {ONE_REPLICA: _by_one_replica(beside, against)}
+        name = f"`{one.name}`"
+        if beside is not None and beside.weaker:
+            name += f", weaker {', '.join(beside.weaker)}"
+        values = line["metrics"][one.name]
         cells = " | ".join(_cell(metric, values[metric], beside) for metric in COLUMNS)
         rows.append(f"| {one.group if one.group != group else ''} | {name} | {cells} |")
         group = one.group
     return rows
-
-
-def _by_one_replica(
-    beside: AgainstReference | None, against: Mapping[str, AgainstReference]
-) -> float | None:
-    """Records that one replica acknowledged, of a configuration or (None) of the reference."""
-    found = (beside or next(iter(against.values()))).difference(ONE_REPLICA)
-    if found is None:
-        return None
-    return found.before if beside is None else found.after
 
 
 def _cell(metric: str, value: float | None, beside: AgainstReference | None) -> str:

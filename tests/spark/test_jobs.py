@@ -16,6 +16,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import core_seconds
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, make_plan
+from isr_pipeline.host.progress import is_progress
 from isr_pipeline.jobs import simulate
 from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
@@ -287,6 +288,7 @@ class TestProgress:
         told.pairs_done.add(6)
         assert told.line().startswith("progress 8/8: regression/x, ")
         assert ", done in " in told.line()
+        assert is_progress(told.line())
 
     def test_time_left_falls_while_nothing_ends(
         self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
