@@ -1,4 +1,4 @@
-"""What a scenario costs the kernel, by its faults: the figures in `isr_pipeline.scenarios.cost`.
+"""What a scenario costs the kernel, by its faults: the figures in `scenarios.generator`.
 
     python -m benchmarks.costs
 
@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from benchmarks import reference
 from isr_pipeline.compiling import use_kernel_cache
-from isr_pipeline.scenarios.cost import FAULTS, QUIET, lasts_s
+from isr_pipeline.scenarios.generator import FAULTS, QUIET, lasts_s
 from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 
 if TYPE_CHECKING:

@@ -121,7 +121,7 @@ def arms(brokers: int, partitions: int, scenarios: int) -> Iterator[Arm]:
 
 def _arm(experiment: Experiment, topics: str) -> Arm:
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
-    from isr_pipeline.outcomes.panel_here import simulate_scenario  # noqa: PLC0415
+    from isr_pipeline.outcomes.pairs import simulate_scenario  # noqa: PLC0415
     from isr_pipeline.scenarios.generator import draw_panel  # noqa: PLC0415
     from isr_pipeline.scenarios.model import parse_scenario  # noqa: PLC0415
     from isr_pipeline.worlds.run import run  # noqa: PLC0415 - loads the kernel

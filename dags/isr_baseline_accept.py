@@ -18,16 +18,17 @@ from typing import Any
 
 from airflow.sdk import DAG, task
 
-from isr_pipeline.orchestration.assets import BASELINE, tell_baseline
 from isr_pipeline.orchestration.run_end import ACCEPT, leave, note_end, note_of_lines
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
+    BASELINE,
     POOL,
     Tag,
     check_params,
     night_of,
     one_line_errors,
     submit_job,
+    tell_baseline,
 )
 
 with DAG(

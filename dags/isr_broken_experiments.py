@@ -6,7 +6,7 @@ all made by `isr_nightly.py`, have their errors here: only the broken one's DAG 
 
 from __future__ import annotations
 
-from isr_pipeline.experiment.nightly import nightlies
+from isr_pipeline.experiment.file import nightlies
 
 BROKEN = nightlies()[1]
 if BROKEN:

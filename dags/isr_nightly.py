@@ -40,16 +40,16 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, TaskGroup, TriggerRule, get_parsing_context, task
 
-from isr_pipeline.experiment.nightly import Nightly, nightlies
+from isr_pipeline.experiment.file import Nightly, nightlies
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.night import steps
-from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
-from isr_pipeline.orchestration.links import NightLink
 from isr_pipeline.orchestration.run_end import close, free_night, note_end, tell_end
 from isr_pipeline.orchestration.wiring import (
     NIGHT_PARAMS,
     POOL,
     SETTINGS,
+    VERDICT,
+    NightLink,
     SparkJob,
     Tag,
     check_ground,
@@ -61,6 +61,7 @@ from isr_pipeline.orchestration.wiring import (
     night_of,
     one_line_errors,
     plan_of,
+    tell_verdict,
 )
 
 if TYPE_CHECKING:

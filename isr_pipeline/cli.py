@@ -403,7 +403,7 @@ def _list_files(kind: str, *, as_json: bool) -> None:
     """List the files of one folder of the configuration."""
     from dataclasses import asdict  # noqa: PLC0415
 
-    from isr_pipeline.files.listing import listed  # noqa: PLC0415
+    from isr_pipeline.files.reading import listed  # noqa: PLC0415
     from isr_pipeline.home import config_dir  # noqa: PLC0415
 
     folder = config_dir() / kind
@@ -726,7 +726,7 @@ def simulate(
 ) -> None:
     """Run one scenario through the kernel: a file, or a pair of a night."""
     _check_home()
-    from isr_pipeline.report.simulated import simulated  # noqa: PLC0415
+    from isr_pipeline.report.trace import simulated  # noqa: PLC0415
 
     given = settings or []
 

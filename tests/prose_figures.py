@@ -24,7 +24,7 @@ from benchmarks import verdict_example
 from benchmarks.detection import draw, nights
 from benchmarks.findings.question import question
 from benchmarks.speed import record, sizing
-from isr_pipeline.blame import case, causes, culprit
+from isr_pipeline.blame import case, culprit
 from isr_pipeline.clusters import live
 from isr_pipeline.conformance import comparison
 from isr_pipeline.conformance.observations import SHIPPED
@@ -39,7 +39,7 @@ from isr_pipeline.orchestration import wiring
 from isr_pipeline.outcomes import pairs, summary
 from isr_pipeline.scenarios import cluster_file, faults, incidents, model
 from isr_pipeline.scenarios.generator import draw_scenario
-from isr_pipeline.simulation import clients, controller, produces
+from isr_pipeline.simulation import clients, controller, leader
 from isr_pipeline.simulation.world import tables
 from isr_pipeline.verdicts import redraw
 from isr_pipeline.verdicts.comparison import ONE_SIDED
@@ -394,7 +394,7 @@ def _rules() -> Iterable[Claim]:
     yield now(page, "whole batches up to {} MiB", template.REQUEST_BYTES_MAX // 2**20)
     yield now(page, "The next records go {} ms later", clients.RETRY_US // 1000)
     yield now(page, "(at most {})", fault_rows.SURGE_CONNECTIONS_MAX)
-    yield now(page, "{} ms later the process ends or the", produces.LOG_DIR_NOTICE_US // 1000)
+    yield now(page, "{} ms later the process ends or the", leader.LOG_DIR_NOTICE_US // 1000)
     yield from given(
         page, "Kafka's own numbers", "the 2 % jitter",
         "`initial.broker.registration.timeout.ms` (60 s)",
@@ -522,7 +522,7 @@ def _levels(page: str) -> Iterable[Claim]:
 
 def _causes(page: str) -> Iterable[Claim]:
     """What `blame` tries."""
-    assert causes.HALF == 0.5
+    assert culprit.HALF == 0.5
     yield from given(
         page, "ends of a scale",
         "0 % is the baseline's outcome, 100 % is tonight's; from 50 % on the trial counts",

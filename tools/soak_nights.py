@@ -30,7 +30,7 @@ from typing import Any
 
 import psutil
 
-from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port, stop_on_signals
 

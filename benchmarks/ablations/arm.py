@@ -77,8 +77,7 @@ def _repeats() -> Answer:
 def _worlds(size: Any, horizon_ms: float, times: int, *, jumps: bool) -> Answer:
     from benchmarks.speed.scale import scenario
     from isr_pipeline.worlds.encoder import encode
-    from isr_pipeline.worlds.results import outcome_of
-    from isr_pipeline.worlds.run import advance
+    from isr_pipeline.worlds.run import advance, outcome_of
 
     healthy, seconds, outcome = scenario(size, horizon_ms), 0.0, {}
     for _ in range(times):

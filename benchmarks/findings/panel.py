@@ -44,7 +44,7 @@ def outcomes(experiment: Experiment, count: int) -> Iterator[list[dict[str, Any]
     Raises:
         RuntimeError: a simulation broke; names the pair.
     """
-    from isr_pipeline.outcomes.panel_here import processes, simulate_scenario  # noqa: PLC0415
+    from isr_pipeline.outcomes.pairs import processes, simulate_scenario  # noqa: PLC0415
 
     arms = configurations(experiment)
     with processes(count) as simulate:

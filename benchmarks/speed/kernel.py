@@ -21,8 +21,7 @@ from benchmarks.speed.arms import Measured, measured, ratios, sample
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds import reuse
 from isr_pipeline.worlds.encoder import encode
-from isr_pipeline.worlds.results import outcome_of
-from isr_pipeline.worlds.run import advance
+from isr_pipeline.worlds.run import advance, outcome_of
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario

@@ -45,8 +45,7 @@ from isr_pipeline.simulation.world import tables
 from isr_pipeline.simulation.world.queue import due, key, leaf, slot_of
 from isr_pipeline.simulation.world.tables import INF, KIND_BITS, KIND_MASK, SLOT_MASK
 from isr_pipeline.worlds.encoder import encode
-from isr_pipeline.worlds.results import outcome_of
-from isr_pipeline.worlds.run import advance
+from isr_pipeline.worlds.run import advance, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -13,8 +13,8 @@ import numpy as np
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.home import Home
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_parts
-from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import source_of
 from isr_pipeline.verdicts.judge import Sides, deciding, hurt, on_all, on_regression

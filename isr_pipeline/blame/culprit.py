@@ -1,12 +1,15 @@
-"""Blame: the key or commit that makes a configuration differ from its baseline."""
+"""Blame: the key or commit that makes a configuration differ from its baseline.
+
+Each change is tried alone, and all but it. Of many commits one after the other, bisection finds the
+one that makes most of the change.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from isr_pipeline.blame.bisection import Stretch, halved
-from isr_pipeline.blame.causes import HALF, named, not_alone
 from isr_pipeline.blame.lines import of_parts, of_trial, share_of_change
 from isr_pipeline.blame.why import cause_of_settings, swapped
 from isr_pipeline.errors import Refused
@@ -16,12 +19,13 @@ from isr_pipeline.kernels.difference import changed_parts, is_same_code
 from isr_pipeline.kernels.process import Kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from isr_pipeline.blame.case import Case
     from isr_pipeline.kernels.commits import Commit
     from isr_pipeline.kernels.source import Source
+
 
 ENOUGH = 0.75
 """Share of the change from which on no further commit is looked for."""
@@ -256,3 +260,80 @@ class Search:
     @staticmethod
     def _unknown(text: str) -> dict[str, Any]:
         return {"kind": "unknown", "name": "", "text": f"unknown ({text})"}
+
+
+HALF = 0.5
+"""Share of the difference from which on a trial is as tonight, not as the baseline."""
+
+Changed = TypeVar("Changed")
+
+
+def named(alone: Mapping[Changed, float], rest: Mapping[Changed, float | None]) -> list[Changed]:
+    """The change that makes half alone; else all without which half is gone; else none.
+
+    Args:
+        alone: change -> share of the difference with it and no other; 0 if that cannot be run.
+        rest: change -> share with all others; None if that was not tried, or cannot be run.
+    """
+    lost = {one: 0.0 if share is None else 1.0 - share for one, share in rest.items()}
+    best = max(alone, key=lambda one: alone[one] + lost.get(one, 0.0), default=None)
+    if best is not None and alone[best] >= HALF:
+        return [best]
+    return [one for one in alone if lost.get(one, 0.0) >= HALF]
+
+
+def not_alone(causes: Sequence[object]) -> str:
+    """How causes make a difference that none of them makes alone."""
+    return "together, none alone" if len(causes) > 1 else "not alone, but half is gone without it"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Steps of the code, and how much of the change is there before and after them.
+
+    Attributes:
+        steps: commits, the oldest first; None is what was never committed, and the last.
+        before: sources before the first step.
+        low: share of the change before the first step; ``high``: after the last.
+    """
+
+    steps: tuple[Commit | None, ...]
+    before: Source
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """How much of the change its steps make."""
+        return self.high - self.low
+
+
+def halved(
+    stretch: Stretch, trial: Callable[[Commit], tuple[Source, float] | None]
+) -> tuple[Stretch, list[Stretch]]:
+    """Halve a stretch until the step is left with which half of its share is there.
+
+    Args:
+        stretch: one step or more.
+        trial: sources of a commit and the share of the change with it; None if it cannot be run.
+
+    Returns:
+        the step, as a stretch of its own; and the other stretches, each with what it makes.
+    """
+    goal = (stretch.low + stretch.high) / 2
+    rest: list[Stretch] = []
+    while len(stretch.steps) > 1:
+        at = (len(stretch.steps) - 1) // 2
+        commit = stretch.steps[at]
+        assert commit is not None, "only the last step is no commit"
+        made = trial(commit)
+        if made is None:
+            steps = (*stretch.steps[:at], *stretch.steps[at + 1 :])
+            stretch = replace(stretch, steps=steps)
+            continue
+        source, share = made
+        first = replace(stretch, steps=stretch.steps[: at + 1], high=share)
+        second = Stretch(stretch.steps[at + 1 :], source, share, stretch.high)
+        stretch, other = (first, second) if share >= goal else (second, first)
+        rest.append(other)
+    return stretch, rest

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, topic_name
+from isr_pipeline.clusters.facts import TOOL, Facts, Source, broker_id, of_a_broker, topic_name
 from isr_pipeline.clusters.lines import cut_off, own_lines, refuse_cut
 from isr_pipeline.clusters.properties import broker_setting, started_with, topic_setting
-from isr_pipeline.clusters.secrets import of_a_broker
 
 KIND = "kafka-configs.sh --describe"
 _ALLOWED = "lines of kafka-configs.sh --describe, a heading and its entries for each entity"

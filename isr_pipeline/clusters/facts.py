@@ -1,6 +1,9 @@
 """What one source says of a cluster, before sources are merged.
 
 None, or an entry that is missing, is "this source does not say": never a default.
+
+Of a broker's some three hundred keys the simulator knows a few dozen (`kafka.broker_config`); only
+those are kept. Of a topic's keys all are kept but those that could hold a secret.
 """
 
 from __future__ import annotations
@@ -9,9 +12,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from isr_pipeline.clusters.secrets import is_secret, of_a_broker
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.words import counted, one_line, shown
+from isr_pipeline.kafka.broker_config import KEYS
 
 LIVE, METADATA, TOOL, PLATFORM = range(4)
 """Ranks: of two sources that disagree, the one of the lower number is believed."""
@@ -236,3 +239,26 @@ def topic_partition(source: Source, line: int | str, text: str) -> tuple[str, in
     if not dash or not number.isascii() or not number.isdecimal() or len(number) > 7:
         source.refuse(line, text, "TOPIC-N")
     return topic_name(source, line, name), int(number)
+
+
+_SECRET = re.compile(
+    r"password|passwd|secret|jaas|credential|token|private|keystore|truststore|sasl|ssl|"
+    r"\.key$|api[._-]?key|principal|super\.users",
+    re.IGNORECASE,
+)
+_KEY = re.compile(r"[a-z][a-zA-Z0-9._-]{0,199}")
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key may hold what nobody else should read."""
+    return _SECRET.search(key) is not None
+
+
+def of_a_broker(key: str) -> bool:
+    """Whether a cluster file has this key of a broker or of the cluster."""
+    return key in KEYS
+
+
+def of_a_topic(key: str) -> bool:
+    """Whether a cluster file has this key of a topic."""
+    return _KEY.fullmatch(key) is not None and not is_secret(key)

@@ -21,10 +21,10 @@ from isr_pipeline.clusters.facts import (
     PartitionFacts,
     Source,
     TopicFacts,
+    of_a_topic,
     topic_name,
 )
 from isr_pipeline.clusters.properties import broker_setting
-from isr_pipeline.clusters.secrets import of_a_topic
 from isr_pipeline.errors import InputError
 
 KIND = "KRaft metadata log"

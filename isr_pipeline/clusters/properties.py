@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
-from isr_pipeline.clusters.facts import PLATFORM, Facts, Source, TopicFacts, broker_id
+from isr_pipeline.clusters.facts import (
+    PLATFORM,
+    Facts,
+    Source,
+    TopicFacts,
+    broker_id,
+    of_a_broker,
+    of_a_topic,
+)
 from isr_pipeline.clusters.lines import refuse_line
-from isr_pipeline.clusters.secrets import of_a_broker, of_a_topic
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.kafka.release_numbers import version_of
 

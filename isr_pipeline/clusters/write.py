@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.files.scalars import scalar
 from isr_pipeline.files.whole import write_whole
+from isr_pipeline.files.words import scalar
 
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.*-]*")

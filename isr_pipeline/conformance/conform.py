@@ -20,7 +20,7 @@ from isr_pipeline.conformance.observations import (
 )
 from isr_pipeline.errors import InputError
 from isr_pipeline.host.progress import Progress
-from isr_pipeline.kafka.released import released_range
+from isr_pipeline.kafka.release_numbers import released_range
 from isr_pipeline.scenarios.model import Scenario
 from isr_pipeline.worlds.run import run
 

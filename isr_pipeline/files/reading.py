@@ -9,6 +9,7 @@ allowed.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from ruamel.yaml.error import MarkedYAMLError
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Path_
-from isr_pipeline.files.scalars import read_number, scalar
-from isr_pipeline.files.words import dotted, kind_of, one_line
+from isr_pipeline.files.words import dotted, kind_of, one_line, read_number, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 BYTES_MAX = 2 * 2**20
 """Larger files are refused: 10 000 partitions, each with its replicas, are a quarter of a MB."""
@@ -240,3 +241,38 @@ def said_path(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One file.
+
+    Attributes:
+        name: by which commands know it.
+        file: where it is.
+        description: as it says, on one line; empty if it says none.
+        problem: why it cannot be read, in one line; empty if it can.
+    """
+
+    name: str
+    file: str
+    description: str
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """Its problem, or the first sentence of its description."""
+        return self.problem or self.description.partition(". ")[0].rstrip(".")
+
+
+def listed(folder: Path) -> list[Listed]:
+    """List the YAML files of a folder by name, those that cannot be read too."""
+    return [_listed(path) for path in sorted(folder.glob("*.yaml"))]
+
+
+def _listed(path: Path) -> Listed:
+    try:
+        said = read_mapping(path).get("description") or ""
+    except InputError as problem:
+        return Listed(path.stem, str(path), "", str(problem))
+    return Listed(path.stem, str(path), " ".join(str(said).split()))

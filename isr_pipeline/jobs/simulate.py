@@ -30,7 +30,7 @@ from isr_pipeline.jobs.program import run_as_program
 from isr_pipeline.jobs.progress import Progress, print_line
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.outcomes import pairs, parts, store
-from isr_pipeline.outcomes.other_kernel import simulate_by
+from isr_pipeline.outcomes.pairs import simulate_by
 from isr_pipeline.outcomes.schemas import SCHEMAS
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.storage.published import Stored, drafting

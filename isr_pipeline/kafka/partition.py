@@ -1,5 +1,7 @@
 """A partition on its leader: high watermark, leaving and joining the ISR, acks=all, proposals.
 
+Also who waits for the lock of a partition, and how the leader epoch that a fetch names fences it.
+
 A set of replicas is a bit mask over positions in the assignment; a leader's record of position i
 is `followers[i]` (its own is not used).
 
@@ -285,3 +287,43 @@ def answer_raises_hw(rules: Rules) -> bool:
     leader epoch raises it (Partition.handleAlterIsrResponse @ 2.8.2, 3.1.0; KAFKA-13091).
     """
     return rules.answer_raises_hw
+
+
+@rule
+def write_waits(readers: int, held: bool) -> bool:
+    """Whether a change of a partition's role or ISR has to wait.
+
+    New metadata (Partition.makeLeader, makeFollower, every release) and the answer to an
+    AlterPartition (Partition.handleAlterIsrResponse @ 2.8.2, submitAlterPartition @ 3.9) take the
+    write lock of leaderIsrUpdateLock, as a shrink does.
+
+    Args:
+        readers: reads in progress that hold the lock: which do is `RuleSet.isr_lock`.
+        held: whether a synchronous ISR write holds it.
+    """
+    return readers > 0 or held
+
+
+class EpochError(IntEnum):
+    """What a broker answers to the leader epoch that a fetch names."""
+
+    NONE = 0
+    FENCED_LEADER_EPOCH = 1
+    """The fetch is of an older epoch."""
+    UNKNOWN_LEADER_EPOCH = 2
+    """The fetch is of an epoch that this broker has not heard of yet."""
+
+
+@rule
+def epoch_error(rules: Rules, fetch_epoch: int, leader_epoch: int) -> EpochError:
+    """What a broker has against the leader epoch of a fetch.
+
+    Before KIP-320 (2.1) a fetch names none. Partition.checkCurrentLeaderEpoch @ 2.2.2, 1eb7644349.
+    """
+    if not rules.fetch_names_epoch or fetch_epoch == leader_epoch:
+        return EpochError.NONE
+    return (
+        EpochError.FENCED_LEADER_EPOCH
+        if fetch_epoch < leader_epoch
+        else EpochError.UNKNOWN_LEADER_EPOCH
+    )

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from isr_pipeline.kafka.own_rules import is_so, text_of
-from isr_pipeline.kafka.releases import RULE_SETS
+from isr_pipeline.kafka.releases import RELEASES, RULE_SETS
 
 _FIRST_OF: tuple[tuple[tuple[int, ...], str], ...] = (
     ((0, 8, 2), "0.8.2"),
@@ -101,3 +101,22 @@ def kafkas_own(given: str) -> str:
 def _line_of(version: tuple[int, ...]) -> tuple[int, ...]:
     """The release line: 3.9 of 3.9.1, 0.10.2 of 0.10.2.2."""
     return version[:3] if version[0] == 0 else version[:2]
+
+
+NEVER_RELEASED = ("4485-doc",)
+"""Rule sets that are a proposal's text."""
+
+
+def released_range(release: str) -> str | None:
+    """Range of releases that has these rules; None if no released broker has them.
+
+    Args:
+        release: as ``cluster.release`` has it after files were read: a range, or the text of a
+            release number or of a rule set of one's own.
+    """
+    if release in RELEASES:
+        return None if release in NEVER_RELEASED else release
+    number, _, rest = release.partition(" (")
+    if rule_set_text(number) != release:
+        return None
+    return rest.partition(" with ")[0]

@@ -8,11 +8,24 @@ import tarfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isr_pipeline.errors import Refused
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.kernels.source import KERNEL_ROOMS, PACKAGE, Source, is_kept, kernel_of
+from isr_pipeline.kernels.source import (
+    KERNEL_ROOMS,
+    PACKAGE,
+    Source,
+    is_kept,
+    kernel_of,
+    libraries_here,
+    read_archive,
+    read_package,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from isr_pipeline.home import Home
+
 
 SECONDS_MAX = 60
 _FORMAT = "%x01%H%x00%an%x00%aI%x00%s"
@@ -124,3 +137,29 @@ def _git(checkout: Path, *arguments: str) -> bytes | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout
+
+
+def find_source(code_version: str, home: Home, checkout: Path = REPOSITORY) -> Source | None:
+    """Find the sources that made a night.
+
+    They are those that run now, those that a night kept when it was planned, or those of the commit
+    that the code version names: whichever has its kernel digest.
+
+    Returns:
+        None if none of these has.
+    """
+    kernel = kernel_of(code_version)
+    present = read_package(code_version=code_version, libraries=libraries_here())
+    if present.kernel_digest.startswith(kernel):
+        return present
+    try:
+        kept = read_archive(home.kernels / f"{kernel}.tar.xz")
+    except Refused:
+        kept = None
+    if kept is not None and kept.kernel_digest.startswith(kernel):
+        return kept
+    commit = resolved(code_version, checkout)
+    found = source_of(commit, checkout) if commit else None
+    if found is not None and found.kernel_digest.startswith(kernel):
+        return found
+    return None

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.files.lock import alone
 from isr_pipeline.home import Home
 from isr_pipeline.host.progress import Listener, stages
@@ -209,7 +209,7 @@ def _accepted_nights(experiment: str) -> frozenset[str]:
 def remove(experiment: str, night: str) -> None:
     """Remove one night from everywhere; the folder last, so that a second try finds the rest."""
     from isr_pipeline.outcomes import store  # noqa: PLC0415 - reads Arrow
-    from isr_pipeline.tracking.prune import delete_night  # noqa: PLC0415 - reads MLflow
+    from isr_pipeline.tracking.client import delete_night  # noqa: PLC0415 - reads MLflow
     from isr_pipeline.validation import data_docs  # noqa: PLC0415
 
     home = Home.from_environment()

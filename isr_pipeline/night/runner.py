@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
-from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of, experiment_of
+from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, experiment_of
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, supervisor
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock

@@ -50,7 +50,7 @@ def validate_outcomes(plan: Plan) -> None:
 
 def summarize(plan: Plan) -> None:
     """A row for each configuration, metric and stratum."""
-    from isr_pipeline.outcomes.summary_table import summarize_night  # noqa: PLC0415
+    from isr_pipeline.outcomes.summary import summarize_night  # noqa: PLC0415
 
     summarize_night(plan)
 
@@ -200,7 +200,7 @@ NAMES = (PLAN, *(step.name for step in BETWEEN), GATE)
 
 NEEDED = (
     "isr_pipeline.outcomes.scenarios_table",
-    "isr_pipeline.outcomes.summary_table",
+    "isr_pipeline.outcomes.summary",
     "great_expectations",
     "isr_pipeline.validation.run",
     "isr_pipeline.verdicts.stages",

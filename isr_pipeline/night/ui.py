@@ -11,7 +11,7 @@ import urllib.request
 from typing import TYPE_CHECKING, NoReturn
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.experiment.nightly import DAG_PREFIX
+from isr_pipeline.experiment.file import DAG_PREFIX
 from isr_pipeline.home import Home
 from isr_pipeline.host import stack, supervisor
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE, AirflowLock

@@ -81,7 +81,7 @@ def _made() -> Place:
 def of_run(dag_id: str, run_id: str, page: str, request: Request) -> Response:
     """Lead from a run to the report or the Data Docs of its night."""
     made = _made()
-    from isr_pipeline.experiment.nightly import experiment_of  # noqa: PLC0415
+    from isr_pipeline.experiment.file import experiment_of  # noqa: PLC0415
     from isr_pipeline.night.life import written_by  # noqa: PLC0415
     from isr_pipeline.night.status import read_status  # noqa: PLC0415
 

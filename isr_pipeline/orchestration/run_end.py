@@ -17,7 +17,7 @@ from typing import Any
 from airflow.configuration import conf
 
 from isr_pipeline.errors import USER_ERRORS, Refused, shortened
-from isr_pipeline.experiment.nightly import experiment_of
+from isr_pipeline.experiment.file import experiment_of
 from isr_pipeline.host.airflow_rest import (
     ADMIN,
     GATE,

@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Param
+from airflow.sdk import Asset, AssetAlias, BaseOperatorLink, Param
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -29,8 +29,7 @@ from airflow.sdk.exceptions import (
 )
 
 from isr_pipeline.errors import USER_ERRORS, InputError, Refused, shortened
-from isr_pipeline.experiment.file import known_experiments
-from isr_pipeline.experiment.nightly import Nightly, experiment_of
+from isr_pipeline.experiment.file import Nightly, experiment_of, known_experiments
 from isr_pipeline.experiment.stages import PANEL_SIZE_MAX
 from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.airflow_rest import WHY
@@ -42,7 +41,21 @@ from isr_pipeline.orchestration.connections import (
     settings,
     spark_connection,
 )
-from isr_pipeline.orchestration.links import NightLink
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+    from isr_pipeline.experiment.plan import Plan
+
+VERDICT = AssetAlias("isr-pipeline/verdict")
+BASELINE = AssetAlias("isr-pipeline/baseline")
+"""What others may wait for: an experiment's verdict, and its baseline.
+
+An asset is `isr-pipeline/verdict/EXPERIMENT` or `isr-pipeline/baseline/EXPERIMENT`. The alias
+without the experiment stands for those of all.
+"""
+
 
 JOBS = SHIPPED / "spark_jobs"
 
@@ -341,6 +354,24 @@ POOL: dict[str, Any] = {"pool": SETTINGS.pool} if SETTINGS.pool else {}
 """Where Spark jobs stand in line."""
 
 
+class NightLink(BaseOperatorLink):
+    """The report from the task on that writes it, the night's runs in MLflow before.
+
+    Airflow asks for the address when a task ends, in the task's own process.
+    """
+
+    @property
+    def name(self) -> str:
+        """Words on the button."""
+        return "The night"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Address for a browser; empty where nothing of the experiment was ever logged."""
+        from isr_pipeline.night.life import made_by  # noqa: PLC0415 - parse fast
+
+        return made_by(operator.task_id, experiment_of(ti_key.dag_id), ti_key.run_id)
+
+
 class SparkJob(SparkSubmitOperator):
     """One of our Spark jobs, by spark-submit as the connection says.
 
@@ -482,3 +513,45 @@ def _why(instance: Any, task: str, name: str) -> str:
         task_ids=task, map_indexes=int(number) if number else -1, key=WHY, default=None
     )
     return f": {reason}" if isinstance(reason, str) else ""
+
+
+def tell_verdict(context: Mapping[str, Any], plan: Plan) -> None:
+    """Say that a night has its verdict.
+
+    Args:
+        context: of a task whose outlet is :data:`VERDICT`.
+        plan: of the night.
+    """
+    from isr_pipeline.night.status import folder_of  # noqa: PLC0415 - parse fast
+    from isr_pipeline.verdicts.record import load_verdict  # noqa: PLC0415
+
+    verdict = load_verdict(plan.experiment, plan.night)
+    _tell(
+        context,
+        VERDICT,
+        plan.experiment,
+        {
+            "night": plan.night,
+            "status": str(verdict.status),
+            "red": verdict.red,
+            "report": str(folder_of(plan.experiment, plan.night) / "report.html"),
+        },
+    )
+
+
+def tell_baseline(context: Mapping[str, Any], experiment: str, night: str, why: str) -> None:
+    """Say that a night was accepted, and why.
+
+    Args:
+        context: of a task whose outlet is :data:`BASELINE`.
+        experiment: name.
+        night: YYYY-MM-DD.
+        why: the reason.
+    """
+    _tell(context, BASELINE, experiment, {"night": night, "why": why})
+
+
+def _tell(
+    context: Mapping[str, Any], alias: AssetAlias, experiment: str, extra: dict[str, Any]
+) -> None:
+    context["outlet_events"][alias].add(Asset(f"{alias.name}/{experiment}"), extra=extra)

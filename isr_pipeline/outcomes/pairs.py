@@ -2,31 +2,46 @@
 
 Nothing here knows Spark: a task is a list of scenarios and a list of configurations, its result
 a stream of Arrow tables.
+
+A kernel of another day gives rows of today's table, too, and a panel can be simulated on this
+machine without Spark.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import heapq
+import json
 import math
-from dataclasses import dataclass
+import re
+import signal
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from isr_pipeline.errors import BudgetSpent
+from isr_pipeline.compiling import use_kernel_cache
+from isr_pipeline.errors import BudgetSpent, Refused
 from isr_pipeline.outcomes.events import Kept, event_table
 from isr_pipeline.scenarios.model import apply, scenario_from_json
 from isr_pipeline.worlds.columns import COLUMNS, METRICS
-from isr_pipeline.worlds.results import failed_outcome
 from isr_pipeline.worlds.reuse import Simulations, reuse_order
+from isr_pipeline.worlds.run import failed_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from isr_pipeline.experiment.configurations import Configuration
+    from isr_pipeline.kernels.process import Kernel, Ran
     from isr_pipeline.scenarios.model import Scenario
+    from isr_pipeline.scenarios.panels import ScenarioRow
     from isr_pipeline.worlds.events import Events
+
+    Outcomes = list[dict[str, Any]]
+    Asked = tuple[ScenarioRow, Sequence[Configuration]]
+    Simulate = Callable[[Callable[[Asked], Outcomes], Iterable[Asked]], Iterator[Outcomes]]
 
 ROWS_AT_ONCE = 256
 """Rows that wait in a worker before they are written."""
@@ -198,3 +213,110 @@ def is_sampled(scenario_id: str, config_id: str) -> bool:
     """Tell whether a pair's events are kept as one of a fixed sample, whatever happened."""
     pair = hashlib.sha256(f"{scenario_id}\n{config_id}".encode()).digest()
     return int.from_bytes(pair[:8], "big") % _SAMPLED_ONE_IN == 0
+
+
+_SPENT = re.compile(r"BudgetSpent: .*event budget of (\d+) events")
+
+
+def simulate_by(
+    kernel: Kernel,
+    scenarios: pa.Table,
+    configurations: Sequence[Configuration],
+    schema: pa.Schema,
+    done: Callable[[int, float], None],
+) -> Iterator[tuple[str, pa.Table]]:
+    """Simulate every scenario under every configuration, without events.
+
+    Args:
+        kernel: of the baseline.
+        scenarios: rows of the scenarios table.
+        configurations: what to override in each.
+        schema: Arrow schema of the table ``outcomes``.
+        done: told after each scenario: pairs finished, and their expected cost.
+
+    Yields:
+        ``outcomes`` with rows of bounded size.
+
+    Raises:
+        Refused: the kernel cannot run a scenario, or measures less than today's does.
+    """
+    rows: list[dict[str, Any]] = []
+    for given in scenarios.to_pylist():
+        scenario = scenario_from_json(given["scenario_json"])
+        written = json.loads(given["scenario_json"])
+        for configuration in configurations:
+            ran = kernel.run(written, configuration.overrides, events=False)
+            outcome = outcome_of(kernel.name, scenario.scenario_id, scenario.horizon_ms, ran)
+            rows.append(outcome_row(given, configuration, outcome))
+        if len(rows) >= ROWS_AT_ONCE:
+            yield "outcomes", pa.Table.from_pylist(rows, schema=schema)
+            rows = []
+        done(len(configurations), given["expected_cost"] * len(configurations))
+    yield "outcomes", pa.Table.from_pylist(rows, schema=schema)
+
+
+def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapping[str, Any]:
+    """What a kernel answered, if it has today's columns.
+
+    Args:
+        name: of the kernel, for the error.
+        scenario_id: likewise.
+        horizon_ms: of the scenario.
+        ran: the answer.
+
+    Raises:
+        Refused: it is no outcome, or not a whole one.
+    """
+    spent = _SPENT.search(ran.problem)
+    if spent:
+        return failed_outcome(horizon_ms, int(spent[1]))
+    if ran.problem:
+        raise Refused(f"{name} cannot run scenario {scenario_id}: {ran.problem}")
+    missing = [column.name for column in COLUMNS if column.name not in ran.outcome]
+    if missing:
+        raise Refused(f"{name} does not measure {', '.join(missing[:3])}")
+    return ran.outcome
+
+
+REGRESSION = "regression"
+"""The panel that baselines are compared on; it is the same every night."""
+
+
+def simulate_scenario(given: Asked) -> Outcomes:
+    """Simulate a scenario under some configurations: rows of the outcomes table.
+
+    Args:
+        given: the scenario's row, and the configurations.
+
+    Raises:
+        RuntimeError: a simulation broke; names the pair.
+    """
+    drawn, configurations = given
+    scenario = scenario_from_json(drawn.scenario_json)
+    configured = [(apply(scenario, one.overrides), one) for one in configurations]
+    runs = Simulations()
+    return [
+        simulate_pair(asdict(drawn), laid_over, one, runs)[0]
+        for laid_over, one in sorted(configured, key=lambda pair: reuse_order(pair[0]))
+    ]
+
+
+@contextlib.contextmanager
+def processes(count: int) -> Iterator[Simulate]:
+    """What maps :func:`simulate_scenario` over scenarios, in their order.
+
+    Args:
+        count: processes that simulate at once; with 1 it is this one.
+    """
+    if count == 1:
+        yield map
+        return
+    # spawn: numba's threads and caches do not like to be forked
+    with get_context("spawn").Pool(count, initializer=_begin) as workers:
+        yield workers.imap
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that waits for this one, and find the compiled kernel."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    use_kernel_cache()

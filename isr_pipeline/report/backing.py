@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isr_pipeline.conformance.observations import load_agreement
-from isr_pipeline.kafka.released import released_range
+from isr_pipeline.kafka.release_numbers import released_range
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration

@@ -41,7 +41,7 @@ from isr_pipeline.files.reading import parse_value
 from isr_pipeline.files.words import counted, shown
 from isr_pipeline.host.progress import Progress
 from isr_pipeline.kafka.broker_config import KEYS
-from isr_pipeline.outcomes.panel_here import (
+from isr_pipeline.outcomes.pairs import (
     REGRESSION,
     processes,
     simulate_scenario,
@@ -73,7 +73,7 @@ from isr_pipeline.worlds.columns import METRICS
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
-    from isr_pipeline.outcomes.panel_here import Simulate
+    from isr_pipeline.outcomes.pairs import Simulate
 
 FORMAT = 1
 """Number of the format of compare.json."""

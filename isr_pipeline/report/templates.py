@@ -2,26 +2,52 @@
 
 Python gives them plain values; they hold the markup. Text is escaped where it is put in; a name
 that nobody gave ends the page with an error.
+
+A page carries its style sheet, its script and the library that draws charts. The library is the
+larger part: it is kept compressed, and the script unpacks it after the text is on the screen.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from plotly.offline import get_plotlyjs
 
-from isr_pipeline.report import differences
-from isr_pipeline.report.assets import asset, charts_json, packed_plotly
-from isr_pipeline.report.names import breakable
+from isr_pipeline.report import charts, differences
+from isr_pipeline.report.names import breakable, with_short_names
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.record import Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+HERE = Path(__file__).parent
+
+
+def asset(name: str) -> Markup:
+    """A file that stands beside this one."""
+    return Markup((HERE / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
+
+
+def charts_json(drawn: Mapping[str, charts.Chart]) -> Markup:
+    """The charts of a page, by the id of their place."""
+    named = {place: with_short_names(chart) for place, chart in drawn.items()}
+    return Markup(charts.as_json(named))  # noqa: S704 - nothing in it closes its element
+
+
+@cache
+def packed_plotly() -> str:
+    """Plotly's library, gzipped, in base64; the same bytes every time."""
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+
 
 FOLDER = Path(__file__).parent / "templates"
 

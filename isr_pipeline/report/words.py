@@ -1,4 +1,7 @@
-"""What a page says of zeros, and what it calls configurations."""
+"""What a page says of zeros, what it calls configurations, and the words that it explains.
+
+docs/glossary.md has all words; those that are here it has in the same sentence.
+"""
 
 from __future__ import annotations
 
@@ -66,3 +69,25 @@ def settings(one: Configuration, reference: Configuration) -> str:
 def listed(names: Sequence[str], most: int = 3) -> str:
     """Some names, or how many there are."""
     return ", ".join(names) if len(names) <= most else f"{len(names)} configurations"
+
+
+WORDS = {
+    "scenario": "a cluster, its load and its faults over a horizon, drawn from a seed",
+    "configuration": "Kafka keys and rule switches laid over every scenario; a candidate or a "
+    "point of a grid",
+    "reference": "the configuration that the others of the same night are compared with",
+    "baseline": "an accepted night that later nights are compared with",
+    "standing panel": "the same scenarios every night, compared with the baseline; files and "
+    "scenarios call it regression, and a name such as regression-00138 does not mean that "
+    "something got worse",
+    "further scenarios": "what is simulated beyond the standing panel for configurations with "
+    "something open: the confirm panel first, then other stages",
+    "stratum": "a class of scenarios with a known share of the population",
+    "population": "all incidents that a fault profile describes, beside a share for the ordinary "
+    "day; a weighted value is one of the population",
+    "flap": "a replica removed by its leader and back within 60 s",
+    "matters": "of a rise: the ratio is at least ratio_min, and the difference is not below the "
+    "floor",
+    "undecided": "a rise that matters is neither found nor ruled out",
+}
+"""Word -> what it means."""

@@ -3,19 +3,24 @@
 One controller change gives, at one time: broker_fenced, then for each partition
 controller_isr_remove and its election or partition_offline. Brokers learn of it by metadata
 records, each at its own time, in order.
+leader.imbalance.check gives leads back to preferred leaders.
 """
 
 from __future__ import annotations
 
 from isr_pipeline.kafka.election import (
+    NEW_CONTROLLER_CHECK_US,
+    NEXT_GO_US,
     Change,
     Election,
     change_kraft,
     elect_zk,
+    go_limit,
     kraft_election,
     last_member_leaves,
+    moves_back,
+    waits_for_imbalance,
 )
-from isr_pipeline.kafka.preferred import NEW_CONTROLLER_CHECK_US, waits_for_imbalance
 from isr_pipeline.kafka.releases import Controller, ElectionOrder, Rules
 from isr_pipeline.kafka.rows import number_of
 from isr_pipeline.kafka.session import (
@@ -728,3 +733,56 @@ def controller_gone(world: World) -> None:
             beats = max(0, now - broker.last_heartbeat) // broker.heartbeat_us
             session = asked(world, broker.session_timeout_us, Depends.SESSION)
             broker.fence_at = broker.last_heartbeat + beats * broker.heartbeat_us + session
+
+
+@compiled
+def _prefers(partition: Partition, broker: Broker) -> bool:
+    """Whether the preferred replica of ``partition`` is on ``broker``."""
+    return partition.replicas[partition.preferred].broker == broker
+
+
+@compiled
+def _is_due(world: World, rules: Rules, broker: Broker) -> bool:
+    """Whether ``broker`` gets the leads back that it misses."""
+    preferred = 0
+    missing = 0
+    for i in range(world.partition_count):
+        partition = world.partitions[i]
+        if _prefers(partition, broker):
+            preferred += 1
+            missing += partition.leader != partition.preferred
+    return missing > 0 and moves_back(rules, preferred, missing, world.imbalance_percentage)
+
+
+@compiled
+def _give_back(world: World, rules: Rules) -> bool:
+    """One go over the brokers; True if as many leads were moved as one go may."""
+    limit = go_limit(rules)
+    moved = 0
+    for k in range(world.broker_count):
+        broker = world.brokers[k]
+        if not _is_due(world, rules, broker):
+            continue
+        for i in range(world.partition_count):
+            partition = world.partitions[i]
+            if _prefers(partition, broker) and partition.leader != partition.preferred:
+                elect_preferred(world, rules, partition)
+                moved += partition.leader == partition.preferred
+                if moved == limit:
+                    return True
+    return False
+
+
+@compiled
+def check_fires(world: World, rules: Rules) -> None:
+    """The check is due; while the controller is away it waits for it."""
+    slot = world.check_slot
+    if world.controller_out_until > world.now:
+        schedule(world, slot, world.controller_out_until)
+    elif _give_back(world, rules):
+        schedule(world, slot, world.now + NEXT_GO_US)
+    elif waits_for_imbalance(rules):
+        cancel(world, slot)
+        plan_check(world, rules)
+    else:
+        schedule(world, slot, world.now + world.imbalance_check_us)

@@ -11,9 +11,9 @@ from isr_pipeline.kafka.kip501 import end_read
 from isr_pipeline.kafka.log_dirs import DirFailure, holds_metadata, on_dir_failure
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.recovery import Lost, starts_on_empty_disk
-from isr_pipeline.kafka.registration import is_refused, retry_after
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import nothing_like
+from isr_pipeline.kafka.session import is_refused, retry_after
 from isr_pipeline.kafka.shutdown import FIRST_ASK_US, SHUTDOWN_LIMIT_US, must_wait
 from isr_pipeline.simulation.clients import change_rate
 from isr_pipeline.simulation.controller import (
@@ -41,9 +41,9 @@ from isr_pipeline.simulation.follower import (
     reap_idle_threads,
     stop_leading,
 )
+from isr_pipeline.simulation.leader import append_records, notice_bad_dir
 from isr_pipeline.simulation.measures import count_dead, emit, rearm, refresh, touch
 from isr_pipeline.simulation.network import MILLION, link, names, rack_distance
-from isr_pipeline.simulation.produces import append_records, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import (
     closed_in_order,

@@ -6,17 +6,19 @@ purgatory.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.fencing import EpochError, epoch_error
+from isr_pipeline.kafka.partition import EpochError, epoch_error
 from isr_pipeline.kafka.record import Pending
 from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import on_failed_read, on_fetch, on_fetch_again
 from isr_pipeline.kafka.rows import number_of
 from isr_pipeline.simulation.leader import (
     begin_locked_read,
+    plan_read,
     propose,
     raise_hw,
     read_must_wait,
     release_read,
+    s2_alarm,
     submit,
     sync_write_end,
     wants_expand,
@@ -24,7 +26,6 @@ from isr_pipeline.simulation.leader import (
 from isr_pipeline.simulation.log import truncation_offset
 from isr_pipeline.simulation.network import read_end
 from isr_pipeline.simulation.purgatory import begin_completion, complete, satisfied
-from isr_pipeline.simulation.reads import plan_read, s2_alarm
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.depends import asked

@@ -18,6 +18,7 @@ from isr_pipeline.simulation.leader import (
     leads_officially,
     leave_lock,
     lock_is_busy,
+    notice_bad_dir,
     raise_hw,
 )
 from isr_pipeline.simulation.log import add_epoch, copy_epochs, cut_log, lose_from
@@ -31,7 +32,6 @@ from isr_pipeline.simulation.measures import (
     watch_detection_delay,
 )
 from isr_pipeline.simulation.network import append_end, transit
-from isr_pipeline.simulation.produces import notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete_without_handler
 from isr_pipeline.simulation.recovery import exits_here
 from isr_pipeline.simulation.shortcuts.depends import note

@@ -7,11 +7,17 @@ from isr_pipeline.kafka.partition import append_refused, size_of
 from isr_pipeline.kafka.releases import Rules
 from isr_pipeline.kafka.rows import place_of
 from isr_pipeline.simulation.fetches import fetch_after_read, fetch_read_over, fetch_steps
-from isr_pipeline.simulation.leader import append_must_wait, finish_sync_write, leave_lock
+from isr_pipeline.simulation.leader import (
+    append_must_wait,
+    append_records,
+    finish_produce,
+    finish_sync_write,
+    leave_lock,
+    notice_bad_dir,
+    s2_timer,
+)
 from isr_pipeline.simulation.network import service
-from isr_pipeline.simulation.produces import append_records, finish_produce, notice_bad_dir
 from isr_pipeline.simulation.purgatory import complete, completion_read_over
-from isr_pipeline.simulation.reads import s2_timer
 from isr_pipeline.simulation.request_queue import can_take, dequeue, enqueue, handler_free
 from isr_pipeline.simulation.responses import push_response, respond, start_senders
 from isr_pipeline.simulation.shortcuts.depends import min_isr

@@ -11,7 +11,7 @@ from isr_pipeline.simulation.clients import (
     stream_fires,
     surge_fires,
 )
-from isr_pipeline.simulation.controller import session_fires
+from isr_pipeline.simulation.controller import check_fires, session_fires
 from isr_pipeline.simulation.faults import dir_fires, fault_fires
 from isr_pipeline.simulation.follower import fetch_answered, metadata_fires, thread_fires
 from isr_pipeline.simulation.handlers import handler_fires, request_arrives
@@ -25,7 +25,6 @@ from isr_pipeline.simulation.measures import (
     hw_moved,
     watch_detection_delay,
 )
-from isr_pipeline.simulation.preferred import check_fires
 from isr_pipeline.simulation.purgatory import expire_steps
 from isr_pipeline.simulation.responses import sender_fires
 from isr_pipeline.simulation.shortcuts.cycles import Z_NEXT, detect

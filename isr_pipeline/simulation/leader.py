@@ -2,13 +2,15 @@
 
 Up to 2.6 a change of the ISR is one synchronous ZooKeeper write under the partition's lock; from
 2.7 on it is proposed, and answered by the controller later (KIP-497).
+
+Produce requests append, and are answered once they are committed. Reads of the log for a fetch take
+their time; KIP-501's Solution 2 gives up on one.
 """
 
 from __future__ import annotations
 
 from isr_pipeline.kafka.election import grown_elr
-from isr_pipeline.kafka.kip501 import transfers_instead_of_shrinking
-from isr_pipeline.kafka.locks import write_waits
+from isr_pipeline.kafka.kip501 import should_resign, transfers_instead_of_shrinking
 from isr_pipeline.kafka.partition import (
     Alter,
     Produce,
@@ -22,9 +24,10 @@ from isr_pipeline.kafka.partition import (
     out_of_sync_mask,
     produce_error,
     size_of,
+    write_waits,
 )
 from isr_pipeline.kafka.record import Pending
-from isr_pipeline.kafka.releases import Lock, Rules
+from isr_pipeline.kafka.releases import Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import lag_clock
 from isr_pipeline.simulation.controller import (
     acceptable_mask,
@@ -32,7 +35,7 @@ from isr_pipeline.simulation.controller import (
     hand_over,
     publish,
 )
-from isr_pipeline.simulation.log import commit_up_to
+from isr_pipeline.simulation.log import add_batch, commit_up_to, data_end
 from isr_pipeline.simulation.measures import (
     emit,
     hw_moved,
@@ -43,10 +46,17 @@ from isr_pipeline.simulation.measures import (
 )
 from isr_pipeline.simulation.network import link
 from isr_pipeline.simulation.responses import respond
-from isr_pipeline.simulation.shortcuts.depends import asked, min_isr, min_isr_for, note, note_isr
+from isr_pipeline.simulation.shortcuts.depends import (
+    asked,
+    min_isr,
+    min_isr_for,
+    note,
+    note_isr,
+    note_read,
+)
 from isr_pipeline.simulation.shortcuts.pending import flush_all
-from isr_pipeline.simulation.state import set_high_watermark, set_isr
-from isr_pipeline.simulation.world.jit import cold, compiled
+from isr_pipeline.simulation.state import set_high_watermark, set_isr, set_log_end
+from isr_pipeline.simulation.world.jit import cold, compiled, hot
 from isr_pipeline.simulation.world.queue import cancel, schedule
 from isr_pipeline.simulation.world.states import (
     AlterAnswer,
@@ -55,6 +65,7 @@ from isr_pipeline.simulation.world.states import (
     EventKind,
     FetchState,
     HandlerState,
+    LogDir,
     RequestError,
     RequestState,
     Tick,
@@ -67,8 +78,10 @@ from isr_pipeline.simulation.world.tables import (
     NEVER,
     REQUESTS_PER_STREAM,
     Broker,
+    Entry,
     Partition,
     Replica,
+    Request,
     World,
 )
 
@@ -687,3 +700,88 @@ def watch_followers(world: World, partition: Partition) -> None:
     if partition.watched_followers > 0:
         for pos in range(partition.replication_factor):
             watch_detection_delay(world, partition.replicas[pos])
+
+
+LOG_DIR_NOTICE_US = 50_000  # from the failed write to the process's end, or the controller's change
+
+
+@compiled
+def notice_bad_dir(world: World, broker: Broker, log_dir: int) -> None:
+    """``broker`` meets a failed log dir: what follows comes a little later."""
+    if broker.log_dirs[log_dir] == LogDir.FAILS:
+        broker.log_dirs[log_dir] = LogDir.NOTICED
+        schedule(world, broker.log_dir_slot, world.now + LOG_DIR_NOTICE_US)
+
+
+@hot
+def finish_produce(world: World, rules: Rules, broker: Broker, request: Request) -> None:
+    """The request is appended: answer it, or let it wait for the high watermark."""
+    leader = request.leader
+    if request.error == RequestError.NONE and request.acks_all:
+        error = acks_all_error(world, rules, leader, request.required_offset)
+        if error == Produce.WAITING:
+            if leader.is_leader:
+                request.state = RequestState.WAITS_FOR_HIGH_WATERMARK
+                leader.partition.has_waiting_produces = 1
+                return
+            request.error = RequestError.NOT_LEADER
+        elif error == Produce.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+            request.error = RequestError.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    respond(world, rules, broker, request)
+
+
+@hot
+def append_records(
+    world: World, rules: Rules, leader: Replica, records: int, size_bytes: int, acks_all: bool
+) -> None:
+    """Append a batch to ``leader``: LEO, ledger, high watermark."""
+    partition = leader.partition
+    set_log_end(leader, leader.log_end_offset + records)
+    if leads_officially(leader):
+        add_batch(world, partition, leader.log_end_offset, size_bytes, records if acks_all else 0)
+    raise_hw(world, rules, leader, world.now)
+    watch_followers(world, partition)
+
+
+@compiled
+def plan_read(request: Request, entry: Entry, partition: Partition, leader: Replica) -> int:
+    """Where the read of ``entry`` will end, within the request's byte limits."""
+    follower = request.thread.follower
+    room = follower.fetch_response_max_bytes - request.bytes
+    if room <= 0 and request.has_data:
+        return entry.offset
+    limit = min(follower.fetch_max_bytes, max(room, 0))
+    end, size = data_end(partition, entry.offset, leader.log_end_offset, limit)
+    if size > limit and request.has_data:
+        return entry.offset  # only the first batch of a response may exceed the limit
+    request.bytes += size
+    return end
+
+
+@compiled
+def s2_alarm(world: World, rules: Rules, end: int) -> int:
+    """When the slot of a read that ends at ``end`` fires: earlier if Solution 2's timer does."""
+    note_read(world, end - world.now)
+    if asked(world, rules.kip501, Depends.NOTHING) == Kip501.S2:
+        return min(end, world.now + asked(world, world.fetch_process_time_max_us, Depends.NOTHING))
+    return end
+
+
+@compiled
+def s2_timer(world: World, rules: Rules, leader: Replica) -> None:
+    """Solution 2's timer has fired for a read of ``leader``: resign if anybody could take over."""
+    partition = leader.partition
+    others = leader.isr & partition.eligible & ~(1 << leader.position)
+    question = Depends.COOLDOWN if partition.last_resignation > NEVER else Depends.NOTHING
+    limit = asked(world, world.fetch_process_time_max_us, Depends.NOTHING)
+    if should_resign(
+        rules,
+        limit + 1,
+        limit,
+        others != 0,
+        world.now - partition.last_resignation,
+        asked(world, world.resign_cooldown_us, question),
+    ):
+        if leads_officially(leader):
+            partition.last_resignation = world.now
+            resign(world, rules, leader, False)

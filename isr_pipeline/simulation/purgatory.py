@@ -6,14 +6,20 @@ its wait is over.
 
 from __future__ import annotations
 
-from isr_pipeline.kafka.fencing import EpochError, epoch_error
+from isr_pipeline.kafka.partition import EpochError, epoch_error
 from isr_pipeline.kafka.releases import Lock, Rules
 from isr_pipeline.kafka.rows import nothing_like, trailing_zeros
-from isr_pipeline.simulation.leader import begin_locked_read, read_must_wait, release_read
+from isr_pipeline.simulation.leader import (
+    begin_locked_read,
+    finish_produce,
+    plan_read,
+    read_must_wait,
+    release_read,
+    s2_alarm,
+    s2_timer,
+)
 from isr_pipeline.simulation.log import data_end
 from isr_pipeline.simulation.network import read_end
-from isr_pipeline.simulation.produces import finish_produce
-from isr_pipeline.simulation.reads import plan_read, s2_alarm, s2_timer
 from isr_pipeline.simulation.request_queue import handler_free
 from isr_pipeline.simulation.responses import respond
 from isr_pipeline.simulation.shortcuts.depends import asked

@@ -1,4 +1,4 @@
-"""The tracking store: opened once, its errors refused in one line."""
+"""The tracking store: opened once, its errors refused in one line; old nights forgotten."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from isr_pipeline.host.preconditions import without_password
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
+
 
 LOCAL_STORES = ("sqlite:", "postgresql:", "postgresql+", "mysql:", "mysql+", "mssql")
 """Stores that this process opens itself, so that it may also remove runs for good."""
@@ -174,3 +175,19 @@ def _first_words(problem: Exception) -> str:
     )
     words = found.group(1) if found else next(iter(text.splitlines()), type(problem).__name__)
     return words.strip().rstrip(".")
+
+
+def delete_night(experiment: str, night: str) -> int:
+    """Remove every run of one night: its parent, its children, debris of attempts.
+
+    Returns:
+        Number of runs removed.
+
+    Raises:
+        Refused: the store cannot be read or written.
+    """
+    client = connect()
+    with refused_in_one_line():
+        runs = [run.info.run_id for run in find_runs(client, experiment, night=night)]
+        remove_runs(client, runs)
+    return len(runs)

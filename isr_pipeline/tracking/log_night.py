@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.home import Home
 from isr_pipeline.host.processes import user_name
 from isr_pipeline.outcomes import store

@@ -30,7 +30,7 @@ from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.files.words import close_or_all
 from isr_pipeline.home import Home
-from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.storage.published import content_of, replacing

@@ -26,7 +26,7 @@ from isr_pipeline.experiment.plan import Plan
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.files.models import format_of
 from isr_pipeline.home import Home
-from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import FILE, kernel_of, libraries_here, unpack
 from isr_pipeline.storage.places import remove_tree

@@ -16,8 +16,8 @@ from isr_pipeline.experiment.file import healthy_scenario, scenario_frame
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels import commits
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_files, changed_parts
-from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import PACKAGE, kernel_of, libraries_here
 from isr_pipeline.scenarios.model import apply
 from isr_pipeline.storage.places import modified_s

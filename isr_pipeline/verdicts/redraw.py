@@ -22,7 +22,7 @@ from scipy import stats
 
 from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
-from isr_pipeline.kernels.finding import find_source
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.verdicts.baseline import source_of
 from isr_pipeline.verdicts.looks import ALONE

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isr_pipeline.kafka.election import Change
-from isr_pipeline.kafka.preferred import waits_for_imbalance
+from isr_pipeline.kafka.election import Change, waits_for_imbalance
 from isr_pipeline.kafka.recovery import Lost
 from isr_pipeline.kafka.rows import LINE, Array
 from isr_pipeline.scenarios.faults import ClientSurge, Window, us
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.choices import Choices
     from isr_pipeline.worlds.entities import Entities, PartitionNames
+
 
 EVENTS_LISTED = 20_000
 Draws = npt.NDArray[np.uint64]
@@ -515,3 +515,21 @@ def prepare(
         return lay_out(scenario, settings, layout, used)
 
     return settings, laid_out
+
+
+def planned_ticks(scenario: Scenario) -> dict[int, tuple[float, float]]:
+    """Broker -> its first tick and its period, both in ms.
+
+    A walk that waits for a lock ends later, and a broker that returns begins anew at its start.
+
+    Args:
+        scenario: its configuration laid over it.
+    """
+    periods_us = choices_for(scenario).own["tick_period_us"]
+    entities = entities_of(scenario)
+    drawn = draws(scenario.seed, "isr-expiration", entities.broker_names)
+    firsts = first_ticks(scenario, drawn, periods_us)
+    return {
+        broker: (int(first) / 1000, int(period) / 1000)
+        for broker, first, period in zip(entities.brokers, firsts, periods_us, strict=True)
+    }

@@ -23,8 +23,7 @@ from isr_pipeline.simulation.world.states import Depends
 from isr_pipeline.simulation.world.tables import Event
 from isr_pipeline.worlds.encoder import prepare
 from isr_pipeline.worlds.events import Events, events_of
-from isr_pipeline.worlds.results import outcome_of
-from isr_pipeline.worlds.run import advance
+from isr_pipeline.worlds.run import advance, outcome_of
 
 if TYPE_CHECKING:
     from isr_pipeline.kafka.rows import Array

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.blame.bisection import Stretch, halved
 from isr_pipeline.blame.case import Case, Drawn, Side
-from isr_pipeline.blame.causes import named
-from isr_pipeline.blame.culprit import Search
+from isr_pipeline.blame.culprit import Search, Stretch, halved, named
 from isr_pipeline.blame.lines import of_causes, of_trial
 from isr_pipeline.kernels.commits import Commit
 from isr_pipeline.kernels.source import Source, read_package

@@ -17,8 +17,7 @@ from isr_pipeline.kafka.broker_config import resolve
 from isr_pipeline.kafka.release_numbers import version_of
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, with_settings
 from isr_pipeline.scenarios.rule_set_files import with_rule_sets
-from isr_pipeline.worlds.results import Result
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, run
 
 FOLDER = Path(__file__).parent
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.cases.case import SLACK_MS, Fact, Played, case, played
 
 SIZES = (3, 6, 12)

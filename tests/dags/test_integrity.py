@@ -27,8 +27,7 @@ from airflow.sdk.exceptions import (
 
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.cost import task_limit_s
-from isr_pipeline.experiment.file import known_experiments
-from isr_pipeline.experiment.nightly import DAG_PREFIX, dag_id_of
+from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, known_experiments
 from isr_pipeline.experiment.plan import Plan, make_plan
 from isr_pipeline.experiment.stages import CONFIRM, FURTHER
 from isr_pipeline.home import REPOSITORY, SHIPPED, Home
@@ -36,11 +35,11 @@ from isr_pipeline.host.java import java_home, spark_home
 from isr_pipeline.host.stack import environment
 from isr_pipeline.night import steps
 from isr_pipeline.night.status import Status, write_status
-from isr_pipeline.orchestration.assets import VERDICT, tell_verdict
 from isr_pipeline.orchestration.wiring import (
     ACCEPT_PARAMS,
     GATE_MAY_SKIP,
     NIGHT_PARAMS,
+    VERDICT,
     SparkJob,
     Tag,
     broken_tasks,
@@ -50,6 +49,7 @@ from isr_pipeline.orchestration.wiring import (
     claim_if_open,
     night_of,
     one_line_errors,
+    tell_verdict,
 )
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import NIGHT, World, home

@@ -20,7 +20,7 @@ import pytest
 from airflow.sdk import DAG, BaseNotifier
 
 from isr_pipeline.errors import InputError
-from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host.airflow_rest import WHY
 from isr_pipeline.night import steps

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from isr_pipeline.experiment.nightly import dag_id_of
+from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.host.stack import free_port
 from tests.end_to_end.conftest import EXPERIMENT, Site, Started

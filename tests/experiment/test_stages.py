@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from isr_pipeline.experiment.stages import (
     planned_stages,
 )
 from isr_pipeline.scenarios.generator import draw_panel
-from isr_pipeline.scenarios.panels import allocation
+from isr_pipeline.scenarios.panels import ScenarioRow, allocation
 
 NIGHT = "2026-11-19"
 
@@ -80,13 +81,23 @@ def test_stages_go_on_with_the_confirm_panel() -> None:
     assert {row.panel for row in drawn} == {CONFIRM, *FURTHER}
 
 
+@cache
+def smoke_and_its_sequence() -> tuple[Plan, list[ScenarioRow], list[ScenarioRow]]:
+    """A plan, its confirm panel, and the first 400 scenarios of that panel's sequence."""
+    plan = make_plan("smoke", NIGHT)
+    longer = plan.definition.resized(400).source
+    return (
+        plan,
+        list(draw_panel(plan.definition.source, "confirm")),
+        list(draw_panel(longer, "confirm")),
+    )
+
+
 @given(st.data())
 def test_other_strata_are_further_on_in_the_sequence(data: st.DataObject) -> None:
     """A stage may take any strata: scenarios of the same sequence, none of them twice."""
-    plan = make_plan("smoke", NIGHT)
+    plan, confirm, sequence = smoke_and_its_sequence()
     names = list(plan.definition.profile.strata)
-    confirm = list(draw_panel(plan.definition.source, "confirm"))
-    sequence = list(draw_panel(plan.definition.resized(400).source, "confirm"))
     strata: list[dict[str, int]] = []
     seen = list(confirm)
     for stage in plan.stages[1:]:

@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.orm import Session
 
 from isr_pipeline.home import Home
-from isr_pipeline.host.sqlite_writes import connect_args
 from isr_pipeline.host.stack import environment
+from isr_pipeline.orchestration.database import connect_args
 
 COUNT = text("select count(*) from runs")
 ADD = text("insert into runs values (1)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.kafka.locks import write_waits
+from isr_pipeline.kafka.partition import write_waits
 
 
 @pytest.mark.parametrize(

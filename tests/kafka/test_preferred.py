@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.kafka.preferred import GO_MAX, go_limit, moves_back, waits_for_imbalance
+from isr_pipeline.kafka.election import GO_MAX, go_limit, moves_back, waits_for_imbalance
 from isr_pipeline.kafka.releases import RULE_SETS, switches
 
 KRAFT = switches(RULE_SETS["4.1+"])

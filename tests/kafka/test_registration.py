@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.kafka.registration import FIRST_RETRY_US, is_refused, retry_after
 from isr_pipeline.kafka.releases import RULE_SETS, switches
+from isr_pipeline.kafka.session import FIRST_RETRY_US, is_refused, retry_after
 
 SECOND = 1_000_000
 HEARTBEAT = 2 * SECOND

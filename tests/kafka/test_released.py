@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.kafka.release_numbers import rule_set_text
-from isr_pipeline.kafka.released import NEVER_RELEASED, released_range
+from isr_pipeline.kafka.release_numbers import NEVER_RELEASED, released_range, rule_set_text
 from isr_pipeline.kafka.releases import RELEASES
 
 

@@ -12,8 +12,8 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.plan import kernel_digest
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.kernels import commits
+from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_files, changed_parts
-from isr_pipeline.kernels.finding import find_source
 from isr_pipeline.kernels.source import (
     KEPT,
     PACKAGE,

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import tests.mutation
-from tests.mutation.check import check
+from tests.mutation.check import check, copy_project
 from tests.mutation.mutants import MUTANTS
 
 
@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        for outcome in check(chosen, Path(folder) / "project"):
+        project = Path(folder) / "project"
+        copy_project(project)
+        for outcome in check(chosen, project):
             survivors += not outcome.killed_by
             verdict = outcome.killed_by or "SURVIVED"
             sys.stdout.write(f"{outcome.mutant.name!r}\n    {verdict}\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.__main__ import main
-from tests.mutation.check import ROOT, CannotMutateError, check, mutated
+from tests.mutation.check import ROOT, CannotMutateError, check, copy_project, mutated
 from tests.mutation.mutants import MUTANTS, Mutant
 
 BATCHES = 10
@@ -22,6 +22,14 @@ HANDFUL = [
     ),
     Mutant("releases.py", "", "    tick_divisor=2,", "    tick_divisor=5,"),
 ]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project, whose tests pass."""
+    folder = tmp_path_factory.mktemp("mutation") / "project"
+    copy_project(folder)
+    return folder
 
 
 def _source(mutant: Mutant) -> str:
@@ -48,17 +56,17 @@ class TestTool:
     """Running them."""
 
     @pytest.mark.slow
-    def test_handful_is_killed(self, tmp_path: Path) -> None:
+    def test_handful_is_killed(self, project: Path) -> None:
         """A wrong limit, a wrong minimum and a wrong period each fail a test."""
-        outcomes = list(check(HANDFUL, tmp_path / "project"))
+        outcomes = list(check(HANDFUL, project))
         assert [outcome.mutant for outcome in outcomes] == HANDFUL
         assert all(outcome.killed_by.startswith("tests/") for outcome in outcomes)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("first", range(BATCHES))
-    def test_a_third_of_the_mutants_is_killed(self, first: int, tmp_path: Path) -> None:
-        """None survives of every third; `make mutants` tries all. Processes share the batches."""
-        outcomes = check(MUTANTS[::3][first::BATCHES], tmp_path / "project")
+    def test_a_third_of_the_mutants_is_killed(self, first: int, project: Path) -> None:
+        """None survives of every third; `make mutants` tries all."""
+        outcomes = check(MUTANTS[::3][first::BATCHES], project)
         assert [one.mutant.name for one in outcomes if not one.killed_by] == []
 
     def test_line_that_is_not_there(self) -> None:

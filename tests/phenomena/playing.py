@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from isr_pipeline.scenarios.model import parse_scenario, with_settings
-from isr_pipeline.worlds.results import Result
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, run
 
 SHRINK = "isr_shrink"
 EXPAND = "isr_expand"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.phenomena.playing import EXPAND, FENCED, REMOVED, SHRINK, events, play, times
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.phenomena.playing import ELECTED, events, play
 
 

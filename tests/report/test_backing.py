@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from isr_pipeline.conformance.observations import SHIPPED, load_observations
-from isr_pipeline.kafka.release_numbers import rule_set_text
-from isr_pipeline.kafka.released import released_range
+from isr_pipeline.kafka.release_numbers import released_range, rule_set_text
 from isr_pipeline.report.backing import _facts, backing, where_it_ends
 from tests.verdicts.synthetic import NIGHT, World
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from isr_pipeline.cli import app
 from isr_pipeline.errors import InputError
 from isr_pipeline.experiment.plan import make_plan
-from isr_pipeline.outcomes.panel_here import simulate_scenario
+from isr_pipeline.outcomes.pairs import simulate_scenario
 from isr_pipeline.report import compare as comparing
 from isr_pipeline.report.compare import Compared, Curve, Mostly, Point, compare, lines, table
 from isr_pipeline.scenarios.generator import draw_panel

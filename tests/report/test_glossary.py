@@ -7,8 +7,8 @@ import re
 import pytest
 
 from isr_pipeline.home import REPOSITORY
-from isr_pipeline.report.glossary import WORDS
 from isr_pipeline.report.templates import FOLDER, rendered
+from isr_pipeline.report.words import WORDS
 
 
 class TestWords:

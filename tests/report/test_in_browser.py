@@ -14,7 +14,7 @@ from isr_pipeline.report.trace import write_trace
 from isr_pipeline.scenarios.model import parse_scenario
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.report.browser import DESK, PHONE, chromium, grave_faults, open_everything, opened
 from tests.report.test_trace import EVENT, SCENARIO
 from tests.verdicts.synthetic import LATER, NIGHT, World, decided, scaled

@@ -8,7 +8,7 @@ import pytest
 
 from isr_pipeline.report import scatter
 from isr_pipeline.report.data import SPURIOUS, read_night
-from isr_pipeline.report.placing import placed
+from isr_pipeline.report.scatter import placed
 from isr_pipeline.verdicts.judge import judge_night
 from tests.verdicts.synthetic import NIGHT, World, scaled
 

@@ -7,21 +7,25 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.report.broken import SESSION_OVER, SHUT_DOWN, UNFENCED, dead_times, moments
 from isr_pipeline.report.lanes import (
     DEAD,
     FAULT_COLOUR,
     IN_ISR,
     LEADER,
     OUT,
+    SESSION_OVER,
+    SHUT_DOWN,
+    UNFENCED,
     Segment,
+    dead_times,
     draw,
     lanes_of,
+    moments,
 )
 from isr_pipeline.report.story import Run, Story
 from isr_pipeline.report.trace import sample_period_ms, write_trace
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.worlds.results import Result, Samples
+from isr_pipeline.worlds.run import Result, Samples
 
 SCENARIO: dict[str, Any] = {
     "scenario_id": "one",

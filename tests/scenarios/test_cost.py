@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import reference
-from isr_pipeline.scenarios.cost import QUIET, expected_cost
+from isr_pipeline.scenarios.generator import QUIET, expected_cost
 from isr_pipeline.scenarios.model import Scenario, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.reuse import Simulations
 

@@ -17,8 +17,7 @@ from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import Scenario, parse_scenario
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
-from isr_pipeline.worlds.results import outcome_of
-from isr_pipeline.worlds.run import advance
+from isr_pipeline.worlds.run import advance, outcome_of
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 from tests.simulation.test_invariants import simple
 

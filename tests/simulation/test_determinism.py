@@ -14,8 +14,7 @@ import pytest
 from isr_pipeline.errors import BudgetSpent
 from isr_pipeline.scenarios.model import Scenario, apply, parse_scenario
 from isr_pipeline.worlds.columns import COUNTED, METRICS, OF_THE_RUN
-from isr_pipeline.worlds.results import Result, failed_outcome
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, failed_outcome, run
 from tests.simulation.print_runs import lines
 from tests.simulation.random_scenarios import FromSeed, raw_scenario
 from tests.worlds.checks import checked_run

@@ -146,20 +146,20 @@ class TestSetters:
     def test_a_write_past_them_is_found(self) -> None:
         """An append that moves the log end by itself is caught here, not by a random scenario."""
         mutated = changed(
-            "produces.py",
+            "leader.py",
             "set_log_end(leader, leader.log_end_offset + records)",
             "leader.log_end_offset += records",
         )
-        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["produces.py"]
+        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["leader.py"]
 
     def test_whose_cell_it_is_need_not_be_known(self) -> None:
         """A write to a row that comes from nowhere is caught as well."""
         mutated = changed(
-            "produces.py",
+            "leader.py",
             "set_log_end(leader, leader.log_end_offset + records)",
             "rows()[0].log_end_offset += records",
         )
-        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["produces.py"]
+        assert [place.partition(":")[0] for place in unfenced_writes(mutated)] == ["leader.py"]
 
 
 class TestSettings:
@@ -215,11 +215,11 @@ class TestBounds:
 
     def test_a_new_time_is_found(self) -> None:
         """A rule that begins to read another time is caught until somebody has listed it."""
-        mutated = changed("reads.py", "limit + 1,", "limit + 1 + NEW_LIMIT_US,")
+        mutated = changed("leader.py", "limit + 1,", "limit + 1 + NEW_LIMIT_US,")
         assert unbounded(mutated) == {"NEW_LIMIT_US"}
 
     def test_a_setting_that_is_read_is_found(self) -> None:
         """So is one of the world's settings."""
-        mutated = changed("reads.py", "limit + 1,", "limit + 1 + world.horizon,")
+        mutated = changed("leader.py", "limit + 1,", "limit + 1 + world.horizon,")
         cycles_without = mutated | {"shortcuts/cycles.py": ast.parse("")}
         assert "World.horizon" in {use.cell for _, use in cells_of(cycles_without)}

@@ -32,8 +32,7 @@ from isr_pipeline.simulation.world.tables import (
 )
 from isr_pipeline.worlds.encoder import World, encode
 from isr_pipeline.worlds.events import events_of
-from isr_pipeline.worlds.results import Result, outcome_of
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, outcome_of, run
 from tests.simulation.random_scenarios import BUDGET, scenarios
 from tests.worlds.checks import InvariantBroken, check_run, checked_run, run_checked
 

@@ -8,7 +8,7 @@ import pytest
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.kafka.release_numbers import rule_set_text
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import ACKS_ALL, at, fault, happened, world
 
 ALL = (1, 2, 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import fault, happened, world
 
 EVERY_20_S = {"leader.imbalance.check.interval.seconds": 20}

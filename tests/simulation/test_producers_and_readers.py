@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import ACKS_1, ACKS_ALL, at, fault, happened, world
 
 HORIZON_MS = 60_000

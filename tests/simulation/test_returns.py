@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import at, fault, happened, world
 
 MOVE = ["broker_fenced", "controller_isr_remove", "leader_elected"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isr_pipeline.worlds.results import Result
+from isr_pipeline.worlds.run import Result
 from tests.simulation.worlds import ACKS_ALL, fault, happened, world
 
 PATIENT = {"replica.lag.time.max.ms": 60000, "num.replica.fetchers": 2}

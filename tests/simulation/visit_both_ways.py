@@ -34,7 +34,7 @@ from isr_pipeline.worlds.run import advance
 from tests.simulation.print_runs import visit_all
 from tests.simulation.random_scenarios import BUDGET, FromSeed, raw_scenario
 
-ENOUGH = 3000
+ENOUGH = 1500
 """Fetches of each kind."""
 A_SCENARIO = 60
 """At most so many of one scenario."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isr_pipeline.scenarios.model import parse_scenario
-from isr_pipeline.worlds.results import Result
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, run
 
 FAST = {
     "broker.session.timeout.ms": 3000,

@@ -17,7 +17,7 @@ from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.jobs import extend, simulate
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.summary_table import summarize_night
+from isr_pipeline.outcomes.summary import summarize_night
 from isr_pipeline.validation.run import check
 from isr_pipeline.verdicts import acceptance, baseline, changes, stages
 from isr_pipeline.verdicts.judge import judge_night

@@ -22,7 +22,7 @@ from isr_pipeline.jobs.progress import Progress
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
 from isr_pipeline.outcomes.schemas import SCHEMAS
-from isr_pipeline.outcomes.summary_table import summarize_night
+from isr_pipeline.outcomes.summary import summarize_night
 from isr_pipeline.scenarios.panels import ScenarioRow, panel_digest
 from isr_pipeline.storage.published import replacing
 from isr_pipeline.validation.run import check

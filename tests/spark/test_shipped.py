@@ -38,7 +38,7 @@ from isr_pipeline.host.spark_session import spark_session
 from isr_pipeline.host.spark_workers import ask_workers
 from isr_pipeline.jobs import simulate
 from isr_pipeline.outcomes.scenarios_table import generate_scenarios
-from isr_pipeline.outcomes.summary_table import summarize_night
+from isr_pipeline.outcomes.summary import summarize_night
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCHEMAS
 

@@ -18,11 +18,10 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.tracking import log_night as logging
-from isr_pipeline.tracking.client import find_runs
+from isr_pipeline.tracking.client import delete_night, find_runs
 from isr_pipeline.tracking.log_night import attach_report, find_parent, log_night, pin_baseline
 from isr_pipeline.tracking.names import config_note, night_note
 from isr_pipeline.tracking.pages import logged_experiments
-from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night

@@ -9,9 +9,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from isr_pipeline.tracking import names
-from isr_pipeline.tracking.client import find_runs
+from isr_pipeline.tracking.client import delete_night, find_runs
 from isr_pipeline.tracking.log_night import log_night
-from isr_pipeline.tracking.prune import delete_night
 from isr_pipeline.tracking.trend import page
 from isr_pipeline.verdicts import acceptance
 from isr_pipeline.verdicts.judge import judge_night

@@ -21,7 +21,7 @@ from isr_pipeline.worlds.run import result_of
 
 if TYPE_CHECKING:
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.results import Result
+    from isr_pipeline.worlds.run import Result
 
 SLACK = 1e-9  # sums of floats in another order
 

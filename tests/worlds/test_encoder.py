@@ -17,8 +17,7 @@ from isr_pipeline.worlds import encoder, entities, size, template
 from isr_pipeline.worlds.choices import choices_of
 from isr_pipeline.worlds.encoder import encode
 from isr_pipeline.worlds.events import events_of
-from isr_pipeline.worlds.results import outcome_of
-from isr_pipeline.worlds.run import advance
+from isr_pipeline.worlds.run import advance, outcome_of
 
 
 def configured(index: int) -> list[Scenario]:

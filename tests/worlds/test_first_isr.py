@@ -9,8 +9,7 @@ import pytest
 from isr_pipeline.errors import BudgetSpent, InputError
 from isr_pipeline.scenarios.model import canonical_json, parse_scenario, scenario_from_json
 from isr_pipeline.worlds.encoder import encode
-from isr_pipeline.worlds.results import Result
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, run
 from tests.simulation.random_scenarios import FromSeed
 from tests.simulation.test_cycles import BUDGET, differences, repeating
 from tests.worlds.checks import checked_run

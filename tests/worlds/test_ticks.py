@@ -6,8 +6,8 @@ import pytest
 
 from isr_pipeline.home import REPOSITORY
 from isr_pipeline.scenarios.loading import load_scenario
+from isr_pipeline.worlds.encoder import planned_ticks
 from isr_pipeline.worlds.run import run
-from isr_pipeline.worlds.ticks import planned_ticks
 
 
 def test_a_leader_decides_to_shrink_at_a_planned_tick() -> None:

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from isr_pipeline.clusters.connection import describe_cluster
 from isr_pipeline.errors import InputError, Refused, shortened
 from isr_pipeline.files.whole import write_whole
-from isr_pipeline.host.kafka_client import describe_cluster
 from tools.lab import nodes
 from tools.lab.release import Release
 from tools.lab.settings import (

@@ -1,7 +1,7 @@
 """The sections of a night's page, in the order in which they stand there.
 
-A section is a file here and a template of its name in ``templates/sections``. Its ``values`` takes
-the page and the night and gives what the template shows; None: there is nothing to show.
+A section is a function of the files here, and a template of its name in ``templates/sections``. The
+function takes the page and the night and gives what the template shows; None: nothing is to show.
 """
 
 from __future__ import annotations
@@ -15,22 +15,12 @@ from markupsafe import Markup
 from isr_pipeline.report.data import NightData
 from isr_pipeline.report.page import Page
 from isr_pipeline.report.sections import (
-    accepted,
-    alarm,
     answer,
-    baseline,
-    causes,
-    changed,
+    changes,
     configurations,
-    data,
-    detector,
-    glossary,
-    improvements,
-    keys,
-    nights,
+    facts,
+    pictures,
     reference,
-    regressions,
-    single,
     who,
     why,
 )
@@ -69,21 +59,21 @@ class Section:
 
 SECTIONS = (
     Section("answer", "The answer", answer.values, stays_open=True, linked=True),
-    Section("changed", "What changed", changed.values, stays_open=True),
+    Section("changed", "What changed", changes.changed, stays_open=True),
     Section("who", "Who is hurt, who gains", who.values, stays_open=True, linked=True),
-    Section("regressions", "What got worse", regressions.values, stays_open=True),
-    Section("single", "Single scenarios that got much worse", single.values, stays_open=True),
+    Section("regressions", "What got worse", changes.regressions, stays_open=True),
+    Section("single", "Single scenarios that got much worse", changes.single, stays_open=True),
     Section("why", "Why", why.values, stays_open=True, linked=True),
-    Section("improvements", "What got better", improvements.values, stays_open=True),
+    Section("improvements", "What got better", changes.improvements, stays_open=True),
     Section("reference", "Against the reference", reference.values),
     Section("configurations", "Configurations", configurations.values, linked=True),
-    Section("baseline", "Against the baseline", baseline.values),
-    Section("keys", "Two keys together", keys.values, folded=True),
-    Section("detector", "Wrong and late removals", detector.values, folded=True),
-    Section("causes", "What causes what", causes.values, folded=True),
-    Section("nights", "Nights", nights.values),
-    Section("accepted", "Accepted so far", accepted.values, folded=True),
-    Section("alarm", "What an alarm takes", alarm.values, folded=True),
-    Section("glossary", "Words of this page", glossary.values, folded=True, linked=True),
-    Section("data", "Data", data.values, folded=True, linked=True),
+    Section("baseline", "Against the baseline", pictures.baseline),
+    Section("keys", "Two keys together", pictures.keys, folded=True),
+    Section("detector", "Wrong and late removals", pictures.detector, folded=True),
+    Section("causes", "What causes what", pictures.causes, folded=True),
+    Section("nights", "Nights", pictures.nights),
+    Section("accepted", "Accepted so far", facts.accepted, folded=True),
+    Section("alarm", "What an alarm takes", facts.alarm, folded=True),
+    Section("glossary", "Words of this page", facts.glossary, folded=True, linked=True),
+    Section("data", "Data", facts.data, folded=True, linked=True),
 )

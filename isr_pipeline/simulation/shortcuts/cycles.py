@@ -33,6 +33,7 @@ from isr_pipeline.kafka.record import Follower, Pending
 from isr_pipeline.kafka.releases import Clock, Kip501, Lock, Rules
 from isr_pipeline.kafka.replica import lag_clock
 from isr_pipeline.kafka.rows import Cells, cells_of, counterpart
+from isr_pipeline.simulation.clients import backlog_reaches_back
 from isr_pipeline.simulation.log import least_log_end
 from isr_pipeline.simulation.shortcuts.motions import (
     GROWS,
@@ -51,7 +52,6 @@ from isr_pipeline.simulation.shortcuts.motions import (
     UNTIL,
     Z_SIZE,
 )
-from isr_pipeline.simulation.streams import backlog_reaches_back
 from isr_pipeline.simulation.world.jit import cold, compiled
 from isr_pipeline.simulation.world.queue import due, key, leaf, refill, slot_of
 from isr_pipeline.simulation.world.states import AlterItem, RequestKind, RequestState, Tick
