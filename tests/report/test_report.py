@@ -88,7 +88,7 @@ class TestAlarm:
         data = read_night(regressed.plan(LATER))
         above = int((data.panel.values[FLAPS][:, data.panel.column("id-today")] > 0).sum())
         page = render(data).split('<section id="alarm"')[1]
-        assert "An alarm about one configuration takes a difference in at least one of" in page
+        assert "An alarm takes a difference in at least one of" in page
         assert f'<th scope="row">ISR flaps</th><td class="n">{above}</td>' in page
 
     def test_a_panel_too_small_finds_nothing(self, home: Path) -> None:
@@ -97,7 +97,7 @@ class TestAlarm:
         world = World(names=NAMES, scenarios=8)
         judge_night(world.write(NIGHT))
         page = render(read_night(world.plan(NIGHT))).split('<section id="alarm"')[1]
-        assert "The budget has 8 further scenarios; an alarm takes 10." in page
+        assert "8 further scenarios within the budget, an alarm takes 10 that got worse." in page
 
 
 class TestWords:
