@@ -1,4 +1,7 @@
-"""What the DAGs share: trigger forms, tags, the night of a run, and errors in one line."""
+"""What the DAGs share: trigger forms, tags, the night of a run, errors in one line.
+
+Also the button that leads to a night, and the assets that others may wait for.
+"""
 
 from __future__ import annotations
 

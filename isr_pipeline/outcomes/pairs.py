@@ -278,10 +278,6 @@ def outcome_of(name: str, scenario_id: str, horizon_ms: float, ran: Ran) -> Mapp
     return ran.outcome
 
 
-REGRESSION = "regression"
-"""The panel that baselines are compared on; it is the same every night."""
-
-
 def simulate_scenario(given: Asked) -> Outcomes:
     """Simulate a scenario under some configurations: rows of the outcomes table.
 

@@ -42,7 +42,6 @@ from isr_pipeline.files.words import counted, shown
 from isr_pipeline.host.progress import Progress
 from isr_pipeline.kafka.broker_config import KEYS
 from isr_pipeline.outcomes.pairs import (
-    REGRESSION,
     processes,
     simulate_scenario,
 )
@@ -314,7 +313,7 @@ def _panels(
     what: str,
 ) -> list[PanelOutcomes]:
     """Simulate the standing panel of each experiment under A and B."""
-    drawn = [list(draw_panel(one.source, REGRESSION)) for one in experiments]
+    drawn = [list(draw_panel(one.source, "regression")) for one in experiments]
     every = [(row, configurations) for rows in drawn for row in rows]
     ids = [one.config_id for one in configurations]
     panels = []

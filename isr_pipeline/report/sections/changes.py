@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from isr_pipeline.verdicts.record import StratumVerdict
 
 
+WORSE = (Status.REGRESSED, Status.SUSPECT)
+SINGLE_SHOWN = 6
+
+CHANGE_WORDS = {"key": "Kafka key", "service": "service time"}
+"""Kind of a change -> what it is called, if it is called otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What became of a metric.
@@ -52,13 +59,6 @@ def change_of(
     )
     strata = [(data.called(each.stratum), each) for each in metric.strata]
     return Change(metric, strata, figure, decided or [])
-
-
-WORSE = (Status.REGRESSED, Status.SUSPECT)
-SINGLE_SHOWN = 6
-
-CHANGE_WORDS = {"key": "Kafka key", "service": "service time"}
-"""Kind of a change -> what it is called, if it is called otherwise."""
 
 
 def changed(_: Page, data: NightData) -> dict[str, Any] | None:
