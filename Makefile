@@ -17,6 +17,7 @@ SPARK_MASTER ?=
 PYTEST_ARGS ?=
 EXAMPLES ?= 10000
 SLOW_EXAMPLES ?= 500
+TOGETHER := --numprocesses 2 --dist loadfile --durations 30 --durations-min 5
 CONTEST_ARGS ?=
 PARTS ?=
 BENCH_ARGS ?=
@@ -49,10 +50,10 @@ ui: setup  ## Airflow and MLflow in the browser; Ctrl-C stops both
 	@exec $(RUN) $(BIN)/isr-pipeline ui
 
 test: setup lint  ## lint, types, and all tests but the slow ones (PYTEST_ARGS= to choose)
-	@$(RUN) $(BIN)/pytest --numprocesses 2 --dist loadfile $(PYTEST_ARGS)
+	@$(RUN) $(BIN)/pytest $(TOGETHER) $(PYTEST_ARGS)
 
 test-slow: setup  ## the tests marked slow, a third of the mutants, and more random scenarios
-	@$(RUN) $(BIN)/pytest --numprocesses 2 --dist loadfile -m slow $(PYTEST_ARGS)
+	@$(RUN) $(BIN)/pytest $(TOGETHER) -m slow $(PYTEST_ARGS)
 	@ISR_PIPELINE_EXAMPLES=$(SLOW_EXAMPLES) $(RUN) $(BIN)/pytest --numprocesses 2 \
 	  tests/simulation/test_invariants.py tests/simulation/test_cycles.py tests/worlds/test_reuse.py
 

@@ -76,11 +76,13 @@ def asked(used: str, home: Path, **variables: str) -> list[str]:
 class TestNobodyIsAsked:
     """What a night uses asks no other host."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("used", [TRACKING, CHECKS], ids=["MLflow", "Great Expectations"])
     def test_by_a_library(self, tmp_path: Path, used: str) -> None:
         """Whatever it would report."""
         assert asked(used, tmp_path) == []
 
+    @pytest.mark.slow
     def test_one_that_is_let_would(self, tmp_path: Path) -> None:
         """The same program notes a report that is not switched off."""
         assert asked(TRACKING, tmp_path, MLFLOW_DISABLE_TELEMETRY="false") != []

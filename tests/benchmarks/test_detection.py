@@ -324,6 +324,7 @@ class TestContestants:
         assert found[METRICS.index(FLAPS), :, -1].tolist() == pytest.approx(tonight.tolist())
 
 
+@pytest.mark.slow
 class TestAgain:
     """What must never happen, drawn again by the kernels that simulated the pool."""
 
@@ -429,6 +430,7 @@ def said(alone: Night) -> dict[str, Judged]:
     return judged(alone, SETTINGS)
 
 
+@pytest.mark.slow
 class TestParts:
     """Parts of the verdicts, each switched off on the same nights."""
 

@@ -197,6 +197,7 @@ RUN = SliceRun(
 )
 
 
+@pytest.mark.slow
 class TestOnSpark:
     """Slices of the reference, and what their runs amount to."""
 

@@ -99,6 +99,7 @@ def section(name: str, text: str) -> str:
     return text.split(f'<section id="{name}"')[1].partition("</section>")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 class TestChangedOnConfirm:
     """A metric that is identical on the standing panel and worse on the confirm panel."""
@@ -138,6 +139,7 @@ class TestChangedOnConfirm:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 class TestLossOnConfirm:
     """One scenario of the confirm panel that newly loses records."""

@@ -81,6 +81,7 @@ class TestWhy:
             f"first differing event decided by changed code, {RULES}: in_time"
         )
 
+    @pytest.mark.slow
     def test_one_thing_that_changed_needs_no_blame(self) -> None:
         """What decided the first event is the cause where nothing else changed."""
         assert explain(case(LAZY, STRICT), compiled=False).command == ""
@@ -89,6 +90,7 @@ class TestWhy:
         assert found.command == ""
         assert not any("blame" in line for line in found.lines())
 
+    @pytest.mark.slow
     def test_of_a_key_and_code_blame_names_the_cause(self) -> None:
         """What decided the first event need not be it: a line has the command."""
         found = explain(case(LAZY, STRICT, old=lenient()), compiled=False)
@@ -97,6 +99,7 @@ class TestWhy:
             "names the cause"
         )
 
+    @pytest.mark.slow
     def test_noise_that_decides_the_first_event(self) -> None:
         """A limit that moved by a hundredth comes first; the cause is a switch."""
         made = case(STRICT | {UNCLEAN: True}, {LAG: 4_040})
@@ -105,6 +108,7 @@ class TestWhy:
         assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
         assert Search(made, compiled=False).blame()["cause"]["name"] == UNCLEAN
 
+    @pytest.mark.slow
     def test_of_several_functions_none_is_named(self) -> None:
         """They are listed, with the command that names the commit."""
         old = lenient()
@@ -116,6 +120,7 @@ class TestWhy:
         )
         assert found.command == "isr-pipeline blame 2026-11-20 today --experiment made"
 
+    @pytest.mark.slow
     def test_a_first_event_has_its_decision(self) -> None:
         """The line says when it is, and when it was decided; nothing is said to be the same."""
         found = explain(case(LAZY, STRICT | {SESSION: 8_500}), compiled=False)
@@ -124,6 +129,7 @@ class TestWhy:
             r"the first event that differs is at [\d.]+ ms \(decided at [\d.]+ ms\); ", line
         )
 
+    @pytest.mark.slow
     def test_alike(self) -> None:
         """Histories that do not part are refused, in one line."""
         made = case(LAZY, LAZY)
@@ -198,6 +204,7 @@ class TestKernel:
         with pytest.raises(Refused, match=r"^the old code cannot be run: SyntaxError: "):
             Kernel(broken, "the old code", compiled=False)
 
+    @pytest.mark.slow
     def test_what_differs_elsewhere_shares_machine_code(self) -> None:
         """Other phases are no other rules: the same compiled rooms, and the other phases run."""
         here = read_package()
@@ -265,6 +272,7 @@ class TestBlameCode:
         assert len(found["tried"]) <= 4  # of five commits, and tonight itself
         assert len(said) == len(found["tried"])
 
+    @pytest.mark.slow
     def test_texts_and_comments_cost_no_trial(self, tmp_path: Path) -> None:
         """Commits that change nothing that runs are passed over; the one that is left is named."""
         start = lenient()
@@ -278,6 +286,7 @@ class TestBlameCode:
         assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step1")
         assert [one["what"] for one in found["tried"]] == ["the night's code"]
 
+    @pytest.mark.slow
     def test_a_regression_among_other_phases(self, tmp_path: Path) -> None:
         """A commit that draws all phases anew stands before the planted one, and is not named."""
         start = lenient()
@@ -290,6 +299,7 @@ class TestBlameCode:
         found = Search(made, checkout=folder, compiled=False).blame()
         assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step2")
 
+    @pytest.mark.slow
     def test_a_regression_and_other_phases_in_one_commit(self, tmp_path: Path) -> None:
         """The commit that mixes both is named."""
         start = lenient()
@@ -302,6 +312,7 @@ class TestBlameCode:
         found = Search(made, checkout=folder, compiled=False).blame()
         assert (found["cause"]["kind"], found["cause"]["message"]) == ("commit", "step1")
 
+    @pytest.mark.slow
     def test_a_dirty_tree(self, tmp_path: Path) -> None:
         """What was never committed is said, with the functions that changed since."""
         start = lenient()
@@ -319,6 +330,7 @@ class TestBlameCode:
         assert cause["note"] == "the tree was not that of a commit"
         assert cause["share"] == pytest.approx(1.0)
 
+    @pytest.mark.slow
     def test_no_git(self, tmp_path: Path) -> None:
         """Without git, as in a wheel, the changed functions are listed, and none is tried."""
         start = lenient()
@@ -332,6 +344,7 @@ class TestBlameCode:
         )
         assert [one["what"] for one in found["tried"]] == ["the night's code"]
 
+    @pytest.mark.slow
     def test_code_and_settings(self, tmp_path: Path) -> None:
         """Where both changed, the one that makes the change is followed."""
         start = lenient()

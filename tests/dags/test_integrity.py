@@ -552,6 +552,7 @@ class TestNamesOfParams:
         check_params({"params": dict.fromkeys(NIGHT_PARAMS)}, NIGHT_PARAMS)
 
 
+@pytest.mark.slow
 class TestSparkJobThatCannotStart:
     """By the real spark-submit: what cannot start is failed at once, what broke off is not."""
 

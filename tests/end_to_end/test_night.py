@@ -303,6 +303,7 @@ class TestMistakes:
         """One line on standard error, exit status 2."""
         assert site.run(*arguments, status=2) == f"{line}\n"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("variable", "value", "found"),
         [

@@ -56,6 +56,7 @@ class TestDoctor:
         assert list(found) == PARTS
         assert status == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("part", "variable", "value", "text"),
         [

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 from isr_pipeline.home import Home
 from isr_pipeline.host.java import driver_variables, java_home
@@ -65,6 +66,7 @@ print("told", json.dumps({**found, **variables, "app": context.appName, "at": co
 """
 
 
+@pytest.mark.slow
 def test_what_spark_submit_is_given_stays(tmp_path: Path) -> None:
     """Master, name, settings and variables of workers; of the rest ours hold."""
     job = tmp_path / "job.py"

@@ -111,6 +111,7 @@ class TestReport:
             open_everything(page)
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
+    @pytest.mark.slow
     def test_long_names_fit_a_phone(self, browser: Browser, long_names: Path) -> None:
         """A cell that names a long key breaks; no line of text is wider than its box."""
         with opened(browser, long_names, PHONE) as page:
@@ -118,6 +119,7 @@ class TestReport:
             assert LONG_KEY in page.locator("#reference table").inner_text()
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
+    @pytest.mark.slow
     def test_names_in_tables_break_after_signs(self, browser: Browser, long_names: Path) -> None:
         """Each word of a name stands on one line, on a phone too."""
         lines = """(cell) => {
@@ -148,6 +150,7 @@ class TestReport:
             assert box
             assert box["x"] + box["width"] <= PHONE["width"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [DESK, PHONE])
     def test_rows_of_charts_have_names_of_their_own(
         self, browser: Browser, long_names: Path, size: dict[str, int]
@@ -166,6 +169,7 @@ class TestReport:
                 assert whole
                 assert max(widths) < whole["width"] / 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [DESK, PHONE])
     def test_no_link_of_the_navigation_is_hidden(
         self, browser: Browser, report: Path, size: dict[str, int]
@@ -186,6 +190,7 @@ class TestReport:
             assert badge
             assert badge["x"] + badge["width"] <= box["x"] + box["width"]
 
+    @pytest.mark.slow
     def test_goes_by_keyboard(self, browser: Browser, report: Path) -> None:
         """The first stop skips to the answer; stops go on to the page's end, each to be seen."""
         with opened(browser, report) as page:
@@ -212,6 +217,7 @@ class TestReport:
             page.locator('nav a[href="#configurations"]').click()
             page.wait_for_selector("#configurations table", state="visible")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [DESK, PHONE])
     def test_a_word_leads_to_its_meaning_by_keyboard(
         self, browser: Browser, report: Path, size: dict[str, int]
@@ -227,6 +233,7 @@ class TestReport:
             assert box
             assert box["x"] + box["width"] <= size["width"]
 
+    @pytest.mark.slow
     def test_is_whole_on_paper(self, browser: Browser, report: Path) -> None:
         """Printing unfolds everything, in the light scheme's colours, and folds it again."""
         with opened(browser, report, color_scheme="dark") as page:

@@ -59,10 +59,12 @@ class TestSameBytes:
         """A process with another hash seed gives the same lines."""
         assert in_a_process(PYTHONHASHSEED="7") == list(lines())
 
+    @pytest.mark.slow
     def test_without_the_jit(self) -> None:
         """Plain Python and compiled code agree bit for bit."""
         assert in_a_process(NUMBA_DISABLE_JIT="1") == list(lines())
 
+    @pytest.mark.slow
     def test_visiting_every_partition(self) -> None:
         """A partition of a fetch that a short loop passes comes out as if it had been visited."""
         assert in_a_process("--visit-all", NUMBA_DISABLE_JIT="1") == list(lines())

@@ -57,6 +57,7 @@ def wide(partitions: int) -> Scenario:
     )
 
 
+@pytest.mark.slow
 class TestWideThreads:
     """A word has 32 bits; a thread may fetch more partitions."""
 

@@ -274,6 +274,7 @@ DAMAGES: dict[int, Callable[[World], None]] = {
 class TestNoticing:
     """An invariant that could not break would prove nothing."""
 
+    @pytest.mark.slow
     def test_a_world_at_rest_breaks_none(self) -> None:
         """Before the first event everything holds."""
         world = world_at_rest()

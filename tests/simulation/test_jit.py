@@ -95,6 +95,7 @@ def _small_kernel(*lacking: str, home: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 class TestMissingInternals:
     """What happens with a numba that lacks what is replaced here."""
 

@@ -41,6 +41,7 @@ except Exception as error:
 class TestCluster:
     """A real master and a worker of it."""
 
+    @pytest.mark.slow
     def test_vanishes(self, tmp_path: Path) -> None:
         """The job's error is the reason; Spark by itself would wait for ever."""
         sign = tmp_path / "runs"

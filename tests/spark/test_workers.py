@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class TestAsked:
     """What a real worker answers."""
 
+    @pytest.mark.slow
     def test_fit(self, spark: SparkSession, tmp_path: Path) -> None:
         """Workers of this code that may write: one for each core, told in a line."""
         found = ask_workers(spark, str(tmp_path))

@@ -509,6 +509,7 @@ class TestRecord:
             decided(plan)
 
 
+@pytest.mark.slow
 class TestNullNights:
     """The night that a team must never be woken for."""
 

@@ -57,6 +57,7 @@ def accepted(world: World, number: int) -> None:
     acceptance.accept(world.experiment, night, "Ada", why, version=world.code_version)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 class TestSlowDecline:
     """One home, as it is after thirty nights."""
