@@ -87,15 +87,18 @@ def _configurations(context: typer.Context) -> list[str]:
     return completing.configurations(str(given.get("night") or "*"), given.get("experiment"))
 
 
-Experiment = Annotated[
-    str | None,
-    typer.Option(
+def _experiment(default: str) -> Any:
+    return typer.Option(
         "--experiment",
         metavar="NAME",
-        help="Default: the only one that has nights, or operators.",
+        help=f"Default: {default}.",
         autocompletion=completing.experiments,
-    ),
-]
+    )
+
+
+OneExperiment = Annotated[str | None, _experiment("the only one that has nights, or operators")]
+ExperimentOfNight = Annotated[str | None, _experiment("the only one that has this night")]
+EveryExperiment = Annotated[str | None, _experiment("all of them")]
 NightArgument = Annotated[
     str, typer.Argument(metavar="NIGHT", help="YYYY-MM-DD.", autocompletion=_nights)
 ]
@@ -255,7 +258,7 @@ def night_run(
 
 
 @night_app.command("list")
-def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+def night_list(experiment: EveryExperiment = None, *, as_json: AsJson = False) -> None:
     """List all nights with their status."""
     from isr_pipeline.home import Home  # noqa: PLC0415
     from isr_pipeline.night.status import nights, read_status  # noqa: PLC0415
@@ -278,7 +281,7 @@ def night_list(experiment: Experiment = None, *, as_json: AsJson = False) -> Non
 
 @night_app.command("show")
 def night_show(
-    night: NightArgument, experiment: Experiment = None, *, as_json: AsJson = False
+    night: NightArgument, experiment: ExperimentOfNight = None, *, as_json: AsJson = False
 ) -> None:
     """Show a night: per configuration rates, latency and verdict; then where the rest is."""
     from isr_pipeline.night.show import show  # noqa: PLC0415
@@ -297,7 +300,7 @@ def night_show(
 @night_app.command("prune")
 def night_prune(
     keep: Annotated[int, typer.Option("--keep", help="How many nights of each experiment stay.")],
-    experiment: Experiment = None,
+    experiment: EveryExperiment = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -321,7 +324,7 @@ def night_prune(
 
 
 @baseline_app.command("show")
-def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+def baseline_show(experiment: OneExperiment = None, *, as_json: AsJson = False) -> None:
     """Say which night is the baseline, and who accepted it, when and why."""
     from isr_pipeline.report.terminal import baseline_lines  # noqa: PLC0415
     from isr_pipeline.verdicts.baseline import show  # noqa: PLC0415
@@ -338,7 +341,7 @@ def baseline_show(experiment: Experiment = None, *, as_json: AsJson = False) -> 
 @baseline_app.command("accept")
 def baseline_accept(
     night: NightArgument,
-    experiment: Experiment = None,
+    experiment: ExperimentOfNight = None,
     *,
     why: Annotated[str, typer.Option("--why", help="The reason: one line for the next reader.")],
     who: Annotated[str | None, typer.Option("--who", help="Default: the login name.")] = None,
@@ -370,7 +373,7 @@ def baseline_accept(
 
 
 @baseline_app.command("ledger")
-def baseline_ledger(experiment: Experiment = None, *, as_json: AsJson = False) -> None:
+def baseline_ledger(experiment: OneExperiment = None, *, as_json: AsJson = False) -> None:
     """List every acceptance, what each absorbed, and what they add up to."""
     from isr_pipeline.report.terminal import ledger_lines  # noqa: PLC0415
     from isr_pipeline.verdicts import ledger  # noqa: PLC0415
@@ -428,7 +431,7 @@ def experiment_check(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Read an experiment file strictly: what it would run, what that costs, what an alarm takes."""
+    """Read an experiment file strictly: what it would run and cost, when there can be an alarm."""
     _check_home()
     from isr_pipeline.experiment.configurations import configurations  # noqa: PLC0415
     from isr_pipeline.experiment.cost import cost_lines  # noqa: PLC0415
@@ -714,7 +717,7 @@ def simulate(
         str | None,
         typer.Option("--night", help="A night's scenario instead.", autocompletion=_nights),
     ] = None,
-    experiment: Experiment = None,
+    experiment: ExperimentOfNight = None,
     scenario_id: Annotated[str | None, typer.Option("--scenario", metavar="ID")] = None,
     config: Annotated[
         str | None,
@@ -799,7 +802,7 @@ def _baseline_pair(
 def why(
     night: NightArgument,
     config: ConfigArgument,
-    experiment: Experiment = None,
+    experiment: ExperimentOfNight = None,
     *,
     metric: MetricOption = None,
     trace: Annotated[
@@ -829,7 +832,7 @@ def why(
 def blame(
     night: NightArgument,
     config: ConfigArgument,
-    experiment: Experiment = None,
+    experiment: ExperimentOfNight = None,
     *,
     metric: MetricOption = None,
     as_json: AsJson = False,

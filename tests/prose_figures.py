@@ -190,7 +190,8 @@ def _front() -> Iterable[Claim]:
     yield now(README, "each value beside the default of {} s", default)
     advised = sorted({10.0, default, 60.0})
     assert set(advised) <= set(limits)
-    yield now(README, "names {} s, {} s and {} s for the lag limit", *advised)
+    yield now(README, "names {} s, {} s and {} s, and measures none", *advised)
+    yield from dated(README, "today", "tools/setup.py names it when it fails", "3 GB of disk")
     yield now(README, "simulates {} scenarios", _finding("lag-limit").panels.regression)
     yield now(README, "is of {} scenarios", _largest("lag-limit"))
     yield from dated(
@@ -280,6 +281,7 @@ def _findings() -> Iterable[Claim]:
     yield now(FINDINGS, "Each value beside the default of {} s", lag)
     yield now(FINDINGS, "one and a half limits: {} s by default", 1.5 * lag)
     yield now(FINDINGS, "`request.timeout.ms`, {} s by default", _default_s("request.timeout.ms"))
+    yield from given(FINDINGS, "KIP-91's default", "`delivery.timeout.ms`, 120 s by default")
     yield now(FINDINGS, "With its default of {} s that is a limit of {} s", 30, round(30 / 1.5))
     yield from given(
         FINDINGS, "limits of the table below, which the recorded result fills",
@@ -658,6 +660,10 @@ def _running() -> Iterable[Claim]:
 
 
 def _files() -> Iterable[Claim]:
+    yield now(
+        "docs/keys.md", "the lag limit is {} s and the session {} s",
+        _default_s("replica.lag.time.max.ms"), _default_s("zookeeper.session.timeout.ms"),
+    )  # fmt: skip
     page = "docs/cluster-file.md"
     yield now(page, "at most {} MiB and two million keys", cluster_file.BYTES_MAX // 2**20)
     assert cluster_file.NODES_MAX == 2_000_000

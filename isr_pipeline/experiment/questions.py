@@ -131,8 +131,8 @@ def _lag_limit(today: Scenario) -> Iterator[Question]:
         else "a longer limit keeps more replicas in the ISR"
     )
     why = (
-        f"A follower that hangs leaves the ISR after up to {_s(leaves_ms)}, and producers of "
-        f"acks=all give up after {_s(timeout_ms)}: {hint}."
+        f"A follower that hangs leaves the ISR after up to {_s(leaves_ms)}, and produce requests "
+        f"with acks=all time out after {_s(timeout_ms)}: {hint}."
     )
     yield Question("lag-limit", (_others(LAG, LAG_LIMITS_MS, limit_ms),), why)
 

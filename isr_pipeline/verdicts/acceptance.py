@@ -33,10 +33,10 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.source import kernel_of, write_archive
 from isr_pipeline.outcomes import store
+from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.storage.published import content_of, replacing
 from isr_pipeline.verdicts import ledger
 from isr_pipeline.verdicts.baseline import (
-    PANELS,
     RECORD,
     WHOLE_SOURCE,
     Acceptance,

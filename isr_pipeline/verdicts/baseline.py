@@ -29,6 +29,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.kernels.source import FILE, kernel_of, libraries_here, unpack
+from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.storage.places import remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
@@ -50,9 +51,6 @@ FORMAT = 5
 
 WHOLE_SOURCE = "source"
 """Name among the digests of the archive of the code that made the night accepted whole."""
-
-PANELS = ("regression", "confirm")
-"""Panels whose outcomes a baseline keeps; further scenarios are simulated again."""
 
 RECORD = "baseline.json"
 """File that says what was accepted, by whom, and the digests of the other files."""

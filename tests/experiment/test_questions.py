@@ -102,9 +102,9 @@ class TestValues:
             (
                 30_000,
                 "10000,20000,60000",
-                "45 s, and producers of acks=all give up after 30 s: a s",
+                "45 s, and produce requests with acks=all time out after 30 s: a s",
             ),
-            (12_000, "10000,20000,30000,60000", "18 s, and producers of acks=all give up after 30"),
+            (12_000, "10000,20000,30000,60000", "18 s, and produce requests with acks=all"),
         ],
     )
     def test_lag_limit(self, config: Path, limit_ms: int, values: str, hint: str) -> None:
