@@ -40,7 +40,7 @@ def confirmed(
     arm = night.arms[column]
     before = night.pool.arm(arm.host, NOTHING, anew=False)
     with ExitStack() as stack:
-        kernels = Kernels(stack, compiled=True)
+        kernels = Kernels(stack)
         amounts = _amount(kernels, arm), _amount(kernels, before)
         sides = arm.overrides, before.overrides
         drawn = [again(one, partial(_scenario, night, column), sides, amounts, settings)

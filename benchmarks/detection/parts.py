@@ -148,7 +148,7 @@ def judged(night: Night, settings: VerdictSettings) -> dict[str, Judged]:
     A part that the night does not call changes nothing of it, and is not judged again.
     """
     with ExitStack() as whole:
-        kernels = Kernels(whole, compiled=True)  # one for all: they draw the same phases again
+        kernels = Kernels(whole)  # one for all: they draw the same phases again
         whole.enter_context(patch.object(again, "Kernels", lambda *_, **__: kernels))
         with ExitStack() as stack:
             called = {

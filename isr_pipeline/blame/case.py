@@ -16,7 +16,7 @@ from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.baseline import source_of
+from isr_pipeline.verdicts.baseline import Baseline, source_of
 from isr_pipeline.verdicts.judge import Sides, deciding, hurt, on_all, on_regression
 from isr_pipeline.verdicts.quantities import is_latency, label
 from isr_pipeline.verdicts.record import (
@@ -33,7 +33,6 @@ from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.verdicts.baseline import Baseline
 
 SCENARIOS_MAX = 100
 """Differing scenarios that are run again to compare totals."""

@@ -12,7 +12,7 @@ from isr_pipeline.blame.lines import of_parts
 from isr_pipeline.errors import Refused
 from isr_pipeline.kernels.difference import changed_parts
 from isr_pipeline.kernels.process import Kernel, Ran
-from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.verdicts.changes import in_full, kind_of_setting, shown
 from isr_pipeline.verdicts.quantities import amount, label, quantity
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isr_pipeline.blame.case import Case, Drawn, Side
-    from isr_pipeline.scenarios.model import Scenario
 
 COMPARED = ("t_ms", "kind", "topic", "partition", "broker", "leader", "leader_epoch", "isr")
 """What of an event must be alike."""

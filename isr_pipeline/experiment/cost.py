@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isr_pipeline.experiment.file import healthy_scenario
+from isr_pipeline.experiment.file import Experiment, healthy_scenario
 from isr_pipeline.worlds.load import Load, load_of
 
 if TYPE_CHECKING:
-    from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.experiment.plan import Plan
 
 EVENTS_PER_CORE_S = 10_000_000

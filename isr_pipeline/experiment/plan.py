@@ -20,7 +20,7 @@ from isr_pipeline.compiling import sources_digest
 from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.configurations import Configuration, configurations
 from isr_pipeline.experiment.file import Experiment, load_experiment
-from isr_pipeline.experiment.stages import BASELINE_SIDE, CONFIRM, Stage, planned_stages
+from isr_pipeline.experiment.stages import CONFIRM, Stage, planned_stages
 from isr_pipeline.files.models import Strict, format_of, validated
 from isr_pipeline.files.reading import parse_mapping
 from isr_pipeline.files.whole import write_whole
@@ -115,11 +115,6 @@ class Plan(Strict):
     def reference_id(self) -> str:
         """config_id of the reference."""
         return next(one.config_id for one in self.configurations if one.name == self.reference)
-
-    def panel_size(self, panel: str) -> int:
-        """Scenarios of a panel, of a stage, or of the baseline's side of one; 0 of another."""
-        stages = {stage.panel: stage.scenarios for stage in self.stages}
-        return {**stages, **self.panels}.get(panel.removesuffix(BASELINE_SIDE), 0)
 
     def draw_stage(
         self, stage: Stage, strata: Sequence[Mapping[str, int]]

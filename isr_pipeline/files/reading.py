@@ -9,9 +9,10 @@ allowed.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -19,10 +20,6 @@ from ruamel.yaml.error import MarkedYAMLError
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.checks import Path_
 from isr_pipeline.files.words import dotted, kind_of, one_line, read_number, scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 BYTES_MAX = 2 * 2**20
 """Larger files are refused: 10 000 partitions, each with its replicas, are a quarter of a MB."""

@@ -12,16 +12,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.home import Home, config_dir
 from isr_pipeline.host import preconditions, shipping, stack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 PYTHON = ((3, 11), (3, 15))
 SPARK = ((4, 1), (4, 4))

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.home import Home
-from isr_pipeline.storage.places import ALLOWED, place_of
-
-if TYPE_CHECKING:
-    from isr_pipeline.storage.places import Place
+from isr_pipeline.storage.places import ALLOWED, Place, place_of
 
 
 def root_path(root: str | None = None) -> Place:

@@ -10,7 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Self, TextIO
+from types import TracebackType
+from typing import Self, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -21,9 +22,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bar
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 SECONDS_BETWEEN_LINES = 5.0
 """Work that is done sooner says nothing where nobody watches."""

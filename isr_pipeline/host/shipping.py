@@ -14,16 +14,13 @@ import os
 import sys
 import tarfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import REPOSITORY, Home
 from isr_pipeline.host.arrival import SCRATCH, SHIPPED, UMASK
 from isr_pipeline.host.pack import pack, pack_digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WORKERS = "ISR_PIPELINE_WORKERS"
 """Environment variable: where workers have their code from."""

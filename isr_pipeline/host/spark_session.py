@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -22,9 +23,6 @@ from isr_pipeline.host.spark_daemon import PRELOAD
 from isr_pipeline.host.spark_watch import watch
 from isr_pipeline.host.stack import LOOPBACK, on_this_machine
 from isr_pipeline.storage.remote import VARIABLES as STORE_VARIABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SETTINGS: Mapping[str, str] = {
     "spark.log.level": "WARN",

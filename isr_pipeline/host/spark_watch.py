@@ -11,12 +11,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from isr_pipeline.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WAIT = "ISR_PIPELINE_EXECUTOR_WAIT_S"
 """Environment variable: how long a job may wait without any executor, in seconds."""

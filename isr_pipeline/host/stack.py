@@ -12,20 +12,15 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.home import SHIPPED
+from isr_pipeline.home import SHIPPED, Home
 from isr_pipeline.host.java import driver_variables, java_home
 from isr_pipeline.host.surroundings import own
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from isr_pipeline.home import Home
 
 CONNECTION = "AIRFLOW_CONN_SPARK_DEFAULT"
 _CONNECTIONS = 'a URI, or JSON such as {"conn_type": "spark", "host": "local[*]"}'

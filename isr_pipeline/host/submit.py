@@ -6,17 +6,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import shortened
 from isr_pipeline.home import SHIPPED
 from isr_pipeline.host.java import spark_home
 from isr_pipeline.host.spark_session import STARTED
 from isr_pipeline.host.supervisor import end_all, marked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 JOBS = SHIPPED / "spark_jobs"
 

@@ -19,16 +19,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import psutil
 
 from isr_pipeline.errors import shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 MARK = "ISR_PIPELINE_STARTED_BY"
 """Environment variable: number of the process that ends, with the program, all below it."""

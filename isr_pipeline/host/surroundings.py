@@ -17,10 +17,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import NoReturn
 
 _BREAKING = re.compile(
     r"""

@@ -28,17 +28,14 @@ from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCENARIOS
 from isr_pipeline.storage.published import drafting, files
 from isr_pipeline.verdicts import stages
-from isr_pipeline.verdicts.baseline import baseline_sides
-from isr_pipeline.verdicts.record import load_verdict
+from isr_pipeline.verdicts.baseline import BaselineSide, baseline_sides
+from isr_pipeline.verdicts.record import NightVerdict, load_verdict
 from isr_pipeline.verdicts.stages import plan_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
-
-    from isr_pipeline.verdicts.baseline import BaselineSide
-    from isr_pipeline.verdicts.record import NightVerdict
 
 
 ASKED = "asked"

@@ -7,18 +7,14 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from isr_pipeline.errors import USER_ERRORS
 from isr_pipeline.host.airflow_lock import SUPERVISOR_VARIABLE
 from isr_pipeline.host.processes import began_s, process_exists
 from isr_pipeline.host.spark_errors import cause
 from isr_pipeline.host.spark_session import STARTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LOOK_SECONDS = 1.0
 

@@ -32,7 +32,7 @@ from isr_pipeline.kernels.process import Kernel
 from isr_pipeline.outcomes import pairs, parts, store
 from isr_pipeline.outcomes.pairs import simulate_by
 from isr_pipeline.outcomes.schemas import SCHEMAS
-from isr_pipeline.storage.places import place_of
+from isr_pipeline.storage.places import Place, place_of
 from isr_pipeline.storage.published import Stored, drafting
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.file import Experiment
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.storage.places import Place
 
 PRELOADED = ("isr_pipeline.outcomes.pairs", "isr_pipeline.worlds.ready:load_kernel")
 """What every task needs, and is slow to import."""

@@ -6,8 +6,6 @@ Only folders are listed, and one plan is read: a shell asks at every key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from pathlib import Path
 
 from isr_pipeline.home import Home, config_dir
 from isr_pipeline.storage.places import place_of
@@ -50,7 +48,7 @@ def configurations(night: str, experiment: str | None = None) -> list[str]:
 def releases() -> list[str]:
     """Releases of Kafka whose jars were fetched."""
     folder = Home.from_environment().path / "lab" / "releases"
-    return sorted(one.name for one in _folders(folder.glob("[0-9]*")))
+    return sorted(one.name for one in folder.glob("[0-9]*") if one.is_dir())
 
 
 def keys(ending: str = "") -> list[str]:
@@ -73,7 +71,3 @@ def metrics() -> list[str]:
 
 def _stems(kind: str) -> list[str]:
     return sorted(one.stem for one in (config_dir() / kind).glob("*.yaml"))
-
-
-def _folders(paths: Iterable[Path]) -> list[Path]:
-    return [one for one in paths if one.is_dir()]

@@ -13,7 +13,7 @@ from isr_pipeline.errors import InputError, Refused
 from isr_pipeline.experiment.file import dag_id_of
 from isr_pipeline.files.lock import alone
 from isr_pipeline.home import Home
-from isr_pipeline.host.progress import Listener, stages
+from isr_pipeline.host.progress import Listener, Say, stages
 from isr_pipeline.night.claim import refuse_if_claimed
 from isr_pipeline.night.status import (
     WITHOUT_VERDICT,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.host.progress import Say
     from isr_pipeline.verdicts.ledger import Entry
 
 LINES_MAX = 12
@@ -201,9 +200,10 @@ def _accepted_nights(experiment: str) -> frozenset[str]:
     from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
 
     try:
-        return baseline.accepted_nights(experiment)
+        record = baseline.show(experiment)
     except baseline.BaselineDamaged as damage:
         raise Refused(f"{experiment}: {damage}; nothing was removed") from None
+    return record.nights if record else frozenset()
 
 
 def remove(experiment: str, night: str) -> None:

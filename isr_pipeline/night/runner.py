@@ -8,10 +8,11 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from isr_pipeline.errors import LINE_MAX, Refused, shortened
 from isr_pipeline.experiment.file import DAG_PREFIX, dag_id_of, experiment_of
@@ -26,9 +27,6 @@ from isr_pipeline.host.supervisor import Program
 from isr_pipeline.night import notify
 from isr_pipeline.night.life import interrupt
 from isr_pipeline.night.status import folder_of, read_status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PROGRAM = "isr_pipeline.orchestration.dag_test"
 """Runs in Airflow, hence in a process of its own."""

@@ -63,16 +63,6 @@ def show(experiment: str, night: str) -> dict[str, Any]:
     return shown
 
 
-def _is_accepted(experiment: str, night: str) -> bool:
-    """Whether the baseline is made of a night; no where it is damaged, which others say."""
-    from isr_pipeline.verdicts import baseline  # noqa: PLC0415 - reads scipy
-
-    try:
-        return night in baseline.accepted_nights(experiment)
-    except baseline.BaselineDamaged:
-        return False
-
-
 def _of_the_verdict(plan: Plan) -> dict[str, Any]:
     """What was simulated beyond the standing panel, and each configuration's differences."""
     from isr_pipeline.report.differences import longer  # noqa: PLC0415 - reads numpy
@@ -127,7 +117,7 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
 
     How a night is accepted is said of a whole one that is not the baseline already.
     """
-    from isr_pipeline.verdicts import sentences  # noqa: PLC0415 - reads pydantic
+    from isr_pipeline.verdicts import baseline, sentences  # noqa: PLC0415 - reads scipy
     from isr_pipeline.verdicts.record import VerdictDamaged, load_verdict  # noqa: PLC0415
 
     try:
@@ -137,8 +127,10 @@ def _headline(experiment: str, night: str, *, is_whole: bool) -> str:
     except Refused:
         return ""
     advised, bare = (sentences.headline(verdict, advice=advice) for advice in (True, False))
-    if is_whole and advised != bare and _is_accepted(experiment, night):
-        return f"{bare}; this night is the baseline now"
+    if is_whole and advised != bare:
+        record = baseline.show_if_whole(experiment)
+        if record and night in record.nights:
+            return f"{bare}; this night is the baseline now"
     return advised if is_whole else bare
 
 

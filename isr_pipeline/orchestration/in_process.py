@@ -13,8 +13,9 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from isr_pipeline.errors import USER_ERRORS, Refused
 from isr_pipeline.experiment.plan import Plan
@@ -35,9 +36,6 @@ from isr_pipeline.night.runner import (
 )
 from isr_pipeline.night.status import folder_of
 from isr_pipeline.tracking.pages import IN_PROCESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LOG = "in-process.log"
 """File in the home: all that the steps of the last such night said."""

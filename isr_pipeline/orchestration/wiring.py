@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.configuration import conf
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, AssetAlias, BaseOperatorLink, Param
+from airflow.sdk import Asset, AssetAlias, BaseOperator, BaseOperatorLink, Param
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -46,7 +46,6 @@ from isr_pipeline.orchestration.connections import (
 )
 
 if TYPE_CHECKING:
-    from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
     from isr_pipeline.experiment.plan import Plan

@@ -78,49 +78,35 @@ def heat(data: NightData, metric: str) -> Chart | None:
 def forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of each configuration to the reference with its interval, in the experiment's order."""
     rows = [
-        (data.short[one.config_id], found)
+        (data.short[one.config_id], found.ratio, found.low, found.high)
         for one in data.verdict.against_reference
         if (found := one.difference(metric)) is not None and found.ratio is not None
     ]
-    if not rows:
-        return None
-    return _ratios(
-        [name for name, _ in rows],
-        np.array([found.ratio for _, found in rows]),
-        np.array([_or(found.low, 0.0) for _, found in rows]),
-        np.array([_or(found.high, math.inf) for _, found in rows]),
-        f"ratio to {data.plan.reference}",
-    )
+    return _ratios(rows, f"ratio to {data.plan.reference}")
 
 
 def changed_forest(data: NightData, metric: str) -> Chart | None:
     """Ratio of tonight to the baseline for every configuration that is not bit-identical."""
     rows = [
-        (f"{data.short[one.config_id]} (n {found.scenarios or data.verdict.scenarios})", found)
+        (
+            f"{data.short[one.config_id]} (n {found.scenarios or data.verdict.scenarios})",
+            *(found.ratio, found.ratio_low, found.ratio_high),
+        )
         for one in data.verdict.configurations
         for found in one.metrics
         if found.metric == metric and found.ratio is not None and found.discordant
     ]
+    return _ratios(sorted(rows, key=lambda row: row[1]), "ratio to the baseline")
+
+
+def _ratios(rows: list[tuple[str, float, float | None, float | None]], title: str) -> Chart | None:
+    """Ratios with their intervals, a row each; None without any."""
     if not rows:
         return None
-    rows.sort(key=lambda row: row[1].ratio or 0.0)
-    return _ratios(
-        [name for name, _ in rows],
-        np.array([found.ratio for _, found in rows]),
-        np.array([_or(found.ratio_low, 0.0) for _, found in rows]),
-        np.array([_or(found.ratio_high, math.inf) for _, found in rows]),
-        "ratio to the baseline",
-    )
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value
-
-
-def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> Chart:
+    names, *columns = zip(*rows, strict=True)
     centre, low, high = (
-        np.clip(np.nan_to_num(one, nan=1.0, posinf=RATIO_RANGE[1]), *RATIO_RANGE)
-        for one in (centre, low, high)
+        np.clip(np.nan_to_num(np.array(one, float), nan=none, posinf=RATIO_RANGE[1]), *RATIO_RANGE)
+        for one, none in zip(columns, (1.0, 0.0, math.inf), strict=True)
     )
     reach = max(1.2, float(np.max(high, initial=1.0)), 1 / float(np.min(low, initial=1.0)))
     edge = math.log10(reach) * 1.05
@@ -131,7 +117,7 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
                 "type": "scatter",
                 "mode": "markers",
                 "x": numbers(centre),
-                "y": names,
+                "y": list(names),
                 "error_x": {
                     "type": "data",
                     "symmetric": False,
@@ -154,22 +140,20 @@ def _ratios(names: list[str], centre: Any, low: Any, high: Any, title: str) -> C
                 "ticktext": [f"{tick:g}" for tick in ticks],
             },
             "yaxis": {"automargin": True, "autorange": "reversed", "type": "category"},
-            "shapes": [_upright(1.0)],
+            "shapes": [
+                {
+                    "type": "line",
+                    "x0": 1.0,
+                    "x1": 1.0,
+                    "yref": "paper",
+                    "y0": 0,
+                    "y1": 1,
+                    "line": {"color": MUTED, "width": 1},
+                }
+            ],
             "height": 110 + ROW_HEIGHT * len(names),
             "showlegend": False,
         },
-    }
-
-
-def _upright(x: float) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": MUTED, "width": 1},
     }
 
 

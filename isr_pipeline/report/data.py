@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from isr_pipeline.errors import TableMissing
-from isr_pipeline.experiment.plan import code_version
+from isr_pipeline.experiment.plan import Plan, code_version
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.source import kernel_of
 from isr_pipeline.outcomes import store
 from isr_pipeline.report.story import Run
 from isr_pipeline.report.words import heading, short_name
-from isr_pipeline.scenarios.model import apply, scenario_from_json
+from isr_pipeline.scenarios.model import Scenario, apply, scenario_from_json
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_panel
 from isr_pipeline.verdicts.judge import Sides, deciding, on_all
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isr_pipeline.experiment.configurations import Configuration
-    from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.verdicts.record import AgainstReference
 
 SPURIOUS = "spurious_shrinks_per_partition_hour"
@@ -385,14 +383,7 @@ def read_night(plan: Plan) -> NightData:
         baseline = baselines.load(plan.experiment)
     except baselines.BaselineDamaged:
         baseline = None
-    return NightData(
-        plan=plan,
-        verdict=verdict,
-        settings=settings,
-        panel=panel,
-        scenarios=scenarios,
-        baseline=baseline,
-    )
+    return NightData(plan, verdict, settings, panel, scenarios, baseline)
 
 
 def replay_command(plan: Plan, one: Deciding, name: str) -> str:

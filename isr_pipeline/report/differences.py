@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from isr_pipeline.verdicts import sentences
 from isr_pipeline.verdicts.quantities import ONE_REPLICA, UNCLEAN, label, number, plain
-from isr_pipeline.verdicts.record import LOST, Word
+from isr_pipeline.verdicts.record import LOST, AgainstReference, Difference, StratumDifference, Word
 from isr_pipeline.verdicts.settings import VerdictSettings
 from isr_pipeline.worlds.columns import MAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.record import AgainstReference, Difference, StratumDifference
 
 IN_ORDER = (ONE_REPLICA, LOST, *MAIN, UNCLEAN)
 """Metrics in the order of a sentence: what guards records comes first."""

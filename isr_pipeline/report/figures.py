@@ -17,13 +17,12 @@ from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.report.charts import RATIO_RANGE, RATIO_TICKS
 from isr_pipeline.report.data import NightData, read_night
-from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.verdicts.quantities import FLAPS, LATENCY, OFFLINE, PRODUCE
 from isr_pipeline.verdicts.record import Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.storage.places import Place
 
 INK, MUTED, ACCENT, WARM = "#1f2933", "#8896a5", "#2563a8", "#c2410c"
 DPI = 130

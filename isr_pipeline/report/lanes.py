@@ -12,14 +12,13 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from isr_pipeline.report.faults import fault_label
-from isr_pipeline.report.story import NOBODY
+from isr_pipeline.report.story import NOBODY, Partition, Run, Standing, Story
 from isr_pipeline.scenarios.faults import ControlledRestart, Crash
 from isr_pipeline.worlds.encoder import planned_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isr_pipeline.report.story import Partition, Run, Standing, Story
     from isr_pipeline.scenarios.model import Scenario
     from isr_pipeline.worlds.run import Samples
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from markupsafe import Markup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 WIDE, NARROW = 32, 20
 """As many characters of a name have room beside a chart: on a desk's screen, on a phone's."""

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isr_pipeline.report.charts import ACCENT, WARM, Chart, numbers
-from isr_pipeline.report.data import DETECTION_DELAY, SPURIOUS
+from isr_pipeline.report.data import DETECTION_DELAY, SPURIOUS, NightData
 from isr_pipeline.report.names import NARROW, WIDE, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
-
-    from isr_pipeline.report.data import NightData
 
     Floats = npt.NDArray[np.float64]
 

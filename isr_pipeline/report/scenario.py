@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isr_pipeline.report.data import replay_command
+from isr_pipeline.report.data import Deciding, NightData, replay_command
 from isr_pipeline.report.story import Story
 from isr_pipeline.report.trace import drawn
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
-    from isr_pipeline.report.data import Deciding, NightData
     from isr_pipeline.report.page import Figure, Page
 
 LANES = 9

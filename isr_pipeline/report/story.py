@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 from isr_pipeline.errors import InputError
 from isr_pipeline.files.words import counted
 from isr_pipeline.report.faults import seconds, told_faults
-from isr_pipeline.scenarios.model import apply, check_overrides, scenario_from_json
+from isr_pipeline.scenarios.model import Scenario, Topic, apply, check_overrides, scenario_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isr_pipeline.blame.why import Explanation
-    from isr_pipeline.scenarios.model import Scenario, Topic
 
 Event = dict[str, Any]
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,10 +25,6 @@ from isr_pipeline.report.names import breakable, with_short_names
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.record import Status
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 HERE = Path(__file__).parent
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from isr_pipeline.report import differences
 from isr_pipeline.storage.places import place_of
 from isr_pipeline.verdicts import ledger, quantities
-from isr_pipeline.verdicts.baseline import damages
-from isr_pipeline.verdicts.record import WORST_FIRST, AgainstReference, accept_command
+from isr_pipeline.verdicts.baseline import BaselineRecord, damages
+from isr_pipeline.verdicts.record import WORST_FIRST, Accepted, AgainstReference, accept_command
 from isr_pipeline.verdicts.sentences import lost_first
 from isr_pipeline.worlds.columns import MAIN, METRICS, OF_THE_RUN
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isr_pipeline.report.story import Story
-    from isr_pipeline.verdicts.baseline import BaselineRecord
     from isr_pipeline.verdicts.ledger import Entry
-    from isr_pipeline.verdicts.record import Accepted
 
 COLOURS = {
     "regressed": "bold red",

@@ -14,7 +14,7 @@ from isr_pipeline.report.story import Run, Story
 from isr_pipeline.report.templates import rendered
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.worlds.columns import METRICS, OF_THE_RUN
-from isr_pipeline.worlds.run import run
+from isr_pipeline.worlds.run import Result, Samples, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from isr_pipeline.report.charts import Chart
     from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.worlds.run import Result, Samples
 
 
 LEGEND = (

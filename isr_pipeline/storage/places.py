@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from isr_pipeline.storage.remote import SCHEMES, RemotePath, at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Place = Path | RemotePath
 """A file or a folder, wherever it lies."""

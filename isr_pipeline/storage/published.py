@@ -21,10 +21,11 @@ import json
 import shutil
 import tempfile
 import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.remote import (
@@ -33,9 +34,6 @@ from isr_pipeline.storage.remote import (
     StoreError,
     at_once,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Made = TypeVar("Made")
 

@@ -13,15 +13,13 @@ import functools
 import os
 import re
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from isr_pipeline.errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")

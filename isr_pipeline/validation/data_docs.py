@@ -14,14 +14,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from isr_pipeline.files.whole import write_whole
-from isr_pipeline.storage.places import names_below, remove_tree
+from isr_pipeline.storage.places import Place, names_below, remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.storage.places import Place
 
 CHECKED_TABLES = ("scenarios", "outcomes", "summary")
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from isr_pipeline.experiment.plan import stage_strata
+from isr_pipeline.experiment.plan import Plan, stage_strata
 from isr_pipeline.experiment.stages import BASELINE_SIDE
 from isr_pipeline.outcomes import parts, store
 from isr_pipeline.outcomes.schemas import SCHEMAS
@@ -30,11 +31,6 @@ from isr_pipeline.worlds.columns import (
     SHARE,
     SHARE_OF_SCENARIOS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from isr_pipeline.experiment.plan import Plan
 
 _SHARES = (SHARE, SHARE_OF_SCENARIOS)
 """Units of what is at most 1."""

@@ -31,7 +31,7 @@ from isr_pipeline.experiment.stages import CONFIRM
 from isr_pipeline.files.words import close_or_all
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
-from isr_pipeline.kernels.source import kernel_of, write_archive
+from isr_pipeline.kernels.source import Source, kernel_of, write_archive
 from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.panels import PANELS
 from isr_pipeline.storage.published import content_of, replacing
@@ -48,7 +48,7 @@ from isr_pipeline.verdicts.baseline import (
     baseline_panel,
     content_digest,
     load,
-    show,
+    show_if_whole,
     source_file,
     source_name,
     source_of_acceptance,
@@ -74,7 +74,6 @@ from isr_pipeline.verdicts.settings import load_settings
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.configurations import Configuration
-    from isr_pipeline.kernels.source import Source
 
 ConfirmRunner = Callable[[Plan, tuple[str, ...]], None]
 """Simulates the confirm panel of a plan for some config_ids and puts it into `outcomes`."""
@@ -216,7 +215,7 @@ def _refuse_failed(plan: Plan, outcomes: pd.DataFrame, chosen: tuple[Configurati
     failed = _failed(plan, outcomes, chosen, "regression")
     if not failed:
         return
-    record = _shown_or_none(plan.experiment)
+    record = show_if_whole(plan.experiment)
     others = tuple(one for one in chosen if one.name not in failed)
     if others and record is not None and _is_of_panels(record, plan):
         command = accept_command(plan.experiment, plan.night, [one.name for one in others])
@@ -241,7 +240,7 @@ def _failed(
 
 def _complete_ledger(experiment: str) -> None:
     """Add the newest acceptance if its program was killed before it did."""
-    record = _shown_or_none(experiment)
+    record = show_if_whole(experiment)
     if record is None or record.entry is None:
         return
     known = {(one.accepted_at, one.night) for one in ledger.read(experiment)}
@@ -265,7 +264,7 @@ def _entry(
     found = _absorbed_by(plan, verdict, chosen, in_force)
     confirm = _of_confirm(plan, outcomes, chosen)
     removed: tuple[str, ...] = ()
-    if before is None and (record := _shown_or_none(plan.experiment)) is not None:
+    if before is None and (record := show_if_whole(plan.experiment)) is not None:
         kept = set(record.partners(plan.configurations).values())
         removed = tuple(one.name for one in record.configurations if one.config_id not in kept)
     return Entry(
@@ -297,13 +296,6 @@ def _of_confirm(
         f"{name}: panel confirm has {problem}; what a night leaves open of it will be no-data"
         for name, problem in _failed(plan, outcomes, chosen, CONFIRM).items()
     )
-
-
-def _shown_or_none(experiment: str) -> BaselineRecord | None:
-    try:
-        return show(experiment)
-    except BaselineDamaged:
-        return None
 
 
 @dataclass(frozen=True)

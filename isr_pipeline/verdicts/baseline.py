@@ -28,9 +28,9 @@ from isr_pipeline.files.models import format_of
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.kernels.source import FILE, kernel_of, libraries_here, unpack
+from isr_pipeline.kernels.source import FILE, Source, kernel_of, libraries_here, unpack
 from isr_pipeline.scenarios.panels import PANELS
-from isr_pipeline.storage.places import remove_tree
+from isr_pipeline.storage.places import Place, remove_tree
 from isr_pipeline.storage.published import contents_of
 from isr_pipeline.storage.remote import StoreDamaged
 from isr_pipeline.verdicts.ledger import Entry
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isr_pipeline.experiment.configurations import Configuration
-    from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.kernels.source import Source
-    from isr_pipeline.storage.places import Place
 
 FORMAT = 5
 """Number of the format of baseline.json: one more when an older one cannot be read any more."""
@@ -243,14 +240,12 @@ def show(experiment: str) -> BaselineRecord | None:
     return _record(experiment, kept_files(_folder(experiment), [RECORD]))
 
 
-def accepted_nights(experiment: str) -> frozenset[str]:
-    """Nights that the baseline is made of; none without one.
-
-    Raises:
-        BaselineDamaged: nobody can tell which nights.
-    """
-    record = show(experiment)
-    return record.nights if record else frozenset()
+def show_if_whole(experiment: str) -> BaselineRecord | None:
+    """The same; None also where it is damaged, which others say."""
+    try:
+        return show(experiment)
+    except BaselineDamaged:
+        return None
 
 
 def _folder(experiment: str) -> Place:

@@ -11,27 +11,23 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from isr_pipeline.errors import InputError, Refused
-from isr_pipeline.experiment.configurations import resolved_params
+from isr_pipeline.experiment.configurations import Configuration, resolved_params
 from isr_pipeline.experiment.file import healthy_scenario, scenario_frame
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.kernels import commits
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.difference import changed_files, changed_parts
-from isr_pipeline.kernels.source import PACKAGE, kernel_of, libraries_here
-from isr_pipeline.scenarios.model import apply
-from isr_pipeline.storage.places import modified_s
+from isr_pipeline.kernels.source import PACKAGE, Source, kernel_of, libraries_here
+from isr_pipeline.scenarios.model import Scenario, apply
+from isr_pipeline.storage.places import Place, modified_s
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts.baseline import baseline_plan, baseline_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isr_pipeline.experiment.configurations import Configuration
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.kernels.source import Source
-    from isr_pipeline.scenarios.model import Scenario
-    from isr_pipeline.storage.places import Place
     from isr_pipeline.verdicts.baseline import BaselineConfiguration, BaselineRecord
 
 FILE = "changed.json"

@@ -66,11 +66,6 @@ class StrataComparison:
     baseline_value: Floats
     ratio: Floats
 
-    @property
-    def indices(self) -> range:
-        """Of the strata."""
-        return range(len(self.names))
-
     def size(self, metric: str, at: tuple[int, int, int]) -> Size:
         """How large the change in one stratum is."""
         return Size(
@@ -89,7 +84,6 @@ class Comparison:
         risen, fallen: those that got worse, and those that got better.
         copy_of: flat index of the first test with the same outcomes on both sides, mostly its own.
         worse, better: one-sided p-values before any correction.
-        appeared: scenarios that have some of the metric and had none of it before.
         total, baseline_total: weighted totals in natural units.
         value, baseline_value: weighted means in the metric's own unit.
         ratio: total / baseline_total; of a latency the geometric mean of the scenarios' ratios,
@@ -105,7 +99,6 @@ class Comparison:
     copy_of: Ints
     worse: Floats
     better: Floats
-    appeared: Ints
     total: Floats
     baseline_total: Floats
     value: Floats
@@ -177,7 +170,6 @@ def compare(
         copy_of=copy_of.reshape(shape),
         worse=tails.worse[where].reshape(shape),
         better=tails.better[where].reshape(shape),
-        appeared=((left > 0) & (right == 0)).sum(axis=0).reshape(shape),
         total=total.reshape(shape),
         baseline_total=baseline_total.reshape(shape),
         value=whole[0].reshape(shape),
@@ -363,7 +355,7 @@ def intervals(
     distinct = np.unique(found.copy_of)
     differs = distinct[~found.identical.ravel()[distinct]]
     labels = np.asarray(found.strata.labels)
-    strata = found.strata.indices if in_strata else range(0)
+    strata = range(len(found.strata.names)) if in_strata else range(0)
     parts = [np.arange(len(labels)), *(np.flatnonzero(labels == at) for at in strata)]
     low, high = np.ones((len(parts), *shape)), np.ones((len(parts), *shape))
     margin = np.zeros((len(parts), *shape))

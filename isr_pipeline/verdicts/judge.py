@@ -12,21 +12,20 @@ was called, as when one further scenario alone lost records, they are of all sce
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from isr_pipeline.outcomes import store
 from isr_pipeline.verdicts import baseline as baselines
-from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
+from isr_pipeline.verdicts.baseline import Baseline, baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import write_changes
 from isr_pipeline.verdicts.looks import Power, call, finite, size_of
 from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, unusable_pairs
 from isr_pipeline.verdicts.quantities import rise_matters
 from isr_pipeline.verdicts.record import (
     RED,
-    BaselineNote,
     ConfigVerdict,
     MetricVerdict,
     NightVerdict,
@@ -39,13 +38,13 @@ from isr_pipeline.verdicts.record import (
 from isr_pipeline.verdicts.reference import against_reference, kept_comparisons, undecided
 from isr_pipeline.verdicts.sentences import reason, reason_of_metric
 from isr_pipeline.verdicts.settings import VerdictSettings, load_settings
+from isr_pipeline.verdicts.statistics import Floats
 from isr_pipeline.worlds.columns import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.verdicts.baseline import Baseline
 
 COUNTS = frozenset({"discordant", "risen", "fallen", "scenarios"})
 NOT_NUMBERS = frozenset({"metric", "status", "reason", "traded"})
@@ -66,20 +65,19 @@ class Partnering:
     refused: dict[str, str]
 
 
-def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVerdict:
+def judge_night(plan: Plan) -> NightVerdict:
     """Compare a night's standing panel with the baseline, and its arms with the reference.
 
     Writes verdict.json and `verdicts`.
 
     Args:
         plan: the night's plan; its scenarios and outcomes tables are there and validated.
-        settings: ``config/verdicts.yaml`` if None.
 
     Raises:
         InputError: the settings cannot be used.
         TableMissing: the night has no outcomes.
     """
-    settings = settings or load_settings()
+    settings = load_settings()
     verdict_path(plan.experiment, plan.night).unlink(missing_ok=True)
     scenarios = panel_rows("scenarios", plan.experiment, plan.night, "regression")
     outcomes = panel_rows("outcomes", plan.experiment, plan.night, "regression")
@@ -90,29 +88,25 @@ def judge_night(plan: Plan, settings: VerdictSettings | None = None) -> NightVer
         configurations, power = _without_baseline(plan, tonight, settings, refusal), Power()
     else:
         configurations, power = _against(plan, tonight, baseline, settings)
-    verdict = assemble(
-        plan,
-        configurations,
-        outcomes_digest=store.digest(outcomes, store.TABLES["outcomes"]),
-        power=power,
-        note=_note(plan.experiment),
-        pending=True,
-    )
     against = kept_comparisons(plan, against_reference(plan, tonight, settings), settings)
-    verdict = verdict.model_copy(
-        update={"against_reference": against, "awaits_reference": undecided(plan, against)}
+    record = baselines.show_if_whole(plan.experiment)
+    verdict = NightVerdict(
+        experiment=plan.experiment,
+        night=plan.night,
+        panel_digest=plan.panel_digest,
+        code_version=plan.code_version,
+        outcomes_digest=store.digest(outcomes, store.TABLES["outcomes"]),
+        tests=power.tests,
+        discordant_needed=power.needed,
+        baseline=record.note() if record else None,
+        scenarios=plan.panels["regression"],
+        against_reference=against,
+        awaits_reference=undecided(plan, against),
+        **facts_of(configurations, pending=True),
     )
     write(verdict)
     write_changes(plan)
     return verdict
-
-
-def _note(experiment: str) -> BaselineNote | None:
-    try:
-        record = baselines.show(experiment)
-    except baselines.BaselineDamaged:
-        return None
-    return record.note() if record else None
 
 
 def _usable_baseline(plan: Plan) -> tuple[baselines.Baseline | None, NotCompared | None]:
@@ -281,41 +275,20 @@ def _unpaired(
     )
 
 
-def assemble(
-    plan: Plan,
-    configurations: tuple[ConfigVerdict, ...],
-    *,
-    outcomes_digest: str,
-    power: Power,
-    note: BaselineNote | None,
-    pending: bool,
-) -> NightVerdict:
-    """Put the night's record together.
+def facts_of(configurations: tuple[ConfigVerdict, ...], *, pending: bool) -> dict[str, Any]:
+    """What a record says of its configurations together.
 
     Args:
-        plan: the night.
         configurations: verdicts, in the plan's order.
-        outcomes_digest: what was judged.
-        power: what could have been found.
-        note: the baseline.
         pending: whether what is open still awaits further scenarios.
     """
     awaits = tuple(one.config_id for one in configurations if one.is_open)
-    return NightVerdict(
-        experiment=plan.experiment,
-        night=plan.night,
-        status=worst([one.status for one in configurations]),
-        red=any(one.status in RED for one in configurations),
-        panel_digest=plan.panel_digest,
-        code_version=plan.code_version,
-        outcomes_digest=outcomes_digest,
-        tests=power.tests,
-        discordant_needed=power.needed,
-        awaits_confirm=awaits if pending else (),
-        baseline=note,
-        configurations=configurations,
-        scenarios=plan.panels["regression"],
-    )
+    return {
+        "configurations": configurations,
+        "status": worst([one.status for one in configurations]),
+        "red": any(one.status in RED for one in configurations),
+        "awaits_confirm": awaits if pending else (),
+    }
 
 
 def write(verdict: NightVerdict) -> None:
@@ -436,25 +409,17 @@ def _carrying(asked: MetricVerdict, sides: Sides, *, worse: bool) -> tuple[str, 
     if some do.
     """
     new, old = sides.new, sides.old
-    inside = np.flatnonzero(np.isin(new.strata, list(hurt(asked))))
-    names = _most_changed(
-        new.rows(inside, new.weights[inside]),
-        old.rows(inside, old.weights[inside]),
-        asked.metric,
-        worse=worse,
-    )
-    names = names or _most_changed(new, old, asked.metric, worse=worse)
+    change = new.weights * (new.natural(asked.metric)[:, 0] - old.natural(asked.metric)[:, 0])
+    change = change if worse else -change
+    inside = np.isin(new.strata, list(hurt(asked)))
+    names = _most(new, np.where(inside, change, 0.0)) or _most(new, change)
     values = zip(new.scenario_ids, new.values[asked.metric], old.values[asked.metric], strict=True)
     risen = {name for name, after, before in values if after[0] > before[0]}
     newly = [name for name in asked.newly if worse and name in risen]
     return tuple(dict.fromkeys([*newly, *names]))[:DECIDING]
 
 
-def _most_changed(
-    new: PanelOutcomes, old: PanelOutcomes, metric: str, *, worse: bool
-) -> tuple[str, ...]:
-    """Scenarios that carry most of a change for the worse, or for the better; one column each."""
-    change = new.weights * (new.natural(metric)[:, 0] - old.natural(metric)[:, 0])
-    change = change if worse else -change
+def _most(panel: PanelOutcomes, change: Floats) -> list[str]:
+    """Scenarios that carry most of a change."""
     order = np.argsort(-change, kind="stable")[:DECIDING]
-    return tuple(new.scenario_ids[index] for index in order if change[index] > 0)
+    return [panel.scenario_ids[index] for index in order if change[index] > 0]

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isr_pipeline.experiment.stages import planned_stages
+from isr_pipeline.experiment.stages import Budget, Stage, planned_stages
 from isr_pipeline.verdicts.comparison import (
     ONE_SIDED,
     Comparison,
@@ -35,7 +35,7 @@ from isr_pipeline.verdicts.comparison import (
     intervals,
     paired_columns,
 )
-from isr_pipeline.verdicts.panel import PanelOutcomes, mean_divisor
+from isr_pipeline.verdicts.panel import PanelOutcomes
 from isr_pipeline.verdicts.quantities import Size, fall_matters, is_latency, rise_matters
 from isr_pipeline.verdicts.record import (
     OPEN,
@@ -58,13 +58,6 @@ from isr_pipeline.verdicts.statistics import (
     rejectable,
 )
 from isr_pipeline.worlds.columns import METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from isr_pipeline.experiment.stages import Budget, Stage
-    from isr_pipeline.verdicts.panel import PanelOutcomes
-    from isr_pipeline.verdicts.settings import VerdictSettings
 
 At = tuple[int, int]
 
@@ -164,7 +157,7 @@ def _look(new: PanelOutcomes, old: PanelOutcomes, settings: VerdictSettings, sha
         elif better.significant(at) and fall_matters(size, settings):
             high[at] = max(better.left, finest)
     divisors = [
-        float(new.weights.sum()) if is_latency(name) else mean_divisor(new, name, new.weights)
+        float(new.weights.sum()) if is_latency(name) else new.mean_divisor(name)
         for name in found.metrics
     ]
     judged = paired_columns(new, old, settings).as_judged(new.weights)

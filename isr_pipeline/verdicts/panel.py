@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from isr_pipeline.worlds.columns import EXPOSURE, METRICS, OF_THE_RUN, values_of
@@ -128,21 +127,6 @@ class PanelOutcomes:
             failed=self.failed[:, columns],
         )
 
-    def rows(self, rows: npt.NDArray[np.int64], weights: Floats) -> PanelOutcomes:
-        """Some scenarios, with weights of their own."""
-        return replace(
-            self,
-            scenario_ids=tuple(self.scenario_ids[row] for row in rows),
-            weights=weights,
-            exposure_us=self.exposure_us[rows],
-            strata=tuple(self.strata[row] for row in rows),
-            fault_kinds=tuple(self.fault_kinds[row] for row in rows),
-            patterns=tuple(self.patterns[row] for row in rows if self.patterns),
-            values={name: matrix[rows] for name, matrix in self.values.items()},
-            missing=self.missing[rows],
-            failed=self.failed[rows],
-        )
-
     def divisors(self, metric: str) -> Floats:
         """(n,) what a scenario's total is divided by to get the metric's own unit."""
         row = METRICS[metric]
@@ -152,23 +136,21 @@ class PanelOutcomes:
         """(n, c) totals of a metric: partition-seconds, events, milliseconds."""
         return self.values[metric] * self.divisors(metric)[:, None]
 
-    def totals(self, metric: str, weights: Floats | None = None) -> Floats:
+    def totals(self, metric: str) -> Floats:
         """(c,) weighted totals of a metric in natural units."""
-        return np.asarray((self.weights if weights is None else weights) @ self.natural(metric))
+        return np.asarray(self.weights @ self.natural(metric))
 
-    def means(self, metric: str, weights: Floats | None = None) -> Floats:
+    def mean_divisor(self, metric: str) -> float:
+        """What turns a weighted total in natural units into the metric's own unit."""
+        return float(self.weights @ self.divisors(metric))
+
+    def means(self, metric: str) -> Floats:
         """(c,) weighted population value of a metric, in the metric's own unit."""
-        weights = self.weights if weights is None else weights
-        return np.asarray(self.totals(metric, weights) / mean_divisor(self, metric, weights))
+        return np.asarray(self.totals(metric) / self.mean_divisor(metric))
 
     def column(self, config_id: str) -> int:
         """Index of a configuration."""
         return self.config_ids.index(config_id)
-
-
-def mean_divisor(panel: PanelOutcomes, metric: str, weights: Floats) -> float:
-    """What turns a weighted total in natural units into the metric's own unit."""
-    return float(weights @ panel.divisors(metric))
 
 
 def panel_rows(table: str, experiment: str, night: str, panel: str) -> pd.DataFrame:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,9 +20,6 @@ from isr_pipeline.files.models import format_of
 from isr_pipeline.files.whole import write_whole
 from isr_pipeline.home import Home
 from isr_pipeline.storage.places import Place
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FORMAT = 4
 """Number of the format of verdict.json: one more when an older one cannot be read any more."""

@@ -24,14 +24,13 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.home import Home
 from isr_pipeline.kernels.commits import find_source
 from isr_pipeline.kernels.process import Kernel
-from isr_pipeline.verdicts.baseline import source_of
+from isr_pipeline.verdicts.baseline import BaselineRecord, source_of
 from isr_pipeline.verdicts.looks import ALONE
 from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Redraw, Status
 
 if TYPE_CHECKING:
     from isr_pipeline.experiment.plan import Plan
     from isr_pipeline.kernels.source import Source
-    from isr_pipeline.verdicts.baseline import BaselineRecord
     from isr_pipeline.verdicts.settings import VerdictSettings
 
 DRAWS = 20
@@ -148,8 +147,6 @@ def redraw(
     verdicts: tuple[ConfigVerdict, ...],
     scenarios: Mapping[str, str],
     settings: VerdictSettings,
-    *,
-    compiled: bool = True,
 ) -> tuple[ConfigVerdict, ...]:
     """Draw again what must never happen and did; other verdicts stay as they are.
 
@@ -159,15 +156,18 @@ def redraw(
         verdicts: of the night.
         scenarios: scenario_id -> JSON, of all that were looked at.
         settings: what must never happen, and the p that confirms.
-        compiled: False runs the kernels as plain Python.
 
     Returns:
         the verdicts; where a side's code cannot be run, they say so.
     """
+
+    def drawn(name: str) -> Scenario:
+        return dict(json.loads(scenarios[name]))
+
     asked = [one for one in verdicts if awaiting(one)]
     decided: dict[str, ConfigVerdict] = {}
     with ExitStack() as stack:
-        kernels = Kernels(stack, compiled=compiled)
+        kernels = Kernels(stack)
         for one in asked:
             partner = one.baseline_config_id or ""
             mine = next(c.overrides for c in plan.configurations if c.config_id == one.config_id)
@@ -177,7 +177,8 @@ def redraw(
                     kernels.amount(source_of(record, partner), "the baseline's code"),
                 )
                 sides = (mine, record.configuration(partner).overrides)
-                decided[one.config_id] = _redrawn(one, sides, scenarios, settings, runs)
+                metrics = (again(each, drawn, sides, runs, settings) for each in one.metrics)
+                decided[one.config_id] = one.with_metrics(tuple(metrics))
             except Refused as refusal:
                 decided[one.config_id] = _not_drawn(one, str(refusal))
     return tuple(decided.get(one.config_id, one) for one in verdicts)
@@ -193,32 +194,16 @@ def _tonight(plan: Plan) -> Source:
 class Kernels:
     """Kernels that run, each once, whichever side asks for it."""
 
-    def __init__(self, stack: ExitStack, *, compiled: bool) -> None:
+    def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
-        self._compiled = compiled
         self._running: dict[str, Amount] = {}
 
     def amount(self, source: Source, name: str) -> Amount:
         """Ask the kernel of some sources, which is started if it does not run yet."""
         if source.kernel_digest not in self._running:
-            kernel = self._stack.enter_context(Kernel(source, name, compiled=self._compiled))
+            kernel = self._stack.enter_context(Kernel(source, name))
             self._running[source.kernel_digest] = _amount_by(kernel)
         return self._running[source.kernel_digest]
-
-
-def _redrawn(
-    one: ConfigVerdict,
-    sides: tuple[Mapping[str, Any], Mapping[str, Any]],
-    scenarios: Mapping[str, str],
-    settings: VerdictSettings,
-    runs: tuple[Amount, Amount],
-) -> ConfigVerdict:
-    def drawn(name: str) -> Scenario:
-        return dict(json.loads(scenarios[name]))
-
-    return one.with_metrics(
-        tuple(again(metric, drawn, sides, runs, settings) for metric in one.metrics)
-    )
 
 
 def again(

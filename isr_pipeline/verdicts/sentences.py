@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING
 
 from isr_pipeline.files.words import counted
 from isr_pipeline.verdicts.quantities import (
@@ -25,23 +25,17 @@ from isr_pipeline.verdicts.record import (
     LOST,
     SUSPICIONS,
     WORST_FIRST,
+    ConfigVerdict,
     Finding,
+    MetricVerdict,
+    NightVerdict,
+    Redraw,
+    Seen,
     Status,
+    StratumVerdict,
     accept_command,
 )
 from isr_pipeline.worlds.columns import METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from isr_pipeline.verdicts.record import (
-        ConfigVerdict,
-        MetricVerdict,
-        NightVerdict,
-        Redraw,
-        Seen,
-        StratumVerdict,
-    )
 
 IDENTICAL = "bit-identical outcomes"
 NOT_RULED_OUT = "and a rise that matters is not ruled out"

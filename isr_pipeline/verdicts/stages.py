@@ -29,15 +29,15 @@ import numpy as np
 from scipy import stats
 
 from isr_pipeline.errors import Refused
-from isr_pipeline.experiment.plan import Counts, keep_strata, strata_before
-from isr_pipeline.experiment.stages import CONFIRM
+from isr_pipeline.experiment.plan import Counts, Plan, keep_strata, strata_before
+from isr_pipeline.experiment.stages import CONFIRM, Stage
 from isr_pipeline.scenarios.panels import allocation as panel_allocation
 from isr_pipeline.verdicts import baseline as baselines
 from isr_pipeline.verdicts import judge, reference
 from isr_pipeline.verdicts.baseline import baseline_panel, both_sides
 from isr_pipeline.verdicts.changes import judged_at_s
 from isr_pipeline.verdicts.comparison import ONE_SIDED, paired_columns
-from isr_pipeline.verdicts.looks import Look, Power, call_open, looks
+from isr_pipeline.verdicts.looks import Look, call_open, looks
 from isr_pipeline.verdicts.panel import PanelOutcomes, panel_rows, standing_panel, together
 from isr_pipeline.verdicts.quantities import is_latency
 from isr_pipeline.verdicts.record import (
@@ -58,12 +58,10 @@ from isr_pipeline.verdicts.statistics import Floats
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isr_pipeline.experiment.plan import Plan
-    from isr_pipeline.experiment.stages import Stage
     from isr_pipeline.verdicts.record import AgainstReference
 
 
-def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None) -> NightVerdict:
+def look_night(plan: Plan, number: int) -> NightVerdict:
     """Look at all scenarios of the first stages; rewrite verdict.json and `verdicts`.
 
     Does nothing if nothing awaits it, or if it was looked at before.
@@ -71,12 +69,11 @@ def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None)
     Args:
         plan: the night.
         number: of the look, from 1.
-        settings: ``config/verdicts.yaml`` if None.
 
     Raises:
         Refused: scenarios of a stage were not simulated.
     """
-    settings = settings or load_settings()
+    settings = load_settings()
     verdict = load_verdict(plan.experiment, plan.night)
     ids, asked = verdict.awaits_confirm, verdict.awaits_reference
     if not verdict.awaiting or len(verdict.stages) >= number:
@@ -102,7 +99,7 @@ def look_night(plan: Plan, number: int, settings: VerdictSettings | None = None)
             "awaits_reference": still if asked else (),
         }
     )
-    return _rewritten(plan, known, configurations, final=look.is_last)
+    return _rewritten(known, configurations, final=look.is_last)
 
 
 def _against_baseline(
@@ -155,7 +152,7 @@ def stop(plan: Plan, why: str) -> NightVerdict:
     """Note why no further scenarios are simulated; what is open stays so."""
     verdict = load_verdict(plan.experiment, plan.night)
     known = verdict.model_copy(update={"stopped": why})
-    return _rewritten(plan, known, verdict.configurations, final=True)
+    return _rewritten(known, verdict.configurations, final=True)
 
 
 def stop_asked(plan: Plan, why: str) -> NightVerdict:
@@ -189,12 +186,12 @@ def why_not(plan: Plan, panel: str) -> str:
         return stop(plan, time_is_over(plan)).stopped
     if panel != CONFIRM and verdict.awaits_confirm:
         without = baselines.without_code(plan, verdict.awaits_confirm)
-        if without and not _given_up(plan, verdict, without).awaiting:
+        if without and not _given_up(verdict, without).awaiting:
             return next(iter(without.values()))
     return ""
 
 
-def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
+def _given_up(verdict: NightVerdict, without: dict[str, str]) -> NightVerdict:
     """Note of some configurations why no further scenarios are simulated for them."""
     configurations = tuple(
         one.model_copy(update={"stopped": without[one.config_id]})
@@ -202,7 +199,7 @@ def _given_up(plan: Plan, verdict: NightVerdict, without: dict[str, str]) -> Nig
         else one
         for one in verdict.configurations
     )
-    return _rewritten(plan, verdict, configurations, final=False)
+    return _rewritten(verdict, configurations, final=False)
 
 
 def time_is_over(plan: Plan) -> str:
@@ -228,29 +225,11 @@ def decide(plan: Plan) -> NightVerdict:
 
 
 def _rewritten(
-    plan: Plan,
-    verdict: NightVerdict,
-    configurations: tuple[ConfigVerdict, ...],
-    *,
-    final: bool,
+    verdict: NightVerdict, configurations: tuple[ConfigVerdict, ...], *, final: bool
 ) -> NightVerdict:
     """Write a verdict with its configurations as they are now; nothing awaits a final one."""
-    written = judge.assemble(
-        plan,
-        configurations,
-        outcomes_digest=verdict.outcomes_digest,
-        power=Power(verdict.discordant_needed, verdict.tests),
-        note=verdict.baseline,
-        pending=not final,
-    )
-    written = written.model_copy(
-        update={
-            "stages": verdict.stages,
-            "stopped": verdict.stopped,
-            "against_reference": verdict.against_reference,
-            "awaits_reference": () if final else verdict.awaits_reference,
-        }
-    )
+    update = judge.facts_of(configurations, pending=not final)
+    written = verdict.model_copy(update=update | ({"awaits_reference": ()} if final else {}))
     judge.write(written)
     return written
 
@@ -450,7 +429,7 @@ def open_questions(configurations: Sequence[ConfigVerdict]) -> list[tuple[str, s
     ]
 
 
-def plan_stage(plan: Plan, stage: Stage, settings: VerdictSettings | None = None) -> Counts:
+def plan_stage(plan: Plan, stage: Stage) -> Counts:
     """Decide which strata a stage beyond the confirm panel takes, and keep it with the night.
 
     A function of the standing panel and of what is open: the same night gives the same.
@@ -458,12 +437,11 @@ def plan_stage(plan: Plan, stage: Stage, settings: VerdictSettings | None = None
     Args:
         plan: the night.
         stage: the next one.
-        settings: ``config/verdicts.yaml`` if None.
 
     Returns:
         stratum -> scenarios of the stage.
     """
-    settings = settings or load_settings()
+    settings = load_settings()
     strata = plan.definition.profile.strata
     have = Counter(panel_allocation(strata, plan.panels[CONFIRM]))
     for earlier in strata_before(plan, stage):

@@ -36,11 +36,8 @@ from isr_pipeline.orchestration.run_end import (
     note_of_lines,
     tell_end,
 )
-from isr_pipeline.verdicts.judge import assemble
-from isr_pipeline.verdicts.looks import Power
-from isr_pipeline.verdicts.record import ConfigVerdict
 from isr_pipeline.verdicts.record import Status as Verdict
-from tests.verdicts.synthetic import NIGHT, World
+from tests.verdicts.synthetic import NIGHT, World, record_with
 
 EXPERIMENT, RUN = "smoke", "manual__1"
 DAG_ID = dag_id_of(EXPERIMENT)
@@ -165,15 +162,7 @@ def run_of(states: dict[str, str | None] | None = None, *, run: str = RUN) -> di
 
 def judged(home: Home, status: Verdict, run: str = RUN) -> None:
     """A night whose first configuration has a status, about to be finished by a run."""
-    plan = World(experiment=EXPERIMENT).plan(NIGHT)
-    of_each = (status, Verdict.UNCHANGED, Verdict.UNCHANGED)
-    configurations = tuple(
-        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, metrics=())
-        for one, has in zip(plan.configurations, of_each, strict=True)
-    )
-    assemble(
-        plan, configurations, outcomes_digest="", power=Power(), note=None, pending=False
-    ).save()
+    record_with(EXPERIMENT, status).save()
     begin(home, run)
 
 

@@ -16,7 +16,6 @@ from isr_pipeline.errors import Refused
 from isr_pipeline.experiment.file import load_experiment
 from isr_pipeline.experiment.plan import Plan, keep_strata, make_plan, stage_strata
 from isr_pipeline.experiment.stages import (
-    BASELINE_SIDE,
     CONFIRM,
     FURTHER,
     Budget,
@@ -133,16 +132,6 @@ def test_a_stage_weighs_patterns_as_they_happen() -> None:
     assert weights["log_dir_failure"] / weights["crash"] == pytest.approx(
         odds["log_dir_failure"] / odds["crash"]
     )
-
-
-def test_sizes() -> None:
-    """A stage and the baseline's side of it have the same number of scenarios."""
-    plan = make_plan("smoke", NIGHT)
-    for stage in plan.stages:
-        for panel in (stage.panel, stage.panel + BASELINE_SIDE):
-            assert plan.panel_size(panel) == stage.scenarios
-    assert plan.panel_size("regression") == 8
-    assert plan.panel_size("further-3") == 0
 
 
 class TestStrataFile:

@@ -9,10 +9,8 @@ import pytest
 from isr_pipeline.errors import Refused
 from isr_pipeline.night import life
 from isr_pipeline.night.status import read_status
-from isr_pipeline.verdicts.judge import assemble
-from isr_pipeline.verdicts.looks import Power
-from isr_pipeline.verdicts.record import ConfigVerdict, Status
-from tests.verdicts.synthetic import NIGHT, World, home
+from isr_pipeline.verdicts.record import Status
+from tests.verdicts.synthetic import NIGHT, home, record_with
 
 __all__ = ["home"]
 
@@ -21,15 +19,7 @@ RUN = "manual__1"
 
 def exit_status(status: Status) -> int:
     """Finish a night in which one configuration has a status; what a command exits with."""
-    plan = World(experiment="smoke").plan(NIGHT)
-    of_each = (status, Status.UNCHANGED, Status.UNCHANGED)
-    configurations = tuple(
-        ConfigVerdict(name=one.name, config_id=one.config_id, status=has, metrics=())
-        for one, has in zip(plan.configurations, of_each, strict=True)
-    )
-    assemble(
-        plan, configurations, outcomes_digest="", power=Power(), note=None, pending=False
-    ).save()
+    record_with("smoke", status).save()
     try:
         life.finish("smoke", NIGHT, broken=[], fail_on_regression=True, dag_run_id=RUN)
     except Refused as red:

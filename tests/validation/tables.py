@@ -52,10 +52,6 @@ class TinyPlan:
     reference: str = REFERENCE
     stages: tuple[()] = ()
 
-    def panel_size(self, panel: str) -> int:
-        """Scenarios of a panel."""
-        return self.panels[panel]
-
 
 def tiny_plan(root: str, names: Sequence[str] = ("faster", "safer"), *, night: str = NIGHT) -> Plan:
     """Plan a night of the reference and the named configurations."""

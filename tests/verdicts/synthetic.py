@@ -21,7 +21,8 @@ from isr_pipeline.home import Home
 from isr_pipeline.outcomes import store
 from isr_pipeline.scenarios.profile import FaultProfile
 from isr_pipeline.verdicts import stages
-from isr_pipeline.verdicts.record import NightVerdict
+from isr_pipeline.verdicts.judge import facts_of
+from isr_pipeline.verdicts.record import ConfigVerdict, NightVerdict, Status
 from isr_pipeline.worlds.columns import COUNTED, EXPOSURE, METRICS, OF_THE_RUN, values_of
 
 NIGHT = "2026-11-19"
@@ -252,3 +253,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("ISR_PIPELINE_ROOT", "MLFLOW_TRACKING_URI"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
+
+
+def record_with(experiment: str, status: Status) -> NightVerdict:
+    """The record of a night whose first configuration has a status; all others are unchanged."""
+    plan = World(experiment=experiment).plan(NIGHT)
+    configurations = tuple(
+        ConfigVerdict(
+            name=one.name,
+            config_id=one.config_id,
+            status=Status.UNCHANGED if at else status,
+            metrics=(),
+        )
+        for at, one in enumerate(plan.configurations)
+    )
+    return NightVerdict(
+        experiment=plan.experiment,
+        night=plan.night,
+        panel_digest=plan.panel_digest,
+        code_version=plan.code_version,
+        outcomes_digest="",
+        tests=0,
+        discordant_needed=0,
+        baseline=None,
+        scenarios=plan.panels["regression"],
+        **facts_of(configurations, pending=False),
+    )

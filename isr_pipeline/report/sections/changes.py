@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isr_pipeline.report import charts, scenario
 from isr_pipeline.report.data import REGRESSIONS_SHOWN, NightData
-from isr_pipeline.report.page import Page
+from isr_pipeline.report.page import Figure, Page
 from isr_pipeline.report.scenario import Shown
 from isr_pipeline.verdicts import quantities
 from isr_pipeline.verdicts.changes import read_changes
-from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status
+from isr_pipeline.verdicts.record import ConfigVerdict, MetricVerdict, Status, StratumVerdict
 from isr_pipeline.verdicts.sentences import worst_first
 from isr_pipeline.worlds.columns import METRICS
-
-if TYPE_CHECKING:
-    from isr_pipeline.report.page import Figure
-    from isr_pipeline.verdicts.record import StratumVerdict
-
 
 WORSE = (Status.REGRESSED, Status.SUSPECT)
 SINGLE_SHOWN = 6
